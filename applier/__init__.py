@@ -1,0 +1,1 @@
+"""The replica itself: log in, rows out."""

@@ -1,0 +1,1 @@
+"""Column values: one module per type family."""

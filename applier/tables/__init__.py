@@ -1,0 +1,1 @@
+"""The in-memory storage engine and the DDL that shapes it."""

@@ -1,0 +1,1 @@
+"""Where the replica stands, and how that survives a crash."""

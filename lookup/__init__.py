@@ -1,0 +1,1 @@
+"""How one rows event finds its rows, and what that costs."""
