@@ -1,0 +1,153 @@
+"""A storage engine as the row lookup sees it.
+
+The server's handler is stepwise: rnd_next, index_next_same, one call a row, each call counted. An engine in memory
+can tell *where* a row stands without stepping over the rows before it, so this contract speaks of positions instead:
+how many rows does a scan read until it meets this row? The searches add those distances to the counters. What a real
+server pays in reads is then exact to the row and costs O(log n).
+
+A *ref* names a row inside its table and sorts in scan order: the clustered key, the hidden row id, or the slot in the
+data file. It is opaque to the searches but for its order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
+
+from lookup.table import Key, TableDefinition
+
+Ref = Any
+"""Comparable and hashable; None never names a row."""
+
+Row = tuple[Any, ...]
+"""One stored value per local column."""
+
+Image = tuple[Any, ...]
+"""The stored values of the columns that an image holds, in local column order."""
+
+
+@dataclass(slots=True)
+class Counters:
+    """The server's Handler_* status counters, in handler calls."""
+
+    read_first: int = 0
+    read_key: int = 0
+    read_next: int = 0
+    read_rnd: int = 0
+    read_rnd_next: int = 0
+    write: int = 0
+    update: int = 0
+    delete: int = 0
+
+    def add(self, other: Counters) -> None:
+        for name in COUNTER_NAMES:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def as_dict(self) -> dict[str, int]:
+        return {name: getattr(self, name) for name in COUNTER_NAMES}
+
+    @property
+    def rows_read(self) -> int:
+        """Rows (and misses) that the engine was asked for while searching.
+
+        A primary key lookup of InnoDB counts twice in the server (read_rnd and read_key) but reads one row.
+        """
+        return max(self.read_key - self.read_rnd - self.read_first, 0) + self.read_next + self.read_rnd + self.read_rnd_next
+
+
+COUNTER_NAMES = tuple(field.name for field in fields(Counters))
+
+
+class RowError(Exception):
+    """The engine refused to change a row. `number` is the server's error, `handler_error` its HA_ERR_ name."""
+
+    number = 0
+    handler_error = ""
+
+
+class DuplicateKey(RowError):
+    """A unique key already holds the value; `ref` is the row that holds it."""
+
+    number = 1062
+    handler_error = "HA_ERR_FOUND_DUPP_KEY"
+
+    def __init__(self, key: Key, ref: Ref, value: str = "") -> None:
+        super().__init__(f"Duplicate entry '{value}' for key '{key.name}'")
+        self.key = key
+        self.ref = ref
+
+
+class NoReferencedRow(RowError):
+    """A foreign key of the row points to no row."""
+
+    number = 1452
+    handler_error = "HA_ERR_NO_REFERENCED_ROW"
+
+
+class RowIsReferenced(RowError):
+    """A foreign key of another row points to this one."""
+
+    number = 1451
+    handler_error = "HA_ERR_ROW_IS_REFERENCED"
+
+
+class OrderedKey(Protocol):
+    """The entries of one key in index order: by key value, then by ref.
+
+    Key values are sort keys: equal when the column's collation says so, NULL smallest.
+    """
+
+    def value_of(self, image: Image, columns: tuple[int, ...]) -> tuple[Any, ...]:
+        """The key value that the image would be looked up with; every key column must be among `columns`."""
+
+    def group(self, value: tuple[Any, ...]) -> tuple[int, int]:
+        """Ranks (0-based, end exclusive) of the entries with this key value; equal when there are none. O(log n)."""
+
+    def rank(self, value: tuple[Any, ...], ref: Ref) -> int:
+        """How many entries stand before (value, ref). O(log n)."""
+
+    def __len__(self) -> int: ...
+
+
+class Handler(Protocol):
+    """One open table. Raises RowError from the three methods that change rows; a refused change leaves no trace."""
+
+    definition: TableDefinition
+
+    def get(self, ref: Ref) -> Row | None:
+        """The row, or None when there is none (any more). O(1)."""
+
+    def primary_ref(self, image: Image, columns: tuple[int, ...]) -> Ref | None:
+        """The row with the image's primary (or promoted) key value. O(1)."""
+
+    def unique_ref(self, key: Key, image: Image, columns: tuple[int, ...]) -> Ref | None:
+        """The row with the image's value of this unique key, None also when a part is NULL. O(1)."""
+
+    def first_match(self, columns: tuple[int, ...], image: Image) -> Ref | None:
+        """The first row in scan order whose `columns` equal the image byte for byte. O(1)."""
+
+    def next_match(self, columns: tuple[int, ...], image: Image, after: Ref) -> Ref | None:
+        """The first such row behind `after`. O(log n)."""
+
+    def matches(self, columns: tuple[int, ...], image: Image) -> Iterable[Ref]:
+        """All such rows in scan order."""
+
+    def reads_to(self, ref: Ref, after: Ref | None = None) -> int:
+        """rnd_next calls that a scan standing on `after` (None: before the first row) makes until it has read `ref`. O(log n)."""
+
+    def reads_to_end(self, after: Ref | None = None) -> int:
+        """The same until the call that answers end of file, that call included."""
+
+    def ordered(self, key: Key) -> OrderedKey:
+        """The key's entries in order; built at first use, kept up from then on."""
+
+    def rows_per_value(self, key: Key) -> float:
+        """rec_per_key of the whole key as fresh statistics would say (MariaDB's choice of a key depends on it)."""
+
+    def insert(self, row: Row) -> Ref: ...
+
+    def update(self, ref: Ref, row: Row) -> Ref:
+        """Returns the ref after the change: a row moves when its clustered key does."""
+
+    def delete(self, ref: Ref) -> None: ...
