@@ -59,6 +59,35 @@ class Counters:
 COUNTER_NAMES = tuple(field.name for field in fields(Counters))
 
 
+@dataclass(frozen=True, slots=True)
+class EngineTraits:
+    """What the searches need to know of a storage engine."""
+
+    clustered: bool = False
+    """HA_PRIMARY_KEY_REQUIRED_FOR_POSITION: a row is fetched by its primary key as by its position (InnoDB)."""
+    stores_rows: bool = True
+    transactional: bool = False
+    duplicate_position: bool = False
+    """HA_DUPLICATE_POS: a refused insert tells the position of the row in the way (MyISAM)."""
+
+
+ENGINES: dict[str, EngineTraits] = {
+    "innodb": EngineTraits(clustered=True, transactional=True),
+    "rocksdb": EngineTraits(clustered=True, transactional=True),
+    "myisam": EngineTraits(duplicate_position=True),
+    "aria": EngineTraits(duplicate_position=True),
+    "memory": EngineTraits(duplicate_position=True),
+    "blackhole": EngineTraits(stores_rows=False),
+    "archive": EngineTraits(),
+    "csv": EngineTraits(),
+}
+
+
+def traits_of(definition: TableDefinition) -> EngineTraits:
+    """The traits of the table's engine; an engine that is not known counts as InnoDB, the server's default."""
+    return ENGINES.get(definition.engine.lower(), ENGINES["innodb"])
+
+
 class RowError(Exception):
     """The engine refused to change a row. `number` is the server's error, `handler_error` its HA_ERR_ name."""
 
@@ -106,6 +135,9 @@ class OrderedKey(Protocol):
 
     def rank(self, value: tuple[Any, ...], ref: Ref) -> int:
         """How many entries stand before (value, ref). O(log n)."""
+
+    def rank_after(self, value: tuple[Any, ...], ref: Ref) -> int:
+        """How many entries stand before or on (value, ref), whether it is still there or not. O(log n)."""
 
     def __len__(self) -> int: ...
 

@@ -1,0 +1,155 @@
+"""What a replay did: one record per rows event, sums per table, and the error that stopped it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from applier.errors import ReplicationError
+from lookup.handler import Counters
+
+
+@dataclass(slots=True)
+class RowsRecord:
+    """One rows event, as `--stats` writes it. Positions are byte offsets in `file`."""
+
+    file: str
+    position: int
+    end_log_pos: int
+    gtid: str | None
+    table: str
+    kind: str
+    rows: int
+    algorithm: str
+    key: str | None
+    counters: Counters
+    error: int | None = None
+    rows_changed: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "file": self.file,
+            "pos": self.position,
+            "end_log_pos": self.end_log_pos,
+            "gtid": self.gtid,
+            "table": self.table,
+            "type": self.kind,
+            "rows": self.rows,
+            "algorithm": self.algorithm,
+            "key": self.key,
+            "handler": self.counters.as_dict(),
+            "error": self.error,
+        }
+
+
+@dataclass(slots=True)
+class Cost:
+    """The rows events of one table that were applied the same way."""
+
+    table: str
+    kind: str
+    algorithm: str
+    key: str | None
+    events: int = 0
+    rows: int = 0
+    rows_changed: int = 0
+    counters: Counters = field(default_factory=Counters)
+
+    @property
+    def rows_read(self) -> int:
+        return self.counters.rows_read
+
+    @property
+    def reads_per_change(self) -> float | None:
+        """Rows read per row changed; None where nothing was changed."""
+        return self.rows_read / self.rows_changed if self.rows_changed else None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "table": self.table,
+            "type": self.kind,
+            "algorithm": self.algorithm,
+            "key": self.key,
+            "events": self.events,
+            "rows": self.rows,
+            "rows_changed": self.rows_changed,
+            "rows_read": self.rows_read,
+            "handler": self.counters.as_dict(),
+        }
+
+
+@dataclass(slots=True)
+class ReplayResult:
+    """The outcome of a replay. `counters` sums all rows events; `notes` says once what was passed over, and how often."""
+
+    events: list[RowsRecord] = field(default_factory=list)
+    costs: dict[tuple[str, str, str, str | None], Cost] = field(default_factory=dict)
+    transactions: int = 0
+    statements: int = 0
+    error: ReplicationError | None = None
+    notes: dict[str, int] = field(default_factory=dict)
+    incomplete_transaction: str | None = None
+    last_file: str | None = None
+    last_position: int = 0
+    server: str = ""
+    row_search: str = ""
+    sink: Callable[[RowsRecord], None] | None = None
+    """Called with each record instead of keeping it in `events`."""
+
+    def record(self, record: RowsRecord) -> None:
+        keep = self.sink or self.events.append
+        keep(record)
+        place = (record.table, record.kind, record.algorithm, record.key)
+        cost = self.costs.get(place)
+        if cost is None:
+            cost = self.costs[place] = Cost(*place)
+        cost.events += 1
+        cost.rows += record.rows
+        cost.rows_changed += record.rows_changed
+        cost.counters.add(record.counters)
+
+    def note(self, text: str) -> None:
+        self.notes[text] = self.notes.get(text, 0) + 1
+
+    @property
+    def counters(self) -> dict[str, int]:
+        return sum_counters(cost.counters for cost in self.costs.values()).as_dict()
+
+    @property
+    def rows(self) -> int:
+        return sum(cost.rows for cost in self.costs.values())
+
+    def as_dict(self) -> dict[str, Any]:
+        """The summary that `--json` prints."""
+        error = self.error
+        return {
+            "server": self.server,
+            "row_search": self.row_search,
+            "transactions": self.transactions,
+            "rows_events": sum(cost.events for cost in self.costs.values()),
+            "rows": self.rows,
+            "counters": self.counters,
+            "tables": [cost.as_dict() for cost in self.costs.values()],
+            "notes": self.notes,
+            "incomplete_transaction": self.incomplete_transaction,
+            "file": self.last_file,
+            "position": self.last_position,
+            "error": None
+            if error is None
+            else {
+                "number": error.number,
+                "message": error.message,
+                "file": error.file,
+                "position": error.position,
+                "table": error.table,
+                "hint": error.hint,
+            },
+        }
+
+
+def sum_counters(many: Iterable[Counters]) -> Counters:
+    total = Counters()
+    for counters in many:
+        total.add(counters)
+    return total

@@ -1,0 +1,297 @@
+"""One table in memory, with the handler behaviour of InnoDB or MyISAM.
+
+Rows are kept by *ref*: the clustered key of an InnoDB table with a primary (or promoted) key, the hidden row id of one
+without, the slot in the data file of a MyISAM table. Refs sort in scan order. Lookups by key are dictionary reads;
+positions come from order statistics (`applier.tables.keys`), so that what a scan would have read is known without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from applier.tables.keys import ContentView, Extract, OrderedView, OrderView, UniqueView, View, key_extractor, ref_extractor
+from lookup.handler import DuplicateKey, Image, Ref, Row, traits_of
+from lookup.table import Key, TableDefinition
+
+if TYPE_CHECKING:
+    from applier.tables.foreign_keys import ForeignKeys
+
+VARIABLE_WIDTH_TYPES = frozenset(
+    "varchar varbinary tinytext text mediumtext longtext tinyblob blob mediumblob longblob json geometry point linestring polygon"
+    " multipoint multilinestring multipolygon geometrycollection vector".split()
+)
+
+MAX_CONTENT_VIEWS = 8
+"""Different column sets a table keeps content views for; the one unused for longest goes first."""
+
+Change = tuple["MemoryTable", Ref | None, Row | None, Ref | None, Row | None]
+"""What undoing needs: table, ref and row before, ref and row after; None where there was or is no row."""
+
+
+class MemoryTable:
+    """Implements lookup.handler.Handler over rows in memory. Not thread-safe."""
+
+    def __init__(self, definition: TableDefinition) -> None:
+        traits = traits_of(definition)
+        self.definition = definition
+        self.journal: list[Change] | None = None
+        self.foreign_keys: ForeignKeys | None = None
+        self._slots = not traits.clustered
+        self._counts_free_slots = self._slots and definition.engine.lower() == "myisam" and not has_dynamic_rows(definition)
+        self._clustered: Key | None = definition.primary if traits.clustered else None
+        self._clustered_ref: Callable[[Row], Ref] | None = None
+        if self._clustered is not None:
+            self._clustered_ref = ref_extractor(definition, self._clustered)
+        self._image_extractors: dict[tuple[str, tuple[int, ...]], Extract] = {}
+        self._auto_column = next((at for at, column in enumerate(definition.columns) if column.auto_increment), None)
+        self._clear()
+
+    def _clear(self) -> None:
+        definition = self.definition
+        self.auto_increment = 1
+        self._rows: dict[Ref, Row] = {}
+        self._next_ref = 0
+        self._free_refs: list[int] = []
+        self._uniques = [
+            UniqueView(definition, key, self._extractor(key))
+            for key in definition.sorted_keys
+            if key.unique and key is not self._clustered and key.kind in ("btree", "hash") and not key.multi_valued
+        ]
+        self._views: list[View] = list(self._uniques)
+        self._order: OrderView | None = None
+        self._ordered: dict[str, OrderedView] = {}
+        self._contents: dict[tuple[int, ...], ContentView] = {}
+
+    # reading
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def get(self, ref: Ref) -> Row | None:
+        return self._rows.get(ref)
+
+    def scan(self) -> Iterator[tuple[Ref, Row]]:
+        """(ref, row) in scan order, over the table as it is at the start."""
+        rows = self._rows
+        for ref in self.refs():
+            row = rows.get(ref)
+            if row is not None:
+                yield ref, row
+
+    def refs(self) -> list[Ref]:
+        return list(self._order.refs) if self._order is not None else sorted(self._rows)
+
+    def stored_rows(self) -> list[Row]:
+        """The rows as stored values, in scan order."""
+        return [self._rows[ref] for ref in self.refs()]
+
+    def primary_ref(self, image: Image, columns: tuple[int, ...]) -> Ref | None:
+        key = self.definition.primary
+        assert key is not None
+        if self._clustered is None:
+            return self.unique_ref(key, image, columns)
+        extract = self._image_extractors.get(("", columns))
+        if extract is None:
+            extract = self._image_extractors["", columns] = ref_extractor(self.definition, key, columns)
+        ref = extract(image)
+        return ref if ref in self._rows else None
+
+    def unique_ref(self, key: Key, image: Image, columns: tuple[int, ...]) -> Ref | None:
+        extract = self._image_extractors.get((key.name, columns))
+        if extract is None:
+            extract = self._image_extractors[key.name, columns] = key_extractor(self.definition, key, columns)
+        view = next(view for view in self._uniques if view.key is key)
+        return view.refs.get(extract(image))
+
+    def first_match(self, columns: tuple[int, ...], image: Image) -> Ref | None:
+        return self._content(columns).first(image)
+
+    def next_match(self, columns: tuple[int, ...], image: Image, after: Ref) -> Ref | None:
+        return self._content(columns).after(image, after)
+
+    def matches(self, columns: tuple[int, ...], image: Image) -> Iterable[Ref]:
+        return self._content(columns).all(image)
+
+    def reads_to(self, ref: Ref, after: Ref | None = None) -> int:
+        if self._counts_free_slots:
+            return int(ref) - (-1 if after is None else int(after))
+        refs = self._scan_order()
+        return int(refs.bisect_left(ref)) + 1 - (0 if after is None else int(refs.bisect_right(after)))
+
+    def reads_to_end(self, after: Ref | None = None) -> int:
+        if self._counts_free_slots:
+            return self._next_ref - (-1 if after is None else int(after))
+        refs = self._scan_order()
+        return len(refs) + 1 - (0 if after is None else int(refs.bisect_right(after)))
+
+    def ordered(self, key: Key) -> OrderedView:
+        view = self._ordered.get(key.name)
+        if view is None:
+            view = self._ordered[key.name] = OrderedView(self.definition, key, self._extractor(key), self._rows.items())
+            self._views.append(view)
+        return view
+
+    def rows_per_value(self, key: Key) -> float:
+        """Rows of the table over distinct values of the key; 0 for an empty table, as without statistics."""
+        view = self.ordered(key)
+        return len(view) / view.distinct() if len(view) else 0.0
+
+    @property
+    def is_referenced(self) -> bool:
+        return self.foreign_keys is not None and self.foreign_keys.has_children(self.definition)
+
+    # changing
+
+    def insert(self, row: Row) -> Ref:
+        rows = self._rows
+        if self._clustered_ref is not None:
+            ref = self._clustered_ref(row)
+            if ref in rows:
+                raise self._duplicate(self._clustered, ref, row)
+        else:
+            ref = None
+        for unique in self._uniques:
+            value = unique.value(row)
+            if value is not None and value in unique.refs:
+                raise self._duplicate(unique.key, unique.refs[value], row)
+        if self.foreign_keys is not None:
+            self.foreign_keys.check_parents(self.definition, row)
+        if ref is None:
+            ref = self._new_ref()
+        rows[ref] = row
+        for view in self._views:
+            view.add(ref, row)
+        if self.journal is not None:
+            self.journal.append((self, None, None, ref, row))
+        if self._auto_column is not None:
+            self._note_auto_increment(row[self._auto_column])
+        return ref
+
+    def update(self, ref: Ref, row: Row) -> Ref:
+        old = self._rows[ref]
+        new_ref = ref if self._clustered_ref is None else self._clustered_ref(row)
+        if new_ref != ref and new_ref in self._rows:
+            raise self._duplicate(self._clustered, new_ref, row)
+        for unique in self._uniques:
+            value = unique.value(row)
+            if value is not None and unique.refs.get(value, ref) != ref:
+                raise self._duplicate(unique.key, unique.refs[value], row)
+        if self.foreign_keys is not None:
+            self.foreign_keys.check_parents(self.definition, row, old)
+            self.foreign_keys.parent_updated(self, old, row)
+        self._replace(ref, old, new_ref, row)
+        if self.journal is not None:
+            self.journal.append((self, ref, old, new_ref, row))
+        return new_ref
+
+    def delete(self, ref: Ref) -> None:
+        row = self._rows[ref]
+        if self.foreign_keys is not None:
+            self.foreign_keys.parent_deleted(self, ref, row)
+        self._remove(ref, row)
+        if self._slots:
+            self._free_refs.append(ref)
+        if self.journal is not None:
+            self.journal.append((self, ref, row, None, None))
+
+    def truncate(self) -> None:
+        """Removes all rows without a trace for rollback, as the server's TRUNCATE does."""
+        self._clear()
+
+    def load(self, rows: Iterable[Row]) -> None:
+        """Inserts many rows into the table."""
+        insert = self.insert
+        for row in rows:
+            insert(row)
+
+    def undo(self, change: Change) -> None:
+        """Takes back one change of the journal; changes must come back in reverse order."""
+        _, ref, row, new_ref, new_row = change
+        if new_ref is None or new_row is None:
+            self._put(ref, row)
+        elif ref is None or row is None:
+            self._remove(new_ref, new_row)
+        else:
+            self._replace(new_ref, new_row, ref, row)
+
+    def copy(self) -> MemoryTable:
+        """An independent table with the same rows. O(rows) for the dictionaries, none for the rows themselves."""
+        twin = MemoryTable(self.definition)
+        twin._rows = self._rows.copy()
+        twin._next_ref = self._next_ref
+        twin._free_refs = self._free_refs.copy()
+        twin.auto_increment = self.auto_increment
+        for own, other in zip(twin._uniques, self._uniques, strict=True):
+            own.refs = other.refs.copy()
+        return twin
+
+    # inside
+
+    def _put(self, ref: Ref, row: Row | None) -> None:
+        assert row is not None
+        self._rows[ref] = row
+        for view in self._views:
+            view.add(ref, row)
+
+    def _remove(self, ref: Ref, row: Row) -> None:
+        del self._rows[ref]
+        for view in self._views:
+            view.remove(ref, row)
+
+    def _replace(self, ref: Ref, old: Row, new_ref: Ref, row: Row) -> None:
+        if new_ref == ref:
+            self._rows[ref] = row
+        else:
+            del self._rows[ref]
+            self._rows[new_ref] = row
+        for view in self._views:
+            view.remove(ref, old)
+            view.add(new_ref, row)
+
+    def _new_ref(self) -> int:
+        """The next hidden row id; in a table with slots the slot freed last."""
+        if self._free_refs:
+            return self._free_refs.pop()
+        self._next_ref += 1
+        return self._next_ref - 1
+
+    def _note_auto_increment(self, value: Any) -> None:
+        if isinstance(value, int) and value >= self.auto_increment:
+            self.auto_increment = value + 1
+
+    def _duplicate(self, key: Key | None, ref: Ref, row: Row) -> DuplicateKey:
+        from applier.tables.texts import key_text
+
+        assert key is not None
+        return DuplicateKey(key, ref, key_text(self.definition, key, row))
+
+    def _scan_order(self) -> Any:
+        if self._order is None:
+            self._order = OrderView(self._rows)
+            self._views.append(self._order)
+        return self._order.refs
+
+    def _content(self, columns: tuple[int, ...]) -> ContentView:
+        view = self._contents.get(columns)
+        if view is None:
+            if len(self._contents) >= MAX_CONTENT_VIEWS:
+                self._views.remove(self._contents.pop(next(iter(self._contents))))
+            view = self._contents[columns] = ContentView(columns, len(self.definition.columns), self._rows.items())
+            self._views.append(view)
+        return view
+
+    def _extractor(self, key: Key) -> Extract:
+        if not key.is_functional:
+            return key_extractor(self.definition, key)
+        from applier.tables.expressions import key_expression
+
+        expressions = {part: key_expression(self.definition, part) for part in key.parts if part.column is None}
+        return key_extractor(self.definition, key, None, expressions)
+
+
+def has_dynamic_rows(definition: TableDefinition) -> bool:
+    """Whether MyISAM keeps the table in rows of varying length: it has a VARCHAR or BLOB, or says so."""
+    if definition.row_format is not None and definition.row_format.upper() in ("FIXED", "DYNAMIC"):
+        return definition.row_format.upper() == "DYNAMIC"
+    return any(column.type in VARIABLE_WIDTH_TYPES for column in definition.columns)

@@ -1,0 +1,131 @@
+"""Foreign keys as InnoDB carries them out below the replica's applier: checks, cascades, SET NULL.
+
+Up to 9.5 a cascade is done inside InnoDB, on the source and again on the replica, and is not in the log. From 9.6 on the
+source logs the child rows, and the event's flag USE_SQL_FOREIGN_KEY (0x10) tells the replica to leave them alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from lookup.handler import NoReferencedRow, Ref, Row, RowIsReferenced
+from lookup.table import ForeignKey, TableDefinition
+
+if TYPE_CHECKING:
+    from applier.tables.engine import MemoryTable
+
+Find = Callable[[str, str], "MemoryTable | None"]
+
+
+class ForeignKeys:
+    """All foreign keys of a set of tables. `enabled` follows the flags of the rows event that is being applied."""
+
+    def __init__(self, find: Find) -> None:
+        self.enabled = True
+        self._find = find
+        self._children: dict[tuple[str, str], list[tuple[tuple[str, str], ForeignKey]]] = {}
+
+    def declare(self, definition: TableDefinition) -> None:
+        """Takes in the foreign keys of a new table."""
+        child = (definition.database, definition.name)
+        for key in definition.foreign_keys:
+            self._children.setdefault((key.referenced_database, key.referenced_table), []).append((child, key))
+
+    def forget(self, definition: TableDefinition) -> None:
+        """Drops the foreign keys of a table that goes away."""
+        child = (definition.database, definition.name)
+        for links in self._children.values():
+            links[:] = [link for link in links if link[0] != child]
+
+    def has_children(self, definition: TableDefinition) -> bool:
+        return bool(self._children.get((definition.database, definition.name)))
+
+    def concerns(self, definition: TableDefinition) -> bool:
+        return bool(definition.foreign_keys) or self.has_children(definition)
+
+    def check_parents(self, definition: TableDefinition, row: Row, old: Row | None = None) -> None:
+        """Raises NoReferencedRow when a foreign key of the row points nowhere."""
+        if not self.enabled:
+            return
+        for key in definition.foreign_keys:
+            values = tuple(row[definition.positions[name.lower()]] for name in key.columns)
+            if None in values or (old is not None and values == tuple(old[definition.positions[name.lower()]] for name in key.columns)):
+                continue
+            if not self._has_parent(key, values, definition, row):
+                raise NoReferencedRow(_message("add or update a child row", definition, key))
+
+    def parent_deleted(self, parent: MemoryTable, ref: Ref, row: Row) -> None:
+        """Carries out ON DELETE for the rows that point to `row`. Raises RowIsReferenced."""
+        if not self.enabled:
+            return
+        for child, key, children in self._referring(parent.definition, row):
+            for child_ref in children:
+                if child is parent and child_ref == ref:
+                    continue
+                self._act(key.on_delete, child, child_ref, key, None)
+
+    def parent_updated(self, parent: MemoryTable, old: Row, row: Row) -> None:
+        """Carries out ON UPDATE for the rows that point to `old`. Raises RowIsReferenced."""
+        if not self.enabled:
+            return
+        for child, key, children in self._referring(parent.definition, old):
+            columns = [parent.definition.positions[name.lower()] for name in key.referenced_columns]
+            if all(old[column] == row[column] for column in columns):
+                continue
+            for child_ref in children:
+                self._act(key.on_update, child, child_ref, key, tuple(row[column] for column in columns))
+
+    def _has_parent(self, key: ForeignKey, values: tuple[object, ...], definition: TableDefinition, row: Row) -> bool:
+        parent = self._find(key.referenced_database, key.referenced_table)
+        if parent is None:
+            return False
+        columns = tuple(parent.definition.positions[name.lower()] for name in key.referenced_columns)
+        if parent.definition is definition and tuple(row[column] for column in columns) == values:
+            return True
+        ordered = sorted(zip(columns, values, strict=True), key=lambda pair: pair[0])
+        places, image = tuple(column for column, _ in ordered), tuple(value for _, value in ordered)
+        primary = parent.definition.primary
+        if primary is not None and set(primary.columns) == set(places) and not primary.has_prefix:
+            return parent.primary_ref(image, places) is not None
+        return parent.first_match(places, image) is not None
+
+    def _referring(self, definition: TableDefinition, row: Row) -> list[tuple[MemoryTable, ForeignKey, list[Ref]]]:
+        found = []
+        for name, key in self._children.get((definition.database, definition.name), ()):
+            child = self._find(*name)
+            if child is None:
+                continue
+            pairs = sorted(
+                (child.definition.positions[own.lower()], row[definition.positions[theirs.lower()]])
+                for own, theirs in zip(key.columns, key.referenced_columns, strict=True)
+            )
+            columns, image = tuple(column for column, _ in pairs), tuple(value for _, value in pairs)
+            children = list(child.matches(columns, image)) if None not in image else []
+            if children:
+                found.append((child, key, children))
+        return found
+
+    def _act(self, action: str, child: MemoryTable, ref: Ref, key: ForeignKey, values: tuple[object, ...] | None) -> None:
+        """`values`: the parent's new key, None when the parent row goes away."""
+        row = child.get(ref)
+        if row is None:
+            return
+        if action == "cascade" and values is None:
+            child.delete(ref)
+            return
+        if action not in ("cascade", "set null"):
+            raise RowIsReferenced(_message("delete or update a parent row", child.definition, key))
+        new = list(row)
+        for at, name in enumerate(key.columns):
+            new[child.definition.positions[name.lower()]] = values[at] if action == "cascade" and values else None
+        child.update(ref, tuple(new))
+
+
+def _message(what: str, definition: TableDefinition, key: ForeignKey) -> str:
+    own = ", ".join(f"`{name}`" for name in key.columns)
+    theirs = ", ".join(f"`{name}`" for name in key.referenced_columns)
+    return (
+        f"Cannot {what}: a foreign key constraint fails (`{definition.database}`.`{definition.name}`, CONSTRAINT `{key.name}` "
+        f"FOREIGN KEY ({own}) REFERENCES `{key.referenced_table}` ({theirs}))"
+    )

@@ -1,0 +1,80 @@
+"""One rows event as the lookup gets it, how it shall be applied, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lookup.decision import NOT_NEEDED, Decision
+from lookup.handler import Counters, Image, Row
+from lookup.versions import ServerRules
+
+
+class CorruptRow(Exception):
+    """A row image that cannot be read (ER_SLAVE_CORRUPT_EVENT)."""
+
+
+def _take_image(_row: Row | None, image: Image) -> Row:
+    return image
+
+
+@dataclass(slots=True)
+class RowsBatch:
+    """The rows of one event.
+
+    `kind` is "write", "update" or "delete"; `rows` holds images, or (before, after) pairs for an update.
+    `before_columns` and `after_columns` are the local positions that the images hold.
+    `new_row` makes the row to store from the row found (None for an insert) and the after image.
+    `complete` says that the after image holds every local column.
+    `misread_from(i)` gives the rows that a server reads when it takes the wrong length for row i's after image
+    (`misread_after_*` in lookup.versions); it raises CorruptRow where the server does.
+    `bitmap_full` says that the before image holds every column of the *source's* table.
+    """
+
+    kind: str
+    rows: Sequence[Any]
+    before_columns: tuple[int, ...] = ()
+    after_columns: tuple[int, ...] = ()
+    new_row: Callable[[Row | None, Image], Row] = _take_image
+    complete: bool = True
+    misread_from: Callable[[int], Sequence[Any]] | None = None
+    bitmap_full: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyOptions:
+    """How the applier was set up. `skip_errors` None stands for "all"."""
+
+    rules: ServerRules
+    row_search: frozenset[str] | None = None
+    idempotent: bool = False
+    skip_errors: frozenset[int] | None = frozenset()
+    max_skip_error: int = 14000
+
+    def skips(self, number: int) -> bool:
+        return self.skip_errors is None or number in self.skip_errors
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What went wrong with one row: the server's error, its text, the handler's HA_ERR_ name, the row's index in the event."""
+
+    number: int
+    condition: str
+    handler_error: str
+    row: int
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What applying one rows event cost and did.
+
+    `error` is None when the event counts as applied; `forgiven` holds what exec mode IDEMPOTENT or the skip list let pass.
+    """
+
+    decision: Decision = field(default_factory=lambda: Decision(NOT_NEEDED))
+    counters: Counters = field(default_factory=Counters)
+    rows_changed: int = 0
+    error: Failure | None = None
+    forgiven: list[Failure] = field(default_factory=list)

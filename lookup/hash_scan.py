@@ -1,0 +1,315 @@
+"""All rows of an event at once: hash the before images, then run over an index or the table and look each row up.
+
+`do_hash_scan_and_update`, `do_hash_row` and `do_scan_and_update` (sql/log_event.cc, 5.6 to 9.7). A hash over the table
+reads until the row that empties the hash; a hash over an index visits the distinct key values of the event in key order
+and reads the entries of each. Rows that match nothing are counted and never visited: the engine tells how far the next
+match is. The order of the matches is kept in a heap, since an update may move a row ahead of the scan, where it is met again.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from lookup.handler import Counters, Handler, Image, Ref
+from lookup.search import END_OF_FILE, KEY_NOT_FOUND, ReadCosts, pick
+from lookup.server_hash import EntryOrder, entry_order
+from lookup.table import Key
+from lookup.versions import ServerRules
+
+
+class Cursor(Protocol):
+    """A scan that can be moved to a row ahead of it. Adds to the counters what the moves read."""
+
+    def groups(self) -> Iterator[Any]:
+        """The key values to visit in order; one None for the table. Leaving a value reads it to its end."""
+
+    def move(self, ref: Ref) -> None: ...
+
+    def position(self) -> Ref | None:
+        """The row read last, None at the start of a group."""
+
+
+@dataclass(slots=True)
+class TableCursor:
+    handler: Handler
+    counters: Counters
+    costs: ReadCosts
+    end_error: str = END_OF_FILE
+    _at: Ref | None = None
+
+    def groups(self) -> Iterator[Any]:
+        self._at = None
+        self.counters.read_first += self.costs.scan_first
+        self.counters.read_key += self.costs.scan_key
+        yield None
+        self.counters.read_rnd_next += self.handler.reads_to_end(self._at)
+
+    def move(self, ref: Ref) -> None:
+        self.counters.read_rnd_next += self.handler.reads_to(ref, self._at)
+        self._at = ref
+
+    def position(self) -> Ref | None:
+        return self._at
+
+
+@dataclass(slots=True)
+class IndexCursor:
+    """`next_record_scan` with a key: index_read of a value, then index_next_same until a read fails, then the next value.
+
+    `missed` is called for each value that has no entry at all; it tells whether the scan goes on.
+    """
+
+    handler: Handler
+    counters: Counters
+    key: Key
+    values: list[tuple[Any, ...]]
+    missed: Callable[[], bool]
+    end_error: str = KEY_NOT_FOUND
+    _at: Ref | None = None
+    _value: tuple[Any, ...] = ()
+
+    def groups(self) -> Iterator[Any]:
+        entries = self.handler.ordered(self.key)
+        for value in self.values:
+            self._at, self._value = None, value
+            self.counters.read_key += 1
+            start, end = entries.group(value)
+            if start == end:
+                if not self.missed():
+                    return
+                self.counters.read_next += 1
+                continue
+            yield value
+            start, end = entries.group(value)
+            left = end - start - 1 if self._at is None else end - entries.rank_after(value, self._at)
+            self.counters.read_next += left + 1
+
+    def move(self, ref: Ref) -> None:
+        entries = self.handler.ordered(self.key)
+        read = entries.group(self._value)[0] + 1 if self._at is None else entries.rank_after(self._value, self._at)
+        target = entries.rank(self._value, ref) + 1
+        self.counters.read_next += target - read
+        self._at = ref
+
+    def position(self) -> Ref | None:
+        return self._at
+
+
+@dataclass(slots=True)
+class DeadIndexCursor:
+    """A SPATIAL key (5.7): each value is one read that finds nothing."""
+
+    counters: Counters
+    values: list[tuple[Any, ...]]
+    missed: Callable[[], bool]
+    end_error: str = KEY_NOT_FOUND
+
+    def groups(self) -> Iterator[Any]:
+        for _ in self.values:
+            self.counters.read_key += 1
+            if not self.missed():
+                return
+            self.counters.read_next += 1
+        yield from ()
+
+    def move(self, ref: Ref) -> None:
+        raise AssertionError("a scan of nothing was moved")
+
+    def position(self) -> Ref | None:
+        return None
+
+
+class RowVerdict(Protocol):
+    """Carries one match out. Returns None to go on, or what ends the scan: "stop" (error) or "leave" (ignored error)."""
+
+    def __call__(self, entry: int, ref: Ref) -> tuple[Ref | None, str | None]:
+        """(the row's ref after the change or None when nothing changed, the end of the scan or None)."""
+
+
+@dataclass(slots=True)
+class HashScan:
+    """One event's hash, kept over the repeated scans that exec mode IDEMPOTENT can cause.
+
+    `columns` are those of the before images, `compared` those that are compared (no virtual columns).
+    `ignores_missing` says that error 1032 is in the skip list.
+    `null_filter` holds (column, must be NULL) for replica columns that the source lacks: 5.6 and 5.7 hash their default
+    NULL bits into the event's side and the row's own into the table's side, so rows that differ there are not found.
+    """
+
+    handler: Handler
+    counters: Counters
+    rules: ServerRules
+    columns: tuple[int, ...]
+    compared: tuple[int, ...]
+    key: Key | None
+    costs: ReadCosts
+    idempotent: bool
+    looks_again: bool
+    ignores_missing: bool = False
+    null_filter: tuple[tuple[int, bool], ...] = ()
+    entries: EntryOrder = field(init=False)
+    _value_of: dict[Image, tuple[Any, ...]] = field(default_factory=dict)
+    _orders_of: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
+    """Distinct key value -> the numbers of the contents that have it."""
+    _last: int = -1
+    _errors: int = 0
+
+    def __post_init__(self) -> None:
+        self.entries = entry_order(self.rules.hash_order, self.handler.definition, self.compared)
+
+    def hash_row(self, index: int, image: Image) -> None:
+        """`do_hash_row`: one before image goes into the hash, its key value into the set of distinct values."""
+        content = pick(image, self.columns, self.compared)
+        self.entries.add(content, index)
+        self._last = index
+        if self.key is None or content in self._value_of:
+            return
+        spatial = self.key.kind == "spatial"
+        value = (image,) if spatial else self.handler.ordered(self.key).value_of(image, self.columns)
+        self._value_of[content] = value
+        self._orders_of.setdefault(value, []).append(self.entries.order_of(content))
+
+    def scan(self, apply: RowVerdict) -> tuple[str | None, int | None]:
+        """`do_scan_and_update`. Returns (error, the entry that the event's read position is left at).
+
+        The error is KEY_NOT_FOUND, END_OF_FILE, "stop" (the verdict's own) or None. The position is None when the server
+        sets it back to the end of the event, else the index of the last entry that matched.
+        """
+        self._errors = 0
+        error = self._run(self._cursor(), apply)
+        if (not len(self.entries) and error is None) or self._errors >= len(self.entries):
+            return error, None
+        return error, self._last
+
+    def _cursor(self) -> Any:
+        if self.key is None:
+            return TableCursor(self.handler, self.counters, self.costs)
+        if self.key.kind == "spatial":
+            return DeadIndexCursor(self.counters, list(self._orders_of), self._missed)
+        return IndexCursor(self.handler, self.counters, self.key, sorted(self._orders_of), self._missed)
+
+    def _run(self, cursor: Any, apply: RowVerdict) -> str | None:
+        groups = cursor.groups()
+        for group in groups:
+            verdict = self._run_group(cursor, group, apply)
+            if verdict is not None:
+                return None if verdict in ("leave", "done") else verdict
+        return self._exhausted(cursor.end_error)
+
+    def _run_group(self, cursor: Any, group: Any, apply: RowVerdict) -> str | None:
+        """Meets the rows of one key value (or of the table) that match, in order. None when the group is read to its end."""
+        heap = self._candidates(group)
+        queued = set(heap)
+        while heap:
+            ref, order = heapq.heappop(heap)
+            queued.discard((ref, order))
+            content = self._contents[order]
+            at = cursor.position()
+            if at is not None and not at < ref:
+                self._requeue(heap, queued, order, at)
+                continue
+            if not self.entries.has(content) or not self._holds(ref, content):
+                self._requeue(heap, queued, order, ref)
+                continue
+            cursor.move(ref)
+            verdict = self._match(heap, queued, ref, content, group, apply)
+            if verdict is not None:
+                return verdict
+            self._requeue(heap, queued, order, ref)
+        return None
+
+    @property
+    def _contents(self) -> list[Image]:
+        return self.entries.contents
+
+    def _candidates(self, group: Any) -> list[tuple[Ref, int]]:
+        """The first row of each content that belongs to the group: what the scan can meet."""
+        heap = []
+        for order in self.entries.live() if group is None else self._orders_of[group]:
+            content = self._contents[order]
+            if not self.entries.has(content):
+                continue
+            ref = self.handler.first_match(self.compared, content)
+            if ref is not None:
+                heap.append((ref, order))
+        heapq.heapify(heap)
+        return heap
+
+    def _requeue(self, heap: list[tuple[Ref, int]], queued: set[tuple[Ref, int]], order: int, after: Ref) -> None:
+        content = self._contents[order]
+        if not self.entries.has(content):
+            return
+        ref = self.handler.next_match(self.compared, content, after)
+        if ref is not None and (ref, order) not in queued:
+            queued.add((ref, order))
+            heapq.heappush(heap, (ref, order))
+
+    def _holds(self, ref: Ref, content: Image) -> bool:
+        row = self.handler.get(ref)
+        if row is None or tuple(row[column] for column in self.compared) != content:
+            return False
+        return all((row[column] is None) == is_null for column, is_null in self.null_filter)
+
+    def _match(
+        self, heap: list[tuple[Ref, int]], queued: set[tuple[Ref, int]], ref: Ref, content: Image, group: Any, apply: RowVerdict
+    ) -> str | None:
+        """Applies the match, and from 8.0.17 on what the changed row matches in turn. None when the scan goes on."""
+        standing: Ref | None = ref
+        found: Image | None = content
+        while standing is not None and found is not None:
+            self._last = self.entries.take(found)
+            standing, verdict = apply(self._last, standing)
+            if verdict is not None:
+                return verdict
+            if self._finished():
+                return "done"
+            found = self._content_at(standing)
+            if found is not None and not self.looks_again:
+                self._queue_moved(heap, queued, standing, found, group)
+                break
+        return None
+
+    def _content_at(self, ref: Ref | None) -> Image | None:
+        """The content of a changed row when the hash holds it."""
+        row = None if ref is None else self.handler.get(ref)
+        if row is None:
+            return None
+        content = tuple(row[column] for column in self.compared)
+        return content if self.entries.has(content) else None
+
+    def _queue_moved(self, heap: list[tuple[Ref, int]], queued: set[tuple[Ref, int]], ref: Ref, content: Image, group: Any) -> None:
+        if group is not None and self._value_of[content] != group:
+            return
+        item = (ref, self.entries.order_of(content))
+        if item not in queued:
+            queued.add(item)
+            heapq.heappush(heap, item)
+
+    def _finished(self) -> bool:
+        return len(self.entries) == 0 or self._errors >= len(self.entries)
+
+    def _missed(self) -> bool:
+        """A key value without a row: the end in STRICT mode, one more idempotent error otherwise."""
+        if not self.idempotent:
+            return False
+        self._errors += 1
+        return not self._finished()
+
+    def _exhausted(self, end_error: str) -> str | None:
+        """The scan ran out of rows with entries left in the hash.
+
+        Over the table that is END_OF_FILE whatever the mode. Over an index each further call reads once more and fails,
+        which exec mode IDEMPOTENT counts until there are as many errors as entries.
+        """
+        if end_error == END_OF_FILE:
+            return END_OF_FILE
+        if not self.idempotent:
+            return None if self.ignores_missing else KEY_NOT_FOUND
+        while not self._finished():
+            self._errors += 1
+            if not self._finished():
+                self.counters.read_next += 1
+        return None

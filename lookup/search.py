@@ -1,0 +1,188 @@
+"""One row at a time: index scan and table scan.
+
+A search finds the row that a before image names and counts what a server's handler would have counted on the way.
+(`do_index_scan_and_update`, `do_table_scan_and_update`, sql/log_event.cc; `find_row`, sql/log_event_server.cc MariaDB.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from lookup.decision import BY_INDEX, Decision
+from lookup.handler import Counters, Handler, Image, Ref, traits_of
+from lookup.table import Key
+from lookup.versions import ServerRules
+
+KEY_NOT_FOUND = "HA_ERR_KEY_NOT_FOUND"
+END_OF_FILE = "HA_ERR_END_OF_FILE"
+
+
+class RowSearch(Protocol):
+    """Finds rows one by one. `missing` names the handler error of the last image that was not found."""
+
+    missing: str
+
+    def find(self, image: Image) -> Ref | None:
+        """The row that the image names, None when there is none. Adds to the counters what the search read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCosts:
+    """What one read of a kind adds to the counters: a scan's start, and a lookup by the primary key.
+
+    InnoDB of MySQL counts inside: rnd_next's first call goes through index_first and index_read, rnd_pos through index_read
+    (ha_innobase, 5.6 to 9.7). Other engines, and every engine of MariaDB, count the handler call alone.
+    """
+
+    scan_first: int
+    scan_key: int
+    primary_rnd: int
+    primary_key: int
+
+
+def read_costs(handler: Handler, rules: ServerRules) -> ReadCosts:
+    clustered = traits_of(handler.definition).clustered
+    inside = int(clustered and rules.engine_side_counters)
+    return ReadCosts(inside, inside, int(clustered), inside if clustered else 1)
+
+
+@dataclass(slots=True)
+class PrimaryLookup:
+    """By the primary (or promoted) key: never compared with the image, so a row that differs elsewhere is taken too."""
+
+    handler: Handler
+    counters: Counters
+    columns: tuple[int, ...]
+    costs: ReadCosts
+    missing: str = KEY_NOT_FOUND
+
+    def find(self, image: Image) -> Ref | None:
+        self.counters.read_rnd += self.costs.primary_rnd
+        self.counters.read_key += self.costs.primary_key
+        return self.handler.primary_ref(image, self.columns)
+
+
+@dataclass(slots=True)
+class UniqueLookup:
+    """By a unique key whose value holds no NULL: never compared either."""
+
+    handler: Handler
+    counters: Counters
+    columns: tuple[int, ...]
+    key: Key
+    missing: str = KEY_NOT_FOUND
+
+    def find(self, image: Image) -> Ref | None:
+        self.counters.read_key += 1
+        return self.handler.unique_ref(self.key, image, self.columns)
+
+
+@dataclass(slots=True)
+class KeyScan:
+    """By a key that may hold the value more than once: entries are stepped over until one equals the image.
+
+    `to_index_end`: 5.6 and MariaDB step with index_next, past the last entry of the value, to the end of the index.
+    """
+
+    handler: Handler
+    counters: Counters
+    columns: tuple[int, ...]
+    compared: tuple[int, ...]
+    key: Key
+    to_index_end: bool
+    end_error: str
+    missing: str = KEY_NOT_FOUND
+
+    def find(self, image: Image) -> Ref | None:
+        entries = self.handler.ordered(self.key)
+        value = entries.value_of(image, self.columns)
+        start, end = entries.group(value)
+        self.counters.read_key += 1
+        if start == end:
+            self.missing = KEY_NOT_FOUND
+            return None
+        ref = self.handler.first_match(self.compared, pick(image, self.columns, self.compared))
+        if ref is None:
+            self.counters.read_next += (len(entries) if self.to_index_end else end) - start
+            self.missing = self.end_error
+            return None
+        self.counters.read_next += entries.rank(value, ref) - start
+        return ref
+
+
+@dataclass(slots=True)
+class NullableUnique:
+    """By a unique key with nullable parts: one read when the value holds no NULL, a scan of the key when it does."""
+
+    unique: UniqueLookup
+    scan: KeyScan
+    missing: str = KEY_NOT_FOUND
+
+    def find(self, image: Image) -> Ref | None:
+        held = dict(zip(self.unique.columns, image, strict=True))
+        has_null = any(held[column] is None for column in self.unique.key.columns)
+        search: RowSearch = self.scan if has_null else self.unique
+        ref = search.find(image)
+        self.missing = search.missing
+        return ref
+
+
+@dataclass(slots=True)
+class DeadKey:
+    """By a key that InnoDB answers with nothing: a SPATIAL key taken for an ordinary one (5.7)."""
+
+    counters: Counters
+    missing: str = KEY_NOT_FOUND
+
+    def find(self, image: Image) -> Ref | None:
+        self.counters.read_key += 1
+        return None
+
+
+@dataclass(slots=True)
+class TableScan:
+    """From the first row on, for each image anew; MySQL starts once more from the top before it gives up."""
+
+    handler: Handler
+    counters: Counters
+    columns: tuple[int, ...]
+    compared: tuple[int, ...]
+    costs: ReadCosts
+    passes: int
+    missing: str = END_OF_FILE
+
+    def find(self, image: Image) -> Ref | None:
+        ref = self.handler.first_match(self.compared, pick(image, self.columns, self.compared))
+        passes = self.passes if ref is None else 1
+        self.counters.read_first += passes * self.costs.scan_first
+        self.counters.read_key += passes * self.costs.scan_key
+        self.counters.read_rnd_next += passes * self.handler.reads_to_end() if ref is None else self.handler.reads_to(ref)
+        return ref
+
+
+def pick(image: Image, columns: tuple[int, ...], wanted: tuple[int, ...]) -> Image:
+    """The part of an image that holds `wanted`, a subset of its `columns`."""
+    if len(wanted) == len(columns):
+        return image
+    return tuple(value for column, value in zip(columns, image, strict=True) if column in wanted)
+
+
+def row_search(
+    decision: Decision, handler: Handler, counters: Counters, columns: tuple[int, ...], compared: tuple[int, ...], rules: ServerRules
+) -> RowSearch:
+    """The search for a decision other than a hash scan."""
+    costs = read_costs(handler, rules)
+    if decision.algorithm != BY_INDEX or decision.key is None:
+        return TableScan(handler, counters, columns, compared, costs, rules.table_scan_passes)
+    key = decision.key
+    if key.kind == "spatial":
+        return DeadKey(counters)
+    if decision.key_class == "primary":
+        return PrimaryLookup(handler, counters, columns, costs)
+    unique = UniqueLookup(handler, counters, columns, key)
+    if decision.key_class == "unique":
+        return unique
+    to_end = rules.steps_to_index_end or rules.find_row
+    scan = KeyScan(handler, counters, columns, compared, key, to_end, END_OF_FILE)
+    return NullableUnique(unique, scan) if key.unique else scan
