@@ -27,8 +27,8 @@ class RowsBatch:
     `before_columns` and `after_columns` are the local positions that the images hold.
     `new_row` makes the row to store from the row found (None for an insert) and the after image.
     `complete` says that the after image holds every local column.
-    `misread_from(i)` gives the rows that a server reads when it takes the wrong length for row i's after image
-    (`misread_after_*` in lookup.versions); it raises CorruptRow where the server does.
+    `misread_from(i)` gives the rows that a server reads behind row i when it takes the wrong length for that row's after
+    image (`misread_after_*` in lookup.versions); an image that cannot be read ends them, as a CorruptRow in its place.
     `bitmap_full` says that the before image holds every column of the *source's* table.
     """
 

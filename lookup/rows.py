@@ -7,9 +7,6 @@ sql/log_event.cc 5.6 to 9.7; the same loop in MariaDB's log_event_server.cc).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
 from lookup.batch import ApplyOptions, CorruptRow, Failure, Outcome, RowsBatch
 from lookup.decision import (
     BY_INDEX,
@@ -122,11 +119,16 @@ def _one_by_one(changer: _Changer, decision: Decision) -> None:
     misreads = misreads and changer.is_update and batch.before_columns != batch.after_columns
     index = 0
     while index < len(changer.rows):
+        if misreads and isinstance(changer.rows[index], CorruptRow):
+            changer.judge_corrupt(index)
+            return
         ref = search.find(changer.before(index))
         if ref is None:
             verdict = changer.judge_missing(search.missing, index)
             if verdict == NEXT_ROW and misreads and batch.misread_from is not None:
-                verdict = _misread(changer, index, batch.misread_from)
+                changer.rows = [*changer.rows[: index + 1], *batch.misread_from(index)]
+        elif misreads and isinstance(changer.rows[index][1], CorruptRow):
+            verdict = changer.judge_corrupt(index)
         else:
             verdict = _changed(changer, ref, index)
         if verdict != NEXT_ROW:
@@ -139,15 +141,6 @@ def _changed(changer: _Changer, ref: Ref, index: int) -> str:
         changer.change(ref, index)
     except RowError as error:
         return changer.judge_error(error, index)
-    return NEXT_ROW
-
-
-def _misread(changer: _Changer, index: int, misread_from: Callable[[int], Sequence[Any]]) -> str:
-    """The rows behind `index` as a server reads them that took the wrong length for its after image."""
-    try:
-        changer.rows = [*changer.rows[: index + 1], *misread_from(index)]
-    except CorruptRow:
-        return changer.judge_corrupt(index + 1)
     return NEXT_ROW
 
 
