@@ -1,0 +1,144 @@
+"""Compressed content: MySQL's transaction payload (zstd) and MariaDB's compressed events (zlib), in bounded memory."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import zstandard
+
+from applier.binlog.cursor import Cursor
+from applier.binlog.header import COMPRESSED, HEADER, HEADER_LENGTH, KNOWN_TYPES, Event, EventFlag, EventType
+from applier.errors import InputError
+
+MAX_EVENT_BYTES = 1 << 30
+"""An event larger than this out of compressed content is taken for an attack (a server's own limit is 1 GiB)."""
+ZSTD, UNCOMPRESSED = 0, 255
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadHeader:
+    """What stands before the compressed bytes; sizes in bytes."""
+
+    compression: int
+    uncompressed_size: int
+    payload_start: int
+    payload_size: int
+
+
+def parse_payload_header(event: Event) -> PayloadHeader:
+    """TRANSACTION_PAYLOAD's type-length-value header (libs/mysql/binlog/event/codecs/binary.cpp 9.7)."""
+    cursor = Cursor(event.buffer, event.body, event.end)
+    fields: dict[int, int] = {}
+    while (field := cursor.packed()) != 0:
+        length = cursor.packed()
+        start = cursor.at
+        if field in (1, 2, 3):
+            fields[field] = cursor.packed()
+        cursor.at = start
+        cursor.skip(length)
+    if 2 not in fields:
+        raise InputError("the transaction payload does not name its compression")
+    size = fields.get(1, cursor.end - cursor.at)
+    if size > cursor.end - cursor.at:
+        raise InputError(f"the transaction payload claims {size} bytes where {cursor.end - cursor.at} are left")
+    if fields[2] not in (ZSTD, UNCOMPRESSED):
+        raise InputError(f"unknown compression type {fields[2]} of a transaction payload")
+    return PayloadHeader(fields[2], fields.get(3, 0), cursor.at, size)
+
+
+def payload_events(event: Event, max_event_bytes: int = MAX_EVENT_BYTES) -> Iterator[Event]:
+    """The events inside a TRANSACTION_PAYLOAD, one after the other as they are decompressed."""
+    header = parse_payload_header(event)
+    raw = event.buffer[header.payload_start : header.payload_start + header.payload_size]
+    stream = io.BytesIO(raw) if header.compression == UNCOMPRESSED else _zstd_stream(raw)
+    index, total = 0, 0
+    limit = header.uncompressed_size or max_event_bytes
+    while True:
+        head = _read(stream, HEADER_LENGTH)
+        if not head:
+            break
+        if len(head) < HEADER_LENGTH:
+            raise InputError("the transaction payload ends in the middle of an event")
+        timestamp, type_code, server_id, length, _, flags = HEADER.unpack(head)
+        total += length
+        if length < HEADER_LENGTH or length > max_event_bytes or total > limit:
+            raise InputError(f"an event inside the transaction payload claims {length} bytes")
+        if type_code not in KNOWN_TYPES and not flags & EventFlag.IGNORABLE:
+            raise InputError(f"unknown event type {type_code} inside a transaction payload")
+        body = _read(stream, length - HEADER_LENGTH)
+        if len(body) < length - HEADER_LENGTH:
+            raise InputError("the transaction payload ends in the middle of an event")
+        yield Event(
+            event.file, event.position, type_code, timestamp, server_id, length, event.log_pos, flags, body, 0, len(body), index
+        )
+        index += 1
+
+
+def _zstd_stream(raw: bytes) -> io.RawIOBase:
+    decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 31)
+    return decompressor.stream_reader(raw, read_across_frames=True)  # type: ignore[return-value]
+
+
+def _read(stream: io.BytesIO | io.RawIOBase, size: int) -> bytes:
+    """Exactly `size` bytes, or fewer at the end. Memory grows with what is really there, not with what is claimed."""
+    chunks = []
+    try:
+        while size:
+            chunk = stream.read(min(size, 1 << 20))
+            if not chunk:
+                break
+            chunks.append(chunk)
+            size -= len(chunk)
+    except zstandard.ZstdError as error:
+        raise InputError(f"the transaction payload cannot be decompressed: {error}") from None
+    return b"".join(chunks)
+
+
+def decompress_event(event: Event, compressed_start: int) -> None:
+    """Turns a compressed MariaDB event into the plain one, in place. `compressed_start`: offset of the compressed block.
+
+    Block: 0x80 | algorithm << 4 | n, then n bytes big-endian size, then a zlib stream (`binlog_buf_uncompress`, 10.11).
+    """
+    buffer = event.buffer
+    if compressed_start >= event.end or not buffer[compressed_start] & 0x80 or buffer[compressed_start] & 0x70:
+        raise InputError("a compressed event does not start with a known compression header")
+    width = buffer[compressed_start] & 0x07
+    data = compressed_start + 1 + width
+    size = int.from_bytes(buffer[compressed_start + 1 : data], "big")
+    if not 1 <= width <= 4 or data > event.end or size > MAX_EVENT_BYTES:
+        raise InputError(f"a compressed event claims {size} bytes")
+    try:
+        unpacker = zlib.decompressobj()
+        plain = unpacker.decompress(buffer[data : event.end], size + 1)
+    except zlib.error as error:
+        raise InputError(f"a compressed event cannot be decompressed: {error}") from None
+    if len(plain) != size:
+        raise InputError(f"a compressed event has {len(plain)} bytes instead of the {size} it claims")
+    event.buffer = buffer[event.body : compressed_start] + plain
+    event.body, event.end = 0, len(event.buffer)
+    event.type = COMPRESSED[event.type]
+
+
+def compressed_start(event: Event, post_header_length: int) -> int:
+    """Where the compressed block of a MariaDB compressed event begins."""
+    cursor = Cursor(event.buffer, event.body, event.end)
+    if event.type == EventType.QUERY_COMPRESSED:
+        cursor.skip(8)
+        database_length = cursor.u8()
+        cursor.skip(2)
+        status_length = cursor.u16()
+        cursor.skip(max(post_header_length - 13, 0))
+        cursor.skip(status_length + database_length + 1)
+        return cursor.at
+    cursor.skip(8)
+    if post_header_length == 10:
+        (extra,) = struct.unpack("<H", cursor.take(2))
+        cursor.skip(max(extra - 2, 0))
+    width = cursor.packed()
+    is_update = event.type in (EventType.UPDATE_ROWS_COMPRESSED_V1, EventType.UPDATE_ROWS_COMPRESSED)
+    cursor.skip((width + 7) // 8 * (2 if is_update else 1))
+    return cursor.at
