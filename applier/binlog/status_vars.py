@@ -1,0 +1,120 @@
+"""The session state that a QUERY event carries along (`Query_event`, libs/mysql/binlog/event/statement_events.cpp 9.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from applier.binlog.cursor import Cursor
+
+OVER_MAX_DATABASES = 254
+
+
+@dataclass(frozen=True, slots=True)
+class StatusVariables:
+    """None where the event does not say. `unknown` is the first code that no rule here knows: the server stops there too."""
+
+    flags2: int | None = None
+    sql_mode: int | None = None
+    catalog: bytes | None = None
+    auto_increment: tuple[int, int] | None = None
+    charset: tuple[int, int, int] | None = None
+    """character_set_client, collation_connection, collation_server"""
+    time_zone: bytes | None = None
+    lc_time_names: int | None = None
+    collation_database: int | None = None
+    table_map_for_update: int | None = None
+    source_data_written: int | None = None
+    invoker: tuple[bytes, bytes] | None = None
+    updated_databases: tuple[bytes, ...] | None = None
+    """None also when there were too many to list."""
+    microseconds: int = 0
+    explicit_defaults_for_timestamp: bool | None = None
+    ddl_xid: int | None = None
+    default_collation_for_utf8mb4: int | None = None
+    sql_require_primary_key: bool | None = None
+    default_table_encryption: bool | None = None
+    enable_cascade_triggers: bool | None = None
+    xid: int | None = None
+    gtid_flags3: int | None = None
+    unknown: int | None = None
+
+    @property
+    def foreign_key_checks(self) -> bool:
+        return not (self.flags2 or 0) & (1 << 26)
+
+
+def _string8(cursor: Cursor) -> bytes:
+    return cursor.take(cursor.u8())
+
+
+def _catalog_with_end(cursor: Cursor) -> bytes:
+    text = _string8(cursor)
+    cursor.skip(1)
+    return text
+
+
+def _databases(cursor: Cursor) -> tuple[bytes, ...] | None:
+    count = cursor.u8()
+    if count == OVER_MAX_DATABASES:
+        return None
+    names = []
+    for _ in range(count):
+        end = cursor.buffer.find(b"\0", cursor.at, cursor.end)
+        names.append(cursor.take(max(end, cursor.at) - cursor.at))
+        cursor.skip(1)
+    return tuple(names)
+
+
+def _gtid_flags3(cursor: Cursor) -> int:
+    flags = cursor.u8()
+    if flags & 0x0C:
+        cursor.skip(8)
+    return flags
+
+
+VARIABLES: dict[int, tuple[str, Callable[[Cursor], Any]]] = {
+    0: ("flags2", Cursor.u32),
+    1: ("sql_mode", Cursor.u64),
+    2: ("catalog", _catalog_with_end),
+    3: ("auto_increment", lambda cursor: (cursor.u16(), cursor.u16())),
+    4: ("charset", lambda cursor: (cursor.u16(), cursor.u16(), cursor.u16())),
+    5: ("time_zone", _string8),
+    6: ("catalog", _string8),
+    7: ("lc_time_names", Cursor.u16),
+    8: ("collation_database", Cursor.u16),
+    9: ("table_map_for_update", Cursor.u64),
+    10: ("source_data_written", Cursor.u32),
+    11: ("invoker", lambda cursor: (_string8(cursor), _string8(cursor))),
+    12: ("updated_databases", _databases),
+    13: ("microseconds", lambda cursor: cursor.unsigned(3)),
+    16: ("explicit_defaults_for_timestamp", lambda cursor: bool(cursor.u8())),
+    17: ("ddl_xid", Cursor.u64),
+    18: ("default_collation_for_utf8mb4", Cursor.u16),
+    19: ("sql_require_primary_key", lambda cursor: bool(cursor.u8())),
+    20: ("default_table_encryption", lambda cursor: bool(cursor.u8())),
+    21: ("enable_cascade_triggers", lambda cursor: bool(cursor.u8())),
+    128: ("microseconds", lambda cursor: cursor.unsigned(3)),
+    129: ("xid", Cursor.u64),
+    130: ("gtid_flags3", _gtid_flags3),
+}
+"""Code -> field and how its payload is read; 14 and 15 (commit timestamps) never left a development tree."""
+
+EMPTY = StatusVariables()
+
+
+def parse_status_variables(block: bytes) -> StatusVariables:
+    """The variables of one event. Raises InputError when one runs past the end of the block."""
+    if not block:
+        return EMPTY
+    cursor = Cursor(block)
+    found: dict[str, Any] = {}
+    while cursor.left:
+        code = cursor.u8()
+        if code not in VARIABLES:
+            found["unknown"] = code
+            break
+        name, read = VARIABLES[code]
+        found[name] = read(cursor)
+    return replace(EMPTY, **found)

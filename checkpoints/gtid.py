@@ -1,0 +1,257 @@
+"""GTID sets: which transactions, in text and in the binary forms of the log.
+
+MySQL's sets hold intervals per (server UUID, tag); tags exist from 8.3 on (sql/rpl_gtid_set.cc, libs/mysql/gtid 9.7).
+MariaDB names a transaction domain-server-sequence; a position there is the last one of each domain.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import uuid as uuid_module
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from sortedcontainers import SortedDict
+
+MAX_NUMBER = (1 << 63) - 2
+_UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
+_TAG = re.compile(r"[a-z_][a-z0-9_]{0,31}")
+
+Source = tuple[str, str]
+"""(server UUID in lower case, tag or "")"""
+
+
+class GtidError(ValueError):
+    """A text or a byte string is not a GTID set."""
+
+
+class Intervals:
+    """Disjoint, sorted, half-open intervals of transaction numbers."""
+
+    __slots__ = ("_ends", "_starts")
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return iter(zip(self._starts, self._ends, strict=True))
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __contains__(self, number: int) -> bool:
+        at = bisect_right(self._starts, number) - 1
+        return at >= 0 and number < self._ends[at]
+
+    def add(self, start: int, end: int) -> None:
+        """Adds [start, end), joining what touches."""
+        first = bisect_right(self._starts, start)
+        if first and self._ends[first - 1] >= start:
+            first -= 1
+        last = first
+        while last < len(self._starts) and self._starts[last] <= end:
+            start, end = min(start, self._starts[last]), max(end, self._ends[last])
+            last += 1
+        self._starts[first:last] = [start]
+        self._ends[first:last] = [end]
+
+    def remove(self, start: int, end: int) -> None:
+        """Takes [start, end) out."""
+        kept = []
+        for low, high in self:
+            kept += [(low, min(high, start)), (max(low, end), high)]
+        kept = [(low, high) for low, high in kept if low < high]
+        self._starts = [low for low, _ in kept]
+        self._ends = [high for _, high in kept]
+
+
+class GtidSet:
+    """A set of MySQL GTIDs."""
+
+    def __init__(self, text: str = "") -> None:
+        self._sources: SortedDict[Source, Intervals] = SortedDict()
+        for part in filter(None, (part.strip() for part in text.replace("\n", "").split(","))):
+            self._add_text(part)
+
+    def __bool__(self) -> bool:
+        return bool(self._sources)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GtidSet) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __iter__(self) -> Iterator[tuple[Source, tuple[int, int]]]:
+        """(source, [start, end)) pairs in order."""
+        for source, intervals in self._sources.items():
+            for interval in intervals:
+                yield source, interval
+
+    def __str__(self) -> str:
+        """The server's own form: sources in order, tags of one UUID behind it, joined by commas."""
+        texts: dict[str, str] = {}
+        for (uuid, tag), intervals in self._sources.items():
+            spans = ":".join(f"{low}" if high == low + 1 else f"{low}-{high - 1}" for low, high in intervals)
+            texts[uuid] = f"{texts.get(uuid, uuid)}{':' + tag if tag else ''}:{spans}"
+        return ",".join(texts.values())
+
+    def __repr__(self) -> str:
+        return f"GtidSet({str(self)!r})"
+
+    def contains(self, uuid: str, number: int, tag: str = "") -> bool:
+        intervals = self._sources.get((uuid, tag))
+        return intervals is not None and number in intervals
+
+    def add(self, uuid: str, number: int, tag: str = "") -> None:
+        self.add_interval((uuid.lower(), tag), number, number + 1)
+
+    def add_interval(self, source: Source, start: int, end: int) -> None:
+        """Adds [start, end) of one source. Raises GtidError when it is empty or out of range."""
+        if not 1 <= start < end <= MAX_NUMBER + 1:
+            raise GtidError(f"{start}-{end - 1} is no interval of transaction numbers")
+        self._sources.setdefault(source, Intervals()).add(start, end)
+
+    def union(self, other: GtidSet) -> GtidSet:
+        result = GtidSet()
+        for source, (start, end) in (*self, *other):
+            result.add_interval(source, start, end)
+        return result
+
+    def subtract(self, other: GtidSet) -> GtidSet:
+        result = self.union(GtidSet())
+        for source, (start, end) in other:
+            intervals = result._sources.get(source)
+            if intervals is not None:
+                intervals.remove(start, end)
+                if not len(intervals):
+                    del result._sources[source]
+        return result
+
+    def issubset(self, other: GtidSet) -> bool:
+        return not self.subtract(other)
+
+    def count(self) -> int:
+        return sum(end - start for _, (start, end) in self)
+
+    # codecs
+
+    def encode(self) -> bytes:
+        """The form of PREVIOUS_GTIDS and COM_BINLOG_DUMP_GTID; tagged when any tag is there."""
+        tagged = any(tag for _, tag in self._sources)
+        count = len(self._sources)
+        parts = [struct.pack("<Q", count << 8 | 1 | 1 << 56 if tagged else count)]
+        for (uuid, tag), intervals in self._sources.items():
+            parts.append(uuid_module.UUID(uuid).bytes)
+            if tagged:
+                parts.append(bytes([len(tag) << 1]) + tag.encode())
+            parts.append(struct.pack("<Q", len(intervals)))
+            parts.extend(struct.pack("<QQ", low, high) for low, high in intervals)
+        return b"".join(parts)
+
+    @classmethod
+    def decode(cls, data: bytes) -> GtidSet:
+        """Raises GtidError as the server's decoder refuses."""
+        result = cls()
+        try:
+            (head,) = struct.unpack_from("<Q", data)
+            form = head >> 56
+            if form not in (0, 1):
+                raise GtidError(f"unknown GTID set format {form}")
+            count = (head >> 8) & ((1 << 48) - 1) if form else head
+            at = 8
+            for _ in range(count):
+                at = result._decode_source(data, at, tagged=bool(form))
+        except (struct.error, IndexError, UnicodeDecodeError):
+            raise GtidError("the GTID set ends too early") from None
+        if at != len(data):
+            raise GtidError(f"{len(data) - at} bytes follow the GTID set")
+        return result
+
+    def _decode_source(self, data: bytes, at: int, *, tagged: bool) -> int:
+        if at + 16 > len(data):
+            raise GtidError("the GTID set ends too early")
+        uuid, tag = str(uuid_module.UUID(bytes=data[at : at + 16])), ""
+        at += 16
+        if tagged:
+            length = data[at] >> 1
+            tag = data[at + 1 : at + 1 + length].decode("ascii")
+            at += 1 + length
+        (count,) = struct.unpack_from("<Q", data, at)
+        at += 8
+        previous = 0
+        for _ in range(count):
+            start, end = struct.unpack_from("<QQ", data, at)
+            if start <= previous or end <= start:
+                raise GtidError(f"the intervals of {uuid} are out of order")
+            self.add_interval((uuid, tag), start, end)
+            previous = end
+            at += 16
+        return at
+
+    def _add_text(self, part: str) -> None:
+        uuid, *pieces = [piece.strip() for piece in part.split(":")]
+        if not _UUID.fullmatch(uuid) or not pieces:
+            raise GtidError(f"not a GTID set: {part!r}")
+        uuid, tag = str(uuid_module.UUID(uuid)), ""
+        for piece in pieces:
+            span = re.fullmatch(r"(\d+)(?:\s*-\s*(\d+))?", piece)
+            if span is not None:
+                start, end = int(span[1]), int(span[2] or span[1])
+                if end >= start:
+                    self.add_interval((uuid, tag), start, end + 1)
+            elif _TAG.fullmatch(piece.lower()):
+                tag = piece.lower()
+            else:
+                raise GtidError(f"{piece!r} is neither an interval nor a tag, in {part!r}")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class MariadbGtid:
+    """domain-server-sequence."""
+
+    domain: int
+    server_id: int
+    sequence: int
+
+    def __str__(self) -> str:
+        return f"{self.domain}-{self.server_id}-{self.sequence}"
+
+    @classmethod
+    def parse(cls, text: str) -> MariadbGtid:
+        match = re.fullmatch(r"\s*(\d+)-(\d+)-(\d+)\s*", text)
+        if match is None:
+            raise GtidError(f"not a MariaDB GTID: {text!r}")
+        return cls(int(match[1]), int(match[2]), int(match[3]))
+
+
+class MariadbGtidSet:
+    """A MariaDB position read as a set: every transaction up to the one named, domain by domain."""
+
+    def __init__(self, gtids: Iterable[MariadbGtid] | str = ()) -> None:
+        if isinstance(gtids, str):
+            gtids = [MariadbGtid.parse(part) for part in gtids.split(",") if part.strip()]
+        self._last = {gtid.domain: gtid for gtid in gtids}
+
+    def __bool__(self) -> bool:
+        return bool(self._last)
+
+    def __str__(self) -> str:
+        return ",".join(str(gtid) for _, gtid in sorted(self._last.items()))
+
+    def __contains__(self, gtid: MariadbGtid) -> bool:
+        last = self._last.get(gtid.domain)
+        return last is not None and gtid.sequence <= last.sequence
+
+    def add(self, gtid: MariadbGtid) -> None:
+        self._last[gtid.domain] = gtid
+
+
+def parse_gtid_set(text: str) -> GtidSet | MariadbGtidSet:
+    """A set in either server's form. Raises GtidError."""
+    if re.match(r"\s*\d+-\d+-\d+\s*(,|$)", text):
+        return MariadbGtidSet(text)
+    return GtidSet(text)
