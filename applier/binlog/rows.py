@@ -1,0 +1,90 @@
+"""The head of a rows event: which table, which columns the images hold, where the row data stands.
+
+`Rows_event` (libs/mysql/binlog/event/rows_event.cpp 9.7), versions 1 and 2. Decoding the rows is `row_decoder`'s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from applier.binlog.cursor import Cursor
+from applier.binlog.header import Event, EventType, FormatDescription
+from applier.errors import InputError
+
+STATEMENT_END = 0x01
+NO_FOREIGN_KEY_CHECKS = 0x02
+RELAXED_UNIQUE_CHECKS = 0x04
+SQL_FOREIGN_KEY = 0x10
+DUMMY_TABLE_IDS = frozenset({0xFFFFFF, 0xFFFFFFFFFFFF})
+"""A rows event for no table, which only ends a statement."""
+
+KINDS: dict[int, str] = {
+    EventType.WRITE_ROWS_V1: "write",
+    EventType.UPDATE_ROWS_V1: "update",
+    EventType.DELETE_ROWS_V1: "delete",
+    EventType.WRITE_ROWS: "write",
+    EventType.UPDATE_ROWS: "update",
+    EventType.DELETE_ROWS: "delete",
+    EventType.PARTIAL_UPDATE_ROWS: "update",
+}
+
+
+@dataclass(slots=True)
+class RowsEvent:
+    """`shape` is the width and the column bitmaps as they stand: what two events must share to be decoded alike.
+
+    Row data stands at [start, end) of the event's buffer. `partial` marks PARTIAL_UPDATE_ROWS.
+    """
+
+    table_id: int
+    flags: int
+    kind: str
+    partial: bool
+    shape: bytes
+    start: int
+    end: int
+
+    def columns(self) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+        """(width, columns of the first image, columns of the second); the two are the same unless it is an update."""
+        cursor = Cursor(self.shape)
+        width = cursor.packed()
+        size = (width + 7) // 8
+        first = _present(cursor.take(size), width)
+        return width, first, _present(cursor.take(size), width) if self.kind == "update" else first
+
+    @property
+    def ends_statement(self) -> bool:
+        return bool(self.flags & STATEMENT_END)
+
+
+def _present(bitmap: bytes, width: int) -> tuple[int, ...]:
+    bits = int.from_bytes(bitmap, "little")
+    return tuple(at for at in range(width) if bits >> at & 1)
+
+
+def parse_rows(event: Event, fde: FormatDescription) -> RowsEvent:
+    """Raises InputError when the head cannot be read."""
+    buffer, at, end = event.buffer, event.body, event.end
+    post_header = fde.post_header_length(event.type)
+    id_size = 4 if post_header == 6 else 6
+    table_id = int.from_bytes(buffer[at : at + id_size], "little")
+    at += id_size
+    flags = buffer[at] | buffer[at + 1] << 8 if at + 2 <= end else 0
+    at += 2
+    if event.type >= EventType.WRITE_ROWS:
+        extra = buffer[at] | buffer[at + 1] << 8 if at + 2 <= end else 0
+        if extra < 2:
+            raise InputError(f"a {event.name} event has an extra header of {extra} bytes", file=event.file, position=event.position)
+        at += extra
+    start = at
+    width = buffer[at] if at < end else 0
+    at += 1
+    if width >= 251:
+        cursor = Cursor(buffer, start, end)
+        width = cursor.packed()
+        at = cursor.at
+    kind = KINDS[event.type]
+    at += (width + 7) // 8 * (2 if kind == "update" else 1)
+    if at > end:
+        raise InputError(f"a {event.name} event ends inside its head", file=event.file, position=event.position)
+    return RowsEvent(table_id, flags, kind, event.type == EventType.PARTIAL_UPDATE_ROWS, buffer[start:at], at, end)
