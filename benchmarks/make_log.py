@@ -92,14 +92,14 @@ FILL = {
                '2020-01-01' + INTERVAL n * 37 SECOND, IF(n % 5 = 0, NULL, '2021-01-01' + INTERVAL n * 1234567 MICROSECOND),
                IF(n % 3 = 0, NULL, '2022-01-01' + INTERVAL n % 900 DAY), IF(n % 4 = 0, NULL, REPEAT(CHAR(97 + n % 26), n % 90)) FROM numbers""",
     "customers": """(name, email, phone, about, options, flags, extra, born, wakes)
-        SELECT CONCAT('Anna-Käthe ', MD5(n)), CONCAT(SHA1(n), '@example.org'), IF(n % 9 = 0, NULL, 10000000 * RAND()),
+        SELECT CONCAT('Anna-Käthe ', LEFT(SHA2(n, 256), 32)), CONCAT(LEFT(SHA2(n, 256), 40), '@example.org'), IF(n % 9 = 0, NULL, 10000000 * RAND()),
                IF(n % 2 = 0, NULL, REPEAT('Lorem ipsum ', n % 60)), n % 16, n % 4096,
                IF(n % 3 = 0, NULL, JSON_OBJECT('n', n, 'tags', JSON_ARRAY('x', n % 10))), 1950 + n % 60, SEC_TO_TIME(n * 7 - 30000) FROM numbers""",
     "metrics": """(host, kind, part, count, mean, low, high, at, level)
         SELECT n % 65536, n % 200 - 100, IF(n % 11 = 0, NULL, n * 31 - 100000), n * 1234567890123, RAND() * 1000, IF(n % 6 = 0, NULL, RAND()), RAND() * 9,
                '2023-05-05' + INTERVAL n * 1000003 MICROSECOND, NULL FROM numbers""",
     "pages": """(k, c, pad, body)
-        SELECT RAND() * 1000000, CONCAT(SHA1(n), MD5(n), '-', MD5(n + 1)), CONCAT(MD5(-n), n), IF(n % 8 = 0, NULL, REPEAT(MD5(n), n % 20)) FROM numbers""",
+        SELECT RAND() * 1000000, CONCAT(LEFT(SHA2(n, 256), 40), LEFT(SHA2(n, 256), 32), '-', LEFT(SHA2(n + 1, 256), 32)), CONCAT(LEFT(SHA2(-n, 256), 32), n), IF(n % 8 = 0, NULL, REPEAT(LEFT(SHA2(n, 256), 32), n % 20)) FROM numbers""",
 }
 CHANGE = {
     "orders": "status = 'sent', amount = amount + 1, changed = '2024-02-29 12:34:56.789'",
