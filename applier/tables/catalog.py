@@ -29,6 +29,8 @@ class Tables:
 
     def __init__(self) -> None:
         self.databases: dict[str, Database] = {}
+        self.display_widths = False
+        """Dumps write integer types as 5.x and MariaDB do, with a display width."""
         self.foreign_keys = ForeignKeys(self.get)
         self._tables: dict[tuple[str, str], MemoryTable] = {}
         self._journal: list[Change] = []
@@ -84,6 +86,7 @@ class Tables:
     def copy(self) -> Tables:
         """An independent set with the same rows; cheap next to loading them again."""
         twin = Tables()
+        twin.display_widths = self.display_widths
         twin.databases = {name: Database(name, base.charset, base.collation) for name, base in self.databases.items()}
         for table in self:
             twin._adopt(table.copy())

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from applier.binlog.types import to_python
 from applier.tables.keys import ContentView, Extract, OrderedView, OrderView, UniqueView, View, key_extractor, ref_extractor
+from applier.tables.texts import key_text
 from lookup.handler import DuplicateKey, Image, Ref, Row, traits_of
 from lookup.table import Key, TableDefinition
 
@@ -85,6 +87,11 @@ class MemoryTable:
     def stored_rows(self) -> list[Row]:
         """The rows as stored values, in scan order."""
         return [self._rows[ref] for ref in self.refs()]
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The rows in scan order, as tuples of Python values."""
+        converters = [to_python(column) for column in self.definition.columns]
+        return [tuple(convert(value) for convert, value in zip(converters, row, strict=True)) for row in self.stored_rows()]
 
     def primary_ref(self, image: Image, columns: tuple[int, ...]) -> Ref | None:
         key = self.definition.primary
@@ -261,8 +268,6 @@ class MemoryTable:
             self.auto_increment = value + 1
 
     def _duplicate(self, key: Key | None, ref: Ref, row: Row) -> DuplicateKey:
-        from applier.tables.texts import key_text
-
         assert key is not None
         return DuplicateKey(key, ref, key_text(self.definition, key, row))
 

@@ -1,0 +1,160 @@
+"""Character sets and collations by the numbers that the log carries.
+
+Numbers and names are those of MySQL 5.6 to 9.7 (INFORMATION_SCHEMA.COLLATIONS) and MariaDB 10.11, whose NO PAD collations
+are the base number plus 1024 and whose UCA 14.0.0 collations start at 2048.
+"""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+from functools import lru_cache
+
+
+@dataclass(frozen=True, slots=True)
+class Charset:
+    """`codec` names Python's codec; `pad` is the space in this character set; `max_bytes` per character."""
+
+    name: str
+    codec: str
+    max_bytes: int
+    default_collation: str
+    pad: bytes = b" "
+
+    def decode(self, data: bytes) -> str:
+        """Text; what the codec does not know survives as surrogates."""
+        return data.decode(self.codec, "binlag-keep")
+
+    def encode(self, text: str) -> bytes:
+        """Raises UnicodeEncodeError when the character set lacks a character."""
+        if self.name == "latin1":
+            return b"".join(_latin1_byte(char) for char in text) if not text.isascii() else text.encode("ascii")
+        return text.encode(self.codec, "surrogateescape" if self.codec in _ESCAPING else "strict")
+
+
+def _latin1_byte(char: str) -> bytes:
+    try:
+        return char.encode("cp1252")
+    except UnicodeEncodeError:
+        code = ord(char)
+        return bytes([code - 0xDC00]) if 0xDC80 <= code <= 0xDCFF else char.encode("latin-1")
+
+
+_ESCAPING = frozenset({"ascii", "utf-8"})
+
+
+def _keep(error: UnicodeError) -> tuple[str, int]:
+    """Undefined bytes: cp1252's five holes are MySQL's latin1 control characters, all else becomes surrogates."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    wrong = error.object[error.start : error.end]
+    if error.encoding in ("charmap", "cp1252"):
+        return wrong.decode("latin-1"), error.end
+    return "".join(chr(0xDC00 + byte) if byte >= 0x80 else chr(byte) for byte in wrong), error.end
+
+
+codecs.register_error("binlag-keep", _keep)
+
+_TABLE = """
+big5 big5 2 big5_chinese_ci
+latin2 iso8859-2 1 latin2_general_ci
+dec8 ascii 1 dec8_swedish_ci
+cp850 cp850 1 cp850_general_ci
+latin1 cp1252 1 latin1_swedish_ci
+hp8 hp-roman8 1 hp8_english_ci
+koi8r koi8-r 1 koi8r_general_ci
+swe7 ascii 1 swe7_swedish_ci
+ascii ascii 1 ascii_general_ci
+ujis euc_jp 3 ujis_japanese_ci
+sjis shift_jis 2 sjis_japanese_ci
+hebrew iso8859-8 1 hebrew_general_ci
+tis620 cp874 1 tis620_thai_ci
+euckr euc_kr 2 euckr_korean_ci
+latin7 iso8859-13 1 latin7_general_ci
+koi8u koi8-u 1 koi8u_general_ci
+cp1251 cp1251 1 cp1251_general_ci
+gb2312 gb2312 2 gb2312_chinese_ci
+greek iso8859-7 1 greek_general_ci
+cp1250 cp1250 1 cp1250_general_ci
+gbk gbk 2 gbk_chinese_ci
+cp1257 cp1257 1 cp1257_general_ci
+latin5 iso8859-9 1 latin5_turkish_ci
+armscii8 ascii 1 armscii8_general_ci
+utf8mb3 utf-8 3 utf8mb3_general_ci
+ucs2 utf-16-be 2 ucs2_general_ci
+cp866 cp866 1 cp866_general_ci
+keybcs2 ascii 1 keybcs2_general_ci
+macce mac-latin2 1 macce_general_ci
+macroman mac-roman 1 macroman_general_ci
+cp852 cp852 1 cp852_general_ci
+utf8mb4 utf-8 4 utf8mb4_0900_ai_ci
+utf16 utf-16-be 4 utf16_general_ci
+utf16le utf-16-le 4 utf16le_general_ci
+cp1256 cp1256 1 cp1256_general_ci
+utf32 utf-32-be 4 utf32_general_ci
+binary latin-1 1 binary
+geostd8 ascii 1 geostd8_general_ci
+cp932 cp932 2 cp932_japanese_ci
+eucjpms euc_jp 3 eucjpms_japanese_ci
+gb18030 gb18030 4 gb18030_chinese_ci
+"""
+_PADS = {"ucs2": b"\0 ", "utf16": b"\0 ", "utf16le": b" \0", "utf32": b"\0\0\0 "}
+
+CHARSETS: dict[str, Charset] = {
+    name: Charset(name, codec, int(most), collation, _PADS.get(name, b" "))
+    for name, codec, most, collation in (line.split() for line in _TABLE.split("\n") if line)
+}
+ALIASES = {"utf8": "utf8mb3"}
+
+_FIRST_100 = (
+    "big5 latin2 dec8 cp850 latin1 hp8 koi8r latin1 latin2 swe7 ascii ujis sjis cp1251 latin1 hebrew - tis620 euckr latin7 latin2"
+    " koi8u cp1251 gb2312 greek cp1250 latin2 gbk cp1257 latin5 latin1 armscii8 utf8mb3 cp1250 ucs2 cp866 keybcs2 macce macroman"
+    " cp852 latin7 latin7 macce cp1250 utf8mb4 utf8mb4 latin1 latin1 latin1 cp1251 cp1251 cp1251 macroman utf16 utf16 utf16le"
+    " cp1256 cp1257 cp1257 utf32 utf32 utf16le binary armscii8 ascii cp1250 cp1256 cp866 dec8 greek hebrew hp8 keybcs2 koi8r koi8u"
+    " utf8mb3 latin2 latin5 latin7 cp850 cp852 swe7 utf8mb3 big5 euckr gb2312 gbk sjis tis620 ucs2 ujis geostd8 geostd8 latin1"
+    " cp932 cp932 eucjpms eucjpms cp1250"
+).split()
+"""Character sets of the collations 1 to 99."""
+
+_RANGES = (
+    (101, 127, "utf16"), (128, 159, "ucs2"), (160, 191, "utf32"), (192, 223, "utf8mb3"), (224, 247, "utf8mb4"),
+    (248, 250, "gb18030"), (255, 323, "utf8mb4"), (576, 607, "utf8mb3"), (608, 639, "utf8mb4"), (640, 671, "ucs2"),
+    (672, 735, "utf16"), (736, 767, "utf32"), (2048, 2303, "utf8mb3"), (2304, 2559, "utf8mb4"), (2560, 2815, "ucs2"),
+    (2816, 3071, "utf16"), (3072, 3327, "utf32"),
+)  # fmt: skip
+
+COLLATION_NAMES = {
+    8: "latin1_swedish_ci", 11: "ascii_general_ci", 33: "utf8mb3_general_ci", 45: "utf8mb4_general_ci", 46: "utf8mb4_bin",
+    47: "latin1_bin", 63: "binary", 65: "ascii_bin", 83: "utf8mb3_bin", 192: "utf8mb3_unicode_ci", 224: "utf8mb4_unicode_ci",
+    246: "utf8mb4_unicode_520_ci", 255: "utf8mb4_0900_ai_ci", 278: "utf8mb4_0900_as_cs", 305: "utf8mb4_0900_as_ci",
+    309: "utf8mb4_0900_bin",
+}  # fmt: skip
+"""Names of the collations that are met most; the others go by their character set's default."""
+
+
+def charset(name: str | None) -> Charset:
+    """The character set of that name; utf8mb4 where none is said, binary where it is not known."""
+    if name is None:
+        return CHARSETS["utf8mb4"]
+    name = name.lower()
+    return CHARSETS.get(ALIASES.get(name, name), CHARSETS["binary"])
+
+
+@lru_cache(maxsize=None)
+def charset_of_collation(number: int) -> Charset:
+    """The character set of a collation number; binary when it is not known."""
+    if 1024 < number < 2048:
+        number -= 1024
+    if 1 <= number <= len(_FIRST_100):
+        return CHARSETS.get(_FIRST_100[number - 1], CHARSETS["binary"])
+    return CHARSETS[next((name for low, high, name in _RANGES if low <= number <= high), "binary")]
+
+
+def collation_name(number: int) -> str:
+    return COLLATION_NAMES.get(number, charset_of_collation(number).default_collation)
+
+
+def charset_of_collation_name(collation: str) -> str:
+    """The character set that a collation's name starts with ("utf8mb4_bin" -> "utf8mb4")."""
+    name = collation.lower().split("_")[0]
+    return ALIASES.get(name, name)

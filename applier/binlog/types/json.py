@@ -1,0 +1,356 @@
+"""MySQL's binary JSON: documents to text as the server prints them, text to documents, and partial updates.
+
+Format and text: sql-common/json_binary.h, json_dom.cc, json_diff.cc, 5.7 to 9.7. A document out of the log is never
+trusted: offsets, sizes and depth are checked.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+from applier.binlog.cursor import Cursor
+from applier.binlog.types.base import ValueRefused
+from applier.binlog.types.numbers import decimal_to_text, double_text
+from applier.binlog.types.temporal import parts_text, time_text
+from applier.errors import InputError, ReplicationError
+
+SMALL_OBJECT, LARGE_OBJECT, SMALL_ARRAY, LARGE_ARRAY, LITERAL, INT16, UINT16, INT32, UINT32, INT64, UINT64, DOUBLE, STRING = range(13)
+OPAQUE = 15
+MAX_DEPTH = 100
+SCALARS = {INT16: "<h", UINT16: "<H", INT32: "<i", UINT32: "<I", INT64: "<q", UINT64: "<Q", DOUBLE: "<d"}
+LITERALS = {0: None, 1: True, 2: False}
+NEWDECIMAL, DATE, TIME, DATETIME, TIMESTAMP = 246, 10, 11, 12, 7
+ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+REPLACE, INSERT, REMOVE = 0, 1, 2
+
+
+class Unsigned(int):
+    """An integer that the document keeps as unsigned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A value of a MySQL type that JSON does not have."""
+
+    type_code: int
+    data: bytes
+
+
+Document = Any
+"""dict, list, str, None, bool, int, Unsigned, float or Opaque."""
+
+
+def corrupt(what: str) -> InputError:
+    return InputError(f"a JSON document is corrupt: {what}")
+
+
+# bytes to document
+
+
+def decode(data: bytes) -> Document:
+    """An empty document stands for JSON null. Raises InputError."""
+    if not data:
+        return None
+    try:
+        return _value(data[0], memoryview(data)[1:], 0)
+    except (struct.error, IndexError, UnicodeDecodeError):
+        raise corrupt("it ends too early or holds broken text") from None
+
+
+def _value(kind: int, data: memoryview, depth: int) -> Document:
+    if kind in SCALARS:
+        number = struct.unpack_from(SCALARS[kind], data)[0]
+        return Unsigned(number) if kind in (UINT16, UINT32, UINT64) else number
+    if kind == STRING:
+        return bytes(_sized(data)).decode("utf-8")
+    if kind == LITERAL:
+        if data[0] not in LITERALS:
+            raise corrupt(f"literal {data[0]}")
+        return LITERALS[data[0]]
+    if kind == OPAQUE:
+        return Opaque(data[0], bytes(_sized(data[1:])))
+    if kind in (SMALL_OBJECT, LARGE_OBJECT, SMALL_ARRAY, LARGE_ARRAY):
+        if depth >= MAX_DEPTH:
+            raise corrupt("nested too deeply")
+        return _container(kind, data, depth + 1)
+    raise corrupt(f"value type {kind}")
+
+
+def _sized(data: memoryview) -> memoryview:
+    """A variable-length size (7 bits a byte), then that many bytes."""
+    size = at = 0
+    while True:
+        byte = data[at]
+        size |= (byte & 0x7F) << 7 * at
+        at += 1
+        if not byte & 0x80:
+            break
+        if at == 5:
+            raise corrupt("a length of more than five bytes")
+    if at + size > len(data):
+        raise corrupt("a string runs past the end")
+    return data[at : at + size]
+
+
+def _container(kind: int, data: memoryview, depth: int) -> Document:
+    large = kind in (LARGE_OBJECT, LARGE_ARRAY)
+    is_object = kind in (SMALL_OBJECT, LARGE_OBJECT)
+    width, number = (4, "<I") if large else (2, "<H")
+    (count,), (size,) = struct.unpack_from(number, data), struct.unpack_from(number, data, width)
+    entries = 2 * width + (count * (width + 2) if is_object else 0)
+    if size > len(data) or entries + count * (width + 1) > size:
+        raise corrupt(f"a container of {count} elements claims {size} bytes")
+    values = [_entry(data[:size], entries + at * (width + 1), width, number, depth) for at in range(count)]
+    if not is_object:
+        return values
+    keys = []
+    for at in range(count):
+        offset, length = struct.unpack_from(number + "H", data, 2 * width + at * (width + 2))
+        if offset + length > size:
+            raise corrupt("a key runs past the end")
+        keys.append(bytes(data[offset : offset + length]).decode("utf-8"))
+    return dict(zip(keys, values, strict=True))
+
+
+def _entry(data: memoryview, at: int, width: int, number: str, depth: int) -> Document:
+    kind = data[at]
+    if kind == LITERAL or kind in (INT16, UINT16) or (width == 4 and kind in (INT32, UINT32)):
+        return _value(kind, data[at + 1 :], depth)
+    (offset,) = struct.unpack_from(number, data, at + 1)
+    if offset >= len(data):
+        raise corrupt("a value stands past the end")
+    return _value(kind, data[offset:], depth)
+
+
+# document to bytes
+
+
+def encode(document: Document) -> bytes:
+    """The document as the server would serialize it from scratch."""
+    kind, body = _encode(document, 0)
+    return bytes([kind]) + body
+
+
+def _encode(value: Document, depth: int) -> tuple[int, bytes]:
+    if depth > MAX_DEPTH:
+        raise ValueRefused(3157, "The JSON document exceeds the maximum depth.")
+    if value is None or isinstance(value, bool):
+        return LITERAL, bytes([{None: 0, True: 1, False: 2}[value]])
+    if isinstance(value, Unsigned):
+        kind = UINT16 if value <= 0xFFFF else UINT32 if value <= 0xFFFFFFFF else UINT64
+        return kind, struct.pack(SCALARS[kind], value)
+    if isinstance(value, int):
+        kind = INT16 if -(1 << 15) <= value < 1 << 15 else INT32 if -(1 << 31) <= value < 1 << 31 else INT64
+        return kind, struct.pack(SCALARS[kind], value)
+    if isinstance(value, float):
+        return DOUBLE, struct.pack("<d", value)
+    if isinstance(value, str):
+        data = value.encode("utf-8", "surrogatepass")
+        return STRING, _size(len(data)) + data
+    if isinstance(value, Opaque):
+        return OPAQUE, bytes([value.type_code]) + _size(len(value.data)) + value.data
+    return _encode_container(value, depth + 1)
+
+
+def _size(length: int) -> bytes:
+    parts = bytearray()
+    while True:
+        low, length = length & 0x7F, length >> 7
+        parts.append(low | (0x80 if length else 0))
+        if not length:
+            return bytes(parts)
+
+
+def _encode_container(value: Any, depth: int) -> tuple[int, bytes]:
+    is_object = isinstance(value, dict)
+    keys: list[bytes] = []
+    items = value
+    if is_object:
+        pairs = sorted(((key.encode("utf-8"), item) for key, item in value.items()), key=lambda pair: (len(pair[0]), pair[0]))
+        keys, items = [key for key, _ in pairs], [item for _, item in pairs]
+    encoded = [_encode(item, depth) for item in items]
+    for large in (False, True):
+        body = _layout(keys, encoded, large=large, is_object=is_object)
+        if body is not None:
+            return (LARGE_OBJECT if large else SMALL_OBJECT) if is_object else (LARGE_ARRAY if large else SMALL_ARRAY), body
+    raise ValueRefused(3150, "The JSON document is too large.")
+
+
+def _layout(keys: list[bytes], values: list[tuple[int, bytes]], *, large: bool, is_object: bool) -> bytes | None:
+    """One container with two- or four-byte offsets; None when it does not fit the two-byte form."""
+    width, number = (4, "<I") if large else (2, "<H")
+    inline = {LITERAL, INT16, UINT16} | ({INT32, UINT32} if large else set())
+    key_at = 2 * width + len(keys) * (width + 2) + len(values) * (width + 1)
+    value_at = key_at + sum(map(len, keys))
+    total = value_at + sum(len(body) for kind, body in values if kind not in inline)
+    if total >= 1 << 8 * width:
+        return None
+    parts = [struct.pack(number, len(values)), struct.pack(number, total)]
+    for key in keys:
+        parts.append(struct.pack(number + "H", key_at, len(key)))
+        key_at += len(key)
+    for kind, body in values:
+        if kind in inline:
+            parts.append(bytes([kind]) + body.ljust(width, b"\0"))
+        else:
+            parts.append(bytes([kind]) + struct.pack(number, value_at))
+            value_at += len(body)
+    return b"".join(parts + keys + [body for kind, body in values if kind not in inline])
+
+
+# text
+
+
+def to_text(document: Document) -> str:
+    """The text that the server prints for the document."""
+    if isinstance(document, dict):
+        return "{" + ", ".join(f"{_quoted(key)}: {to_text(item)}" for key, item in document.items()) + "}"
+    if isinstance(document, list):
+        return "[" + ", ".join(map(to_text, document)) + "]"
+    if document is None or isinstance(document, bool):
+        return {None: "null", True: "true", False: "false"}[document]
+    if isinstance(document, int):
+        return str(int(document))
+    if isinstance(document, float):
+        text = double_text(document)
+        return text if "." in text or "e" in text else text + ".0"
+    if isinstance(document, str):
+        return _quoted(document)
+    return _opaque_text(document)
+
+
+def _quoted(text: str) -> str:
+    if text.isalnum():
+        return f'"{text}"'
+    return '"' + "".join(ESCAPES.get(char) or (char if char >= " " else f"\\u{ord(char):04x}") for char in text) + '"'
+
+
+def _opaque_text(value: Opaque) -> str:
+    if value.type_code == NEWDECIMAL and len(value.data) > 2:
+        return decimal_to_text(value.data[0], value.data[1])(value.data[2:])
+    if value.type_code in (DATE, DATETIME, TIMESTAMP, TIME) and len(value.data) == 8:
+        packed = int.from_bytes(value.data, "little", signed=True)
+        return f'"{_packed_text(value.type_code, packed)}"'
+    encoded = base64.encodebytes(value.data).decode().rstrip("\n") if len(value.data) > 57 else base64.b64encode(value.data).decode()
+    return _quoted(f"base64:type{value.type_code}:{encoded}")
+
+
+def _packed_text(type_code: int, packed: int) -> str:
+    if type_code == TIME:
+        magnitude = abs(packed)
+        whole = magnitude >> 24
+        seconds = (whole >> 12 & 0x3FF) * 3600 + (whole >> 6 & 0x3F) * 60 + (whole & 0x3F)
+        microseconds = seconds * 1_000_000 + (magnitude & 0xFFFFFF)
+        return time_text(-microseconds if packed < 0 else microseconds, 6)
+    whole = packed >> 24
+    year_month = whole >> 22
+    parts = (
+        year_month // 13, year_month % 13, whole >> 17 & 0x1F, whole >> 12 & 0x1F, whole >> 6 & 0x3F, whole & 0x3F, packed & 0xFFFFFF,
+    )  # fmt: skip
+    text = parts_text(parts, 6)
+    return text[:10] if type_code == DATE else text
+
+
+def parse_text(text: str) -> Document:
+    """JSON text as the server reads it: integers of up to 64 bits stay exact. Raises ValueRefused (3140)."""
+    try:
+        return json.loads(text, parse_int=_integer, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise ValueRefused(3140, f"Invalid JSON text: {error}") from None
+
+
+def _integer(text: str) -> int | float:
+    number = int(text)
+    if text.startswith("-"):
+        return number if number >= -(1 << 63) else float(text)
+    if number >= 1 << 64:
+        return float(text)
+    return Unsigned(number) if number > 0xFFFFFFFF else number
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON value")
+
+
+# partial updates
+
+
+@dataclass(frozen=True, slots=True)
+class JsonDiff:
+    """The after image of a JSON column that the log holds as changes to the before image."""
+
+    data: bytes
+
+    def apply(self, document: bytes) -> bytes:
+        """The new document. Raises ReplicationError 3648 when a change does not fit, InputError when it cannot be read."""
+        root = [decode(document)]
+        cursor = Cursor(self.data)
+        while cursor.left:
+            operation = cursor.u8()
+            path = cursor.take(cursor.packed()).decode("utf-8", "surrogateescape")
+            value = decode(cursor.take(cursor.packed())) if operation != REMOVE else None
+            if operation not in (REPLACE, INSERT, REMOVE) or not _change(root, operation, _legs(path), value):
+                raise ReplicationError(3648, f"Could not apply JSON diff at {path}")
+        return encode(root[0])
+
+
+def _legs(path: str) -> list[str | int]:
+    """The steps of a JSON path: member names and cell numbers."""
+    legs: list[str | int] = []
+    at = 1
+    while at < len(path):
+        if path[at] == "[":
+            end = path.index("]", at)
+            legs.append(int(path[at + 1 : end]))
+            at = end + 1
+        elif path.startswith('."', at):
+            name, length = json.JSONDecoder().raw_decode(path[at + 1 :])
+            legs.append(name)
+            at += 1 + length
+        else:
+            end = min((spot for spot in (path.find(".", at + 1), path.find("[", at + 1)) if spot > 0), default=len(path))
+            legs.append(path[at + 1 : end])
+            at = end
+    return legs
+
+
+def _change(root: list[Document], operation: int, legs: list[str | int], value: Document) -> bool:
+    parent: Any = root
+    steps: list[str | int] = [0, *legs]
+    for leg in steps[:-1]:
+        found = _child(parent, leg)
+        if found is None:
+            return False
+        parent = found[0]
+    last = steps[-1]
+    if operation == INSERT:
+        if isinstance(parent, list) and isinstance(last, int) and len(steps) > 1:
+            parent.insert(last, value)
+            return True
+        if isinstance(parent, dict) and isinstance(last, str) and last not in parent:
+            parent[last] = value
+            pairs = sorted(parent.items(), key=lambda pair: (len(pair[0].encode()), pair[0].encode()))
+            parent.clear()
+            parent.update(pairs)
+            return True
+        return False
+    if _child(parent, last) is None or (operation == REMOVE and len(steps) == 1):
+        return False
+    if operation == REMOVE:
+        del parent[last]
+    else:
+        parent[last] = value
+    return True
+
+
+def _child(parent: Any, leg: str | int) -> tuple[Document] | None:
+    """The value at a leg in a tuple, None when there is none."""
+    if isinstance(parent, dict) and isinstance(leg, str) and leg in parent:
+        return (parent[leg],)
+    if isinstance(parent, list) and isinstance(leg, int) and 0 <= leg < len(parent):
+        return (parent[leg],)
+    return None

@@ -1,0 +1,174 @@
+"""Integers, floats and decimals: stored value <-> Python <-> the server's text."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from functools import lru_cache
+from typing import Any
+
+from applier.binlog.types.base import ValueRefused, text_of
+from applier.binlog.wire import DIGIT_BYTES
+from lookup.table import Column
+
+_DOUBLE = struct.Struct("<d")
+_FLOAT = struct.Struct("<f")
+_EXACT = Context(prec=200, rounding=ROUND_HALF_UP)
+INTEGER_BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
+SHORTEST_FIXED, LONGEST_FIXED = -14, 15
+"""Decimal point positions between which the server writes a double without an exponent (`my_gcvt`, strings/dtoa.cc)."""
+
+
+def double_text(value: float) -> str:
+    """A double as the server prints it: the shortest digits that read back to the same number."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return "0"
+    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    assert isinstance(exponent, int)
+    text = "".join(map(str, digits)).rstrip("0")
+    if not text:
+        return "-0" if sign else "0"
+    point = len(digits) + exponent
+    minus = "-" if sign else ""
+    if point < SHORTEST_FIXED or point > LONGEST_FIXED:
+        rest = f".{text[1:]}" if len(text) > 1 else ""
+        return f"{minus}{text[0]}{rest}e{point - 1}"
+    if point <= 0:
+        return f"{minus}0.{'0' * -point}{text}"
+    if point >= len(text):
+        return minus + text + "0" * (point - len(text))
+    return f"{minus}{text[:point]}.{text[point:]}"
+
+
+def integer_range(column: Column) -> tuple[int, int]:
+    bits = INTEGER_BITS[column.type]
+    return (0, (1 << bits) - 1) if column.unsigned else (-(1 << bits - 1), (1 << bits - 1) - 1)
+
+
+def to_decimal(value: object) -> Decimal:
+    """A SQL literal as a number. Text counts as far as it reads as one, as the server converts it."""
+    if isinstance(value, bool):
+        return Decimal(int(value))
+    if isinstance(value, (int, Decimal)):
+        return Decimal(value)
+    if isinstance(value, float):
+        return Decimal(repr(value))
+    text = text_of(value).strip()
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise ValueRefused(1366, f"Incorrect number value: '{text}'") from None
+
+
+def integer_from_sql(column: Column) -> Callable[[object], int]:
+    low, high = integer_range(column)
+
+    def convert(value: object) -> int:
+        if type(value) is int:
+            number = value
+        elif isinstance(value, bytes) and not value.lstrip(b"-").isdigit():
+            number = int.from_bytes(value, "big")
+        else:
+            number = int(to_decimal(value).to_integral_value(ROUND_HALF_UP))
+        if not low <= number <= high:
+            raise ValueRefused(1264, f"Out of range value for column '{column.name}'", low if number < low else high)
+        return number
+
+    return convert
+
+
+def float_codec(column: Column) -> struct.Struct:
+    return _FLOAT if column.type == "float" else _DOUBLE
+
+
+def float_to_python(column: Column) -> Callable[[bytes], float]:
+    unpack = float_codec(column).unpack
+    return lambda stored: float(unpack(stored)[0])
+
+
+def float_to_text(column: Column) -> Callable[[bytes], str]:
+    to_python = float_to_python(column)
+    return lambda stored: double_text(to_python(stored))
+
+
+def float_from_sql(column: Column) -> Callable[[object], bytes]:
+    pack = float_codec(column).pack
+
+    def convert(value: object) -> bytes:
+        number = float(to_decimal(value)) if not isinstance(value, float) else value
+        try:
+            return pack(number)
+        except OverflowError:
+            raise ValueRefused(1264, f"Out of range value for column '{column.name}'") from None
+
+    return convert
+
+
+# DECIMAL (strings/decimal.cc: decimal2bin, bin2decimal)
+
+
+def _groups(precision: int, scale: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """(digits, bytes) of the groups before and behind the point."""
+    whole = precision - scale
+    before = ([(whole % 9, DIGIT_BYTES[whole % 9])] if whole % 9 else []) + [(9, 4)] * (whole // 9)
+    after = [(9, 4)] * (scale // 9) + ([(scale % 9, DIGIT_BYTES[scale % 9])] if scale % 9 else [])
+    return before, after
+
+
+@lru_cache(maxsize=None)
+def decimal_to_text(precision: int, scale: int) -> Callable[[bytes], str]:
+    """A function from the packed bytes to the server's text, all digits of the scale written."""
+    before, after = _groups(precision, scale)
+
+    def convert(data: bytes) -> str:
+        negative = not data[0] & 0x80
+        raw = bytes([data[0] ^ 0x80]) + data[1:]
+        if negative:
+            raw = bytes(byte ^ 0xFF for byte in raw)
+        at = 0
+        parts = []
+        for digits, size in (*before, *after):
+            parts.append(f"{int.from_bytes(raw[at : at + size], 'big'):0{digits}d}")
+            at += size
+        digits_text = "".join(parts)
+        whole = digits_text[: precision - scale].lstrip("0") or "0"
+        fraction = f".{digits_text[precision - scale :]}" if scale else ""
+        return ("-" if negative else "") + whole + fraction
+
+    return convert
+
+
+@lru_cache(maxsize=None)
+def decimal_from_sql(precision: int, scale: int) -> Callable[[object], bytes]:
+    """A function from a SQL literal to the packed bytes; rounds half up as the server does."""
+    before, after = _groups(precision, scale)
+    quantum = Decimal(1).scaleb(-scale)
+    limit = Decimal(10) ** (precision - scale)
+
+    def convert(value: object) -> bytes:
+        number = to_decimal(value).quantize(quantum, context=_EXACT)
+        if abs(number) >= limit:
+            most = (limit - quantum).copy_sign(number)
+            raise ValueRefused(1264, "Out of range value for a DECIMAL column", convert(most))
+        digits = f"{abs(number).scaleb(scale, context=_EXACT):.0f}".rjust(precision, "0")
+        raw = bytearray()
+        at = 0
+        for count, size in (*before, *after):
+            raw += int(digits[at : at + count]).to_bytes(size, "big")
+            at += count
+        if number < 0:
+            raw = bytearray(byte ^ 0xFF for byte in raw)
+        raw[0] ^= 0x80
+        return bytes(raw)
+
+    return convert
+
+
+def decimal_to_python(column: Column) -> Callable[[bytes], Decimal]:
+    to_text = decimal_to_text(column.length or 10, column.scale)
+    return lambda stored: Decimal(to_text(stored))
+
+
+def integer_to_text(column: Column) -> Callable[[Any], str]:
+    return str

@@ -1,0 +1,228 @@
+"""Text, binary strings, ENUM, SET, BIT, and MariaDB's UUID and INET types: stored value <-> Python <-> the server's text."""
+
+from __future__ import annotations
+
+import ipaddress
+import uuid
+from collections.abc import Callable
+from decimal import Decimal
+
+from applier.binlog.charsets import charset
+from applier.binlog.types.base import ValueRefused, text_of
+from applier.binlog.types.numbers import double_text
+from lookup.table import Column
+
+TEXT_TYPES = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
+MAX_BYTES = {"tinytext": 255, "text": 65535, "mediumtext": (1 << 24) - 1, "longtext": (1 << 32) - 1}
+MAX_BYTES |= {name.replace("text", "blob"): size for name, size in MAX_BYTES.items()}
+UUID_ORDER = (slice(10, 16), slice(8, 10), slice(6, 8), slice(4, 6), slice(0, 4))
+"""MariaDB keeps a UUID with its last group first, so that time-based ones sort by host (sql_type_uuid.h 10.7+)."""
+
+
+def text_to_python(column: Column) -> Callable[[bytes], str | bytes]:
+    decode = charset(column.charset).decode
+
+    def convert(stored: bytes) -> str | bytes:
+        text = decode(stored)
+        return stored if any("\ud800" <= char <= "\udfff" for char in text) else text
+
+    return convert
+
+
+def text_to_text(column: Column) -> Callable[[bytes], str]:
+    return charset(column.charset).decode
+
+
+def text_from_sql(column: Column) -> Callable[[object], bytes]:
+    own = charset(column.charset)
+    is_char, limit, width = column.type == "char", column.length, MAX_BYTES.get(column.type)
+    plain_utf8 = own.codec == "utf-8"
+
+    def convert(value: object) -> bytes:
+        if isinstance(value, bytes):
+            data = value
+        else:
+            text = double_text(value) if isinstance(value, float) else format(value, "f") if isinstance(value, Decimal) else text_of(value)
+            try:
+                data = own.encode(text)
+            except UnicodeError:
+                raise ValueRefused(1366, f"Incorrect string value for column '{column.name}'") from None
+        if is_char:
+            data = strip_pad(data, own.pad)
+        if limit is not None and width is None and len(data) > limit:
+            count = len(own.decode(data)) if plain_utf8 or own.max_bytes > 1 else len(data)
+            if count > limit:
+                raise ValueRefused(1406, f"Data too long for column '{column.name}'", own.encode(own.decode(data)[:limit]))
+        if width is not None and len(data) > width:
+            raise ValueRefused(1406, f"Data too long for column '{column.name}'", data[:width])
+        return data
+
+    return convert
+
+
+def strip_pad(data: bytes, pad: bytes) -> bytes:
+    if len(pad) == 1:
+        return data.rstrip(pad)
+    while data.endswith(pad):
+        data = data[: -len(pad)]
+    return data
+
+
+def binary_from_sql(column: Column) -> Callable[[object], bytes]:
+    fixed, limit = column.type == "binary", column.length or MAX_BYTES.get(column.type)
+
+    def convert(value: object) -> bytes:
+        data = value if isinstance(value, bytes) else text_of(value).encode("utf-8", "surrogateescape")
+        if limit is not None and len(data) > limit:
+            raise ValueRefused(1406, f"Data too long for column '{column.name}'", data[:limit])
+        return data.rstrip(b"\0") if fixed else data
+
+    return convert
+
+
+def binary_to_python(column: Column) -> Callable[[bytes], bytes]:
+    if column.type != "binary":
+        return bytes
+    width = column.length or 1
+    return lambda stored: stored.ljust(width, b"\0")
+
+
+def binary_to_text(column: Column) -> Callable[[bytes], str]:
+    to_python = binary_to_python(column)
+    return lambda stored: to_python(stored).hex().upper()
+
+
+# ENUM, SET, BIT
+
+
+def enum_to_text(column: Column) -> Callable[[int], str]:
+    labels = column.labels
+    return lambda stored: labels[stored - 1] if 0 < stored <= len(labels) else ""
+
+
+def enum_to_python(column: Column) -> Callable[[int], str | int]:
+    return enum_to_text(column) if column.labels else int
+
+
+def enum_from_sql(column: Column) -> Callable[[object], int]:
+    numbers = {label.rstrip(" ").casefold(): at for at, label in reversed(list(enumerate(column.labels, 1)))}
+    exact = {label: at for at, label in enumerate(column.labels, 1)}
+    decode = charset(column.charset).decode
+
+    def convert(value: object) -> int:
+        if isinstance(value, int):
+            return int(value)
+        text = decode(value) if isinstance(value, bytes) and column.charset not in ("utf8", "utf8mb3") else text_of(value)
+        found = exact.get(text) or numbers.get(text.rstrip(" ").casefold())
+        if found is None and text.isdigit() and int(text) <= len(exact):
+            found = int(text)
+        if found is None and text == "":
+            return 0
+        if found is None:
+            raise ValueRefused(1265, f"Data truncated for column '{column.name}'", 0)
+        return found
+
+    return convert
+
+
+def set_to_text(column: Column) -> Callable[[int], str]:
+    labels = column.labels
+    return lambda stored: ",".join(label for at, label in enumerate(labels) if stored >> at & 1)
+
+
+def set_to_python(column: Column) -> Callable[[int], str | int]:
+    return set_to_text(column) if column.labels else int
+
+
+def set_from_sql(column: Column) -> Callable[[object], int]:
+    numbers = {label.rstrip(" ").casefold(): 1 << at for at, label in reversed(list(enumerate(column.labels)))}
+
+    def convert(value: object) -> int:
+        if isinstance(value, int):
+            return int(value)
+        text = text_of(value)
+        mask = 0
+        for label in text.split(",") if text else ():
+            bit = numbers.get(label.rstrip(" ").casefold())
+            if bit is None:
+                if text.isdigit():
+                    return int(text)
+                raise ValueRefused(1265, f"Data truncated for column '{column.name}'", mask)
+            mask |= bit
+        return mask
+
+    return convert
+
+
+def bit_from_sql(column: Column) -> Callable[[object], int]:
+    most = (1 << (column.length or 1)) - 1
+
+    def convert(value: object) -> int:
+        number = int(value) if isinstance(value, (int, Decimal)) else _bit_bytes(value)
+        if not 0 <= number <= most:
+            raise ValueRefused(1406, f"Data too long for column '{column.name}'", most)
+        return number
+
+    return convert
+
+
+def _bit_bytes(value: object) -> int:
+    data = value if isinstance(value, bytes) else text_of(value).encode("utf-8", "surrogateescape")
+    return int.from_bytes(data, "big")
+
+
+# MariaDB
+
+
+def uuid_to_text(_column: Column) -> Callable[[bytes], str]:
+    """The stored form has the last group first."""
+
+    def convert(stored: bytes) -> str:
+        raw = stored.ljust(16, b"\0")
+        return "-".join(raw[part].hex() for part in UUID_ORDER)
+
+    return convert
+
+
+def uuid_from_sql(column: Column) -> Callable[[object], bytes]:
+    def convert(value: object) -> bytes:
+        try:
+            raw = value if isinstance(value, bytes) and len(value) == 16 else uuid.UUID(text_of(value)).bytes
+        except ValueError:
+            raise ValueRefused(1292, f"Incorrect uuid value: '{text_of(value)}' for column '{column.name}'") from None
+        stored = bytearray(16)
+        at = 0
+        for part in UUID_ORDER:
+            size = part.stop - part.start
+            stored[part] = raw[at : at + size]
+            at += size
+        return bytes(stored).rstrip(b"\0")
+
+    return convert
+
+
+def address_to_text(column: Column) -> Callable[[bytes], str]:
+    if column.type == "inet4":
+        return lambda stored: str(ipaddress.IPv4Address(stored.ljust(4, b"\0")))
+    return lambda stored: _inet6_text(stored.ljust(16, b"\0"))
+
+
+def _inet6_text(raw: bytes) -> str:
+    """As the C library prints it: mapped and compatible IPv4 addresses keep their dots."""
+    address = ipaddress.IPv6Address(raw)
+    if raw[:10] == bytes(10) and raw[10:12] in (b"\xff\xff", b"\0\0") and (raw[10:12] != b"\0\0" or raw[12:14] != b"\0\0"):
+        return f"::{'ffff:' if raw[10] else ''}{ipaddress.IPv4Address(raw[12:])}"
+    return str(address)
+
+
+def address_from_sql(column: Column) -> Callable[[object], bytes]:
+    size = 4 if column.type == "inet4" else 16
+
+    def convert(value: object) -> bytes:
+        try:
+            address = ipaddress.ip_address(value if isinstance(value, bytes) and len(value) == size else text_of(value))
+        except ValueError:
+            raise ValueRefused(1292, f"Incorrect {column.type} value: '{text_of(value)}' for column '{column.name}'") from None
+        return address.packed.rjust(size, b"\0").rstrip(b"\0")
+
+    return convert

@@ -1,0 +1,67 @@
+"""Tables as .tsv files that compare byte for byte: a header `name:type:encoding`, then the rows sorted bytewise.
+
+Encodings: text (the server's text in UTF-8), hex, uint (BIT as a decimal number), double (shortest text that reads back).
+Tab, newline, carriage return, backslash and NUL are escaped with a backslash; NULL is \\N.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from applier.binlog.types import TYPES, to_text
+from applier.tables.texts import column_type
+from lookup.table import Column
+
+if TYPE_CHECKING:
+    from applier.tables.catalog import Tables
+    from applier.tables.engine import MemoryTable
+
+TYPE_WIDTH = 60
+"""Characters of a column type that the header shows."""
+_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0"})
+
+
+def file_name(database: str, table: str) -> str:
+    """The name of a table's file; other than letters, digits and _ stands as @xxxx."""
+    return ".".join(re.sub(r"[^0-9A-Za-z_]", lambda char: f"@{ord(char[0]):04x}", name) for name in (database, table)) + ".tsv"
+
+
+def _cell(column: Column) -> Callable[[Any], str]:
+    text = to_text(column)
+    escape = TYPES[column.type].encoding == "text"
+
+    def convert(stored: Any) -> str:
+        shown = text(stored)
+        if shown is None:
+            return "\\N"
+        return shown.translate(_ESCAPES) if escape else shown
+
+    return convert
+
+
+def dump_lines(table: MemoryTable, *, display_widths: bool = False) -> list[bytes]:
+    """The header and the sorted rows of one table, without line ends."""
+    columns = [(at, column) for at, column in enumerate(table.definition.columns) if column.system_time is None]
+    header = "\t".join(
+        f"{column.name}:{column_type(column, display_widths=display_widths)[:TYPE_WIDTH]}:{TYPES[column.type].encoding}"
+        for _, column in columns
+    )
+    cells = [(at, _cell(column)) for at, column in columns]
+    rows = sorted("\t".join(cell(row[at]) for at, cell in cells).encode("utf-8", "surrogateescape") for row in table.stored_rows())
+    return [header.encode("utf-8"), *rows]
+
+
+def dump_tables(tables: Tables, directory: str | Path) -> list[Path]:
+    """Writes one file per table into `directory`, which is made when it is not there. Returns the files."""
+    folder = Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    return [_write(folder / file_name(table.definition.database, table.definition.name), dump_lines(
+        table, display_widths=tables.display_widths)) for table in tables]
+
+
+def _write(path: Path, lines: Iterable[bytes]) -> Path:
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    return path

@@ -1,0 +1,48 @@
+"""Tables as text: column types as the server shows them, key values in messages."""
+
+from __future__ import annotations
+
+from applier.binlog.types import to_text
+from lookup.handler import Row
+from lookup.table import Column, Key, TableDefinition
+
+DISPLAY_WIDTHS = {"tinyint": (4, 3), "smallint": (6, 5), "mediumint": (9, 8), "int": (11, 10), "bigint": (20, 20)}
+"""Integer type -> default display width, signed and unsigned (5.x and MariaDB; 8.0.19 dropped them)."""
+WITH_LENGTH = frozenset({"char", "varchar", "binary", "varbinary", "bit", "vector"})
+WITH_FRACTION = frozenset({"time", "datetime", "timestamp"})
+
+
+def column_type(column: Column, *, display_widths: bool = False) -> str:
+    """COLUMN_TYPE of INFORMATION_SCHEMA.COLUMNS. `display_widths`: as 5.x and MariaDB write integers."""
+    name = column.type
+    text = name
+    if name in DISPLAY_WIDTHS:
+        default = DISPLAY_WIDTHS[name][column.unsigned]
+        if display_widths or (name == "tinyint" and column.length == 1 and not column.unsigned):
+            text = f"{name}({column.length if column.length is not None else default})"
+    elif name == "year" and display_widths:
+        text = "year(4)"
+    elif name == "decimal":
+        text = f"decimal({column.length or 10},{column.scale})"
+    elif name in WITH_LENGTH:
+        text = f"{name}({column.length if column.length is not None else 1})"
+    elif name in WITH_FRACTION and column.scale:
+        text = f"{name}({column.scale})"
+    elif name in ("enum", "set"):
+        labels = ",".join("'" + label.replace("'", "''") + "'" for label in column.labels)
+        text = f"{name}({labels})"
+    elif name in ("float", "double") and column.length is not None:
+        text = f"{name}({column.length},{column.scale})"
+    return text + (" unsigned" if column.unsigned else "")
+
+
+def key_text(definition: TableDefinition, key: Key, row: Row) -> str:
+    """A key's value as the server prints it in error 1062: parts joined by dashes."""
+    parts = []
+    for part in key.parts:
+        if part.column is None:
+            parts.append("?")
+            continue
+        text = to_text(definition.columns[part.column])(row[part.column])
+        parts.append("NULL" if text is None else text if part.prefix is None else text[: part.prefix])
+    return "-".join(parts)
