@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +77,14 @@ class Tables:
         del self.databases[name]
         for key in [key for key in self._tables if key[0] == name]:
             self.drop(*key)
+
+    def rename(self, table: MemoryTable, database: str, name: str) -> None:
+        """Moves a table to another name; its rows and views come along."""
+        old = table.definition
+        self._forget(old.database, old.name)
+        del self._tables[old.database, old.name]
+        table.definition = dataclasses.replace(old, database=database, name=name)
+        self._adopt(table)
 
     def replace(self, old: MemoryTable, new: MemoryTable) -> None:
         """Puts `new` in the place of `old`, under the name that its own definition has."""

@@ -25,8 +25,9 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "
 
 
 def file_name(database: str, table: str) -> str:
-    """The name of a table's file; other than letters, digits and _ stands as @xxxx."""
-    return ".".join(re.sub(r"[^0-9A-Za-z_]", lambda char: f"@{ord(char[0]):04x}", name) for name in (database, table)) + ".tsv"
+    """The name of a table's file; other than letters, digits and _ in the table's name stands as @xxxx."""
+    escaped = re.sub(r"[^0-9A-Za-z_]", lambda char: f"@{ord(char[0]):04x}", table)
+    return f"{database.replace('/', '@002f')}.{escaped}.tsv"
 
 
 def _cell(column: Column) -> Callable[[Any], str]:
@@ -34,7 +35,7 @@ def _cell(column: Column) -> Callable[[Any], str]:
     escape = TYPES[column.type].encoding == "text"
 
     def convert(stored: Any) -> str:
-        shown = text(stored)
+        shown: str | None = text(stored)
         if shown is None:
             return "\\N"
         return shown.translate(_ESCAPES) if escape else shown

@@ -148,10 +148,10 @@ def decimal_from_sql(precision: int, scale: int) -> Callable[[object], bytes]:
 
     def convert(value: object) -> bytes:
         number = to_decimal(value).quantize(quantum, context=_EXACT)
-        if abs(number) >= limit:
-            most = (limit - quantum).copy_sign(number)
+        if number.copy_abs() >= limit:
+            most = _EXACT.subtract(limit, quantum).copy_sign(number)
             raise ValueRefused(1264, "Out of range value for a DECIMAL column", convert(most))
-        digits = f"{abs(number).scaleb(scale, context=_EXACT):.0f}".rjust(precision, "0")
+        digits = f"{number.copy_abs().scaleb(scale, context=_EXACT):.0f}".rjust(precision, "0")
         raw = bytearray()
         at = 0
         for count, size in (*before, *after):

@@ -1,0 +1,475 @@
+"""SQL expressions as Python functions: defaults, generated columns, and the plain expressions of statement-format DML.
+
+sqlglot parses, this module gives the meaning: three-valued logic, the server's number and text coercions, and a table of
+functions. An expression that holds anything else is refused by name; nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from functools import lru_cache
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+
+from applier.binlog.types import from_sql, to_python
+from applier.errors import ReplicationError
+from applier.tables.collation import sort_key
+from applier.tables.functions import FUNCTIONS, text
+from lookup.handler import Row
+from lookup.table import Column, KeyPart, TableDefinition
+
+Value = Any
+"""None, int, Decimal, float, str, bytes, date, datetime or timedelta."""
+
+
+@dataclass
+class Session:
+    """What a statement's session gives its expressions. `now` in the session's time zone, `offset` from UTC."""
+
+    now: datetime = datetime(1970, 1, 1)
+    offset: timedelta = timedelta(0)
+    variables: dict[str, Value] = field(default_factory=dict)
+    last_insert_id: int = 0
+    seeds: tuple[int, int] | None = None
+
+    def random(self) -> float:
+        """RAND() from the seeds of a RAND event (`my_rnd`, mysys/my_rnd.cc)."""
+        if self.seeds is None:
+            raise unsupported("RAND() without a RAND event")
+        limit = 0x3FFFFFFF
+        first = (self.seeds[0] * 3 + self.seeds[1]) % limit
+        second = (first + self.seeds[1] + 33) % limit
+        self.seeds = (first, second)
+        return first / limit
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where an expression is evaluated: the row's values by column name, and the session."""
+
+    values: Mapping[str, Value]
+    session: Session
+    columns: Mapping[str, Column]
+    inserted: Mapping[str, Value] | None = None
+    """VALUES(column) of INSERT … ON DUPLICATE KEY UPDATE."""
+
+
+Evaluate = Callable[[Scope], Value]
+
+
+def unsupported(what: str) -> ReplicationError:
+    return ReplicationError(
+        1235,
+        f"this expression is not supported in memory: {what}",
+        hint="skip the statement with --skip-errors 1235, or replay into a test DB",
+    )
+
+
+@lru_cache(maxsize=1024)
+def compile_expression(sql: str) -> Evaluate:
+    """Raises ReplicationError 1235 when the expression holds something that is not known here."""
+    try:
+        tree = sqlglot.parse_one(sql, read="mysql")
+    except sqlglot.errors.SqlglotError as error:
+        raise unsupported(f"{sql[:80]!r} ({str(error).splitlines()[0]})") from None
+    return compile_tree(tree)
+
+
+def evaluate_constant(sql: str, session: Session | None = None) -> Value:
+    """The value of an expression without columns, such as a DEFAULT."""
+    return compile_expression(_plain(sql))(Scope({}, session or Session(), {}))
+
+
+def _plain(sql: str) -> str:
+    """MariaDB's and old spellings that sqlglot does not know."""
+    return re.sub(r"(?i)^current_timestamp\(\)$", "CURRENT_TIMESTAMP", sql.strip())
+
+
+def row_scope(definition: TableDefinition, row: Row, session: Session, values: dict[str, Value] | None = None) -> Scope:
+    values = {} if values is None else values
+    for column, stored in zip(definition.columns, row, strict=True):
+        values[column.name.lower()] = to_python(column)(stored)
+    return Scope(values, session, {column.name.lower(): column for column in definition.columns})
+
+
+def generated_columns(definition: TableDefinition) -> Callable[[Row], Row]:
+    """A function that sets the generated columns of a row, in column order."""
+    steps = [
+        (at, column, compile_expression(column.expression or "NULL"), from_sql(column))
+        for at, column in enumerate(definition.columns)
+        if column.generated
+    ]
+    readers = [(column.name.lower(), to_python(column)) for column in definition.columns]
+    columns = {column.name.lower(): column for column in definition.columns}
+    session = Session()
+
+    def generate(row: Row) -> Row:
+        values = {name: read(stored) for (name, read), stored in zip(readers, row, strict=True)}
+        new = list(row)
+        for at, column, evaluate, write in steps:
+            value = evaluate(Scope(values, session, columns))
+            new[at] = write(value)
+            values[column.name.lower()] = to_python(column)(new[at])
+        return tuple(new)
+
+    return generate
+
+
+def key_expression(definition: TableDefinition, part: KeyPart) -> Callable[[Row], Any]:
+    """A function from a row to the value of a functional key part."""
+    evaluate = compile_expression(part.expression or "NULL")
+    session = Session()
+    return lambda row: _comparable(evaluate(row_scope(definition, row, session)))
+
+
+def _comparable(value: Value) -> Value:
+    return text(value).casefold() if isinstance(value, str) else value
+
+
+# from tree to function
+
+
+def compile_tree(tree: exp.Expression) -> Evaluate:
+    handler = _HANDLERS.get(type(tree))
+    if handler is not None:
+        return handler(tree)
+    if isinstance(tree, exp.Func):
+        return _function(tree)
+    raise unsupported(tree.sql("mysql")[:80])
+
+
+def _literal(tree: exp.Expression) -> Evaluate:
+    raw = str(tree.this)
+    if tree.args.get("is_string"):
+        value: Value = raw
+    elif re.fullmatch(r"\d+", raw):
+        value = int(raw)
+    elif "e" in raw.lower():
+        value = float(raw)
+    else:
+        value = Decimal(raw)
+    return lambda scope: value
+
+
+def _constant(value: Value) -> Evaluate:
+    return lambda scope: value
+
+
+def _column(tree: exp.Expression) -> Evaluate:
+    name = str(tree.this.this if isinstance(tree.this, exp.Identifier) else tree.this).lower()
+
+    def evaluate(scope: Scope) -> Value:
+        if name not in scope.values:
+            raise ReplicationError(1054, f"Unknown column '{name}' in 'field list'")
+        return scope.values[name]
+
+    return evaluate
+
+
+def _variable(tree: exp.Expression) -> Evaluate:
+    name = str(tree.this).strip("`'\"").lower() if not isinstance(tree.this, exp.Expression) else str(tree.this.name).lower()
+    return lambda scope: scope.session.variables.get(name)
+
+
+def number(value: Value) -> int | Decimal | float | None:
+    """A value as a number: text counts as far as it starts like one, bytes as text."""
+    if value is None or isinstance(value, (int, Decimal, float)):
+        return int(value) if isinstance(value, bool) else value
+    if isinstance(value, datetime):
+        return Decimal(value.strftime("%Y%m%d%H%M%S"))
+    if isinstance(value, date):
+        return int(value.strftime("%Y%m%d"))
+    match = re.match(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", text(value))
+    return float(match[0]) if match else 0.0
+
+
+def _arithmetic(operate: Callable[[Any, Any], Any]) -> Callable[[exp.Expression], Evaluate]:
+    def build(tree: exp.Expression) -> Evaluate:
+        left, right = compile_tree(tree.this), compile_tree(tree.args["expression"])
+
+        def evaluate(scope: Scope) -> Value:
+            one, two = number(left(scope)), number(right(scope))
+            if one is None or two is None:
+                return None
+            if isinstance(one, float) or isinstance(two, float):
+                one, two = float(one), float(two)
+            try:
+                return operate(one, two)
+            except (ZeroDivisionError, InvalidOperation):
+                return None
+
+        return evaluate
+
+    return build
+
+
+def _divide(one: Any, two: Any) -> Any:
+    if isinstance(one, float):
+        return one / two
+    places = max(-Decimal(one).as_tuple().exponent, 0) + 4  # type: ignore[operator]
+    return (Decimal(one) / Decimal(two)).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+
+
+def _remainder(one: Any, two: Any) -> Any:
+    result = abs(one) % abs(two)
+    return -result if one < 0 else result
+
+
+def _negate(tree: exp.Expression) -> Evaluate:
+    inner = compile_tree(tree.this)
+
+    def evaluate(scope: Scope) -> Value:
+        value = number(inner(scope))
+        return None if value is None else -value
+
+    return evaluate
+
+
+def compare(one: Value, two: Value, column: Column | None = None) -> int | None:
+    """-1, 0 or 1; None when one is NULL. Text with text goes by the column's collation, everything else by value."""
+    if one is None or two is None:
+        return None
+    if isinstance(one, (str, bytes)) and isinstance(two, (str, bytes)):
+        key = sort_key(column or Column("", "varchar", charset="utf8mb4"))
+        first, second = text(one).encode("utf-8", "surrogateescape"), text(two).encode("utf-8", "surrogateescape")
+        if key is not None:
+            first, second = key(first), key(second)
+        return (first > second) - (first < second)
+    if isinstance(one, (date, timedelta)) or isinstance(two, (date, timedelta)):
+        first_text, second_text = text(one), text(two)
+        return (first_text > second_text) - (first_text < second_text)
+    first_number, second_number = number(one), number(two)
+    assert first_number is not None and second_number is not None
+    return (first_number > second_number) - (first_number < second_number)
+
+
+def _comparison(holds: Callable[[int], bool]) -> Callable[[exp.Expression], Evaluate]:
+    def build(tree: exp.Expression) -> Evaluate:
+        left, right = compile_tree(tree.this), compile_tree(tree.args["expression"])
+        names = [str(side.name).lower() for side in (tree.this, tree.args["expression"]) if isinstance(side, exp.Column)]
+
+        def evaluate(scope: Scope) -> Value:
+            column = next((scope.columns[name] for name in names if name in scope.columns), None)
+            result = compare(left(scope), right(scope), column if column is not None and column.charset else None)
+            return None if result is None else int(holds(result))
+
+        return evaluate
+
+    return build
+
+
+def _null_safe(tree: exp.Expression) -> Evaluate:
+    left, right = compile_tree(tree.this), compile_tree(tree.args["expression"])
+
+    def evaluate(scope: Scope) -> Value:
+        one, two = left(scope), right(scope)
+        return int(one is None and two is None) if one is None or two is None else int(compare(one, two) == 0)
+
+    return evaluate
+
+
+def truth(value: Value) -> bool | None:
+    result = number(value)
+    return None if result is None else result != 0
+
+
+def _and(tree: exp.Expression) -> Evaluate:
+    left, right = compile_tree(tree.this), compile_tree(tree.args["expression"])
+
+    def evaluate(scope: Scope) -> Value:
+        one = truth(left(scope))
+        if one is False:
+            return 0
+        two = truth(right(scope))
+        return 0 if two is False else None if one is None or two is None else 1
+
+    return evaluate
+
+
+def _or(tree: exp.Expression) -> Evaluate:
+    left, right = compile_tree(tree.this), compile_tree(tree.args["expression"])
+
+    def evaluate(scope: Scope) -> Value:
+        one = truth(left(scope))
+        if one:
+            return 1
+        two = truth(right(scope))
+        return 1 if two else None if one is None or two is None else 0
+
+    return evaluate
+
+
+def _not(tree: exp.Expression) -> Evaluate:
+    inner = compile_tree(tree.this)
+
+    def evaluate(scope: Scope) -> Value:
+        value = truth(inner(scope))
+        return None if value is None else int(not value)
+
+    return evaluate
+
+
+def _is(tree: exp.Expression) -> Evaluate:
+    inner, wanted = compile_tree(tree.this), tree.args["expression"]
+    if isinstance(wanted, exp.Null):
+        return lambda scope: int(inner(scope) is None)
+    target = bool(wanted.this)
+    return lambda scope: int(truth(inner(scope)) is target)
+
+
+def _between(tree: exp.Expression) -> Evaluate:
+    value, low, high = (compile_tree(tree.args[name]) for name in ("this", "low", "high"))
+
+    def evaluate(scope: Scope) -> Value:
+        one = value(scope)
+        below, above = compare(one, low(scope)), compare(one, high(scope))
+        if below is None or above is None:
+            return None
+        return int(below >= 0 and above <= 0)
+
+    return evaluate
+
+
+def _in(tree: exp.Expression) -> Evaluate:
+    if tree.args.get("query") is not None:
+        raise unsupported("IN (SELECT …)")
+    value, items = compile_tree(tree.this), [compile_tree(item) for item in tree.expressions]
+
+    def evaluate(scope: Scope) -> Value:
+        one = value(scope)
+        results = [compare(one, item(scope)) for item in items]
+        return 1 if 0 in results else None if None in results else 0
+
+    return evaluate
+
+
+def _like(tree: exp.Expression) -> Evaluate:
+    value, pattern = compile_tree(tree.this), compile_tree(tree.args["expression"])
+
+    def evaluate(scope: Scope) -> Value:
+        one, two = value(scope), pattern(scope)
+        if one is None or two is None:
+            return None
+        parts = re.split(r"(\\.|%|_)", text(two))
+        rule = "".join({"%": ".*", "_": "."}.get(part, re.escape(part[1:] if part.startswith("\\") and len(part) == 2 else part)) for part in parts)
+        return int(re.fullmatch(rule, text(one), re.DOTALL | re.IGNORECASE) is not None)
+
+    return evaluate
+
+
+def _case(tree: exp.Expression) -> Evaluate:
+    subject = compile_tree(tree.this) if tree.this is not None else None
+    branches = [(compile_tree(branch.this), compile_tree(branch.args["true"])) for branch in tree.args.get("ifs") or ()]
+    otherwise = compile_tree(tree.args["default"]) if tree.args.get("default") is not None else _constant(None)
+
+    def evaluate(scope: Scope) -> Value:
+        for condition, result in branches:
+            hit = truth(condition(scope)) if subject is None else compare(subject(scope), condition(scope)) == 0
+            if hit:
+                return result(scope)
+        return otherwise(scope)
+
+    return evaluate
+
+
+def _if(tree: exp.Expression) -> Evaluate:
+    condition, yes = compile_tree(tree.this), compile_tree(tree.args["true"])
+    no = compile_tree(tree.args["false"]) if tree.args.get("false") is not None else _constant(None)
+    return lambda scope: yes(scope) if truth(condition(scope)) else no(scope)
+
+
+def _cast(tree: exp.Expression) -> Evaluate:
+    inner, kind = compile_tree(tree.this), tree.args["to"].sql("mysql").lower()
+    cast = FUNCTIONS["CAST"]
+    return lambda scope: cast(scope.session, inner(scope), kind)
+
+
+def _inner(tree: exp.Expression) -> Evaluate:
+    return compile_tree(tree.this)
+
+
+def _values(tree: exp.Expression) -> Evaluate:
+    name = str(tree.expressions[0].name if tree.expressions else tree.this.name).lower()
+    return lambda scope: (scope.inserted or {}).get(name)
+
+
+def _bytes(base: int) -> Callable[[exp.Expression], Evaluate]:
+    def build(tree: exp.Expression) -> Evaluate:
+        digits = str(tree.this)
+        value = int(digits, base) if digits else 0
+        size = (len(digits) + 1) // 2 if base == 16 else (len(digits) + 7) // 8
+        return _constant(value.to_bytes(size, "big"))
+
+    return build
+
+
+def _function(tree: exp.Expression) -> Evaluate:
+    """A function call: by sqlglot's class or, where it has none, by name."""
+    if isinstance(tree, exp.Anonymous):
+        name, arguments = str(tree.this).upper(), list(tree.expressions)
+    else:
+        name = tree.sql_name().upper()
+        arguments = [item for key in tree.arg_types for item in _as_list(tree.args.get(key))]
+    if name == "VALUES":
+        return _values(tree)
+    function = FUNCTIONS.get(name)
+    if function is None:
+        raise unsupported(f"function {name}")
+    compiled = [compile_tree(argument) if isinstance(argument, exp.Expression) else _constant(argument) for argument in arguments]
+    call = function
+    return lambda scope: call(scope.session, *(argument(scope) for argument in compiled))
+
+
+def _as_list(value: Any) -> list[Any]:
+    if value is None or value is False or value is True:
+        return []
+    return list(value) if isinstance(value, list) else [value]
+
+
+_HANDLERS: dict[type[exp.Expression], Callable[[Any], Evaluate]] = {
+    exp.Literal: _literal,
+    exp.Null: lambda tree: _constant(None),
+    exp.Boolean: lambda tree: _constant(int(bool(tree.this))),
+    exp.Column: _column,
+    exp.Identifier: _column,
+    exp.Parameter: _variable,
+    exp.SessionParameter: _variable,
+    exp.Paren: _inner,
+    exp.Neg: _negate,
+    exp.Add: _arithmetic(lambda one, two: one + two),
+    exp.Sub: _arithmetic(lambda one, two: one - two),
+    exp.Mul: _arithmetic(lambda one, two: one * two),
+    exp.Div: _arithmetic(_divide),
+    exp.IntDiv: _arithmetic(lambda one, two: int(one / two) if isinstance(one, float) else int(Decimal(one) // Decimal(two))),
+    exp.Mod: _arithmetic(_remainder),
+    exp.BitwiseAnd: _arithmetic(lambda one, two: int(one) & int(two)),
+    exp.BitwiseOr: _arithmetic(lambda one, two: int(one) | int(two)),
+    exp.BitwiseXor: _arithmetic(lambda one, two: int(one) ^ int(two)),
+    exp.EQ: _comparison(lambda result: result == 0),
+    exp.NEQ: _comparison(lambda result: result != 0),
+    exp.GT: _comparison(lambda result: result > 0),
+    exp.GTE: _comparison(lambda result: result >= 0),
+    exp.LT: _comparison(lambda result: result < 0),
+    exp.LTE: _comparison(lambda result: result <= 0),
+    exp.NullSafeEQ: _null_safe,
+    exp.And: _and,
+    exp.Or: _or,
+    exp.Not: _not,
+    exp.Is: _is,
+    exp.Between: _between,
+    exp.In: _in,
+    exp.Like: _like,
+    exp.Case: _case,
+    exp.If: _if,
+    exp.Cast: _cast,
+    exp.Introducer: lambda tree: compile_tree(tree.args["expression"]),
+    exp.HexString: _bytes(16),
+    exp.BitString: _bytes(2),
+    exp.National: lambda tree: _constant(str(tree.this)),
+}

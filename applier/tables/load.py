@@ -1,0 +1,232 @@
+"""A dump in SQL into tables in memory: CREATE DATABASE, USE, CREATE TABLE, INSERT … VALUES; the rest changes no table.
+
+INSERT is read by a regular expression made for the number of columns, since dumps have millions of rows and all of them look
+alike; a VALUES list that it does not match goes through the expression evaluator. Files are bytes: a dump holds binary
+strings next to UTF-8 text.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from applier.binlog.charsets import charset
+from applier.binlog.types import ValueRefused, from_sql
+from applier.errors import BinlagError, InputError
+from applier.tables.catalog import Tables
+from applier.tables.ddl import DdlSession, apply_ddl
+from applier.tables.defaults import complete_rows
+from applier.tables.engine import MemoryTable
+from applier.tables.sql_text import unescape
+from lookup.handler import RowError
+from lookup.table import Column
+
+_PIECE = re.compile(
+    rb"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`(?:[^`]|``)*`|/\*.*?\*/|\#[^\n]*|--(?=[\s]|$)[^\n]*|;|[^'"`/\#;-]+|.""", re.DOTALL
+)
+_DELIMITER = re.compile(rb"^\s*DELIMITER\s+(\S+)[^\n]*\n?", re.IGNORECASE | re.MULTILINE)
+_INSERT = re.compile(
+    rb"\s*(?:INSERT|REPLACE)\s+(?:IGNORE\s+)?(?:INTO\s+)?((?:`(?:[^`]|``)*`|[\w$\x80-\xff]+)(?:\s*\.\s*(?:`(?:[^`]|``)*`|[\w$\x80-\xff]+))?)\s*"
+    rb"(?:\(([^)]*)\)\s*)?VALUES?\s*",
+    re.IGNORECASE,
+)
+_VALUE = rb"(NULL|-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|(?:_binary\s*)?'(?:[^'\\]|\\.|'')*'|0x[0-9a-fA-F]*|[xXbB]'[0-9a-fA-F]*')"
+_NAME = re.compile(rb"`((?:[^`]|``)*)`|([\w$\x80-\xff]+)")
+_IGNORED = re.compile(
+    rb"\s*(SET|LOCK|UNLOCK|DROP\s+TABLE|DROP\s+VIEW|/\*|COMMIT|BEGIN|START|CHANGE|ANALYZE|FLUSH|GRANT|DELIMITER|CALL|SELECT)\b", re.IGNORECASE
+)
+_OPENERS: dict[str, Callable[[Path], Any]] = {
+    ".gz": gzip.open,
+    ".xz": lzma.open,
+    ".bz2": bz2.open,
+    ".zst": lambda path: zstandard.open(path, "rb"),
+}
+
+
+def load_schema(source: str | os.PathLike[str], *, server: str = "9.7") -> Tables:
+    """Tables from a file of SQL (a mysqldump; .gz, .xz, .bz2, .zst too), or from the SQL itself when `source` holds a statement.
+
+    `server` says whose defaults hold where the SQL leaves something open. Raises InputError with the line of the statement.
+    """
+    if isinstance(source, str) and (";" in source or "\n" in source or source.lstrip()[:7].upper() == "CREATE "):
+        data, name = source.encode("utf-8", "surrogateescape"), "the given SQL"
+    else:
+        path = Path(source)
+        name = str(path)
+        try:
+            with _OPENERS.get(path.suffix, lambda path: path.open("rb"))(path) as file:
+                data = file.read()
+        except OSError as error:
+            raise InputError(f"cannot read the schema: {error.strerror or error}", file=name) from None
+        except (EOFError, lzma.LZMAError, zstandard.ZstdError) as error:
+            raise InputError(f"cannot decompress the schema: {error}", file=name) from None
+    return _Loader(server).load(data, name)
+
+
+class _Loader:
+    def __init__(self, server: str) -> None:
+        self.tables = Tables()
+        self.session = DdlSession(server=server)
+        self.database = ""
+
+    def load(self, data: bytes, name: str) -> Tables:
+        for offset, statement in split_statements(data.removeprefix(b"\xef\xbb\xbf")):
+            try:
+                self._statement(statement)
+            except (BinlagError, ValueRefused, RowError) as error:
+                line = data.count(b"\n", 0, offset) + 1
+                raise InputError(f"line {line}: {getattr(error, 'message', error)}", file=name) from None
+        self.tables.commit()
+        return self.tables
+
+    def _statement(self, statement: bytes) -> None:
+        match = _INSERT.match(statement)
+        if match is not None:
+            self._insert(statement, match)
+            return
+        if _IGNORED.match(statement) and not _IGNORED.match(statement).group(1).startswith(b"/*"):  # type: ignore[union-attr]
+            return
+        text = statement.decode("utf-8", "surrogateescape").strip()
+        use = re.fullmatch(r"USE\s+(`(?:[^`]|``)*`|\S+)", text, re.IGNORECASE)
+        if use is not None:
+            self.database = use[1].strip("`").replace("``", "`")
+            return
+        if re.match(r"(/\*.*?\*/\s*)*(/\*!\d*\s*)?(CREATE|ALTER|RENAME|DROP)\b", text, re.IGNORECASE | re.DOTALL):
+            apply_ddl(self.tables, text, self.database, self.session)
+
+    def _insert(self, statement: bytes, match: re.Match[bytes]) -> None:
+        names = [_unquote(piece) for piece in _NAME.findall(match[1])]
+        database, name = (names[0], names[1]) if len(names) > 1 else (self.database, names[0])
+        table = self.tables.get(database, name)
+        if table is None:
+            raise InputError(f"an INSERT into `{database}`.`{name}`, which no CREATE TABLE made")
+        columns = self._columns(table, match[2])
+        rows = list(insert_rows(table, columns, statement, match.end()))
+        table.load(complete_rows(table.definition, columns, rows))
+        self.tables.commit()
+
+    def _columns(self, table: MemoryTable, listed: bytes | None) -> tuple[int, ...]:
+        definition = table.definition
+        if listed is None:
+            return tuple(at for at, column in enumerate(definition.columns) if not column.invisible)
+        names = [_unquote(piece) for piece in _NAME.findall(listed)]
+        unknown = [name for name in names if name.lower() not in definition.positions]
+        if unknown:
+            raise InputError(f"unknown column `{unknown[0]}` in an INSERT into {definition.full_name}")
+        return tuple(definition.positions[name.lower()] for name in names)
+
+
+def _unquote(piece: tuple[bytes, bytes]) -> str:
+    return (piece[0].replace(b"``", b"`") or piece[1]).decode("utf-8", "surrogateescape")
+
+
+def split_statements(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """(offset, statement) pairs; quotes, comments and DELIMITER are minded, comments between statements dropped."""
+    at = 0
+    while at < len(data):
+        delimiter = _DELIMITER.search(data, at)
+        end = len(data) if delimiter is None else delimiter.start()
+        yield from _split_plain(data, at, end)
+        if delimiter is None:
+            return
+        mark = delimiter[1]
+        at = delimiter.end()
+        while mark != b";" and at < len(data):
+            nested = _DELIMITER.match(data, at)
+            if nested is not None:
+                mark, at = nested[1], nested.end()
+                continue
+            stop = data.find(mark, at)
+            stop = len(data) if stop < 0 else stop
+            if data[at:stop].strip():
+                yield at, data[at:stop]
+            at = stop + len(mark)
+
+
+def _split_plain(data: bytes, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+    begin = start
+    for piece in _PIECE.finditer(data, start, end):
+        if data[piece.start()] == 0x3B:
+            if data[begin : piece.start()].strip():
+                yield begin, _bare(data[begin : piece.start()])
+            begin = piece.end()
+    if _bare(data[begin:end]).strip():
+        yield begin, _bare(data[begin:end])
+
+
+def _bare(statement: bytes) -> bytes:
+    """Without the line comments and white space before it."""
+    while True:
+        stripped = re.sub(rb"\A\s*(?:--(?:\s[^\n]*)?\n|\#[^\n]*\n|--\s*\Z)", b"", statement)
+        if stripped == statement:
+            return statement.strip()
+        statement = stripped
+
+
+def insert_rows(table: MemoryTable, columns: tuple[int, ...], statement: bytes, start: int) -> Iterator[tuple[Any, ...]]:
+    """The rows of a VALUES list as stored values of `columns`. Raises InputError where the list cannot be read."""
+    definition = table.definition
+    converters = [literal_converter(definition.columns[at]) for at in columns]
+    pattern = re.compile(rb"\s*,?\s*\(\s*" + rb"\s*,\s*".join([_VALUE] * len(columns)) + rb"\s*\)", re.DOTALL | re.IGNORECASE)
+    at = start
+    batch: list[tuple[bytes, ...]] = []
+    for match in pattern.finditer(statement, start):
+        if match.start() != at:
+            break
+        at = match.end()
+        batch.append(match.groups())
+    by_column = [list(map(convert, values)) for convert, values in zip(converters, zip(*batch, strict=True), strict=False)]
+    yield from zip(*by_column, strict=True)
+    if statement[at:].strip(b" \t\r\n;"):
+        from applier.tables.statements import value_rows
+
+        text = statement[at:].decode("utf-8", "surrogateescape").lstrip(" \t\r\n,")
+        yield from value_rows(definition, columns, text)
+
+
+def literal_converter(column: Column) -> Callable[[bytes], Any]:
+    """A function from a literal as it stands in the dump to the stored value."""
+    convert = from_sql(column)
+    own = charset(column.charset)
+    is_text = column.charset is not None and column.type not in ("enum", "set")
+    as_bytes = is_text and own.codec in ("utf-8", "ascii")
+    is_binary = column.charset is None and column.type not in ("json",)
+    is_integer = column.type in ("tinyint", "smallint", "mediumint", "int", "bigint")
+
+    def stored(literal: bytes) -> Any:
+        if literal[-1] == 0x27:
+            return convert(_string(literal))
+        if literal[:4].upper() == b"NULL":
+            return None
+        if is_integer and literal.lstrip(b"-").isdigit():
+            return convert(int(literal))
+        if literal[:2] == b"0x":
+            return convert(bytes.fromhex(literal[2:].decode()))
+        return convert(literal.decode())
+
+    def _string(literal: bytes) -> Any:
+        head = literal[:1]
+        if head in b"xX" and head != b"'":
+            return bytes.fromhex(literal[2:-1].decode())
+        if head in b"bB" and literal[1:2] == b"'":
+            bits = literal[2:-1].decode()
+            return int(bits, 2).to_bytes((len(bits) + 7) // 8, "big") if bits else b""
+        introduced = head == b"_"
+        body = literal[literal.index(b"'") + 1 : -1]
+        if b"'" in body:
+            body = body.replace(b"''", b"'")
+        if b"\\" in body:
+            body = unescape(body.decode("latin-1")).encode("latin-1")
+        if introduced or is_binary or as_bytes or (is_text and body.isascii() and own.max_bytes == 1):
+            return body
+        return body.decode("utf-8", "surrogateescape")
+
+    return stored
