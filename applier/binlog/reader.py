@@ -21,6 +21,7 @@ from applier.binlog.header import (
     HEADER_LENGTH,
     KNOWN_TYPES,
     MAGIC,
+    SERVER_NAMES,
     Event,
     EventFlag,
     EventType,
@@ -29,9 +30,11 @@ from applier.binlog.header import (
 )
 from applier.binlog.payload import compressed_start, decompress_event, payload_events
 from applier.errors import InputError
+from checkpoints.gtid import GtidError, GtidSet
 
 PLAIN_TYPES = KNOWN_TYPES - {
     EventType.FORMAT_DESCRIPTION,
+    EventType.PREVIOUS_GTIDS,
     EventType.TRANSACTION_PAYLOAD,
     EventType.START_ENCRYPTION,
     EventType.PRE_GA_WRITE_ROWS,
@@ -40,6 +43,12 @@ PLAIN_TYPES = KNOWN_TYPES - {
     *COMPRESSED,
 }
 """Types that need nothing from the reader but their header."""
+FRAME_TYPES = frozenset(
+    {EventType.FORMAT_DESCRIPTION, EventType.PREVIOUS_GTIDS, EventType.ROTATE, EventType.GTID_LIST, EventType.BINLOG_CHECKPOINT}
+)
+"""What stands at the head of a file. A relay log has the source's format description there, behind its own."""
+CRC_RESIDUE = 0x2144DF1C
+"""The CRC32 of any bytes followed by their own CRC32, little-endian."""
 
 
 class LogReader:
@@ -71,73 +80,67 @@ class LogReader:
         previous: _FileEnd | None = None
         for number, path in enumerate(self.paths):
             buffer = open_log(path)
-            first, last = number == 0, number == len(self.paths) - 1
-            end = _FileEnd(path)
-            start = self.start_position if first else None
-            stop = self.stop_position if last else None
-            for event in self._read_file(path.name, buffer, start, stop):
-                if event.type == EventType.FORMAT_DESCRIPTION and end.server_id is None:
-                    end.server_id = event.server_id
-                    if previous is not None:
-                        previous.check_next(end)
-                if event.inner_index < 0:
-                    end.last = event
-                yield event
-            previous = end
+            file = _FileEnd(path, previous)
+            start = self.start_position if number == 0 else None
+            stop = self.stop_position if number == len(self.paths) - 1 else None
+            self.format = None
+            self.position = len(MAGIC)
+            try:
+                yield from self._events(file, buffer, len(buffer) if stop is None else min(stop, len(buffer)), start or 0)
+            except InputError as error:
+                error.locate(file=path.name, position=self.position)
+                raise
+            previous = file
 
-    def _read_file(self, name: str, buffer: bytes, start: int | None, stop: int | None) -> Iterator[Event]:
-        self.format = None
-        self.position = len(MAGIC)
-        limit = len(buffer) if stop is None else min(stop, len(buffer))
-        jump = start if start is not None and start > len(MAGIC) else None
-        try:
-            for event in self._events(name, buffer, limit, jump):
-                yield event
-                if event.type == EventType.TRANSACTION_PAYLOAD:
-                    yield from payload_events(event)
-        except InputError as error:
-            error.locate(file=name, position=self.position)
-            raise
-
-    def _events(self, name: str, buffer: bytes, limit: int, jump: int | None) -> Iterator[Event]:
-        """The loop. `jump`: where to go on after the format description."""
-        view = memoryview(buffer)
-        unpack, crc32, size = HEADER.unpack_from, zlib.crc32, len(buffer)
-        position = self.position
-        trailer = 0
-        header_length = HEADER_LENGTH
+    def _events(self, file: _FileEnd, buffer: bytes, limit: int, start: int) -> Iterator[Event]:
+        """The loop over one file. What it does per event is the floor under the cost of everything else: keep it short."""
+        name, view, unpack, crc32, size = file.path.name, memoryview(buffer), HEADER.unpack_from, zlib.crc32, len(buffer)
+        plain: frozenset[int] = frozenset()  # nothing is plain before the format description
+        verify, trailer, header_length, shortest = False, 0, HEADER_LENGTH, HEADER_LENGTH
+        position, event = len(MAGIC), None
+        if start > size:
+            raise InputError(f"the start position {start} lies behind the end of the file, {size}")
         while position < limit:
-            self.position = position
             if position + HEADER_LENGTH > size:
+                self.position = position
                 raise InputError("the file ends in the middle of an event header", hint=TRUNCATED_HINT)
             timestamp, type_code, server_id, length, log_pos, flags = unpack(buffer, position)
             end = position + length
-            if length < HEADER_LENGTH:
-                raise InputError(f"an event claims a length of {length} bytes", hint=CORRUPT_HINT)
-            if end > size:
-                raise InputError(
-                    f"the file ends in the middle of a {_type_name(type_code)} event of {length} bytes", hint=TRUNCATED_HINT
-                )
+            if length < shortest or end > size:
+                self.position = position
+                raise _bad_length(type_code, length, shortest)
+            if start and position < start and type_code not in FRAME_TYPES and plain:
+                position = start
+                continue
             event = Event(
                 name, position, type_code, timestamp, server_id, length, log_pos, flags, buffer, position + header_length, end - trailer
             )
-            if type_code == EventType.FORMAT_DESCRIPTION:
-                self.format = self._format(event, view)
-                trailer, header_length = self.format.checksum_length, self.format.header_length
-            elif self.format is None:
-                raise InputError(f"a {event.name} event stands before the format description event", hint=CORRUPT_HINT)
-            elif trailer:
-                if event.end < event.body:
-                    raise InputError(f"a {event.name} event of {length} bytes has no room for its checksum", hint=CORRUPT_HINT)
-                if self.verify_checksum and crc32(view[position : event.end]) != int.from_bytes(buffer[event.end : end], "little"):
-                    raise InputError(f"the checksum of a {event.name} event is wrong", hint=CORRUPT_HINT)
-            if type_code not in PLAIN_TYPES:
-                self._special(event)
-            yield event
+            if verify and type_code in plain and crc32(view[position:end]) != CRC_RESIDUE:
+                self.position = position
+                raise InputError(f"the checksum of a {event.name} event is wrong", hint=_corrupt_hint(position, start))
+            self.position = end
+            if type_code in plain:
+                if position >= start:
+                    yield event
+            else:
+                self.position = position
+                if type_code == EventType.FORMAT_DESCRIPTION:
+                    self.format = format_description = self._format(event, view)
+                    trailer, header_length = format_description.checksum_length, format_description.header_length
+                    verify, plain, shortest = self.verify_checksum and trailer > 0, PLAIN_TYPES, header_length + trailer
+                elif verify and crc32(view[position:end]) != CRC_RESIDUE:
+                    raise InputError(f"the checksum of a {event.name} event is wrong", hint=_corrupt_hint(position, start))
+                self._special(event, file, _corrupt_hint(position, start))
+                if position >= start or type_code == EventType.FORMAT_DESCRIPTION:
+                    self.position = end
+                    yield event
+                if type_code == EventType.TRANSACTION_PAYLOAD:
+                    self.position = position
+                    yield from payload_events(event)
+                    self.position = end
             position = end
-            if jump is not None and self.format is not None:
-                position, jump = jump, None
         self.position = position
+        file.last = event
 
     def _format(self, event: Event, view: memoryview) -> FormatDescription:
         body = event.buffer[event.position + HEADER_LENGTH : event.position + event.length]
@@ -151,52 +154,85 @@ class LogReader:
                 raise InputError("the checksum of the format description event is wrong", hint=CORRUPT_HINT)
         return format_description
 
-    def _special(self, event: Event) -> None:
-        """Types that are refused, or that carry compressed content."""
-        assert self.format is not None
-        if event.type in COMPRESSED:
-            decompress_event(event, compressed_start(event, self.format.post_header_length(event.type)))
-        elif event.type == EventType.START_ENCRYPTION:
+    def _special(self, event: Event, file: _FileEnd, hint: str) -> None:
+        """Types that are refused, that say something about the file, or that carry compressed content."""
+        type_code = event.type
+        if self.format is None:
+            raise InputError(f"a {event.name} event stands before the format description event", hint=CORRUPT_HINT)
+        if type_code in COMPRESSED:
+            decompress_event(event, compressed_start(event, self.format.post_header_length(type_code)))
+        elif type_code == EventType.FORMAT_DESCRIPTION:
+            file.check_server(event)
+        elif type_code == EventType.PREVIOUS_GTIDS:
+            file.check_gtids(event)
+        elif type_code == EventType.START_ENCRYPTION:
             raise InputError("the log is encrypted (MariaDB)", hint="decrypt it, e.g. mysqlbinlog --read-from-remote-server --raw")
-        elif event.type in (EventType.PRE_GA_WRITE_ROWS, EventType.PRE_GA_UPDATE_ROWS, EventType.PRE_GA_DELETE_ROWS):
+        elif type_code in (EventType.PRE_GA_WRITE_ROWS, EventType.PRE_GA_UPDATE_ROWS, EventType.PRE_GA_DELETE_ROWS):
             raise InputError("rows events of MySQL 5.1 before its release (pre-GA) are not supported")
-        elif event.type not in KNOWN_TYPES and not event.flags & EventFlag.IGNORABLE:
-            raise InputError(f"unknown event type {event.type}", hint=CORRUPT_HINT)
+        elif type_code not in KNOWN_TYPES and not event.flags & EventFlag.IGNORABLE:
+            raise InputError(f"unknown event type {type_code}", hint=hint)
 
 
 TRUNCATED_HINT = "copy the file again, or stop before this position with --stop-position"
 CORRUPT_HINT = "the file is damaged or no binary log; copy it again"
+START_HINT = "the start position is not the start of an event; `binlag events` shows the positions"
+
+
+def _corrupt_hint(position: int, start: int) -> str:
+    return START_HINT if position == start else CORRUPT_HINT
+
+
+def _bad_length(type_code: int, length: int, shortest: int) -> InputError:
+    name = SERVER_NAMES.get(type_code, f"type {type_code}")
+    if length < shortest:
+        return InputError(f"a {name} event claims a length of {length} bytes", hint=CORRUPT_HINT)
+    return InputError(f"the file ends in the middle of a {name} event of {length} bytes", hint=TRUNCATED_HINT)
 
 
 class _FileEnd:
-    """What the end of one file says about the next."""
+    """What one file says about the next, and whether it follows the one before."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, previous: _FileEnd | None) -> None:
         self.path = path
+        self.previous = previous
         self.server_id: int | None = None
+        self.gtids: GtidSet | None = None
         self.last: Event | None = None
 
-    def check_next(self, following: _FileEnd) -> None:
-        """Raises InputError when the next file is not the one that comes after this."""
-        expected = self._expected_name()
-        if expected is not None and expected != following.path.name:
-            raise InputError(
-                f"{self.path.name} is followed by {expected} in the log, not by {following.path.name}",
-                file=following.path.name,
-                position=len(MAGIC),
-                hint="give the files in order and without a gap",
-            )
-        if self.server_id != following.server_id:
-            raise InputError(
-                f"{following.path.name} was written by server id {following.server_id}, {self.path.name} by {self.server_id}",
-                file=following.path.name,
-                position=len(MAGIC),
-                hint="replay logs of different servers one by one",
-            )
+    def check_server(self, description: Event) -> None:
+        """Looks at the first format description of the file. Raises InputError when the file is not the next one."""
+        if self.server_id is not None:
+            return
+        self.server_id, before = description.server_id, self.previous
+        if before is None:
+            return
+        expected = before._expected_name()
+        if expected is not None and expected != self.path.name:
+            raise self._foreign(f"{before.path.name} is followed by {expected} in the log, not by {self.path.name}")
+        if before.server_id != self.server_id:
+            raise self._foreign(f"{self.path.name} was written by server id {self.server_id}, {before.path.name} by {before.server_id}")
+        before.previous = None
+
+    def check_gtids(self, event: Event) -> None:
+        """The set of previous GTIDs only grows from file to file."""
+        if self.gtids is not None:
+            return
+        try:
+            self.gtids = GtidSet.decode(event.data)
+        except GtidError as error:
+            raise InputError(f"the set of previous GTIDs cannot be read: {error}") from None
+        before = self.previous.gtids if self.previous is not None else None
+        if before is not None and not before.issubset(self.gtids):
+            raise self._foreign(f"{self.path.name} does not know the transactions {before.subtract(self.gtids)} from before")
+
+    def _foreign(self, message: str) -> InputError:
+        hint = "give the files of one server in order and without a gap"
+        return InputError(message, file=self.path.name, position=len(MAGIC), hint=hint)
 
     def _expected_name(self) -> str | None:
         last = self.last
-        if last is not None and last.type == EventType.ROTATE and not last.flags & EventFlag.ARTIFICIAL:
+        own = last is not None and last.server_id == self.server_id  # a relay log also holds the source's rotate events
+        if last is not None and own and last.type == EventType.ROTATE and not last.flags & EventFlag.ARTIFICIAL:
             return os.path.basename(last.data[8:].decode("utf-8", "surrogateescape"))
         match = re.fullmatch(r"(.*\.)(\d+)", self.path.name)
         if match is None:
@@ -235,9 +271,3 @@ def read_events(
     return iter(
         LogReader(paths, verify_checksum=verify_checksum, start_position=start_position, stop_position=stop_position)
     )
-
-
-def _type_name(type_code: int) -> str:
-    from applier.binlog.header import SERVER_NAMES
-
-    return SERVER_NAMES.get(type_code, f"type {type_code}")
