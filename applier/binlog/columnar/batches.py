@@ -1,0 +1,88 @@
+"""Row changes of binary logs as Arrow record batches: the public side.
+
+Large logs go through compiled kernels, small ones through Python, which needs no start-up; both give the same batches.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from applier.binlog.table_map import TableMap
+
+Paths = Sequence[str | os.PathLike[str]]
+SMALL_LOG = 8_000_000
+"""Logs of fewer bytes altogether are read by Python alone while the kernels would have to be compiled first,"""
+SMALL_LOG_CACHED = 500_000
+"""and of fewer than this many when they are on disk."""
+CHUNK_BYTES = 8_000_000
+"""Bytes of a log that become one batch per table."""
+
+
+@dataclass(frozen=True)
+class TableBatch:
+    """Rows of one table out of a stretch of one file, in the order of the log. `version` tells table definitions apart.
+
+    `data` has the columns that `layout` describes; `version` is the same for all batches of equal schema.
+    """
+
+    table: TableMap
+    version: int
+    file: str
+    data: pa.RecordBatch
+
+    @property
+    def name(self) -> str:
+        return self.table.full_name
+
+
+def read_batches(
+    paths: Paths,
+    tables: Collection[str] | None = None,
+    *,
+    verify_checksum: bool = True,
+    text: bool = True,
+    threads: int | None = None,
+    chunk_bytes: int = CHUNK_BYTES,
+    compiled: bool | None = None,
+) -> Iterator[TableBatch]:
+    """The row changes of `paths`, stretch by stretch; within a stretch table by table.
+
+    tables: only these ("db.table"). text: columns of utf8 and ascii character sets as string, else as binary.
+    threads: how many decode at once (default: up to four). compiled: True or False forces the kernels or plain Python.
+    Raises InputError naming file and position; what stands before the damage has been handed out by then.
+    """
+    names = None if tables is None else frozenset(tables)
+    if compiled is None:
+        compiled = worth_compiling(paths)
+    if not compiled:
+        from applier.binlog.columnar.plain import read_plain
+
+        return read_plain(paths, names, verify_checksum=verify_checksum, text=text, chunk_bytes=chunk_bytes)
+    from applier.binlog.columnar.fast import read_fast
+
+    workers = threads if threads is not None else min(4, os.cpu_count() or 1)
+    return read_fast(paths, names, verify_checksum=verify_checksum, text=text, chunk_bytes=chunk_bytes, threads=workers)
+
+
+def worth_compiling(paths: Paths) -> bool:
+    """Whether the kernels pay off for these files. A file that cannot be read is for the reader to complain about."""
+    total = 0
+    for path in paths:
+        try:
+            total += Path(path).stat().st_size
+        except OSError:
+            return False
+    if total < SMALL_LOG_CACHED:
+        return False
+    if total >= SMALL_LOG:
+        return True
+    from applier.binlog.columnar.cache import cached_file
+
+    return cached_file() is not None

@@ -1,0 +1,98 @@
+"""Loads, stores and copies at plain addresses, for the kernels. Little-endian, any alignment; the caller checks bounds.
+
+Numba's own array indexing pays for negative indexes and types each element width apart; these are one instruction each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+I64 = ir.IntType(64)
+kernel: Callable[[Callable[..., Any]], Any] = njit(error_model="numpy", nogil=True, inline="never")
+"""Decorator of what the kernels are made of."""
+
+
+def _pointer(builder: Any, address: Any, bits: int) -> Any:
+    return builder.inttoptr(address, ir.IntType(bits).as_pointer())
+
+
+def _load(bits: int) -> Any:
+    def load(context: Any, address: Any) -> Any:
+        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            value = builder.load(_pointer(builder, arguments[0], bits))
+            value.align = 1
+            return value if bits == 64 else builder.zext(value, I64)
+
+        return types.int64(types.int64), generate
+
+    return intrinsic(load)
+
+
+def _store(bits: int) -> Any:
+    def store(context: Any, address: Any, value: Any) -> Any:
+        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            item = arguments[1] if bits == 64 else builder.trunc(arguments[1], ir.IntType(bits))
+            written = builder.store(item, _pointer(builder, arguments[0], bits))
+            written.align = 1
+            return ir.Constant(I64, 0)
+
+        return types.int64(types.int64, types.int64), generate
+
+    return intrinsic(store)
+
+
+load1, load2, load4, load8 = _load(8), _load(16), _load(32), _load(64)
+store1, store2, store4, store8 = _store(8), _store(16), _store(32), _store(64)
+
+
+@intrinsic
+def copy_block(context: Any, target: Any, source: Any) -> Any:
+    """Copies 16 bytes."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        value = builder.load(_pointer(builder, arguments[1], 128))
+        value.align = 1
+        written = builder.store(value, _pointer(builder, arguments[0], 128))
+        written.align = 1
+        return ir.Constant(I64, 0)
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def copy_bytes(context: Any, target: Any, source: Any, size: Any) -> Any:
+    """memcpy."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        byte = ir.IntType(8).as_pointer()
+        copy = builder.module.declare_intrinsic("llvm.memcpy", [byte, byte, I64])
+        target, source = (builder.inttoptr(address, byte) for address in arguments[:2])
+        builder.call(copy, [target, source, arguments[2], ir.Constant(ir.IntType(1), 0)])
+        return ir.Constant(I64, 0)
+
+    return types.int64(types.int64, types.int64, types.int64), generate
+
+
+@kernel
+def fill_ones(address: int, size: int) -> None:
+    for at in range(size):
+        store1(address + at, 0xFF)
+
+
+@kernel
+def same_bytes(left: int, right: int, size: int) -> bool:
+    at = 0
+    while at + 8 <= size:
+        if load8(left + at) != load8(right + at):
+            return False
+        at += 8
+    while at < size:
+        if load1(left + at) != load1(right + at):
+            return False
+        at += 1
+    return True
