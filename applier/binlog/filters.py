@@ -1,0 +1,144 @@
+"""Which events of a log are wanted: by time, by GTID, by database and table. Positions are the reader's.
+
+Times and GTIDs follow mysqlbinlog (client/mysqlbinlog.cc 9.7): a start time drops everything before the first event that is late
+enough, a stop time ends the log, and a GTID set takes or drops whole transactions. Databases and tables follow the replica's
+filters for one table at a time (sql/rpl_filter.cc): --replicate-do-db and --replicate-do-table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from applier.binlog.events import Gtid, MariadbGtidEvent, parse
+from applier.binlog.header import GTID_TYPES, Event, EventType, FormatDescription
+from applier.binlog.transactions import TransactionTracker
+from applier.errors import UsageError
+from checkpoints.gtid import GtidError, GtidSet, MariadbGtidSet, parse_gtid_set
+
+AnyGtidSet = GtidSet | MariadbGtidSet
+
+
+def parse_time(text: str) -> int:
+    """Seconds since 1970 of "2026-11-21 04:05:06" (local time, as in mysqlbinlog, unless an offset follows) or "@1795233906"."""
+    if re.fullmatch(r"@\d+", text.strip()):
+        return int(text.strip()[1:])
+    try:
+        return int(datetime.fromisoformat(text.strip()).timestamp())
+    except (ValueError, OverflowError, OSError):
+        raise UsageError(f"{text!r} is no date and time", hint='write it like "2026-11-21 04:05:06"') from None
+
+
+def parse_gtids(given: str) -> AnyGtidSet:
+    """A set in MySQL's or MariaDB's form. Raises UsageError."""
+    try:
+        return parse_gtid_set(given)
+    except GtidError as error:
+        raise UsageError(f"not a GTID set: {error}", hint="write it like SERVER_UUID:1-5 or, for MariaDB, 0-1-100") from None
+
+
+def holds(gtids: AnyGtidSet, identity: Gtid | MariadbGtidEvent) -> bool:
+    """Whether a set names this transaction. An anonymous one is in no set."""
+    if isinstance(identity, MariadbGtidEvent):
+        return isinstance(gtids, MariadbGtidSet) and identity.gtid in gtids
+    return isinstance(gtids, GtidSet) and identity.uuid is not None and gtids.contains(identity.uuid, identity.number, identity.tag)
+
+
+@dataclass(frozen=True)
+class TableFilter:
+    """Databases and tables ("database.table") that are wanted; everything when both are empty."""
+
+    databases: frozenset[str] = frozenset()
+    tables: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, databases: Iterable[str] = (), tables: Iterable[str] = ()) -> TableFilter:
+        """Raises UsageError for a table without a database."""
+        tables = frozenset(tables)
+        for table in tables:
+            if not re.fullmatch(r"[^.]+\.[^.]+", table):
+                raise UsageError(f"{table!r} does not name a table", hint="write it as DATABASE.TABLE")
+        return cls(frozenset(databases), tables)
+
+    def __bool__(self) -> bool:
+        return bool(self.databases or self.tables)
+
+    def wants_table(self, database: str, table: str) -> bool:
+        if self.databases and database not in self.databases:
+            return False
+        return not self.tables or f"{database}.{table}" in self.tables
+
+    def wants_database(self, database: str) -> bool:
+        """Whether anything of that database may be wanted: what can be said of a statement by its default database."""
+        if self.databases and database not in self.databases:
+            return False
+        return not self.tables or any(table.split(".")[0] == database for table in self.tables)
+
+
+@dataclass
+class LogFilter:
+    """Times in seconds since 1970. An instance is for one pass over one log."""
+
+    start_time: int | None = None
+    stop_time: int | None = None
+    include_gtids: AnyGtidSet | None = None
+    exclude_gtids: AnyGtidSet | None = None
+    _tracker: TransactionTracker = field(default_factory=TransactionTracker)
+    _started: bool = False
+    _skip: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        start_datetime: str | None = None,
+        stop_datetime: str | None = None,
+        include_gtids: str | None = None,
+        exclude_gtids: str | None = None,
+    ) -> LogFilter:
+        """From the texts of the options. Raises UsageError."""
+        return cls(
+            None if start_datetime is None else parse_time(start_datetime),
+            None if stop_datetime is None else parse_time(stop_datetime),
+            None if include_gtids is None else parse_gtids(include_gtids),
+            None if exclude_gtids is None else parse_gtids(exclude_gtids),
+        )
+
+    @property
+    def is_active(self) -> bool:
+        return any(limit is not None for limit in (self.start_time, self.stop_time, self.include_gtids, self.exclude_gtids))
+
+    def select(self, events: Iterable[tuple[Event, FormatDescription]]) -> Iterator[tuple[Event, FormatDescription]]:
+        """The wanted events, in order. Format descriptions always pass; the stop time ends the stream."""
+        by_gtid = self.include_gtids is not None or self.exclude_gtids is not None
+        for event, fde in events:
+            if self.stop_time is not None and event.timestamp >= self.stop_time:
+                return
+            if not self._in_time(event):
+                continue
+            if not by_gtid or not self._is_skipped(event, fde):
+                yield event, fde
+
+    def _in_time(self, event: Event) -> bool:
+        if self._started or self.start_time is None or event.type == EventType.FORMAT_DESCRIPTION:
+            return True
+        self._started = event.timestamp >= self.start_time
+        return self._started
+
+    def _is_skipped(self, event: Event, fde: FormatDescription) -> bool:
+        """Decides at each GTID for all of its transaction. Transactions without a GTID event are in no set."""
+        before = self._tracker.current
+        boundary = self._tracker.feed(event, fde)
+        if event.type in GTID_TYPES:
+            self._skip = not self._is_wanted(parse(event, fde))
+        elif boundary is not None and boundary.began is not None:
+            self._skip = self.include_gtids is not None
+        inside = before is not None or boundary is not None
+        return inside and self._skip
+
+    def _is_wanted(self, identity: Gtid | MariadbGtidEvent) -> bool:
+        if self.include_gtids is not None and not holds(self.include_gtids, identity):
+            return False
+        return self.exclude_gtids is None or not holds(self.exclude_gtids, identity)
