@@ -23,12 +23,15 @@ class Charset:
 
     def decode(self, data: bytes) -> str:
         """Text; what the codec does not know survives as surrogates."""
-        return data.decode(self.codec, "binlag-keep")
+        text = data.decode(self.codec, "binlag-keep")
+        return text.replace("\uff3c", "\\") if self.name == "sjis" else text
 
     def encode(self, text: str) -> bytes:
         """Raises UnicodeEncodeError when the character set lacks a character."""
         if self.name == "latin1":
             return b"".join(_latin1_byte(char) for char in text) if not text.isascii() else text.encode("ascii")
+        if self.name == "sjis":
+            text = text.replace("\\", "\uff3c")
         return text.encode(self.codec, "surrogateescape" if self.codec in _ESCAPING else "strict")
 
 

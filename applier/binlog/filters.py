@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 
 from applier.binlog.events import Gtid, MariadbGtidEvent, parse
 from applier.binlog.header import GTID_TYPES, Event, EventType, FormatDescription
@@ -22,11 +22,12 @@ AnyGtidSet = GtidSet | MariadbGtidSet
 
 
 def parse_time(text: str) -> int:
-    """Seconds since 1970 of "2026-11-21 04:05:06" (local time, as in mysqlbinlog, unless an offset follows) or "@1795233906"."""
+    """Seconds since 1970 of "2026-11-21 04:05:06" (UTC unless an offset follows) or "@1795233906"."""
     if re.fullmatch(r"@\d+", text.strip()):
         return int(text.strip()[1:])
     try:
-        return int(datetime.fromisoformat(text.strip()).timestamp())
+        moment = datetime.fromisoformat(text.strip())
+        return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
     except (ValueError, OverflowError, OSError):
         raise UsageError(f"{text!r} is no date and time", hint='write it like "2026-11-21 04:05:06"') from None
 

@@ -36,6 +36,7 @@ class RowsEvent:
     Row data stands at [start, end) of the event's buffer. `partial` marks PARTIAL_UPDATE_ROWS.
     """
 
+    event_type: int
     table_id: int
     flags: int
     kind: str
@@ -87,4 +88,4 @@ def parse_rows(event: Event, fde: FormatDescription) -> RowsEvent:
     at += (width + 7) // 8 * (2 if kind == "update" else 1)
     if at > end:
         raise InputError(f"a {event.name} event ends inside its head", file=event.file, position=event.position)
-    return RowsEvent(table_id, flags, kind, event.type == EventType.PARTIAL_UPDATE_ROWS, buffer[start:at], at, end)
+    return RowsEvent(event.type, table_id, flags, kind, event.type == EventType.PARTIAL_UPDATE_ROWS, buffer[start:at], at, end)

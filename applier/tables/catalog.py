@@ -70,7 +70,7 @@ class Tables:
         if (database, name) not in self._tables:
             raise KeyError(f"{database}.{name}")
         self._forget(database, name)
-        del self._tables[database, name]
+        self._tables.pop((database, name)).replaced = True
 
     def drop_database(self, name: str) -> None:
         """Raises KeyError when the database is not there."""
@@ -82,7 +82,7 @@ class Tables:
         """Moves a table to another name; its rows and views come along."""
         old = table.definition
         self._forget(old.database, old.name)
-        del self._tables[old.database, old.name]
+        self._tables.pop((old.database, old.name)).replaced = True
         table.definition = dataclasses.replace(old, database=database, name=name)
         self._adopt(table)
 
@@ -155,6 +155,7 @@ class Tables:
 
     def _adopt(self, table: MemoryTable) -> None:
         definition = table.definition
+        table.replaced = False
         self._tables[definition.database, definition.name] = table
         if traits_of(definition).transactional:
             table.journal = self._journal
@@ -168,4 +169,5 @@ class Tables:
     def _forget(self, database: str, name: str) -> None:
         old = self._tables.get((database, name))
         if old is not None:
+            old.replaced = True
             self.foreign_keys.forget(old.definition)

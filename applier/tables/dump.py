@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from applier.binlog.types import TYPES, to_text
+from applier.binlog.types import TYPES, to_python, to_text
+from applier.binlog.types.numbers import double_text
 from applier.tables.texts import column_type
 from lookup.table import Column
 
@@ -30,8 +31,25 @@ def file_name(database: str, table: str) -> str:
     return f"{database.replace('/', '@002f')}.{escaped}.tsv"
 
 
-def _cell(column: Column) -> Callable[[Any], str]:
-    text = to_text(column)
+DOUBLE_WIDTH = 22
+"""Characters that 8.0+ has for a DOUBLE in a result."""
+
+
+def _double_text(column: Column, *, old_server: bool) -> Callable[[Any], str | None]:
+    """5.x and MariaDB are asked for the number plus zero, which has no sign when it is zero and no limit of characters."""
+    read = to_python(column)
+
+    def convert(stored: Any) -> str | None:
+        value = read(stored)
+        if value is None:
+            return None
+        return double_text(value or 0.0) if old_server else double_text(value, DOUBLE_WIDTH)
+
+    return convert
+
+
+def _cell(column: Column, *, old_server: bool) -> Callable[[Any], str]:
+    text = _double_text(column, old_server=old_server) if TYPES[column.type].encoding == "double" else to_text(column)
     escape = TYPES[column.type].encoding == "text"
 
     def convert(stored: Any) -> str:
@@ -50,7 +68,7 @@ def dump_lines(table: MemoryTable, *, display_widths: bool = False) -> list[byte
         f"{column.name}:{column_type(column, display_widths=display_widths)[:TYPE_WIDTH]}:{TYPES[column.type].encoding}"
         for _, column in columns
     )
-    cells = [(at, _cell(column)) for at, column in columns]
+    cells = [(at, _cell(column, old_server=display_widths)) for at, column in columns]
     rows = sorted("\t".join(cell(row[at]) for at, cell in cells).encode("utf-8", "surrogateescape") for row in table.stored_rows())
     return [header.encode("utf-8"), *rows]
 

@@ -39,6 +39,8 @@ class MemoryTable:
         self.definition = definition
         self.journal: list[Change] | None = None
         self.foreign_keys: ForeignKeys | None = None
+        self.replaced = False
+        """The table went away or changed its name or definition: what was worked out for it no longer holds."""
         self._slots = not traits.clustered
         self._counts_free_slots = self._slots and definition.engine.lower() == "myisam" and not has_dynamic_rows(definition)
         self._clustered: Key | None = definition.primary if traits.clustered else None
@@ -186,10 +188,11 @@ class MemoryTable:
                 raise self._duplicate(unique.key, unique.refs[value], row)
         if self.foreign_keys is not None:
             self.foreign_keys.check_parents(self.definition, row, old)
-            self.foreign_keys.parent_updated(self, old, row)
         self._replace(ref, old, new_ref, row)
         if self.journal is not None:
             self.journal.append((self, ref, old, new_ref, row))
+        if self.foreign_keys is not None:
+            self.foreign_keys.parent_updated(self, old, row)
         return new_ref
 
     def delete(self, ref: Ref) -> None:

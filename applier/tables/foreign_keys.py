@@ -6,10 +6,11 @@ source logs the child rows, and the event's flag USE_SQL_FOREIGN_KEY (0x10) tell
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from lookup.handler import NoReferencedRow, Ref, Row, RowIsReferenced
+from lookup.handler import NoReferencedRow, Ref, Row, RowError, RowIsReferenced
 from lookup.table import ForeignKey, TableDefinition
 
 if TYPE_CHECKING:
@@ -59,22 +60,38 @@ class ForeignKeys:
         """Carries out ON DELETE for the rows that point to `row`. Raises RowIsReferenced."""
         if not self.enabled:
             return
-        for child, key, children in self._referring(parent.definition, row):
-            for child_ref in children:
-                if child is parent and child_ref == ref:
-                    continue
-                self._act(key.on_delete, child, child_ref, key, None)
+        with self._all_or_nothing(parent):
+            for child, key, children in self._referring(parent.definition, row):
+                for child_ref in children:
+                    if child is parent and child_ref == ref:
+                        continue
+                    self._act(key.on_delete, child, child_ref, key, None)
 
     def parent_updated(self, parent: MemoryTable, old: Row, row: Row) -> None:
         """Carries out ON UPDATE for the rows that point to `old`. Raises RowIsReferenced."""
         if not self.enabled:
             return
-        for child, key, children in self._referring(parent.definition, old):
-            columns = [parent.definition.positions[name.lower()] for name in key.referenced_columns]
-            if all(old[column] == row[column] for column in columns):
-                continue
-            for child_ref in children:
-                self._act(key.on_update, child, child_ref, key, tuple(row[column] for column in columns))
+        with self._all_or_nothing(parent, own_change=True):
+            for child, key, children in self._referring(parent.definition, old):
+                columns = [parent.definition.positions[name.lower()] for name in key.referenced_columns]
+                if all(old[column] == row[column] for column in columns):
+                    continue
+                for child_ref in children:
+                    self._act(key.on_update, child, child_ref, key, tuple(row[column] for column in columns))
+
+    @contextmanager
+    def _all_or_nothing(self, parent: MemoryTable, *, own_change: bool = False) -> Iterator[None]:
+        """A refused cascade takes back what it did, and with `own_change` the change of the parent before it."""
+        journal = parent.journal
+        mark = 0 if journal is None else len(journal) - own_change
+        try:
+            yield
+        except RowError:
+            for change in reversed(journal[mark:] if journal is not None else []):
+                change[0].undo(change)
+            if journal is not None:
+                del journal[mark:]
+            raise
 
     def _has_parent(self, key: ForeignKey, values: tuple[object, ...], definition: TableDefinition, row: Row) -> bool:
         parent = self._find(key.referenced_database, key.referenced_table)

@@ -68,11 +68,11 @@ def _round(_session: Any, value: Value, places: Value = 0) -> Value:
 
 def _json_extract(_session: Any, document: Value, path: Value) -> Value:
     found: Any = [json.parse_text(text(document))]
-    for leg in [0, *json._legs(text(path))]:
-        child = json._child(found, leg)
-        if child is None:
+    for leg in [0, *json.path_legs(text(path))]:
+        inner = json.child(found, leg)
+        if inner is None:
             return None
-        found = child[0]
+        found = inner[0]
     return JsonText(json.to_text(found), found)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from applier.binlog.charsets import charset
 from applier.binlog.types import ValueRefused, from_sql
 from applier.errors import InputError, ReplicationError
 from applier.tables.catalog import Tables
@@ -280,12 +281,23 @@ def store(column: Column, value: Any) -> Any:
     """An expression's value as the column stores it; out of range clamps as without strict mode."""
     if value is None and not column.nullable and not column.auto_increment:
         raise ReplicationError(1048, f"Column '{column.name}' cannot be null")
+    if isinstance(value, bytes) and column.charset is not None and charset(column.charset).codec == "utf-8":
+        value = _well_formed(value)
     try:
         return from_sql(column)(value)
     except ValueRefused as refused:
         if refused.closest is None:
             raise
         return refused.closest
+
+
+def _well_formed(value: bytes) -> bytes:
+    """Binary data in a UTF-8 column is cut at the first byte that is not UTF-8 (warning 1366 without strict mode)."""
+    try:
+        value.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return value[: error.start]
+    return value
 
 
 def split_commas(text: str) -> list[str]:

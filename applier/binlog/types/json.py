@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import struct
 from dataclasses import dataclass
 from typing import Any
@@ -293,19 +294,26 @@ class JsonDiff:
             operation = cursor.u8()
             path = cursor.take(cursor.packed()).decode("utf-8", "surrogateescape")
             value = decode(cursor.take(cursor.packed())) if operation != REMOVE else None
-            if operation not in (REPLACE, INSERT, REMOVE) or not _change(root, operation, _legs(path), value):
+            if operation not in (REPLACE, INSERT, REMOVE) or not _change(root, operation, path_legs(path), value):
                 raise ReplicationError(3648, f"Could not apply JSON diff at {path}")
         return encode(root[0])
 
 
-def _legs(path: str) -> list[str | int]:
-    """The steps of a JSON path: member names and cell numbers."""
-    legs: list[str | int] = []
+Leg = str | int | tuple[str, int]
+"""A member's name, a cell's number, or ("last", n): the n-th cell from the end."""
+
+
+def path_legs(path: str) -> list[Leg]:
+    """The steps of a JSON path. Raises InputError for wildcards and ranges, which no single value has."""
+    legs: list[Leg] = []
     at = 1
     while at < len(path):
         if path[at] == "[":
             end = path.index("]", at)
-            legs.append(int(path[at + 1 : end]))
+            cell = re.fullmatch(r"\s*(?:(\d+)|last\s*(?:-\s*(\d+))?)\s*", path[at + 1 : end])
+            if cell is None:
+                raise InputError(f"the JSON path {path!r} names no single value")
+            legs.append(int(cell[1]) if cell[1] else ("last", int(cell[2] or 0)))
             at = end + 1
         elif path.startswith('."', at):
             name, length = json.JSONDecoder().raw_decode(path[at + 1 :])
@@ -318,15 +326,15 @@ def _legs(path: str) -> list[str | int]:
     return legs
 
 
-def _change(root: list[Document], operation: int, legs: list[str | int], value: Document) -> bool:
+def _change(root: list[Document], operation: int, legs: list[Leg], value: Document) -> bool:
     parent: Any = root
-    steps: list[str | int] = [0, *legs]
+    steps: list[Leg] = [0, *legs]
     for leg in steps[:-1]:
-        found = _child(parent, leg)
+        found = child(parent, leg)
         if found is None:
             return False
         parent = found[0]
-    last = steps[-1]
+    last = _cell(parent, steps[-1])
     if operation == INSERT:
         if isinstance(parent, list) and isinstance(last, int) and len(steps) > 1:
             parent.insert(last, value)
@@ -338,7 +346,7 @@ def _change(root: list[Document], operation: int, legs: list[str | int], value: 
             parent.update(pairs)
             return True
         return False
-    if _child(parent, last) is None or (operation == REMOVE and len(steps) == 1):
+    if child(parent, last) is None or (operation == REMOVE and len(steps) == 1):
         return False
     if operation == REMOVE:
         del parent[last]
@@ -347,8 +355,15 @@ def _change(root: list[Document], operation: int, legs: list[str | int], value: 
     return True
 
 
-def _child(parent: Any, leg: str | int) -> tuple[Document] | None:
+def _cell(parent: Any, leg: Leg) -> str | int:
+    if isinstance(leg, tuple):
+        return len(parent) - 1 - leg[1] if isinstance(parent, list) else -1
+    return leg
+
+
+def child(parent: Any, leg: Leg) -> tuple[Document] | None:
     """The value at a leg in a tuple, None when there is none."""
+    leg = _cell(parent, leg)
     if isinstance(parent, dict) and isinstance(leg, str) and leg in parent:
         return (parent[leg],)
     if isinstance(parent, list) and isinstance(leg, int) and 0 <= leg < len(parent):

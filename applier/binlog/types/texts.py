@@ -83,7 +83,7 @@ def binary_from_sql(column: Column) -> Callable[[object], bytes]:
 def binary_to_python(column: Column) -> Callable[[bytes], bytes]:
     if column.type != "binary":
         return bytes
-    width = column.length or 1
+    width = 1 if column.length is None else column.length
     return lambda stored: stored.ljust(width, b"\0")
 
 

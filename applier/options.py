@@ -1,0 +1,174 @@
+"""The options of a replay, checked before any byte is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from applier.errors import UsageError
+from checkpoints.gtid import GtidError, GtidSet, MariadbGtidSet, parse_gtid_set
+from lookup.versions import RULES, ServerRules, parse_row_search, rules_for
+
+EXEC_MODES = ("strict", "idempotent")
+DDL_EXIST_ERRORS = (1007, 1050, 1061, 1068, 1054, 1146, 1060, 1008, 1051, 1091)
+"""What `ddl_exist_errors` stands for (replica_skip_errors, sql/rpl_replica.cc 9.7)."""
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """See the options of `binlag replay`. `skip_errors` None stands for "all"; times are in seconds since 1970."""
+
+    server: str | None = None
+    row_search: frozenset[str] | None = None
+    idempotent: bool = False
+    skip_errors: frozenset[int] | None = frozenset()
+    databases: frozenset[str] = frozenset()
+    tables: frozenset[str] = frozenset()
+    rewrite: dict[str, str] = field(default_factory=dict)
+    conversions: frozenset[str] = frozenset()
+    start_position: int | None = None
+    stop_position: int | None = None
+    start_time: float | None = None
+    stop_time: float | None = None
+    include_gtids: GtidSet | MariadbGtidSet | None = None
+    exclude_gtids: GtidSet | MariadbGtidSet | None = None
+    verify_checksum: bool = True
+
+    def skips(self, number: int) -> bool:
+        return self.skip_errors is None or number in self.skip_errors
+
+    def wants(self, database: str, table: str) -> bool:
+        """Whether rows of the table are replayed (--database, --table; names as they stand in the log)."""
+        if not self.databases and not self.tables:
+            return True
+        return database in self.databases or f"{database}.{table}" in self.tables
+
+    def rules(self, server_version: str) -> ServerRules:
+        return rules_for(self.server or server_version)
+
+
+def parse_options(
+    *,
+    server: str | None = None,
+    row_search: str | None = None,
+    exec_mode: str = "strict",
+    skip_errors: Any = "",
+    database: Any = (),
+    table: Any = (),
+    rewrite_db: Any = (),
+    type_conversions: str = "",
+    start_position: int | None = None,
+    stop_position: int | None = None,
+    start_datetime: Any = None,
+    stop_datetime: Any = None,
+    include_gtids: str | None = None,
+    exclude_gtids: str | None = None,
+    verify_checksum: bool = True,
+) -> ReplayOptions:
+    """Options as they are given on the command line or to `applier.replay`. Raises UsageError naming the one that is wrong."""
+    if server is not None and server not in RULES:
+        try:
+            rules_for(server)
+        except ValueError as error:
+            raise UsageError(f"--server: {error}") from None
+    if exec_mode not in EXEC_MODES:
+        raise UsageError(f"--exec-mode: {exec_mode!r} is neither strict nor idempotent")
+    from applier.binlog.matching import CONVERSIONS
+
+    conversions = frozenset(word.strip().upper() for word in type_conversions.split(",") if word.strip())
+    if conversions - CONVERSIONS:
+        raise UsageError(f"--type-conversions: {type_conversions!r}: a list of {', '.join(sorted(CONVERSIONS))}")
+    return ReplayOptions(
+        server=server,
+        row_search=_row_search(row_search, server),
+        idempotent=exec_mode == "idempotent",
+        skip_errors=parse_skip_errors(skip_errors),
+        databases=frozenset(_many(database)),
+        tables=frozenset(_tables(table)),
+        rewrite=_rewrite(rewrite_db),
+        conversions=conversions,
+        start_position=start_position,
+        stop_position=stop_position,
+        start_time=_time("--start-datetime", start_datetime),
+        stop_time=_time("--stop-datetime", stop_datetime),
+        include_gtids=_gtids("--include-gtids", include_gtids),
+        exclude_gtids=_gtids("--exclude-gtids", exclude_gtids),
+        verify_checksum=verify_checksum,
+    )
+
+
+def _many(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value or ())
+
+
+def _row_search(text: str | None, server: str | None) -> frozenset[str] | None:
+    if text is None:
+        return None
+    try:
+        options = parse_row_search(text)
+    except ValueError as error:
+        raise UsageError(f"--row-search: {error}") from None
+    if server is not None and not rules_for(server).row_search_selectable and options != rules_for(server).row_search:
+        raise UsageError(
+            f"--row-search: {server} has no slave_rows_search_algorithms", hint="choose --server 5.6, 5.7 or 8.0, or leave --row-search out"
+        )
+    return options
+
+
+def parse_skip_errors(value: Any) -> frozenset[int] | None:
+    """replica_skip_errors: "off", "all", "ddl_exist_errors" and numbers, joined by commas."""
+    if isinstance(value, (set, frozenset, list, tuple)):
+        return frozenset(int(number) for number in value)
+    words = [word.strip().lower() for word in str(value).split(",") if word.strip()]
+    if words == ["all"]:
+        return None
+    numbers: set[int] = set()
+    for word in words:
+        if word == "ddl_exist_errors":
+            numbers.update(DDL_EXIST_ERRORS)
+        elif word.isdigit():
+            numbers.add(int(word))
+        elif word != "off":
+            raise UsageError(f"--skip-errors: {word!r} is no error number", hint='a list of numbers, "all" or "ddl_exist_errors"')
+    return frozenset(numbers)
+
+
+def _tables(value: Any) -> list[str]:
+    names = list(_many(value))
+    for name in names:
+        if "." not in name:
+            raise UsageError(f"--table: {name!r} is not DATABASE.TABLE")
+    return names
+
+
+def _rewrite(value: Any) -> dict[str, str]:
+    pairs = value.items() if isinstance(value, dict) else [text.replace("->", ":").partition(":")[::2] for text in _many(value)]
+    rules = dict(pairs)
+    for old, new in rules.items():
+        if not old or not new:
+            raise UsageError(f"--rewrite-db: {old}:{new} is not FROM:TO")
+    return rules
+
+
+def _time(name: str, value: Any) -> float | None:
+    """Seconds since 1970; text without a zone is UTC."""
+    if value is None:
+        return None
+    if isinstance(value, (int, float)):
+        return float(value)
+    if not isinstance(value, datetime):
+        try:
+            value = datetime.fromisoformat(str(value))
+        except ValueError:
+            raise UsageError(f"{name}: {value!r} is no date and time", hint="write it as 2026-01-31T23:59:00") from None
+    return float((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
+
+
+def _gtids(name: str, value: str | None) -> GtidSet | MariadbGtidSet | None:
+    if value is None:
+        return None
+    try:
+        return parse_gtid_set(value)
+    except GtidError as error:
+        raise UsageError(f"{name}: {error}") from None

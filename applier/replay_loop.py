@@ -1,0 +1,414 @@
+"""Replay binary logs: the loop from events to applied transactions.
+
+    events -> what ends, starts or belongs to a transaction -> the target -> commit
+
+The loop knows transactions and filters; rows are the target's, statements the session's. A transaction that fails is rolled
+back and stops the replay, as the applier of a replica stops.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from applier.binlog.events import ExecuteLoadQuery, Gtid, MariadbGtidEvent, Query, XaPrepare, parse
+from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType, FormatDescription
+from applier.binlog.reader import LogReader
+from applier.binlog.rows import DUMMY_TABLE_IDS, RowsEvent, parse_rows
+from applier.binlog.table_map import TableMap, parse_table_map
+from applier.errors import BinlagError, InputError, ReplicationError
+from applier.options import ReplayOptions, parse_options
+from applier.result import ReplayResult, RowsRecord
+from applier.tables.catalog import Tables
+from applier.tables.engine import Change
+from applier.tables.session import StatementApplier
+from applier.tables.target import RowsApplier
+from checkpoints.gtid import GtidSet, MariadbGtidSet
+from lookup.batch import ApplyOptions
+from lookup.versions import ServerRules
+
+_XA = re.compile(rb"\s*XA\s+(START|BEGIN|END|COMMIT|ROLLBACK|PREPARE)\s+(.*)", re.IGNORECASE | re.DOTALL)
+_SAVEPOINT = re.compile(rb"\s*(SAVEPOINT|ROLLBACK\s+(?:WORK\s+)?TO(?:\s+SAVEPOINT)?|RELEASE\s+SAVEPOINT)\s+(.*)", re.IGNORECASE | re.DOTALL)
+STATEMENT_TYPES = frozenset(
+    {EventType.INTVAR, EventType.RAND, EventType.USER_VAR, EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK}
+)
+OLD_LOAD_TYPES = frozenset({EventType.LOAD, EventType.NEW_LOAD, EventType.CREATE_FILE, EventType.EXEC_LOAD})
+PASSED_OVER_HINT = "leave the table out with --table, or skip the statement with --skip-errors"
+
+
+def replay(
+    files: Sequence[str | os.PathLike[str]],
+    into: Tables | None = None,
+    *,
+    on_rows: Callable[[RowsRecord], None] | None = None,
+    on_event: Callable[[Event], None] | None = None,
+    **options: Any,
+) -> ReplayResult:
+    """Replays `files` in order into tables in memory, which are changed in place.
+
+    `options` are those of `binlag replay` with underscores (server, row_search, exec_mode, skip_errors, database, table,
+    rewrite_db, start_position, stop_position, start_datetime, stop_datetime, include_gtids, exclude_gtids). `on_rows` gets
+    each record instead of `result.events`, `on_event` each event read.
+
+    An error that stops the applier is in `result.error`; the transactions before it are applied. Raises InputError for a
+    log that cannot be read and UsageError for options that make no sense.
+    """
+    tables = into if into is not None else Tables()
+    return _Replay(tables, parse_options(**options), on_rows).run([os.fspath(file) for file in files], on_event)
+
+
+class _Replay:
+    def __init__(self, tables: Tables, options: ReplayOptions, on_rows: Callable[[RowsRecord], None] | None) -> None:
+        self.tables = tables
+        self.options = options
+        self.result = ReplayResult(sink=on_rows)
+        self.transaction = _Transaction()
+        self.maps: dict[int, TableMap | None] = {}
+        self.prepared: dict[str, list[Change]] = {}
+        self._map_cache: dict[bytes, TableMap] = {}
+        self._fde: FormatDescription | None = None
+        self._version = ""
+
+    def run(self, files: list[str], on_event: Callable[[Event], None] | None) -> ReplayResult:
+        options = self.options
+        reader = LogReader(
+            files,
+            verify_checksum=options.verify_checksum,
+            start_position=options.start_position,
+            stop_position=options.stop_position,
+        )
+        handlers = self._handlers()
+        stop_time, start_time = options.stop_time, options.start_time
+        filters_time = stop_time is not None or start_time is not None
+        event: Event | None = None
+        try:
+            for event in reader:
+                kind = event.type
+                if reader.format is not self._fde:
+                    self._describe(reader.format)
+                if on_event is not None:
+                    on_event(event)
+                if filters_time and not self._in_time(event):
+                    if stop_time is not None and event.timestamp >= stop_time and not self.transaction.open:
+                        break
+                    continue
+                handler = handlers.get(kind)
+                if handler is not None:
+                    handler(event)
+        except ReplicationError as error:
+            self._stop(error, event)
+        except InputError as error:
+            if event is not None:
+                error.locate(file=event.file, position=event.position)
+            self.tables.rollback()
+            raise
+        self._finish(reader, event)
+        return self.result
+
+    def _handlers(self) -> dict[int, Callable[[Event], None]]:
+        """Event type -> what to do; a type that is not here changes no table."""
+        handlers: dict[int, Callable[[Event], None]] = dict.fromkeys(ROWS_TYPES, self._rows)
+        handlers.update(dict.fromkeys(GTID_TYPES, self._gtid))
+        handlers.update(dict.fromkeys(STATEMENT_TYPES, self._prepare))
+        handlers.update(dict.fromkeys(OLD_LOAD_TYPES, self._old_load))
+        handlers.update(
+            {
+                EventType.TABLE_MAP: self._table_map,
+                EventType.QUERY: self._query,
+                EventType.XID: self._commit,
+                EventType.XA_PREPARE: self._xa_prepare,
+                EventType.EXECUTE_LOAD_QUERY: self._load,
+                EventType.INCIDENT: self._incident,
+            }
+        )
+        return handlers
+
+    def _describe(self, fde: FormatDescription | None) -> None:
+        """A new format description: table ids start anew, and the first one says whose rules hold."""
+        assert fde is not None
+        self._fde = fde
+        self.maps.clear()
+        self._map_cache.clear()
+        if fde.server_version == self._version:
+            return
+        self._version = fde.server_version
+        rules = self.options.rules(fde.server_version)
+        server = self.options.server or fde.server_version
+        row_search = self.options.row_search if rules.row_search_selectable else None
+        apply_options = ApplyOptions(rules, row_search, self.options.idempotent, self.options.skip_errors)
+        self.rows_applier = RowsApplier(self.tables, apply_options, self.options.conversions, self.options.rewrite)
+        self.statements = StatementApplier(self.tables, server, self.options.rewrite)
+        self.tables.display_widths = rules.name in ("5.6", "5.7", "mariadb")
+        self.result.server = rules.name
+        self.result.row_search = _row_search_text(rules, row_search)
+
+    # transactions
+
+    def _gtid(self, event: Event) -> None:
+        assert self._fde is not None
+        parsed: Gtid | MariadbGtidEvent = parse(event, self._fde)
+        self.transaction.start(event, parsed.text, skipped=self._skips_gtid(parsed))
+        if isinstance(parsed, MariadbGtidEvent):
+            self.transaction.standalone = parsed.is_standalone
+            if not parsed.is_standalone:
+                self.transaction.begun = True
+
+    def _skips_gtid(self, parsed: Gtid | MariadbGtidEvent) -> bool:
+        def holds(gtids: GtidSet | MariadbGtidSet) -> bool:
+            if isinstance(parsed, Gtid):
+                return isinstance(gtids, GtidSet) and parsed.uuid is not None and gtids.contains(parsed.uuid, parsed.number, parsed.tag)
+            return isinstance(gtids, MariadbGtidSet) and parsed.gtid in gtids
+
+        include, exclude = self.options.include_gtids, self.options.exclude_gtids
+        return (include is not None and not holds(include)) or (exclude is not None and holds(exclude))
+
+    def _in_time(self, event: Event) -> bool:
+        """--start-datetime and --stop-datetime go by the header's timestamp; a transaction that began is read to its end."""
+        if event.type in (EventType.TABLE_MAP, EventType.FORMAT_DESCRIPTION) or self.transaction.begun:
+            return True
+        start, stop = self.options.start_time, self.options.stop_time
+        return (start is None or event.timestamp >= start) and (stop is None or event.timestamp < stop)
+
+    def _commit(self, event: Event) -> None:
+        self.tables.commit()
+        self.result.transactions += not self.transaction.skipped
+        self._end(event)
+
+    def _end(self, event: Event) -> None:
+        self.transaction.end()
+        self.result.last_file, self.result.last_position = event.file, event.position + (event.length if event.inner_index < 0 else 0)
+
+    def _rollback(self, event: Event) -> None:
+        self.tables.rollback()
+        self._end(event)
+
+    # rows
+
+    def _table_map(self, event: Event) -> None:
+        assert self._fde is not None
+        body = event.buffer[event.body : event.end]
+        table_map = self._map_cache.get(body)
+        if table_map is None:
+            table_map = parse_table_map(event.buffer, event.body, event.end, self._fde.post_header_length(EventType.TABLE_MAP))
+            self._map_cache[body] = table_map
+        self.maps[table_map.table_id] = table_map if self.options.wants(table_map.database, table_map.table) else None
+
+    def _rows(self, event: Event) -> None:
+        assert self._fde is not None
+        rows = parse_rows(event, self._fde)
+        transaction = self.transaction
+        if transaction.skipped:
+            return
+        table_map = self.maps.get(rows.table_id, _MISSING)
+        if table_map is None or not isinstance(table_map, TableMap):
+            if table_map is _MISSING:
+                self._no_table_map(event, rows)
+            return
+        transaction.open = True
+        try:
+            record, failure = self.rows_applier.apply(event, rows, table_map, transaction.gtid)
+        except ReplicationError as error:
+            error.locate(file=event.file, position=event.position, table=table_map.full_name)
+            self._refused(error)
+            return
+        except InputError as error:
+            error.locate(file=event.file, position=event.position, table=table_map.full_name)
+            raise
+        self.result.record(record)
+        if failure is not None:
+            raise self.rows_applier.failure(event, rows, record.table, failure)
+
+    def _refused(self, error: ReplicationError) -> None:
+        """An event that could not be opened: passed over when its error is in the skip list."""
+        if not self.options.skips(error.number):
+            raise error
+        self.result.note(f"skipped by --skip-errors: {error.message}")
+
+    def _no_table_map(self, event: Event, rows: RowsEvent) -> None:
+        if rows.table_id in DUMMY_TABLE_IDS:
+            return
+        raise InputError(
+            f"a {event.name} event speaks of table id {rows.table_id}, which no table map before it names",
+            file=event.file,
+            position=event.position,
+            hint="start at the beginning of a transaction (binlag events lists them), not inside one",
+        )
+
+    # statements
+
+    def _prepare(self, event: Event) -> None:
+        if not self.transaction.skipped:
+            assert self._fde is not None
+            self.statements.prepare(parse(event, self._fde))
+
+    def _query(self, event: Event) -> None:
+        assert self._fde is not None
+        if event.buffer[event.end - 5 : event.end] == b"BEGIN" and event.buffer[event.end - 6] == 0:
+            self.transaction.begin(event)
+            return
+        query: Query = parse(event, self._fde)
+        word = query.sql.strip().upper()
+        if word == b"BEGIN":
+            self.transaction.begin(event)
+        elif word == b"COMMIT":
+            self._commit(event)
+        elif word == b"ROLLBACK":
+            self._rollback(event)
+        elif not self._xa(event, query) and not self._savepoint(query):
+            self._statement(event, query)
+
+    def _statement(self, event: Event, query: Query) -> None:
+        transaction = self.transaction
+        if not transaction.skipped and self._wants_statement(query):
+            self.result.statements += 1
+            try:
+                note = self.statements.execute(event, query)
+                if note is not None:
+                    self.result.note(note)
+            except ReplicationError as error:
+                if not self._expected(error, query):
+                    self._refused(error)
+        if not transaction.begun:
+            self._commit(event)
+
+    def _expected(self, error: ReplicationError, query: Query) -> bool:
+        """A statement that failed on the source with the same error is done (its event carries the error's number)."""
+        return query.error_code != 0 and query.error_code == error.number
+
+    def _wants_statement(self, query: Query) -> bool:
+        """Statements are filtered by their default database, as binlog-do-db does; --table keeps all of its database."""
+        options = self.options
+        if not options.databases and not options.tables:
+            return True
+        database = query.database.decode("utf-8", "surrogateescape")
+        return database in options.databases or any(name.split(".")[0] == database for name in options.tables)
+
+    def _load(self, event: Event) -> None:
+        assert self._fde is not None
+        load: ExecuteLoadQuery = parse(event, self._fde)
+        if not self.transaction.skipped and self._wants_statement(load.query):
+            self.result.statements += 1
+            try:
+                self.statements.load(event, load)
+            except ReplicationError as error:
+                self._refused(error)
+
+    def _old_load(self, event: Event) -> None:
+        raise ReplicationError(
+            1235,
+            f"a {event.name} event (LOAD DATA of MySQL 4.x and 5.0) is not supported",
+            file=event.file,
+            position=event.position,
+            hint=PASSED_OVER_HINT,
+        )
+
+    def _incident(self, event: Event) -> None:
+        assert self._fde is not None
+        incident = parse(event, self._fde)
+        raise ReplicationError(
+            1590,
+            f"The incident LOST_EVENTS occurred on the source. Message: {incident.message}",
+            file=event.file,
+            position=event.position,
+            hint="the source lost events here: start again from a fresh dump",
+        )
+
+    def _savepoint(self, query: Query) -> bool:
+        match = _SAVEPOINT.match(query.sql)
+        if match is None:
+            return False
+        name = match[2].decode("utf-8", "surrogateescape").strip().strip("`")
+        word = match[1].upper()
+        if word == b"SAVEPOINT":
+            self.tables.savepoint(name)
+        elif word.startswith(b"ROLLBACK"):
+            try:
+                self.tables.rollback_to(name)
+            except KeyError:
+                raise ReplicationError(1305, f"SAVEPOINT {name} does not exist") from None
+        return True
+
+    # XA
+
+    def _xa(self, event: Event, query: Query) -> bool:
+        match = _XA.match(query.sql)
+        if match is None:
+            return False
+        word, xid = match[1].upper(), re.sub(rb"\s+", b"", match[2]).decode("latin-1").lower()
+        if word in (b"START", b"BEGIN"):
+            self.transaction.begin(event)
+        elif word == b"COMMIT":
+            self.prepared.pop(xid.removesuffix("onephase"), None)
+            self._commit(event)
+        elif word == b"ROLLBACK":
+            self.tables.roll_back_detached(self.prepared.pop(xid, []))
+            self._rollback(event)
+        return True
+
+    def _xa_prepare(self, event: Event) -> None:
+        assert self._fde is not None
+        parsed: XaPrepare = parse(event, self._fde)
+        if not parsed.one_phase:
+            self.prepared[parsed.text.lower()] = self.tables.detach()
+        self._commit(event)
+
+    # the end
+
+    def _stop(self, error: ReplicationError, event: Event | None) -> None:
+        if event is not None:
+            error.locate(file=event.file, position=event.position)
+        self.result.error = error
+        self.tables.rollback()
+        self.transaction.end()
+
+    def _finish(self, reader: LogReader, event: Event | None) -> None:
+        if self.result.error is None and self.transaction.started_at is not None and event is not None:
+            self.tables.rollback()
+            self.result.incomplete_transaction = self.transaction.started_at
+            self.result.note(f"the transaction that starts at {self.transaction.started_at} is not complete; it was rolled back")
+        elif self.result.error is None:
+            self.tables.commit()
+        for xid in self.prepared:
+            self.result.note(f"XA transaction {xid} is prepared and neither committed nor rolled back")
+
+
+_MISSING: Any = object()
+
+
+class _Transaction:
+    """Where the loop stands between GTID, BEGIN and COMMIT."""
+
+    __slots__ = ("begun", "gtid", "open", "skipped", "standalone", "started_at")
+
+    def __init__(self) -> None:
+        self.end()
+
+    def start(self, event: Event, gtid: str | None, *, skipped: bool) -> None:
+        self.end()
+        self.gtid = gtid
+        self.skipped = skipped
+        self.started_at = f"{event.file}:{event.position}"
+
+    def begin(self, event: Event) -> None:
+        self.begun = True
+        if self.started_at is None:
+            self.started_at = f"{event.file}:{event.position}"
+
+    def end(self) -> None:
+        self.gtid: str | None = None
+        self.begun = self.skipped = self.standalone = self.open = False
+        self.started_at: str | None = None
+
+
+def _row_search_text(rules: ServerRules, row_search: frozenset[str] | None) -> str:
+    if rules.find_row:
+        return "best key, one row at a time"
+    from lookup.versions import OPTIONS
+
+    chosen = row_search if row_search is not None else rules.row_search
+    return ",".join(name for name in ("INDEX_SCAN", "TABLE_SCAN", "HASH_SCAN") if name in chosen and name in OPTIONS)
+
+
+__all__ = ["BinlagError", "replay"]

@@ -1,0 +1,163 @@
+"""The statements of a log, carried out on tables in memory: DDL, statement-format DML, and what events before them set up."""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from applier.binlog.charsets import charset_of_collation, collation_name
+from applier.binlog.events import ExecuteLoadQuery, Intvar, LoadBlock, Query, Rand, UserVar
+from applier.binlog.header import Event
+from applier.binlog.types.numbers import decimal_to_text
+from applier.errors import BinlagError, InputError, ReplicationError
+from applier.tables.catalog import Tables
+from applier.tables.ddl import DDL_STATEMENTS, IGNORED_STATEMENTS, DdlSession, apply_ddl, statement_kind
+from applier.tables.expressions import Session
+from applier.tables.statements import DML_STATEMENTS, StatementSession, execute_statement, load_data
+
+ANSI_QUOTES = 1 << 2
+NO_FOREIGN_KEY_CHECKS = 1 << 26
+STRING, REAL, INTEGER, DECIMAL = 0, 1, 2, 4
+
+
+@dataclass
+class StatementApplier:
+    """`server` names the version whose defaults hold; `rename` is --rewrite-db."""
+
+    tables: Tables
+    server: str
+    rename: dict[str, str] = field(default_factory=dict)
+    statement: StatementSession = field(default_factory=StatementSession)
+
+    def prepare(self, parsed: Any) -> bool:
+        """Takes in an event that only sets something up for the next statement; False for any other."""
+        session = self.statement
+        if isinstance(parsed, Intvar):
+            if parsed.type == 2:
+                session.insert_id = parsed.value
+            else:
+                session.expressions.last_insert_id = parsed.value
+        elif isinstance(parsed, Rand):
+            session.expressions.seeds = (parsed.seed1, parsed.seed2)
+        elif isinstance(parsed, UserVar):
+            session.expressions.variables["@" + parsed.name.decode("utf-8", "replace").lower()] = user_value(parsed)
+            session.expressions.variables[parsed.name.decode("utf-8", "replace").lower()] = user_value(parsed)
+        elif isinstance(parsed, LoadBlock):
+            session.files.setdefault(parsed.file_id, bytearray()).extend(parsed.data)
+        else:
+            return False
+        return True
+
+    def execute(self, event: Event, query: Query) -> str | None:
+        """One statement. Returns a note when it was passed over. Raises ReplicationError with the event's place."""
+        sql = self.text(query)
+        kind = statement_kind(sql)
+        database = query.database.decode("utf-8", "surrogateescape")
+        database = self.rename.get(database, database)
+        try:
+            if kind in DML_STATEMENTS:
+                self._set_clock(event, query)
+                execute_statement(self.tables, sql, database, self.statement)
+                self.forget()
+                return None
+            if kind in DDL_STATEMENTS or kind in IGNORED_STATEMENTS:
+                self.tables.commit()
+                return apply_ddl(self.tables, sql, database, self._ddl_session(query))
+            raise ReplicationError(1235, f"statement that is not known: {sql[:80]!r}", hint="skip it with --skip-errors 1235")
+        except BinlagError as error:
+            raise self._located(error, event, sql) from None
+
+    def load(self, event: Event, load: ExecuteLoadQuery) -> None:
+        """LOAD DATA with the file that came in pieces before it."""
+        data = self.statement.files.pop(load.file_id, None)
+        if data is None:
+            raise InputError(f"the file {load.file_id} of a LOAD DATA is not in the log", file=event.file, position=event.position)
+        sql = self.text(load.query)
+        database = load.query.database.decode("utf-8", "surrogateescape")
+        self._set_clock(event, load.query)
+        try:
+            load_data(self.tables, sql, self.rename.get(database, database), bytes(data), self.statement)
+        except BinlagError as error:
+            raise self._located(error, event, sql) from None
+        self.forget()
+
+    def forget(self) -> None:
+        """INSERT_ID, RAND and user variables hold for one statement."""
+        self.statement.insert_id = None
+        self.statement.expressions.seeds = None
+        self.statement.expressions.variables = {}
+
+    def text(self, query: Query) -> str:
+        """The statement's text in the client's character set; what does not decode survives."""
+        number = query.variables.charset[0] if query.variables.charset else 45
+        return charset_of_collation(number).decode(query.sql)
+
+    def _located(self, error: BinlagError, event: Event, sql: str) -> ReplicationError:
+        if not isinstance(error, ReplicationError):
+            error = ReplicationError(
+                1064,
+                f"{error.message}, in the statement {sql[:100]!r}",
+                hint=error.hint or "skip the statement with --skip-errors 1064, or leave its table out with --table",
+            )
+        error.locate(file=event.file, position=event.position)
+        return error
+
+    def _ddl_session(self, query: Query) -> DdlSession:
+        variables = query.variables
+        names: tuple[str | None, str | None] = (None, None)
+        if variables.charset is not None:
+            number = variables.charset[2]
+            names = charset_of_collation(number).name, collation_name(number)
+        default = variables.default_collation_for_utf8mb4
+        return DdlSession(
+            server=self.server,
+            ansi_quotes=bool((variables.sql_mode or 0) & ANSI_QUOTES),
+            server_charset=names[0],
+            server_collation=names[1],
+            utf8mb4_collation=None if default is None else collation_name(default),
+            explicit_defaults_for_timestamp=variables.explicit_defaults_for_timestamp,
+            foreign_key_checks=variables.foreign_key_checks,
+        )
+
+    def _set_clock(self, event: Event, query: Query) -> None:
+        """NOW() is the event's timestamp in the session's time zone."""
+        moment = datetime.fromtimestamp(event.timestamp, UTC) + timedelta(microseconds=query.variables.microseconds)
+        offset = _zone_offset((query.variables.time_zone or b"SYSTEM").decode("latin-1"), moment)
+        session: Session = self.statement.expressions
+        session.offset = offset
+        session.now = (moment + offset).replace(tzinfo=None)
+        increment = query.variables.auto_increment
+        self.statement.auto_increment_increment = increment[0] if increment else 1
+
+
+def _zone_offset(name: str, moment: datetime) -> timedelta:
+    match = re.fullmatch(r"([+-])(\d{1,2}):(\d{2})", name)
+    if match is not None:
+        offset = timedelta(hours=int(match[2]), minutes=int(match[3]))
+        return -offset if match[1] == "-" else offset
+    if name in ("SYSTEM", "UTC"):
+        return timedelta(0)
+    try:
+        return moment.astimezone(ZoneInfo(name)).utcoffset() or timedelta(0)
+    except (KeyError, ValueError):
+        return timedelta(0)
+
+
+def user_value(variable: UserVar) -> Any:
+    """The value of a USER_VAR event as an expression sees it."""
+    raw = variable.value
+    if raw is None:
+        return None
+    if variable.type == REAL:
+        return struct.unpack("<d", raw)[0]
+    if variable.type == INTEGER:
+        return int.from_bytes(raw, "little", signed=not variable.unsigned)
+    if variable.type == DECIMAL:
+        return Decimal(decimal_to_text(raw[0], raw[1])(raw[2:]))
+    own = charset_of_collation(variable.collation)
+    return raw if own.name == "binary" else own.decode(raw)

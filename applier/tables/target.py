@@ -1,0 +1,266 @@
+"""Tables in memory as the target of a replay.
+
+For each shape of rows event (table map, column bitmaps, the table as it stands) a plan is made once: how to decode, which key
+and algorithm, how an after image becomes a row. Events that share the shape reuse it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from applier.binlog.cursor import Cursor
+from applier.binlog.header import Event
+from applier.binlog.matching import Matching, match
+from applier.binlog.row_decoder import Image, ImageColumn, ImageReader, RowsReader, image_reader, rows_reader
+from applier.binlog.rows import NO_FOREIGN_KEY_CHECKS, SQL_FOREIGN_KEY, RowsEvent
+from applier.binlog.table_map import TableMap
+from applier.binlog.types.json import JsonDiff
+from applier.binlog.wire import JSON, wire_of
+from applier.errors import InputError, ReplicationError
+from applier.result import RowsRecord
+from applier.tables.catalog import Tables
+from applier.tables.defaults import column_default, default_row, row_generator
+from applier.tables.engine import MemoryTable
+from lookup.batch import ApplyOptions, CorruptRow, Failure, Outcome, RowsBatch
+from lookup.decision import Decision, decide
+from lookup.handler import Row
+from lookup.rows import apply_rows
+
+EVENT_TEXT = {"write": "Write_rows", "update": "Update_rows", "delete": "Delete_rows"}
+HINTS = {
+    1032: "the tables differ from the source's: start from a dump of the log's first position, or let it pass with --exec-mode idempotent",
+    1062: "the row is there already: start from a dump of the log's first position, or let it pass with --exec-mode idempotent",
+    1610: "a row was misread after a missing one, as this server version does; replay with --server 8.0 or mend the data",
+}
+
+
+@dataclass(slots=True)
+class Plan:
+    """How rows events of one shape are applied to one table."""
+
+    table_map: TableMap
+    table: MemoryTable
+    read: RowsReader
+    before_columns: tuple[int, ...]
+    after_columns: tuple[int, ...]
+    new_row: Callable[[Row | None, Image], Row] | None
+    complete: bool
+    bitmap_full: bool
+    decision: Decision | None
+    before_reader: ImageReader
+    after_reader: ImageReader
+
+
+@dataclass
+class RowsApplier:
+    """Applies rows events to `tables`. `conversions` is replica_type_conversions."""
+
+    tables: Tables
+    options: ApplyOptions
+    conversions: frozenset[str] = frozenset()
+    rename: dict[str, str] = field(default_factory=dict)
+    """--rewrite-db: database in the log -> database here."""
+    _plans: dict[tuple[int, int, bytes], Plan] = field(default_factory=dict)
+
+    def apply(self, event: Event, rows: RowsEvent, table_map: TableMap, gtid: str | None) -> tuple[RowsRecord, Failure | None]:
+        """One event: what it cost, and the failure that stops the applier."""
+        plan = self._plans.get((table_map.table_id, rows.event_type, rows.shape))
+        if plan is None or plan.table_map is not table_map or plan.table.replaced:
+            plan = self._plan(rows, table_map)
+        table = plan.table
+        images = self._partial(event, rows, table_map, plan) if rows.partial else plan.read(event.buffer, rows.start, rows.end)
+        batch = RowsBatch(rows.kind, images, plan.before_columns, plan.after_columns)
+        batch.complete, batch.bitmap_full = plan.complete, plan.bitmap_full
+        if plan.new_row is not None:
+            batch.new_row = plan.new_row
+        if rows.kind == "update" and self.options.idempotent and plan.before_columns != plan.after_columns:
+            batch.misread_from = _Misreader(event, rows, plan).rows_behind
+        if table.foreign_keys is not None:
+            table.foreign_keys.enabled = not rows.flags & (NO_FOREIGN_KEY_CHECKS | SQL_FOREIGN_KEY)
+        outcome = apply_rows(table, batch, self.options, plan.decision)
+        return self._record(event, rows, table, images, outcome, gtid), outcome.error
+
+    def _record(
+        self, event: Event, rows: RowsEvent, table: MemoryTable, images: Any, outcome: Outcome, gtid: str | None
+    ) -> RowsRecord:
+        key = outcome.decision.key
+        return RowsRecord(
+            event.file,
+            event.position,
+            event.log_pos,
+            gtid,
+            table.definition.full_name,
+            rows.kind,
+            len(images),
+            outcome.decision.algorithm,
+            None if key is None else key.name,
+            outcome.counters,
+            None if outcome.error is None else outcome.error.number,
+            outcome.rows_changed,
+        )
+
+    def failure(self, event: Event, rows: RowsEvent, table: str, failure: Failure) -> ReplicationError:
+        """The error as the server words it."""
+        word = self.options.rules.source_word
+        message = (
+            f"Could not execute {EVENT_TEXT[rows.kind]} event on table {table}; {failure.condition}, Error_code: {failure.number}; "
+            f"handler error {failure.handler_error}; the event's {word} log {event.file}, end_log_pos {event.log_pos}"
+        )
+        return ReplicationError(
+            failure.number,
+            message + f"; row {failure.row + 1} of the event",
+            file=event.file,
+            position=event.position,
+            table=table,
+            hint=HINTS.get(failure.number),
+        )
+
+    # plans
+
+    def _plan(self, rows: RowsEvent, table_map: TableMap) -> Plan:
+        database = self.rename.get(table_map.database, table_map.database)
+        table = self.tables.get(database, table_map.table)
+        if table is None:
+            full_name = f"{database}.{table_map.table}"
+            raise ReplicationError(
+                1146,
+                f"Table '{full_name}' doesn't exist",
+                table=full_name,
+                hint="give the tables that exist before the first event with --schema FILE.sql",
+            )
+        definition = table.definition
+        matching = match(table_map, definition, self.conversions)
+        width, first, second = rows.columns()
+        if width != len(table_map.columns):
+            raise InputError(
+                f"a rows event has {width} columns where its table map has {len(table_map.columns)}", table=table_map.full_name
+            )
+        before = [_image_column(table_map, matching, table, at) for at in first]
+        after = [_image_column(table_map, matching, table, at) for at in second]
+        before_columns, after_columns = matching.local(first), matching.local(second)
+        stored = before_columns if rows.kind == "write" else after_columns
+        decision = None
+        if rows.kind != "write" and not self.options.rules.find_row:
+            decision = decide(definition, before_columns, self.options.rules, self.options.row_search)
+        plan = Plan(
+            table_map,
+            table,
+            rows_reader(before, after if rows.kind == "update" else None),
+            before_columns,
+            after_columns,
+            _row_maker(table, stored, partial=rows.partial),
+            len(stored) == len(definition.columns),
+            len(first) == width,
+            decision,
+            image_reader(before),
+            image_reader(after),
+        )
+        self._plans[table_map.table_id, rows.event_type, rows.shape] = plan
+        return plan
+
+    def _partial(self, event: Event, rows: RowsEvent, table_map: TableMap, plan: Plan) -> list[Any]:
+        """Rows of PARTIAL_UPDATE_ROWS: an after image may hold changes to a JSON document instead of the document."""
+        json_columns = [at for at, column in enumerate(table_map.columns) if column.real_type == JSON]
+        _, _, second = rows.columns()
+        buffer, at, pairs = event.buffer, rows.start, []
+        matching = match(table_map, plan.table.definition, self.conversions)
+        readers: dict[frozenset[int], ImageReader] = {frozenset(): plan.after_reader}
+        while at < rows.end:
+            before, at = plan.before_reader(buffer, at)
+            cursor = Cursor(buffer, at, rows.end)
+            options = cursor.packed()
+            if options not in (0, 1):
+                raise InputError(f"a partial update has value options {options}", table=table_map.full_name)
+            bits = int.from_bytes(cursor.take((len(json_columns) + 7) // 8), "little") if options else 0
+            partial = frozenset(column for place, column in enumerate(json_columns) if bits >> place & 1)
+            if partial not in readers:
+                columns = [_image_column(table_map, matching, plan.table, column, diff=column in partial) for column in second]
+                readers[partial] = image_reader(columns)
+            after, at = readers[partial](buffer, cursor.at)
+            pairs.append((before, after))
+        if at != rows.end:
+            raise InputError("a row image runs past the end of its event", table=table_map.full_name)
+        return pairs
+
+
+def _image_column(table_map: TableMap, matching: Matching, table: MemoryTable, at: int, *, diff: bool = False) -> ImageColumn:
+    source, target = table_map.columns[at], matching.targets[at]
+    if target.column is None:
+        return ImageColumn(wire_of(source.type_code, source.metadata, bool(source.unsigned)), keep=False)
+    local = table.definition.columns[target.column]
+    wire = wire_of(source.type_code, source.metadata, local.unsigned)
+    null = None if local.nullable or not source.nullable else column_default(replace(local, nullable=False))
+    return ImageColumn(wire, True, JsonDiff if diff else target.convert, null)
+
+
+def _row_maker(table: MemoryTable, stored: tuple[int, ...], *, partial: bool) -> Callable[[Row | None, Image], Row] | None:
+    """How an image of `stored` columns becomes a row; None when the image is the row."""
+    definition = table.definition
+    missing = set(range(len(definition.columns))) - set(stored)
+    if not missing and not partial:
+        return None
+    generate = row_generator(definition) if any(definition.columns[at].generated for at in missing) else None
+    auto = next((at for at in missing if definition.columns[at].auto_increment), None)
+    json_columns = [at for at, column in enumerate(definition.columns) if column.type == "json"] if partial else []
+    defaults: list[Row] = []
+
+    def make(old: Row | None, image: Image) -> Row:
+        if old is None and not defaults:
+            defaults.append(default_row(definition))
+        row = list(defaults[0] if old is None else old)
+        if old is None and auto is not None:
+            row[auto] = table.auto_increment
+        for column, value in zip(stored, image, strict=True):
+            row[column] = value
+        for column in json_columns:
+            if isinstance(row[column], JsonDiff):
+                row[column] = row[column].apply((old[column] if old is not None else None) or b"")
+        return tuple(row) if generate is None else generate(tuple(row))
+
+    return make
+
+
+@dataclass(slots=True)
+class _Misreader:
+    """Reads an update event on from where a server stands that took an after image for a before image (5.6, 5.7)."""
+
+    event: Event
+    rows: RowsEvent
+    plan: Plan
+    _after_at: dict[int, int] = field(default_factory=dict)
+    """Row index -> where its after image starts, as read last."""
+
+    def rows_behind(self, index: int) -> list[Any]:
+        if not self._after_at:
+            self._read(self.rows.start, 0)
+        try:
+            _, at = self._image(self.plan.before_reader, self._after_at[index])
+        except CorruptRow as corrupt:
+            return [corrupt]
+        return self._read(at, index + 1)
+
+    def _image(self, reader: ImageReader, at: int) -> tuple[Image, int]:
+        try:
+            image, end = reader(self.event.buffer, at)
+        except Exception:
+            raise CorruptRow from None
+        if end > self.rows.end:
+            raise CorruptRow
+        return image, end
+
+    def _read(self, at: int, index: int) -> list[Any]:
+        found: list[Any] = []
+        while at < self.rows.end:
+            try:
+                before, at = self._image(self.plan.before_reader, at)
+            except CorruptRow as corrupt:
+                return [*found, corrupt]
+            self._after_at[index + len(found)] = at
+            try:
+                after, at = self._image(self.plan.after_reader, at)
+            except CorruptRow as corrupt:
+                return [*found, (before, corrupt)]
+            found.append((before, after))
+        return found
