@@ -1,0 +1,207 @@
+"""Row images as readable values when there is no table, only the table map: what `binlag events --rows` prints.
+
+A table map that names, signs and labels its columns (binlog_row_metadata=FULL) gives all of it; without that, columns are @1, @2,
+... as in mysqlbinlog, integers are shown signed, ENUM and SET as numbers, and strings as the text they look like.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from applier.binlog import wire
+from applier.binlog.charsets import charset_of_collation
+from applier.binlog.conversion import converter
+from applier.binlog.cursor import Cursor
+from applier.binlog.header import Event
+from applier.binlog.row_decoder import Image, ImageColumn, ImageReader, image_reader, rows_reader
+from applier.binlog.rows import RowsEvent
+from applier.binlog.table_map import SourceColumn, TableMap
+from applier.binlog.types import TYPES, to_text
+from applier.errors import InputError
+from lookup.table import Column
+
+Value = int | float | str | None
+Values = dict[str, Value]
+BINARY_COLLATION = 63
+
+PLAIN_TYPES: dict[int, str] = {
+    wire.TINY: "tinyint", wire.SHORT: "smallint", wire.INT24: "mediumint", wire.LONG: "int", wire.LONGLONG: "bigint", wire.FLOAT: "float",
+    wire.DOUBLE: "double", wire.YEAR: "year", wire.DATE: "date", wire.NEWDATE: "date", wire.TIME: "time", wire.DATETIME: "datetime",
+    wire.TIMESTAMP: "timestamp", wire.TIMESTAMP2: "timestamp", wire.DATETIME2: "datetime", wire.TIME2: "time", wire.NEWDECIMAL: "decimal",
+    wire.BIT: "bit", wire.ENUM: "enum", wire.SET: "set", wire.JSON: "json", wire.GEOMETRY: "geometry", wire.VECTOR: "vector",
+}  # fmt: skip
+"""Type code -> SQL type, where the type code alone says it. Strings and blobs need the collation."""
+TEMPORAL2 = frozenset({wire.TIMESTAMP2, wire.DATETIME2, wire.TIME2})
+CONVERTED = frozenset({wire.TIMESTAMP, wire.DATETIME, wire.TIME, wire.MARIADB_BLOB_COMPRESSED, wire.MARIADB_VARCHAR_COMPRESSED})
+"""Old temporal formats and compressed columns: made into what a table would store."""
+NUMBERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "bit", "year"})
+
+
+def column_of(source: SourceColumn, at: int) -> Column | None:
+    """The source column as SQL has it; None when only its bytes can be shown."""
+    name, kind = source.name or f"@{at + 1}", source.real_type
+    labels = tuple(label.decode("utf-8", "backslashreplace") for label in source.labels)
+    plain = PLAIN_TYPES.get(kind)
+    if plain is not None:
+        length, scale = None, source.metadata if kind in TEMPORAL2 else 0
+        if kind == wire.NEWDECIMAL:
+            length, scale = source.metadata >> 8, source.metadata & 0xFF
+        return Column(name, plain, length, scale, bool(source.unsigned), labels=labels)
+    if source.collation is None:
+        return None
+    is_char = kind == wire.STRING
+    if source.collation == BINARY_COLLATION:
+        return Column(name, "binary" if is_char else "varbinary", wire.string_length(source.metadata) if is_char else None)
+    return Column(name, "char" if is_char else "varchar", charset=charset_of_collation(source.collation).name)
+
+
+def _guess(data: bytes) -> str:
+    """A string of unknown character set: its text, or its bytes in hexadecimal digits."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return "0x" + data.hex().upper()
+
+
+def _hex(text: Callable[[Any], str]) -> Callable[[Any], str]:
+    return lambda stored: "0x" + text(stored)
+
+
+def shown_as(source: SourceColumn, column: Column | None) -> Callable[[Any], Value]:
+    """A function from a stored value that is not NULL to int, float or text."""
+    if column is None:
+        return _guess
+    if column.type in NUMBERS or (column.type in ("enum", "set") and not source.labels):
+        return int
+    if column.type in ("float", "double"):
+        number = to_text(column)
+        return lambda stored: float(number(stored))
+    convert: Callable[[Any], str] = to_text(column)
+    return _hex(convert) if TYPES[column.type].encoding == "hex" else convert
+
+
+@dataclass(frozen=True, slots=True)
+class JsonChanges:
+    """A JSON column of a partial update: the changes as the log holds them."""
+
+    data: bytes
+
+    @property
+    def text(self) -> str:
+        """[{"op": "replace", "path": "$.a", "value": ...}, ...] as mysqlbinlog's JSON_REPLACE and so on, in order."""
+        from applier.binlog.types import json
+
+        cursor, parts = Cursor(self.data), []
+        while cursor.left:
+            operation = cursor.u8()
+            path = cursor.take(cursor.packed()).decode("utf-8", "backslashreplace")
+            name = ("JSON_REPLACE", "JSON_INSERT", "JSON_REMOVE")[operation] if operation < 3 else f"JSON_{operation}"
+            value = f", {json.to_text(json.decode(cursor.take(cursor.packed())))}" if operation != 2 else ""
+            parts.append(f"{name}('{path}'{value})")
+        return " ".join(parts)
+
+
+class _Plan:
+    """How one shape of rows event is decoded and shown."""
+
+    def __init__(self, rows: RowsEvent, table_map: TableMap) -> None:
+        self.table_map = table_map
+        self.sources = table_map.columns
+        self.columns = [column_of(source, at) for at, source in enumerate(self.sources)]
+        width, self.first, self.second = rows.columns()
+        if width != len(self.sources):
+            raise InputError(f"a rows event has {width} columns where its table map has {len(self.sources)}", table=table_map.full_name)
+        names = [source.name or f"@{at + 1}" for at, source in enumerate(self.sources)]
+        shown = [shown_as(source, column) for source, column in zip(self.sources, self.columns, strict=True)]
+        self.before = [(names[at], shown[at]) for at in self.first]
+        self.after = [(names[at], shown[at]) for at in self.second]
+        both = rows.kind == "update"
+        self.read = rows_reader(self.image_columns(self.first), self.image_columns(self.second) if both else None)
+        self.json_columns = [at for at, source in enumerate(self.sources) if source.real_type == wire.JSON]
+
+    def image_columns(self, places: Sequence[int], changed: frozenset[int] = frozenset()) -> list[ImageColumn]:
+        columns = []
+        for at in places:
+            source, column = self.sources[at], self.columns[at]
+            target = column if column is not None else Column("", "blob")
+            convert = converter(source, target) if source.real_type in CONVERTED else None
+            columns.append(
+                ImageColumn(
+                    wire.wire_of(source.type_code, source.metadata, bool(source.unsigned)), True, JsonChanges if at in changed else convert
+                )
+            )
+        return columns
+
+
+@dataclass
+class RowValues:
+    """Decodes rows events. Keeps what it made for a shape of event, by table map."""
+
+    _plans: dict[tuple[int, str, bytes], _Plan] = field(default_factory=dict)
+
+    def rows(self, event: Event, rows: RowsEvent, table_map: TableMap) -> list[tuple[Values | None, Values | None]]:
+        """(before, after) of every row, each {column: value} of the columns in the image. Raises InputError."""
+        try:
+            return self._rows(event, rows, table_map)
+        except InputError as error:
+            error.locate(file=event.file, position=event.position, table=table_map.full_name)
+            raise
+        except (ValueError, OverflowError, IndexError, RecursionError, zlib.error) as error:
+            raise InputError(
+                f"a value of a {event.name} event cannot be read: {error}",
+                file=event.file,
+                position=event.position,
+                table=table_map.full_name,
+                hint="the event does not fit its table map: the log is damaged",
+            ) from None
+
+    def _rows(self, event: Event, rows: RowsEvent, table_map: TableMap) -> list[tuple[Values | None, Values | None]]:
+        key = (id(table_map), rows.kind, rows.shape)
+        plan = self._plans.get(key)
+        if plan is None or plan.table_map is not table_map:
+            if len(self._plans) > 1000:
+                self._plans.clear()
+            plan = self._plans[key] = _Plan(rows, table_map)
+        if rows.partial:
+            images = _partial(event, rows, plan)
+        else:
+            images = plan.read(event.buffer, rows.start, rows.end)
+        if rows.kind == "update":
+            return [(_show(plan.before, before), _show(plan.after, after)) for before, after in images]
+        if rows.kind == "write":
+            return [(None, _show(plan.before, image)) for image in images]
+        return [(_show(plan.before, image), None) for image in images]
+
+
+def _show(columns: Sequence[tuple[str, Callable[[Any], Value]]], image: Image) -> Values:
+    return {
+        name: None if value is None else value.text if isinstance(value, JsonChanges) else convert(value)
+        for (name, convert), value in zip(columns, image, strict=True)
+    }
+
+
+def _partial(event: Event, rows: RowsEvent, plan: _Plan) -> list[Any]:
+    """Rows of PARTIAL_UPDATE_ROWS: in front of each after image stands which JSON columns hold changes only."""
+    buffer, at, pairs = event.buffer, rows.start, []
+    read_before = image_reader(plan.image_columns(plan.first))
+    readers: dict[frozenset[int], ImageReader] = {}
+    try:
+        while at < rows.end:
+            before, at = read_before(buffer, at)
+            cursor = Cursor(buffer, at, rows.end)
+            options = cursor.packed()
+            bits = int.from_bytes(cursor.take((len(plan.json_columns) + 7) // 8), "little") if options & 1 else 0
+            changed = frozenset(column for place, column in enumerate(plan.json_columns) if bits >> place & 1)
+            if changed not in readers:
+                readers[changed] = image_reader(plan.image_columns(plan.second, changed))
+            after, at = readers[changed](buffer, cursor.at)
+            pairs.append((before, after))
+    except (struct.error, IndexError):
+        at = rows.end + 1
+    if at != rows.end:
+        raise InputError("a row image runs past the end of its event", hint="the event does not fit its table map: the log is damaged")
+    return pairs
