@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from applier.binlog.types import ValueRefused, from_sql
+from applier.tables.dump import END_OF_TIME
 from applier.binlog.types.temporal import pack_datetime, pack_time, pack_timestamp
 from lookup.handler import Row
 from lookup.table import Column, TableDefinition
@@ -76,7 +77,7 @@ def complete_rows(
         for column, value in zip(columns, values, strict=True):
             row[column] = value
         if max_end is not None and max_end not in columns:
-            row[max_end] = pack_timestamp(((1 << 31) - 1) * 1_000_000 + 999_999, 6)
+            row[max_end] = END_OF_TIME
         yield generate(tuple(row)) if generate is not None else tuple(row)
 
 

@@ -11,15 +11,19 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from applier.binlog.types import TYPES, to_python, to_text
+from applier.binlog.types import TYPES, json, to_python, to_text
 from applier.binlog.types.numbers import double_text
+from applier.binlog.types.temporal import pack_timestamp
 from applier.tables.texts import column_type
+from lookup.handler import Row
 from lookup.table import Column
 
 if TYPE_CHECKING:
     from applier.tables.catalog import Tables
     from applier.tables.engine import MemoryTable
 
+END_OF_TIME = pack_timestamp(((1 << 31) - 1) * 1_000_000 + 999_999, 6)
+"""The end of a system-versioned row that still holds (MariaDB: 2038-01-19 03:14:07.999999 UTC)."""
 TYPE_WIDTH = 60
 """Characters of a column type that the header shows."""
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0"})
@@ -48,8 +52,16 @@ def _double_text(column: Column, *, old_server: bool) -> Callable[[Any], str | N
     return convert
 
 
+def _cell_text(column: Column, *, old_server: bool) -> Callable[[Any], str | None]:
+    if TYPES[column.type].encoding == "double":
+        return _double_text(column, old_server=old_server)
+    if column.type == "json" and old_server:
+        return lambda stored: None if stored is None else json.to_text(json.decode(stored), point=False)
+    return to_text(column)
+
+
 def _cell(column: Column, *, old_server: bool) -> Callable[[Any], str]:
-    text = _double_text(column, old_server=old_server) if TYPES[column.type].encoding == "double" else to_text(column)
+    text = _cell_text(column, old_server=old_server)
     escape = TYPES[column.type].encoding == "text"
 
     def convert(stored: Any) -> str:
@@ -63,22 +75,38 @@ def _cell(column: Column, *, old_server: bool) -> Callable[[Any], str]:
 
 def dump_lines(table: MemoryTable, *, display_widths: bool = False) -> list[bytes]:
     """The header and the sorted rows of one table, without line ends."""
-    columns = [(at, column) for at, column in enumerate(table.definition.columns) if column.system_time is None]
+    definition = table.definition
+    columns = [(at, column) for at, column in enumerate(definition.columns) if column.system_time is None or not column.invisible]
     header = "\t".join(
         f"{column.name}:{column_type(column, display_widths=display_widths)[:TYPE_WIDTH]}:{TYPES[column.type].encoding}"
         for _, column in columns
     )
     cells = [(at, _cell(column, old_server=display_widths)) for at, column in columns]
-    rows = sorted("\t".join(cell(row[at]) for at, cell in cells).encode("utf-8", "surrogateescape") for row in table.stored_rows())
+    rows = sorted("\t".join(cell(row[at]) for at, cell in cells).encode("utf-8", "surrogateescape") for row in current_rows(table))
     return [header.encode("utf-8"), *rows]
 
 
+def current_rows(table: MemoryTable) -> list[Row]:
+    """The rows of a table; of a system-versioned one those that are not history."""
+    end = next((at for at, column in enumerate(table.definition.columns) if column.system_time == "end"), None)
+    rows = table.stored_rows()
+    return rows if end is None else [row for row in rows if row[end] == END_OF_TIME]
+
+
 def dump_tables(tables: Tables, directory: str | Path) -> list[Path]:
-    """Writes one file per table into `directory`, which is made when it is not there. Returns the files."""
+    """Writes one file per table into `directory`, which is made when it is not there. Returns the files.
+
+    MariaDB's sequences are not tables and get no file.
+    """
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
-    return [_write(folder / file_name(table.definition.database, table.definition.name), dump_lines(
-        table, display_widths=tables.display_widths)) for table in tables]
+    written = []
+    for table in tables:
+        definition = table.definition
+        if "SEQUENCE" not in definition.options:
+            lines = dump_lines(table, display_widths=tables.display_widths)
+            written.append(_write(folder / file_name(definition.database, definition.name), lines))
+    return written
 
 
 def _write(path: Path, lines: Iterable[bytes]) -> Path:

@@ -16,7 +16,7 @@ from applier.binlog.matching import Matching, match
 from applier.binlog.row_decoder import Image, ImageColumn, ImageReader, RowsReader, image_reader, rows_reader
 from applier.binlog.rows import NO_FOREIGN_KEY_CHECKS, SQL_FOREIGN_KEY, RowsEvent
 from applier.binlog.table_map import TableMap
-from applier.binlog.types.json import JsonDiff
+from applier.binlog.types.json import JsonDiff, canonical
 from applier.binlog.wire import JSON, wire_of
 from applier.errors import InputError, ReplicationError
 from applier.result import RowsRecord
@@ -137,8 +137,8 @@ class RowsApplier:
             raise InputError(
                 f"a rows event has {width} columns where its table map has {len(table_map.columns)}", table=table_map.full_name
             )
-        before = [_image_column(table_map, matching, table, at) for at in first]
-        after = [_image_column(table_map, matching, table, at) for at in second]
+        before = [self._image_column(table_map, matching, table, at) for at in first]
+        after = [self._image_column(table_map, matching, table, at) for at in second]
         before_columns, after_columns = matching.local(first), matching.local(second)
         stored = before_columns if rows.kind == "write" else after_columns
         decision = None
@@ -176,7 +176,7 @@ class RowsApplier:
             bits = int.from_bytes(cursor.take((len(json_columns) + 7) // 8), "little") if options else 0
             partial = frozenset(column for place, column in enumerate(json_columns) if bits >> place & 1)
             if partial not in readers:
-                columns = [_image_column(table_map, matching, plan.table, column, diff=column in partial) for column in second]
+                columns = [self._image_column(table_map, matching, plan.table, column, diff=column in partial) for column in second]
                 readers[partial] = image_reader(columns)
             after, at = readers[partial](buffer, cursor.at)
             pairs.append((before, after))
@@ -184,15 +184,26 @@ class RowsApplier:
             raise InputError("a row image runs past the end of its event", table=table_map.full_name)
         return pairs
 
+    def _image_column(self, table_map: TableMap, matching: Matching, table: MemoryTable, at: int, *, diff: bool = False) -> ImageColumn:
+        source, target = table_map.columns[at], matching.targets[at]
+        if target.column is None:
+            return ImageColumn(wire_of(source.type_code, source.metadata, bool(source.unsigned)), keep=False)
+        local = table.definition.columns[target.column]
+        wire = wire_of(source.type_code, source.metadata, local.unsigned)
+        null = None if local.nullable or not source.nullable else column_default(replace(local, nullable=False))
+        convert: Callable[[Any], Any] | None = JsonDiff if diff else target.convert
+        if convert is None and local.type == "json" and self._compares(table):
+            convert = canonical
+        return ImageColumn(wire, True, convert, null)
 
-def _image_column(table_map: TableMap, matching: Matching, table: MemoryTable, at: int, *, diff: bool = False) -> ImageColumn:
-    source, target = table_map.columns[at], matching.targets[at]
-    if target.column is None:
-        return ImageColumn(wire_of(source.type_code, source.metadata, bool(source.unsigned)), keep=False)
-    local = table.definition.columns[target.column]
-    wire = wire_of(source.type_code, source.metadata, local.unsigned)
-    null = None if local.nullable or not source.nullable else column_default(replace(local, nullable=False))
-    return ImageColumn(wire, True, JsonDiff if diff else target.convert, null)
+    def _compares(self, table: MemoryTable) -> bool:
+        """Whether rows of the table may be looked up by comparing them as a whole.
+
+        The server compares JSON columns by value (`Field_json::cmp_binary`); a document that was updated in place has gaps,
+        so its bytes say nothing until it is serialized anew.
+        """
+        row_search = self.options.row_search
+        return table.definition.primary is None or (row_search is not None and "INDEX_SCAN" not in row_search)
 
 
 def _row_maker(table: MemoryTable, stored: tuple[int, ...], *, partial: bool) -> Callable[[Row | None, Image], Row] | None:

@@ -136,6 +136,11 @@ def encode(document: Document) -> bytes:
     return bytes([kind]) + body
 
 
+def canonical(data: bytes) -> bytes:
+    """The same document serialized from scratch: without the gaps that updates in place leave."""
+    return encode(decode(data))
+
+
 def _encode(value: Document, depth: int) -> tuple[int, bytes]:
     if depth > MAX_DEPTH:
         raise ValueRefused(3157, "The JSON document exceeds the maximum depth.")
@@ -206,19 +211,19 @@ def _layout(keys: list[bytes], values: list[tuple[int, bytes]], *, large: bool, 
 # text
 
 
-def to_text(document: Document) -> str:
-    """The text that the server prints for the document."""
+def to_text(document: Document, *, point: bool = True) -> str:
+    """The text that the server prints for the document. `point`: a whole double shows it (1.0; 5.7 prints 1)."""
     if isinstance(document, dict):
-        return "{" + ", ".join(f"{_quoted(key)}: {to_text(item)}" for key, item in document.items()) + "}"
+        return "{" + ", ".join(f"{_quoted(key)}: {to_text(item, point=point)}" for key, item in document.items()) + "}"
     if isinstance(document, list):
-        return "[" + ", ".join(map(to_text, document)) + "]"
+        return "[" + ", ".join(to_text(item, point=point) for item in document) + "]"
     if document is None or isinstance(document, bool):
         return {None: "null", True: "true", False: "false"}[document]
     if isinstance(document, int):
         return str(int(document))
     if isinstance(document, float):
         text = double_text(document)
-        return text if "." in text or "e" in text else text + ".0"
+        return text if not point or "." in text or "e" in text else text + ".0"
     if isinstance(document, str):
         return _quoted(document)
     return _opaque_text(document)

@@ -16,7 +16,8 @@ TEXT_TYPES = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "lo
 MAX_BYTES = {"tinytext": 255, "text": 65535, "mediumtext": (1 << 24) - 1, "longtext": (1 << 32) - 1}
 MAX_BYTES |= {name.replace("text", "blob"): size for name, size in MAX_BYTES.items()}
 UUID_ORDER = (slice(10, 16), slice(8, 10), slice(6, 8), slice(4, 6), slice(0, 4))
-"""MariaDB keeps a UUID with its last group first, so that time-based ones sort by host (sql_type_uuid.h 10.7+)."""
+"""MariaDB keeps a UUID of RFC 4122's versions 1 to 5 with its last group first, so that time-based ones sort by host
+(sql_type_uuid.h, 10.11); any other stands as it is written."""
 
 
 def text_to_python(column: Column) -> Callable[[bytes], str | bytes]:
@@ -175,11 +176,13 @@ def _bit_bytes(value: object) -> int:
 
 
 def uuid_to_text(_column: Column) -> Callable[[bytes], str]:
-    """The stored form has the last group first."""
+    """The text of a UUID in either stored order."""
 
     def convert(stored: bytes) -> str:
         raw = stored.ljust(16, b"\0")
-        return "-".join(raw[part].hex() for part in UUID_ORDER)
+        if raw[6] & 0xC0 == 0x80 and 1 <= raw[8] >> 4 <= 5:
+            raw = b"".join(raw[part] for part in UUID_ORDER)
+        return str(uuid.UUID(bytes=raw))
 
     return convert
 
@@ -190,6 +193,8 @@ def uuid_from_sql(column: Column) -> Callable[[object], bytes]:
             raw = value if isinstance(value, bytes) and len(value) == 16 else uuid.UUID(text_of(value)).bytes
         except ValueError:
             raise ValueRefused(1292, f"Incorrect uuid value: '{text_of(value)}' for column '{column.name}'") from None
+        if raw[8] & 0xC0 != 0x80 or not 1 <= raw[6] >> 4 <= 5:
+            return raw.rstrip(b"\0")
         stored = bytearray(16)
         at = 0
         for part in UUID_ORDER:
