@@ -34,13 +34,16 @@ STRING, REAL, INTEGER, DECIMAL = 0, 1, 2, 4
 def describe(event: Event, fde: FormatDescription) -> str:
     """The Info of one event. Raises InputError, with the event's place, when the event cannot be read."""
     if event.type == EventType.TABLE_MAP:
-        table_map = read_table_map(event, fde)
-        return f"table_id: {table_map.table_id} ({_shown(table_map.database)}.{_shown(table_map.table)})"
+        return describe_map(read_table_map(event, fde))
     if event.type in ROWS_TYPES:
         rows = parse_rows(event, fde)
         flags = " ".join(name for bit, name in ROWS_FLAGS.items() if rows.flags & bit)
         return f"table_id: {rows.table_id}" + (f" flags: {flags}" if flags else "")
     return describe_parsed(event, log.parse(event, fde))
+
+
+def describe_map(table_map: TableMap) -> str:
+    return f"table_id: {table_map.table_id} ({_shown(table_map.database)}.{_shown(table_map.table)})"
 
 
 def read_table_map(event: Event, fde: FormatDescription) -> TableMap:

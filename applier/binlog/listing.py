@@ -1,0 +1,195 @@
+"""Events with what belongs to them: transaction, table, rows. The stream behind `binlag events`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from applier.binlog import events as log
+from applier.binlog.describe import describe, describe_map, describe_parsed, read_table_map
+from applier.binlog.filters import LogFilter, TableFilter
+from applier.binlog.header import ROWS_TYPES, Event, EventType, FormatDescription
+from applier.binlog.reader import LogReader
+from applier.binlog.row_values import RowValues, Value, Values
+from applier.binlog.rows import DUMMY_TABLE_IDS, STATEMENT_END, RowsEvent, parse_rows
+from applier.binlog.table_map import TableMap
+from applier.binlog.transactions import TransactionTracker, with_formats
+from applier.errors import InputError
+
+Row = tuple[Values | None, Values | None]
+QUERY_TYPES = frozenset({EventType.QUERY, EventType.EXECUTE_LOAD_QUERY})
+MAX_KNOWN_MAPS = 1000
+WORDS = {"write": "insert", "update": "update", "delete": "delete"}
+
+
+@dataclass(slots=True)
+class Listed:
+    """One event. `database`, `table`, `kind` and the rows are None where the event has none or they were not asked for."""
+
+    event: Event
+    info: str
+    gtid: str | None = None
+    database: str | None = None
+    table: str | None = None
+    kind: str | None = None
+    row_count: int | None = None
+    rows: list[Row] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON object of `--json`; `inner` numbers the events of a compressed transaction."""
+        event = self.event
+        result: dict[str, Any] = {
+            "file": event.file,
+            "pos": event.position,
+            "end_log_pos": event.log_pos,
+            "type": event.name,
+            "timestamp": event.timestamp,
+            "server_id": event.server_id,
+            "event_bytes": event.length,
+            "gtid": self.gtid,
+            "database": self.database,
+            "table": self.table,
+            "info": self.info,
+        }
+        if event.inner_index >= 0:
+            result["inner"] = event.inner_index
+        if self.row_count is not None:
+            result["rows"] = self.row_count
+        if self.rows is not None:
+            result["values"] = [{"before": before, "after": after} for before, after in self.rows]
+        return result
+
+    def row_lines(self) -> Iterator[str]:
+        """One line of text per row."""
+        if self.rows is None or self.kind is None:
+            return
+        for before, after in self.rows:
+            images = " -> ".join(_image_text(image) for image in (before, after) if image is not None)
+            yield f"{WORDS[self.kind]} {self.database}.{self.table}: {images}"
+
+
+class Listing:
+    """Iterates over the events of `files`. `incomplete` says at the end whether the last transaction has an end.
+
+    `with_rows` decodes values, `count_rows` only counts. Raises InputError for logs that cannot be read, UsageError for options.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[str],
+        *,
+        with_rows: bool = False,
+        count_rows: bool = False,
+        verify: bool = True,
+        start_position: int | None = None,
+        stop_position: int | None = None,
+        start_datetime: str | None = None,
+        stop_datetime: str | None = None,
+        include_gtids: str | None = None,
+        exclude_gtids: str | None = None,
+        databases: Sequence[str] = (),
+        tables: Sequence[str] = (),
+    ) -> None:
+        self._reader = LogReader(files, verify_checksum=verify, start_position=start_position, stop_position=stop_position)
+        self._filter = LogFilter.of(
+            start_datetime=start_datetime, stop_datetime=stop_datetime, include_gtids=include_gtids, exclude_gtids=exclude_gtids
+        )
+        self._wanted = TableFilter.of(databases, tables)
+        self._with_rows, self._count_rows = with_rows, with_rows or count_rows
+        self._values = RowValues()
+        self._maps: dict[int, TableMap] = {}
+        self._known_maps: dict[bytes, TableMap] = {}
+        self.incomplete: str | None = None
+
+    def __iter__(self) -> Iterator[Listed]:
+        tracker = TransactionTracker()
+        stream = with_formats(self._reader)
+        if self._filter.is_active:
+            stream = self._filter.select(stream)
+        for event, fde in stream:
+            boundary = tracker.feed(event, fde)
+            if boundary is not None:
+                self._maps.clear()
+            current = tracker.current or (boundary.ended if boundary is not None else None)
+            listed = self._list(event, fde, None if current is None else current.gtid)
+            if listed is not None:
+                yield listed
+        unfinished = tracker.finish()
+        if unfinished is not None:
+            name = f" {unfinished.gtid}" if unfinished.gtid else ""
+            self.incomplete = f"the transaction{name} that starts at {unfinished.file}:{unfinished.start} has no end in this log"
+
+    def _list(self, event: Event, fde: FormatDescription, gtid: str | None) -> Listed | None:
+        if event.type == EventType.TABLE_MAP:
+            table_map = self._table_map(event, fde)
+            self._maps[table_map.table_id] = table_map
+            wanted = self._wanted.wants_table(table_map.database, table_map.table)
+            return Listed(event, describe_map(table_map), gtid, table_map.database, table_map.table) if wanted else None
+        if event.type in ROWS_TYPES:
+            return self._list_rows(event, fde, gtid)
+        if event.type in QUERY_TYPES:
+            parsed = log.parse(event, fde)
+            query: log.Query = parsed if isinstance(parsed, log.Query) else parsed.query
+            database = query.database.decode("utf-8", "backslashreplace") or None
+            if database is not None and not self._is_control(query) and not self._wanted.wants_database(database):
+                return None
+            return Listed(event, describe_parsed(event, parsed), gtid, database)
+        return Listed(event, describe(event, fde), gtid)
+
+    def _table_map(self, event: Event, fde: FormatDescription) -> TableMap:
+        """The same object for the same bytes, so that what was made to decode its rows is used again."""
+        data = event.data
+        table_map = self._known_maps.get(data)
+        if table_map is None:
+            if len(self._known_maps) >= MAX_KNOWN_MAPS:
+                self._known_maps.clear()
+            table_map = self._known_maps[data] = read_table_map(event, fde)
+        return table_map
+
+    @staticmethod
+    def _is_control(query: log.Query) -> bool:
+        """BEGIN, COMMIT and the like belong to no database, whatever the default database was."""
+        return query.sql[:32].upper().startswith((b"BEGIN", b"COMMIT", b"ROLLBACK", b"SAVEPOINT", b"XA "))
+
+    def _list_rows(self, event: Event, fde: FormatDescription, gtid: str | None) -> Listed | None:
+        rows = parse_rows(event, fde)
+        table_map = self._maps.get(rows.table_id)
+        if table_map is None:
+            if rows.table_id in DUMMY_TABLE_IDS and rows.flags & STATEMENT_END:
+                return Listed(event, describe(event, fde), gtid)
+            return self._without_map(event, fde, rows, gtid)
+        if not self._wanted.wants_table(table_map.database, table_map.table):
+            return None
+        listed = Listed(event, describe(event, fde), gtid, table_map.database, table_map.table, rows.kind)
+        if self._count_rows:
+            values = self._values.rows(event, rows, table_map)
+            listed.row_count = len(values)
+            listed.rows = values if self._with_rows else None
+        return listed
+
+    def _without_map(self, event: Event, fde: FormatDescription, rows: RowsEvent, gtid: str | None) -> Listed:
+        """Rows whose table map stands before the start position can be listed, but not decoded."""
+        if self._count_rows or self._wanted:
+            raise InputError(
+                f"the table map of table id {rows.table_id} is missing",
+                file=event.file,
+                position=event.position,
+                hint="start at the beginning of the transaction",
+            )
+        return Listed(event, describe(event, fde), gtid, kind=rows.kind)
+
+
+def _image_text(image: Values) -> str:
+    return ", ".join(f"{name}={_value_text(value)}" for name, value in image.items()) or "(no columns)"
+
+
+def _value_text(value: Value) -> str:
+    if value is None:
+        return "NULL"
+    if not isinstance(value, str):
+        return repr(value)
+    if value.startswith("0x"):
+        return value
+    shown = "".join(char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in value)
+    return "'" + shown.replace("'", "''") + "'"
