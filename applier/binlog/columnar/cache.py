@@ -12,11 +12,9 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
-import pickle
-import tempfile
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,14 +55,22 @@ def _key() -> str:
     digest = hashlib.sha256()
     for name in SOURCES:
         digest.update((Path(__file__).parent / name).read_bytes())
-    digest.update(version("numba").encode())
-    digest.update(version("llvmlite").encode())
+    for package in ("numba", "llvmlite"):
+        digest.update(_version(package))
     digest.update(llvm.get_process_triple().encode())
     digest.update(llvm.get_host_cpu_name().encode())
     digest.update(llvm.get_host_cpu_features().flatten().encode())
     for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT"):
         digest.update(os.environ.get(name, "").encode())
     return digest.hexdigest()[:32]
+
+
+def _version(package: str) -> bytes:
+    """The package's generated version file; importing Numba, or the metadata of packages, to ask takes too long."""
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        return b""
+    return Path(spec.origin).with_name("_version.py").read_bytes()
 
 
 def cached_file() -> Path | None:
@@ -100,7 +106,22 @@ def _read(path: Path) -> dict[str, tuple[str, bytes]] | None:
     digest, body = content[:32], content[32:]
     if hashlib.sha256(body).digest() != digest:
         return None
-    objects: dict[str, tuple[str, bytes]] = pickle.loads(body)
+    return _unpack(body)
+
+
+def _pack(objects: dict[str, tuple[str, bytes]]) -> bytes:
+    """One line a kernel, "name symbol length", an empty line, then the object code."""
+    lines = [f"{name} {symbol} {len(code)}\n" for name, (symbol, code) in objects.items()]
+    return "".join([*lines, "\n"]).encode() + b"".join(code for _, code in objects.values())
+
+
+def _unpack(body: bytes) -> dict[str, tuple[str, bytes]] | None:
+    head, _, rest = body.partition(b"\n\n")
+    objects = {}
+    for line in head.decode().splitlines():
+        name, symbol, length = line.split(" ")
+        objects[name] = (symbol, rest[: int(length)])
+        rest = rest[int(length) :]
     return objects if set(objects) == set(NAMES) else None
 
 
@@ -137,7 +158,9 @@ def _compile() -> Kernels:
 
 def _write(objects: dict[str, tuple[str, bytes]]) -> bool:
     """Puts the object code into the cache; a half-written file is never seen under its name."""
-    body = pickle.dumps(objects)
+    import tempfile
+
+    body = _pack(objects)
     try:
         directory = cache_directory()
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)

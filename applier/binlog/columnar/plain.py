@@ -327,7 +327,17 @@ def _timestamp(column: ColumnLayout, source: SourceColumn) -> Convert:
 
 
 def _time(column: ColumnLayout, source: SourceColumn) -> Convert:
-    return time_microseconds
+    """A TIME has at most 838 hours; ten bits hold more, and the two bits above them nothing."""
+
+    def convert(value: bytes) -> int | None:
+        packed = abs(int.from_bytes(value, "big") - (0x80 << 8 * (len(value) - 1)))
+        shift = 8 * (len(value) - 3)
+        whole, fraction = packed >> shift, packed & ((1 << shift) - 1)
+        if whole >> 22 or whole >> 6 & 63 > 59 or whole & 63 > 59 or fraction >= (1, 100, 10_000, 1_000_000)[len(value) - 3]:
+            return None
+        return time_microseconds(value)
+
+    return convert
 
 
 def _old_time(column: ColumnLayout, source: SourceColumn) -> Convert:
@@ -355,12 +365,25 @@ def _old_timestamp(column: ColumnLayout, source: SourceColumn) -> Convert:
 def _decimal(column: ColumnLayout, source: SourceColumn) -> Convert:
     precision, scale = source.metadata >> 8, source.metadata & 0xFF
     text = decimal_to_text(precision, scale)
+    sizes = [(digits, wire.DIGIT_BYTES[digits]) for digits in _digit_groups(precision - scale, scale)]
 
     def convert(value: bytes) -> Decimal | None:
-        number = Decimal(text(value))
-        return number if len(number.as_tuple().digits) <= precision else None
+        flip = 0 if value[0] & 0x80 else 0xFF
+        plain = bytes([value[0] ^ 0x80 ^ flip]) + bytes(byte ^ flip for byte in value[1:])
+        at = 0
+        for digits, size in sizes:
+            if int.from_bytes(plain[at : at + size], "big") >= 10**digits:
+                return None
+            at += size
+        return Decimal(text(value))
 
     return convert
+
+
+def _digit_groups(whole: int, fraction: int) -> list[int]:
+    """Digits of each group of a packed decimal."""
+    before = ([whole % 9] if whole % 9 else []) + [9] * (whole // 9)
+    return before + [9] * (fraction // 9) + ([fraction % 9] if fraction % 9 else [])
 
 
 CONVERSIONS: dict[Kind, Callable[[ColumnLayout, SourceColumn], Convert]] = {
