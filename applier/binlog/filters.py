@@ -37,7 +37,7 @@ def parse_gtids(given: str) -> AnyGtidSet:
     try:
         return parse_gtid_set(given)
     except GtidError as error:
-        raise UsageError(f"not a GTID set: {error}", hint="write it like SERVER_UUID:1-5 or, for MariaDB, 0-1-100") from None
+        raise UsageError(str(error), hint="write it like SERVER_UUID:1-5 or, for MariaDB, 0-1-100") from None
 
 
 def holds(gtids: AnyGtidSet, identity: Gtid | MariadbGtidEvent) -> bool:

@@ -108,7 +108,7 @@ class LogReader:
             end = position + length
             if length < shortest or end > size:
                 self.position = position
-                raise _bad_length(type_code, length, shortest)
+                raise _bad_length(type_code, length, shortest, at_start=position == start)
             if start and position < start and type_code not in FRAME_TYPES and plain:
                 position = start
                 continue
@@ -182,11 +182,12 @@ def _corrupt_hint(position: int, start: int) -> str:
     return START_HINT if position == start else CORRUPT_HINT
 
 
-def _bad_length(type_code: int, length: int, shortest: int) -> InputError:
+def _bad_length(type_code: int, length: int, shortest: int, *, at_start: bool) -> InputError:
     name = SERVER_NAMES.get(type_code, f"type {type_code}")
     if length < shortest:
-        return InputError(f"a {name} event claims a length of {length} bytes", hint=CORRUPT_HINT)
-    return InputError(f"the file ends in the middle of a {name} event of {length} bytes", hint=TRUNCATED_HINT)
+        return InputError(f"a {name} event claims a length of {length} bytes", hint=START_HINT if at_start else CORRUPT_HINT)
+    hint = START_HINT if at_start else TRUNCATED_HINT
+    return InputError(f"the file ends in the middle of a {name} event of {length} bytes", hint=hint)
 
 
 class _FileEnd:

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -58,8 +58,8 @@ def _print(files: tuple[str, ...], options: dict[str, Any], *, as_json: bool, wi
     from applier.binlog.listing import Listing
 
     listing = Listing(files, with_rows=with_rows, **options)
-    output = click.get_text_stream("stdout", errors="backslashreplace")
-    write = output.write
+    output: TextIO = click.get_text_stream("stdout", errors="backslashreplace")
+    write: Callable[[str], object] = output.write
     if as_json:
         for listed in listing:
             write(json.dumps(listed.as_dict(), ensure_ascii=False) + "\n")
@@ -67,9 +67,11 @@ def _print(files: tuple[str, ...], options: dict[str, Any], *, as_json: bool, wi
         output.flush()
         return
     width = max(len(os.path.basename(name)) for name in files)
-    write(_line(width, *COLUMNS) + "\n")
+    header = _line(width, *COLUMNS) + "\n"
     for listed in listing:
         event = listed.event
+        write(header)
+        header = ""
         write(_line(width, event.file, event.position, event.name, event.server_id, event.log_pos, listed.info) + "\n")
         for row in listed.row_lines():
             write(f"{'':{width}}    {row}\n")
