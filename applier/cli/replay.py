@@ -1,0 +1,102 @@
+"""`binlag replay`: logs in, tables out, and what each table cost."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import click
+
+from applier.cli.options import FILES, filter_options
+from applier.errors import UsageError
+
+
+@click.command(name="replay", short_help="Replay binary logs into tables and say what each table cost.")
+@FILES
+@click.option("--into", default="memory", metavar="TARGET", show_default=True, help="Where to: memory.")
+@click.option("--schema", type=click.Path(dir_okay=False), metavar="FILE.sql", help="Tables (and rows) before the first event: a mysqldump.")
+@click.option("--server", metavar="VERSION", help="Whose rules: 5.6, 5.7, 8.0, 8.4, 9.7 or mariadb. [default: the log's]")
+@click.option("--row-search", metavar="LIST", help="slave_rows_search_algorithms, e.g. INDEX_SCAN,HASH_SCAN. [default: the server's]")
+@click.option("--exec-mode", type=click.Choice(["strict", "idempotent"]), default="strict", show_default=True, help="slave_exec_mode.")
+@click.option("--skip-errors", default="", metavar="LIST", help='slave_skip_errors: numbers, "all" or "ddl_exist_errors".')
+@click.option("--type-conversions", default="", metavar="LIST", help="slave_type_conversions: ALL_LOSSY, ALL_NON_LOSSY, …")
+@click.option("--rewrite-db", multiple=True, metavar="A:B", help="Rows and statements of database A go to B.")
+@filter_options
+@click.option("--dump", type=click.Path(file_okay=False), metavar="DIR", help="Write the tables afterwards, one .tsv each.")
+@click.option("--stats", type=click.Path(dir_okay=False), metavar="FILE.jsonl", help="Write one JSON object per rows event.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+def command(files: tuple[str, ...], into: str, schema: str | None, dump: str | None, stats: str | None, as_json: bool, **options: Any) -> int:
+    """Replay FILES, in order, into tables in memory.
+
+    Each row is found as the server would find it; the handler calls that this costs are counted exactly. Exit code 0: done;
+    1: the applier stopped with a replication error; 2: bad usage or unreadable input.
+    """
+    if into != "memory":
+        raise UsageError(f"--into: {into!r} is not supported yet", hint="replay into memory, and write the tables with --dump DIR")
+    from applier.options import parse_options
+    from applier.replay_loop import replay
+    from applier.tables.catalog import Tables
+    from applier.tables.load import load_schema
+
+    parse_options(**options)
+    with ExitStack() as stack:
+        tables = load_schema(schema, server=options["server"] or "9.7") if schema else Tables()
+        sink = stack.enter_context(_stats_file(stats))
+        progress = stack.enter_context(_progress(files))
+        result = replay(files, tables, on_rows=sink, on_event=progress, **options)
+    if dump is not None:
+        tables.dump(dump)
+    if as_json:
+        click.echo(json.dumps(result.as_dict(), ensure_ascii=False))
+    else:
+        from applier.cli.summary import print_summary
+
+        print_summary(result, tables)
+    if result.error is not None:
+        click.echo(f"binlag: {result.error}", err=True)
+        return result.error.exit_code
+    return 0
+
+
+@contextmanager
+def _stats_file(path: str | None) -> Iterator[Callable[[Any], None]]:
+    """A function that takes the records: it writes them to `path`, or drops them when none was asked for."""
+    if path is None:
+        yield lambda record: None
+        return
+    try:
+        file: IO[str] = Path(path).open("w", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--stats: cannot write {path}: {error.strerror}") from None
+    with file:
+        yield lambda record: file.write(json.dumps(record.as_dict(), ensure_ascii=False) + "\n") and None
+
+
+@contextmanager
+def _progress(files: tuple[str, ...]) -> Iterator[Callable[[Any], None] | None]:
+    """A progress bar over the bytes of the logs, on a terminal and for logs worth it."""
+    size = sum(Path(file).stat().st_size for file in files if Path(file).is_file())
+    if not sys.stderr.isatty() or size < 1 << 20:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(Path(files[0]).name, total=size)
+        pending = 0
+
+        def advance(event: Any) -> None:
+            nonlocal pending
+            if event.inner_index < 0:
+                pending += event.length
+                if pending > 1 << 20:
+                    bar.update(task, advance=pending, description=event.file)
+                    pending = 0
+
+        yield advance
