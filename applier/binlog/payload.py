@@ -76,6 +76,8 @@ def payload_events(event: Event, max_event_bytes: int = MAX_EVENT_BYTES) -> Iter
             event.file, event.position, type_code, timestamp, server_id, length, event.log_pos, flags, body, 0, len(body), index
         )
         index += 1
+    if total != header.uncompressed_size and header.uncompressed_size:
+        raise InputError(f"the transaction payload has {total} bytes instead of the {header.uncompressed_size} it claims")
 
 
 def _zstd_stream(raw: bytes) -> io.RawIOBase:

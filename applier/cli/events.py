@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -58,8 +59,10 @@ def _print(files: tuple[str, ...], options: dict[str, Any], *, as_json: bool, wi
     from applier.binlog.listing import Listing
 
     listing = Listing(files, with_rows=with_rows, **options)
-    output: TextIO = click.get_text_stream("stdout", errors="backslashreplace")
-    write: Callable[[str], object] = output.write
+    output = sys.stdout
+    if isinstance(output, io.TextIOWrapper):
+        output.reconfigure(errors="backslashreplace")
+    write = output.write
     if as_json:
         for listed in listing:
             write(json.dumps(listed.as_dict(), ensure_ascii=False) + "\n")
