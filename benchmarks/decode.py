@@ -156,6 +156,11 @@ def _lines(path: str) -> list[str]:
         return []
 
 
+def _version_of(program: str) -> str:
+    shown = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    return shown.split("mysqlbinlog")[-1].strip()
+
+
 def measure(contest: Contest, runs: int, slow_runs: int) -> dict[str, list[float]]:
     times: dict[str, list[float]] = {name: [] for name in contest.commands}
     contest.run("binlag")  # fills the kernel cache, and the log is in the page cache for all
@@ -189,12 +194,12 @@ def main() -> int:
         times = measure(contest, arguments.runs, arguments.slow_runs)
         slice_bytes = contest.slice.stat().st_size
         program = shutil.which(arguments.mysqlbinlog)
-        peer_version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.strip() if program else None
+        peer_version = _version_of(program) if program else None
     report(times, size)
     if arguments.output:
         result = {
             "log": {"name": arguments.log.name, "bytes": size, "slice_bytes": slice_bytes}, "machine": machine(),
-            "mysqlbinlog": peer_version and peer_version.split("mysqlbinlog")[-1].strip(), "seconds": times,
+            "mysqlbinlog": peer_version, "seconds": times,
             "note": "whole processes; times of slices are scaled to the whole log by bytes",
         }  # fmt: skip
         arguments.output.parent.mkdir(parents=True, exist_ok=True)

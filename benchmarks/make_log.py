@@ -74,7 +74,8 @@ END
 
 BULK_TABLES = {
     "orders": """
-        id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, customer INT UNSIGNED NOT NULL, status ENUM('new','paid','sent','gone') NOT NULL,
+        id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, customer INT UNSIGNED NOT NULL,
+        status ENUM('new','paid','sent','gone') NOT NULL,
         amount DECIMAL(12,2) NOT NULL, rate DECIMAL(20,6) NULL, quantity SMALLINT NOT NULL, created DATETIME NOT NULL,
         changed TIMESTAMP(6) NULL, due DATE NULL, note VARCHAR(100) NULL, KEY (customer)""",
     "customers": """
@@ -89,17 +90,22 @@ BULK_TABLES = {
 FILL = {
     "orders": """(customer, status, amount, rate, quantity, created, changed, due, note)
         SELECT RAND() * 100000, 1 + n % 4, RAND() * 10000, IF(n % 7 = 0, NULL, (RAND() - 0.5) * 1e9), n % 500 - 50,
-               '2020-01-01' + INTERVAL n * 37 SECOND, IF(n % 5 = 0, NULL, '2021-01-01' + INTERVAL n * 1234567 MICROSECOND),
-               IF(n % 3 = 0, NULL, '2022-01-01' + INTERVAL n % 900 DAY), IF(n % 4 = 0, NULL, REPEAT(CHAR(97 + n % 26), n % 90)) FROM numbers""",
+            '2020-01-01' + INTERVAL n * 37 SECOND, IF(n % 5 = 0, NULL, '2021-01-01' + INTERVAL n * 1234567 MICROSECOND),
+            IF(n % 3 = 0, NULL, '2022-01-01' + INTERVAL n % 900 DAY), IF(n % 4 = 0, NULL, REPEAT(CHAR(97 + n % 26), n % 90))
+        FROM numbers""",
     "customers": """(name, email, phone, about, options, flags, extra, born, wakes)
-        SELECT CONCAT('Anna-Käthe ', LEFT(SHA2(n, 256), 32)), CONCAT(LEFT(SHA2(n, 256), 40), '@example.org'), IF(n % 9 = 0, NULL, 10000000 * RAND()),
-               IF(n % 2 = 0, NULL, REPEAT('Lorem ipsum ', n % 60)), n % 16, n % 4096,
-               IF(n % 3 = 0, NULL, JSON_OBJECT('n', n, 'tags', JSON_ARRAY('x', n % 10))), 1950 + n % 60, SEC_TO_TIME(n * 7 - 30000) FROM numbers""",
+        SELECT CONCAT('Anna-Käthe ', LEFT(SHA2(n, 256), 32)), CONCAT(LEFT(SHA2(n, 256), 40), '@example.org'),
+            IF(n % 9 = 0, NULL, 10000000 * RAND()), IF(n % 2 = 0, NULL, REPEAT('Lorem ipsum ', n % 60)), n % 16, n % 4096,
+            IF(n % 3 = 0, NULL, JSON_OBJECT('n', n, 'tags', JSON_ARRAY('x', n % 10))), 1950 + n % 60, SEC_TO_TIME(n * 7 - 30000)
+        FROM numbers""",
     "metrics": """(host, kind, part, count, mean, low, high, at, level)
-        SELECT n % 65536, n % 200 - 100, IF(n % 11 = 0, NULL, n * 31 - 100000), n * 1234567890123, RAND() * 1000, IF(n % 6 = 0, NULL, RAND()), RAND() * 9,
-               '2023-05-05' + INTERVAL n * 1000003 MICROSECOND, NULL FROM numbers""",
+        SELECT n % 65536, n % 200 - 100, IF(n % 11 = 0, NULL, n * 31 - 100000), n * 1234567890123, RAND() * 1000,
+            IF(n % 6 = 0, NULL, RAND()), RAND() * 9, '2023-05-05' + INTERVAL n * 1000003 MICROSECOND, NULL
+        FROM numbers""",
     "pages": """(k, c, pad, body)
-        SELECT RAND() * 1000000, CONCAT(LEFT(SHA2(n, 256), 40), LEFT(SHA2(n, 256), 32), '-', LEFT(SHA2(n + 1, 256), 32)), CONCAT(LEFT(SHA2(-n, 256), 32), n), IF(n % 8 = 0, NULL, REPEAT(LEFT(SHA2(n, 256), 32), n % 20)) FROM numbers""",
+        SELECT RAND() * 1000000, CONCAT(LEFT(SHA2(n, 256), 40), LEFT(SHA2(n, 256), 32), '-', LEFT(SHA2(n + 1, 256), 32)),
+            CONCAT(LEFT(SHA2(-n, 256), 32), n), IF(n % 8 = 0, NULL, REPEAT(LEFT(SHA2(n, 256), 32), n % 20))
+        FROM numbers""",
 }
 CHANGE = {
     "orders": "status = 'sent', amount = amount + 1, changed = '2024-02-29 12:34:56.789'",
@@ -179,9 +185,10 @@ MODES: dict[str, tuple[Callable[[Source], None], Callable[[Source], None], int]]
 
 def dump(arguments: argparse.Namespace) -> None:
     """The schema and the rows that the log starts from."""
-    command = [arguments.mysqldump, f"-h{arguments.host}", f"-P{arguments.port}", f"-u{arguments.user}", "--set-gtid-purged=OFF", "--skip-comments"]
+    server = [f"-h{arguments.host}", f"-P{arguments.port}", f"-u{arguments.user}"]
+    command = [arguments.mysqldump, *server, "--set-gtid-purged=OFF", "--skip-comments"]
     tables = [f"sbtest{number}" for number in range(1, OLTP_TABLES + 1)]
-    with open(arguments.schema, "wb") as target:
+    with arguments.schema.open("wb") as target:
         target.write(f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4;\nUSE {DATABASE};\n".encode())
         target.flush()
         subprocess.run([*command, DATABASE, *tables], stdout=target, check=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,7 +80,7 @@ def worth_compiling(paths: Paths) -> bool:
             total += Path(path).stat().st_size
         except OSError:
             return False
-    if total < SMALL_LOG_CACHED:
+    if total < SMALL_LOG_CACHED or find_spec("numba") is None:
         return False
     if total >= SMALL_LOG:
         return True

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import llvmlite.binding as llvm
+import llvmlite.binding as llvm  # type: ignore[import-untyped]
 
 Kernel = Callable[[int], int]
 SOURCES = ("control.py", "memory.py", "scan_kernel.py", "value_kernels.py", "decode_kernel.py", "cache.py")
@@ -148,7 +148,7 @@ def _compile() -> Kernels:
     from applier.binlog.columnar.scan_kernel import scan
 
     signature = types.int64(types.int64)
-    compiled: list[Any] = [cfunc(signature, error_model="numpy")(function.py_func) for function in (scan, decode)]
+    compiled: list[Any] = [cfunc(signature, error_model="numpy")(function.py_func) for function in (scan, decode)]  # type: ignore[attr-defined]
     objects = {}
     for name, function in zip(NAMES, compiled, strict=True):
         objects[name] = (function._wrapper_name, function._library._get_compiled_object())
@@ -168,9 +168,9 @@ def _write(objects: dict[str, tuple[str, bytes]]) -> bool:
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(hashlib.sha256(body).digest() + body)
-            os.replace(temporary, directory / f"kernels-{_key()}.bin")
+            Path(temporary).replace(directory / f"kernels-{_key()}.bin")
         except BaseException:
-            os.unlink(temporary)
+            Path(temporary).unlink()
             raise
     except (OSError, RuntimeError):
         return False

@@ -186,9 +186,9 @@ def decode_image(control: int, image: int, at: int, end: int, row: int, json_bit
                 return following
             if json_bits:
                 bit = load8(column + 8 * Col.JSON)
-                if bit >= 0 and load1(json_bits + (bit >> 3)) >> (bit & 7) & 1:
-                    if not add_note(control, row, number, 1, at, 0):
-                        return -DecodeStatus.NOTES_FULL
+                diff = bit >= 0 and load1(json_bits + (bit >> 3)) >> (bit & 7) & 1
+                if diff and not add_note(control, row, number, 1, at, 0):
+                    return -DecodeStatus.NOTES_FULL
             at = following
             continue
         size = load8(column + 8 * Col.SIZE)

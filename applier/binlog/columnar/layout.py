@@ -79,11 +79,11 @@ def _integer(column: SourceColumn, size: int) -> ColumnLayout:
     return ColumnLayout(Kind.COPY if size == width else Kind.SIGNED24, size, width, _SIGNED[width])
 
 
-def _bits(column: SourceColumn, size: int) -> ColumnLayout:
+def _bits(_column: SourceColumn, size: int) -> ColumnLayout:
     return ColumnLayout(Kind.BITS, size, _width(size), _UNSIGNED[_width(size)])
 
 
-def _set(column: SourceColumn, size: int) -> ColumnLayout:
+def _set(_column: SourceColumn, size: int) -> ColumnLayout:
     return ColumnLayout(Kind.UNSIGNED, size, _width(size), _UNSIGNED[_width(size)])
 
 
@@ -101,7 +101,7 @@ def _decimal(column: SourceColumn, size: int) -> ColumnLayout:
     return ColumnLayout(Kind.DECIMAL, size, 32, pa.decimal256(precision, scale), precision - scale, scale)
 
 
-def _bytes(column: SourceColumn, size: int) -> ColumnLayout:
+def _bytes(_column: SourceColumn, size: int) -> ColumnLayout:
     return ColumnLayout(Kind.BYTES, size, 0, pa.binary())
 
 

@@ -6,36 +6,40 @@ Numba's own array indexing pays for negative indexes and types each element widt
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
 from numba.extending import intrinsic
 
 I64 = ir.IntType(64)
-kernel: Callable[[Callable[..., Any]], Any] = njit(error_model="numpy", nogil=True, inline="never")
-"""Decorator of what the kernels are made of."""
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def kernel(function: Function) -> Function:
+    """Decorator of what the kernels are made of."""
+    return cast(Function, njit(error_model="numpy", nogil=True)(function))
 
 
 def _pointer(builder: Any, address: Any, bits: int) -> Any:
     return builder.inttoptr(address, ir.IntType(bits).as_pointer())
 
 
-def _load(bits: int) -> Any:
-    def load(context: Any, address: Any) -> Any:
-        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+def _load(bits: int) -> Callable[[int], int]:
+    def load(_context: Any, _address: Any) -> Any:
+        def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             value = builder.load(_pointer(builder, arguments[0], bits))
             value.align = 1
             return value if bits == 64 else builder.zext(value, I64)
 
         return types.int64(types.int64), generate
 
-    return intrinsic(load)
+    return cast(Callable[[int], int], intrinsic(load))
 
 
-def _store(bits: int) -> Any:
-    def store(context: Any, address: Any, value: Any) -> Any:
-        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+def _store(bits: int) -> Callable[[int, int], int]:
+    def store(_context: Any, _address: Any, _value: Any) -> Any:
+        def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             item = arguments[1] if bits == 64 else builder.trunc(arguments[1], ir.IntType(bits))
             written = builder.store(item, _pointer(builder, arguments[0], bits))
             written.align = 1
@@ -43,39 +47,45 @@ def _store(bits: int) -> Any:
 
         return types.int64(types.int64, types.int64), generate
 
-    return intrinsic(store)
+    return cast(Callable[[int, int], int], intrinsic(store))
 
 
 load1, load2, load4, load8 = _load(8), _load(16), _load(32), _load(64)
 store1, store2, store4, store8 = _store(8), _store(16), _store(32), _store(64)
 
 
-@intrinsic
-def copy_block(context: Any, target: Any, source: Any) -> Any:
-    """Copies 16 bytes."""
+def _copy_block() -> Callable[[int, int], int]:
+    def copy_block(_context: Any, _target: Any, _source: Any) -> Any:
+        def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            value = builder.load(_pointer(builder, arguments[1], 128))
+            value.align = 1
+            written = builder.store(value, _pointer(builder, arguments[0], 128))
+            written.align = 1
+            return ir.Constant(I64, 0)
 
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        value = builder.load(_pointer(builder, arguments[1], 128))
-        value.align = 1
-        written = builder.store(value, _pointer(builder, arguments[0], 128))
-        written.align = 1
-        return ir.Constant(I64, 0)
+        return types.int64(types.int64, types.int64), generate
 
-    return types.int64(types.int64, types.int64), generate
+    return cast(Callable[[int, int], int], intrinsic(copy_block))
 
 
-@intrinsic
-def copy_bytes(context: Any, target: Any, source: Any, size: Any) -> Any:
-    """memcpy."""
+def _copy_bytes() -> Callable[[int, int, int], int]:
+    def copy_bytes(_context: Any, _target: Any, _source: Any, _size: Any) -> Any:
+        def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            byte = ir.IntType(8).as_pointer()
+            copy = builder.module.declare_intrinsic("llvm.memcpy", [byte, byte, I64])
+            target, source = (builder.inttoptr(address, byte) for address in arguments[:2])
+            builder.call(copy, [target, source, arguments[2], ir.Constant(ir.IntType(1), 0)])
+            return ir.Constant(I64, 0)
 
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        byte = ir.IntType(8).as_pointer()
-        copy = builder.module.declare_intrinsic("llvm.memcpy", [byte, byte, I64])
-        target, source = (builder.inttoptr(address, byte) for address in arguments[:2])
-        builder.call(copy, [target, source, arguments[2], ir.Constant(ir.IntType(1), 0)])
-        return ir.Constant(I64, 0)
+        return types.int64(types.int64, types.int64, types.int64), generate
 
-    return types.int64(types.int64, types.int64, types.int64), generate
+    return cast(Callable[[int, int, int], int], intrinsic(copy_bytes))
+
+
+copy_block = _copy_block()
+"""(target, source): 16 bytes"""
+copy_bytes = _copy_bytes()
+"""(target, source, size): memcpy"""
 
 
 @kernel

@@ -280,20 +280,20 @@ def _copy(column: ColumnLayout, source: SourceColumn) -> Convert:
     return _same(column, source)
 
 
-def _same(column: ColumnLayout, source: SourceColumn) -> Convert:
+def _same(_column: ColumnLayout, _source: SourceColumn) -> Convert:
     return lambda value: value
 
 
-def _unsigned(column: ColumnLayout, source: SourceColumn) -> Convert:
+def _unsigned(column: ColumnLayout, _source: SourceColumn) -> Convert:
     limit = column.first
     return lambda value: None if limit and value > limit else value
 
 
-def _year(column: ColumnLayout, source: SourceColumn) -> Convert:
+def _year(_column: ColumnLayout, _source: SourceColumn) -> Convert:
     return lambda value: value + 1900 if value else 0
 
 
-def _date(column: ColumnLayout, source: SourceColumn) -> Convert:
+def _date(_column: ColumnLayout, _source: SourceColumn) -> Convert:
     def convert(value: int) -> int | None:
         try:
             return date(*date_parts(value)).toordinal() - EPOCH_DAY
@@ -310,14 +310,14 @@ def _moment(*parts: int) -> int | None:
         return None
 
 
-def _datetime(column: ColumnLayout, source: SourceColumn) -> Convert:
+def _datetime(_column: ColumnLayout, _source: SourceColumn) -> Convert:
     def convert(value: bytes) -> int | None:
         return _moment(*datetime_parts(value)) if value[0] & 0x80 else None
 
     return convert
 
 
-def _timestamp(column: ColumnLayout, source: SourceColumn) -> Convert:
+def _timestamp(_column: ColumnLayout, _source: SourceColumn) -> Convert:
     def convert(value: bytes) -> int | None:
         microseconds = timestamp_microseconds(value)
         fraction = microseconds - int.from_bytes(value[:4], "big") * 1_000_000
@@ -326,7 +326,7 @@ def _timestamp(column: ColumnLayout, source: SourceColumn) -> Convert:
     return convert
 
 
-def _time(column: ColumnLayout, source: SourceColumn) -> Convert:
+def _time(_column: ColumnLayout, _source: SourceColumn) -> Convert:
     """A TIME has at most 838 hours; ten bits hold more, and the two bits above them nothing."""
 
     def convert(value: bytes) -> int | None:
@@ -340,7 +340,7 @@ def _time(column: ColumnLayout, source: SourceColumn) -> Convert:
     return convert
 
 
-def _old_time(column: ColumnLayout, source: SourceColumn) -> Convert:
+def _old_time(_column: ColumnLayout, _source: SourceColumn) -> Convert:
     def convert(value: int) -> int | None:
         hours, minutes, seconds = abs(value) // 10_000, abs(value) // 100 % 100, abs(value) % 100
         if minutes > 59 or seconds > 59:
@@ -350,7 +350,7 @@ def _old_time(column: ColumnLayout, source: SourceColumn) -> Convert:
     return convert
 
 
-def _old_datetime(column: ColumnLayout, source: SourceColumn) -> Convert:
+def _old_datetime(_column: ColumnLayout, _source: SourceColumn) -> Convert:
     def convert(value: int) -> int | None:
         day, time = divmod(value, 1_000_000)
         return _moment(day // 10_000, day // 100 % 100, day % 100, time // 10_000, time // 100 % 100, time % 100)
@@ -358,11 +358,11 @@ def _old_datetime(column: ColumnLayout, source: SourceColumn) -> Convert:
     return convert
 
 
-def _old_timestamp(column: ColumnLayout, source: SourceColumn) -> Convert:
+def _old_timestamp(_column: ColumnLayout, _source: SourceColumn) -> Convert:
     return lambda value: value * 1_000_000 if value else None
 
 
-def _decimal(column: ColumnLayout, source: SourceColumn) -> Convert:
+def _decimal(_column: ColumnLayout, source: SourceColumn) -> Convert:
     precision, scale = source.metadata >> 8, source.metadata & 0xFF
     text = decimal_to_text(precision, scale)
     sizes = [(digits, wire.DIGIT_BYTES[digits]) for digits in _digit_groups(precision - scale, scale)]

@@ -84,9 +84,9 @@ def find_shape(control: int, schema: int, bitmaps: int, start: int, length: int)
     shape = load8(load8(control + 8 * Scan.SCHEMAS) + 8 * (SchemaEntry.SIZE_OF_ENTRY * schema + SchemaEntry.FIRST_SHAPE))
     while shape >= 0:
         entry = shapes + 8 * ShapeEntry.SIZE_OF_ENTRY * shape
-        if load8(entry + 8 * ShapeEntry.LENGTH) == length and load8(entry + 8 * ShapeEntry.BITMAPS) == bitmaps:
-            if same_bytes(load8(entry + 8 * ShapeEntry.BYTES), start, length):
-                return shape
+        alike = load8(entry + 8 * ShapeEntry.LENGTH) == length and load8(entry + 8 * ShapeEntry.BITMAPS) == bitmaps
+        if alike and same_bytes(load8(entry + 8 * ShapeEntry.BYTES), start, length):
+            return shape
         shape = load8(entry + 8 * ShapeEntry.NEXT)
     return -1
 
@@ -103,9 +103,8 @@ def rows_event(control: int, event: int, body: int, end: int, position: int, cou
             return ScanStatus.BAD_ROWS_HEAD
         at += load2(at)
     start = at
-    if at + 3 > end:
-        if at + 1 > end or load1(at) >= 251:
-            return ScanStatus.BAD_ROWS_HEAD
+    if at + 3 > end and (at + 1 > end or load1(at) >= 251):
+        return ScanStatus.BAD_ROWS_HEAD
     width = load1(at)
     at += 1
     if width == 252:
@@ -142,7 +141,7 @@ def rows_event(control: int, event: int, body: int, end: int, position: int, cou
 
 
 @kernel
-def check_event(control: int, event: int, length: int, type_code: int) -> int:
+def check_event(control: int, event: int, length: int) -> int:
     """0, or why the event cannot be trusted. The format description is Python's to check."""
     trailer = load8(control + 8 * Scan.TRAILER)
     if length < load8(control + 8 * Scan.HEADER_LENGTH) + trailer:
@@ -188,7 +187,7 @@ def scan(control: int) -> int:
             status = ScanStatus.UNKNOWN_TYPE + 0
             break
         if type_code != FORMAT_DESCRIPTION:
-            status = check_event(control, event, length, type_code)
+            status = check_event(control, event, length)
             if status:
                 break
         here = position if fixed_position < 0 else fixed_position

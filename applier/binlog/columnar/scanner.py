@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from functools import cache
 
 import numpy as np
@@ -245,7 +245,8 @@ class Scanner(LogReader):
             yield from self._inside(position, self._payload(event, data))
             control[Scan.ORDINAL] -= 1
         elif event.stored_type in ROWS_COMPRESSED:
-            header = HEADER.pack(event.timestamp, event.type, event.server_id, HEADER_LENGTH + len(event.buffer), event.log_pos, event.flags)
+            length = HEADER_LENGTH + len(event.buffer)
+            header = HEADER.pack(event.timestamp, event.type, event.server_id, length, event.log_pos, event.flags)
             yield from self._inside(position, self._single(header + event.buffer, data))
             control[Scan.ORDINAL] -= 1
         control[Scan.LAST] = position
@@ -289,7 +290,7 @@ class Scanner(LogReader):
         if done != len(content):
             raise InputError("a compressed event cannot be read", hint=CORRUPT_HINT)
 
-    def _events_in(self, content: bytes, data: Bytes) -> Iterator[Chunk]:  # type: ignore[misc]
+    def _events_in(self, content: bytes, data: Bytes) -> Generator[Chunk, None, int]:
         """Scans whole events of `content`; returns how many bytes they take."""
         inner = np.frombuffer(content, np.uint8)
         self._hold(inner)
