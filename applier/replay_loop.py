@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from applier.binlog.events import ExecuteLoadQuery, Gtid, MariadbGtidEvent, Query, XaPrepare, parse
+from applier.binlog.events import ExecuteLoadQuery, Gtid, MariadbGtidEvent, Query, XaPrepare, gtid_text, parse
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.reader import LogReader
 from applier.binlog.rows import DUMMY_TABLE_IDS, RowsEvent, parse_rows
@@ -148,6 +148,10 @@ class _Replay:
 
     def _gtid(self, event: Event) -> None:
         assert self._fde is not None
+        options = self.options
+        if event.type == EventType.GTID and options.include_gtids is None and options.exclude_gtids is None:
+            self.transaction.start(event, gtid_text(event), skipped=False)
+            return
         parsed: Gtid | MariadbGtidEvent = parse(event, self._fde)
         self.transaction.start(event, parsed.text, skipped=self._skips_gtid(parsed))
         if isinstance(parsed, MariadbGtidEvent):

@@ -15,31 +15,27 @@ class CorruptRow(Exception):
     """A row image that cannot be read (ER_SLAVE_CORRUPT_EVENT)."""
 
 
-def _take_image(_row: Row | None, image: Image) -> Row:
-    return image
+@dataclass(frozen=True, slots=True)
+class RowsShape:
+    """What rows events that are applied alike have in common.
 
-
-@dataclass(slots=True)
-class RowsBatch:
-    """The rows of one event.
-
-    `kind` is "write", "update" or "delete"; `rows` holds images, or (before, after) pairs for an update.
-    `before_columns` and `after_columns` are the local positions that the images hold.
-    `new_row` makes the row to store from the row found (None for an insert) and the after image.
-    `complete` says that the after image holds every local column.
-    `misread_from(i)` gives the rows that a server reads behind row i when it takes the wrong length for that row's after
-    image (`misread_after_*` in lookup.versions); an image that cannot be read ends them, as a CorruptRow in its place.
-    `bitmap_full` says that the before image holds every column of the *source's* table.
+    `kind` is "write", "update" or "delete". `before_columns` and `after_columns` are the local positions that the images
+    hold (a write has after images only). `new_row` makes the row to store from the row found (None for an insert) and the
+    after image; None: the image is the row. `complete` says that the after image holds every local column, `bitmap_full`
+    that the before image holds every column of the *source's* table.
     """
 
     kind: str
-    rows: Sequence[Any]
     before_columns: tuple[int, ...] = ()
     after_columns: tuple[int, ...] = ()
-    new_row: Callable[[Row | None, Image], Row] = _take_image
+    new_row: Callable[[Row | None, Image], Row] | None = None
     complete: bool = True
-    misread_from: Callable[[int], Sequence[Any]] | None = None
     bitmap_full: bool = True
+
+
+Misread = Callable[[int], Sequence[Any]]
+"""For row i, the rows that a server reads behind it when it takes the wrong length for that row's after image
+(`misread_after_*` in lookup.versions). An image that cannot be read ends them, as a CorruptRow in its place."""
 
 
 @dataclass(frozen=True, slots=True)

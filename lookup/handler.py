@@ -41,8 +41,14 @@ class Counters:
     delete: int = 0
 
     def add(self, other: Counters) -> None:
-        for name in COUNTER_NAMES:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.read_first += other.read_first
+        self.read_key += other.read_key
+        self.read_next += other.read_next
+        self.read_rnd += other.read_rnd
+        self.read_rnd_next += other.read_rnd_next
+        self.write += other.write
+        self.update += other.update
+        self.delete += other.delete
 
     def as_dict(self) -> dict[str, int]:
         return {name: getattr(self, name) for name in COUNTER_NAMES}
@@ -146,6 +152,11 @@ class Handler(Protocol):
     """One open table. Raises RowError from the three methods that change rows; a refused change leaves no trace."""
 
     definition: TableDefinition
+    traits: EngineTraits
+
+    @property
+    def is_referenced(self) -> bool:
+        """Whether a foreign key of any table points to this one."""
 
     def get(self, ref: Ref) -> Row | None:
         """The row, or None when there is none (any more). O(1)."""

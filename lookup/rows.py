@@ -1,25 +1,20 @@
-"""Apply one rows event to one table: the event loop, exec mode, and which errors stop it.
+"""Apply rows events to one table: the event loop, exec mode, and which errors stop it.
 
-`apply_rows` is the whole of what happens between a decoded rows event and changed rows
-(`Rows_log_event::do_apply_event`, `handle_idempotent_and_ignored_errors`, `Write_rows_log_event::write_row`,
-sql/log_event.cc 5.6 to 9.7; the same loop in MariaDB's log_event_server.cc).
+A `RowsPlan` is made once for events of one shape: decision, search, what may go wrong. `apply` is then all that happens
+between decoded rows and changed rows (`Rows_log_event::do_apply_event`, `handle_idempotent_and_ignored_errors`,
+`Write_rows_log_event::write_row`, sql/log_event.cc 5.6 to 9.7; the same loop in MariaDB's log_event_server.cc).
 """
 
 from __future__ import annotations
 
-from lookup.batch import ApplyOptions, CorruptRow, Failure, Outcome, RowsBatch
-from lookup.decision import (
-    BY_INDEX,
-    HASH_OVER_INDEX,
-    HASH_OVER_TABLE,
-    NOT_NEEDED,
-    Decision,
-    any_column_local,
-    decide,
-)
-from lookup.handler import DuplicateKey, Handler, Image, Ref, Row, RowError, traits_of
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lookup.batch import ApplyOptions, CorruptRow, Failure, Misread, Outcome, RowsShape
+from lookup.decision import BY_INDEX, HASH_OVER_INDEX, HASH_OVER_TABLE, NOT_NEEDED, Decision, any_column_local, decide
+from lookup.handler import Counters, DuplicateKey, Handler, Image, Ref, Row, RowError
 from lookup.hash_scan import HashScan
-from lookup.search import END_OF_FILE, KEY_NOT_FOUND, read_costs, row_search
+from lookup.search import END_OF_FILE, KEY_NOT_FOUND, RowSearch, read_costs, row_search
 from lookup.table import Key, TableDefinition
 
 FAIL, NEXT_ROW, LEAVE = "fail", "next row", "leave"
@@ -28,228 +23,215 @@ FAIL, NEXT_ROW, LEAVE = "fail", "next row", "leave"
 MISSING_ERRORS = {KEY_NOT_FOUND: 1032, END_OF_FILE: 1032}
 
 
-def apply_rows(handler: Handler, batch: RowsBatch, options: ApplyOptions, decision: Decision | None = None) -> Outcome:
-    """Applies the batch. Rows changed before an error stay changed: the transaction is the caller's.
+class RowsPlan:
+    """Rows events of one shape on one table, under one set of options. `decision` holds for every event.
 
-    `decision` saves deciding again where the caller keeps it per table map and image.
+    Rows changed before an error stay changed: the transaction is the caller's.
     """
-    if batch.kind == "write":
-        outcome = Outcome(Decision(NOT_NEEDED))
-        if traits_of(handler.definition).stores_rows:
-            _Writer(handler, batch, options, outcome).run()
-        return outcome
-    width = len(handler.definition.columns)
-    if batch.kind == "update" and not any_column_local(batch.after_columns, width):
-        return Outcome(Decision(NOT_NEEDED))
-    if decision is None:
-        decision = decide(handler.definition, batch.before_columns, options.rules, options.row_search, handler.rows_per_value)
-    outcome = Outcome(decision)
-    if not traits_of(handler.definition).stores_rows:
-        return outcome
-    if not any_column_local(batch.before_columns, width):
-        _Changer(handler, batch, options, outcome).judge_missing(END_OF_FILE, 0)
-    elif decision.algorithm in (HASH_OVER_INDEX, HASH_OVER_TABLE):
-        _by_hash(_Changer(handler, batch, options, outcome), decision)
-    else:
-        _one_by_one(_Changer(handler, batch, options, outcome), decision)
-    return outcome
 
+    __slots__ = ("_apply", "_misreads", "_search", "decision", "handler", "is_update", "options", "shape")
 
-class _Changer:
-    """Carries out the UPDATE or DELETE of single rows and judges what goes wrong."""
-
-    def __init__(self, handler: Handler, batch: RowsBatch, options: ApplyOptions, outcome: Outcome) -> None:
+    def __init__(self, handler: Handler, shape: RowsShape, options: ApplyOptions) -> None:
         self.handler = handler
-        self.batch = batch
+        self.shape = shape
         self.options = options
-        self.outcome = outcome
-        self.rows = batch.rows
-        self.is_update = batch.kind == "update"
+        self.is_update = shape.kind == "update"
+        self.decision = Decision(NOT_NEEDED)
+        self._misreads = False
+        self._search: RowSearch | None = None
+        self._apply: Callable[[Sequence[Any], Outcome, Misread | None], None] = self._choose()
 
-    def change(self, ref: Ref, index: int) -> Ref | None:
-        """Updates or deletes the row found for entry `index`; returns its ref after an update. Raises RowError."""
-        if not self.is_update:
-            self.outcome.counters.delete += 1
-            self.handler.delete(ref)
-            self.outcome.rows_changed += 1
-            return None
-        old = self.handler.get(ref)
-        new = self.batch.new_row(old, self.rows[index][1])
-        self.outcome.counters.update += 1
-        moved = self.handler.update(ref, new)
-        self.outcome.rows_changed += 1
-        return moved
+    def apply(self, rows: Sequence[Any], misread: Misread | None = None) -> Outcome:
+        """Applies the rows of one event: images, or (before, after) pairs for an update."""
+        outcome = Outcome(self.decision, Counters())
+        self._apply(rows, outcome, misread)
+        return outcome
 
-    def before(self, index: int) -> Image:
-        row = self.rows[index]
-        image: Image = row[0] if self.is_update else row
-        return image
+    def _choose(self) -> Callable[[Sequence[Any], Outcome, Misread | None], None]:
+        """Decides once; returns the method that applies an event."""
+        shape, handler = self.shape, self.handler
+        if shape.kind == "write":
+            return self._write if handler.traits.stores_rows else self._nothing
+        width = len(handler.definition.columns)
+        if self.is_update and not any_column_local(shape.after_columns, width):
+            return self._nothing
+        rules = self.options.rules
+        self.decision = decide(handler.definition, shape.before_columns, rules, self.options.row_search, handler.rows_per_value)
+        if not handler.traits.stores_rows:
+            return self._nothing
+        if not any_column_local(shape.before_columns, width):
+            return self._no_column
+        if self.decision.algorithm in (HASH_OVER_INDEX, HASH_OVER_TABLE):
+            return self._by_hash
+        by_index = self.decision.algorithm == BY_INDEX
+        misreads = rules.misread_after_index_miss if by_index else rules.misread_after_scan_miss
+        self._misreads = misreads and self.is_update and shape.before_columns != shape.after_columns
+        compared = compared_columns(handler.definition, shape.before_columns)
+        self._search = row_search(self.decision, handler, shape.before_columns, compared, rules)
+        return self._one_by_one
 
-    def judge(self, failure: Failure, *, may_be_idempotent: bool = True) -> str:
-        """`handle_idempotent_and_ignored_errors`."""
-        if may_be_idempotent and self.options.idempotent:
-            self.outcome.forgiven.append(failure)
-            return NEXT_ROW
-        if self.options.skips(failure.number):
-            self.outcome.forgiven.append(failure)
-            return LEAVE
-        self.outcome.error = failure
-        return FAIL
+    # the ways to apply an event
 
-    def judge_missing(self, handler_error: str, index: int) -> str:
-        condition = f"Can't find record in '{self.handler.definition.name}'"
-        return self.judge(Failure(MISSING_ERRORS[handler_error], condition, handler_error, index))
+    def _nothing(self, rows: Sequence[Any], outcome: Outcome, misread: Misread | None) -> None:
+        """An engine that stores no rows, or an update of columns that the table does not have."""
 
-    def judge_error(self, error: RowError, index: int) -> str:
-        return self.judge(Failure(error.number, str(error), error.handler_error, index))
+    def _no_column(self, rows: Sequence[Any], outcome: Outcome, misread: Misread | None) -> None:
+        self._judge_missing(END_OF_FILE, 0, outcome)
 
-    def judge_corrupt(self, index: int) -> str:
-        failure = Failure(1610, "Corrupted replication event was detected", "No Error!", index)
-        return self.judge(failure, may_be_idempotent=False)
+    def _one_by_one(self, rows: Sequence[Any], outcome: Outcome, misread: Misread | None) -> None:
+        """Index scan and table scan: find, change, next."""
+        search, counters, is_update = self._search, outcome.counters, self.is_update
+        assert search is not None
+        find, change, index = search.find, self._change, 0
+        while index < len(rows):
+            row = rows[index]
+            if self._misreads and isinstance(row, CorruptRow):
+                self._judge_corrupt(index, outcome)
+                return
+            ref = find(row[0] if is_update else row, counters)
+            if ref is None:
+                verdict = self._judge_missing(search.missing, index, outcome)
+                if verdict == NEXT_ROW and self._misreads and misread is not None:
+                    rows = [*rows[: index + 1], *misread(index)]
+            elif self._misreads and isinstance(row[1], CorruptRow):
+                verdict = self._judge_corrupt(index, outcome)
+            else:
+                try:
+                    change(ref, row, outcome)
+                    index += 1
+                    continue
+                except RowError as error:
+                    verdict = self._judge_error(error, index, outcome)
+            if verdict != NEXT_ROW:
+                return
+            index += 1
 
+    def _by_hash(self, rows: Sequence[Any], outcome: Outcome, misread: Misread | None) -> None:
+        """Hash scan: all rows from the read position on are hashed, then scanned for; a scan may leave the position behind."""
+        scan = self._hash_scan(outcome)
 
-def _one_by_one(changer: _Changer, decision: Decision) -> None:
-    """Index scan and table scan: find, change, next."""
-    batch, options = changer.batch, changer.options
-    columns = batch.before_columns
-    compared = compared_columns(changer.handler.definition, columns)
-    search = row_search(decision, changer.handler, changer.outcome.counters, columns, compared, options.rules)
-    by_index = decision.algorithm == BY_INDEX
-    misreads = options.rules.misread_after_index_miss if by_index else options.rules.misread_after_scan_miss
-    misreads = misreads and changer.is_update and batch.before_columns != batch.after_columns
-    index = 0
-    while index < len(changer.rows):
-        if misreads and isinstance(changer.rows[index], CorruptRow):
-            changer.judge_corrupt(index)
-            return
-        ref = search.find(changer.before(index))
-        if ref is None:
-            verdict = changer.judge_missing(search.missing, index)
-            if verdict == NEXT_ROW and misreads and batch.misread_from is not None:
-                changer.rows = [*changer.rows[: index + 1], *batch.misread_from(index)]
-        elif misreads and isinstance(changer.rows[index][1], CorruptRow):
-            verdict = changer.judge_corrupt(index)
-        else:
-            verdict = _changed(changer, ref, index)
-        if verdict != NEXT_ROW:
-            return
-        index += 1
+        def apply(entry: int, ref: Ref) -> tuple[Ref | None, str | None]:
+            try:
+                return self._change(ref, rows[entry], outcome), None
+            except RowError as error:
+                verdict = self._judge_error(error, entry, outcome)
+            return None, {NEXT_ROW: None, LEAVE: "leave", FAIL: "stop"}[verdict]
 
+        index = 0
+        while index < len(rows):
+            for entry in range(index, len(rows)):
+                scan.hash_row(entry, rows[entry][0] if self.is_update else rows[entry])
+            error, position = scan.scan(apply)
+            if error == "stop":
+                return
+            if error is not None and self._judge_missing(error, len(rows) - 1, outcome) != NEXT_ROW:
+                return
+            index = len(rows) if position is None else position + 1
 
-def _changed(changer: _Changer, ref: Ref, index: int) -> str:
-    try:
-        changer.change(ref, index)
-    except RowError as error:
-        return changer.judge_error(error, index)
-    return NEXT_ROW
+    def _hash_scan(self, outcome: Outcome) -> HashScan:
+        handler, shape, rules, decision = self.handler, self.shape, self.options.rules, self.decision
+        definition = handler.definition
+        looks_again = rules.hash_looks_again and self.is_update and decision.key_class != "primary"
+        extra = range(len(shape.before_columns), len(definition.columns)) if not rules.hash_looks_again and shape.bitmap_full else ()
+        return HashScan(
+            handler,
+            outcome.counters,
+            rules,
+            shape.before_columns,
+            compared_columns(definition, shape.before_columns),
+            decision.key,
+            read_costs(handler, rules),
+            self.options.idempotent,
+            looks_again,
+            self.options.skips(1032),
+            tuple((column, definition.columns[column].default is None) for column in extra if definition.columns[column].nullable),
+        )
 
-
-def _by_hash(changer: _Changer, decision: Decision) -> None:
-    """Hash scan: all rows from the read position on are hashed, then scanned for; a scan may leave the position behind."""
-    scan = _hash_scan(changer, decision)
-
-    def apply(entry: int, ref: Ref) -> tuple[Ref | None, str | None]:
-        try:
-            return changer.change(ref, entry), None
-        except RowError as error:
-            verdict = changer.judge_error(error, entry)
-        return None, {NEXT_ROW: None, LEAVE: "leave", FAIL: "stop"}[verdict]
-
-    index = 0
-    while index < len(changer.rows):
-        for entry in range(index, len(changer.rows)):
-            scan.hash_row(entry, changer.before(entry))
-        error, position = scan.scan(apply)
-        if error == "stop":
-            return
-        if error is not None and changer.judge_missing(error, len(changer.rows) - 1) != NEXT_ROW:
-            return
-        index = len(changer.rows) if position is None else position + 1
-
-
-def _hash_scan(changer: _Changer, decision: Decision) -> HashScan:
-    handler, batch, rules = changer.handler, changer.batch, changer.options.rules
-    definition = handler.definition
-    looks_again = rules.hash_looks_again and changer.is_update and decision.key_class != "primary"
-    extra = range(len(batch.before_columns), len(definition.columns)) if not rules.hash_looks_again and batch.bitmap_full else ()
-    return HashScan(
-        handler,
-        changer.outcome.counters,
-        rules,
-        batch.before_columns,
-        compared_columns(definition, batch.before_columns),
-        decision.key,
-        read_costs(handler, rules),
-        changer.options.idempotent,
-        looks_again,
-        changer.options.skips(1032),
-        tuple((column, definition.columns[column].default is None) for column in extra if definition.columns[column].nullable),
-    )
-
-
-class _Writer:
-    """INSERT: STRICT refuses a duplicate, IDEMPOTENT replaces what stands in the way."""
-
-    def __init__(self, handler: Handler, batch: RowsBatch, options: ApplyOptions, outcome: Outcome) -> None:
-        self.handler = handler
-        self.batch = batch
-        self.options = options
-        self.outcome = outcome
-
-    def run(self) -> None:
-        handler, counters, new_row = self.handler, self.outcome.counters, self.batch.new_row
-        for index, image in enumerate(self.batch.rows):
-            row = new_row(None, image)
+    def _write(self, rows: Sequence[Any], outcome: Outcome, misread: Misread | None) -> None:
+        """INSERT: STRICT refuses a duplicate, IDEMPOTENT replaces what stands in the way."""
+        insert, new_row, counters = self.handler.insert, self.shape.new_row, outcome.counters
+        for index, image in enumerate(rows):
+            row = image if new_row is None else new_row(None, image)
             counters.write += 1
             try:
-                handler.insert(row)
-            except DuplicateKey as duplicate:
-                if not self.options.idempotent:
-                    if self._judge(duplicate, index) != NEXT_ROW:
-                        return
-                    continue
-                if self._replace(row, image, duplicate, index) != NEXT_ROW:
-                    return
-                continue
+                insert(row)
             except RowError as error:
-                if self._judge(error, index) != NEXT_ROW:
+                if isinstance(error, DuplicateKey) and self.options.idempotent:
+                    verdict = self._replace(row, image, error, index, outcome)
+                else:
+                    verdict = self._judge_error(error, index, outcome)
+                if verdict != NEXT_ROW:
                     return
                 continue
-            self.outcome.rows_changed += 1
+            outcome.rows_changed += 1
 
-    def _judge(self, error: RowError, index: int) -> str:
-        return _Changer(self.handler, self.batch, self.options, self.outcome).judge_error(error, index)
+    # one row
 
-    def _replace(self, row: Row, image: Image, duplicate: DuplicateKey, index: int) -> str:
+    def _change(self, ref: Ref, row: Any, outcome: Outcome) -> Ref | None:
+        """Updates or deletes the row found; returns its ref after an update. Raises RowError."""
+        if not self.is_update:
+            outcome.counters.delete += 1
+            self.handler.delete(ref)
+            outcome.rows_changed += 1
+            return None
+        new: Row = row[1]
+        if self.shape.new_row is not None:
+            new = self.shape.new_row(self.handler.get(ref), new)
+        outcome.counters.update += 1
+        moved = self.handler.update(ref, new)
+        outcome.rows_changed += 1
+        return moved
+
+    def _replace(self, row: Row, image: Image, duplicate: DuplicateKey, index: int, outcome: Outcome) -> str:
         """`write_row` with overwrite: the row in the way is updated when its key is the table's last unique key, else deleted."""
-        counters = self.outcome.counters
-        by_position = traits_of(self.handler.definition).duplicate_position
+        handler, counters, new_row = self.handler, outcome.counters, self.shape.new_row
         while True:
-            if by_position:
+            if handler.traits.duplicate_position:
                 counters.read_rnd += 1
             else:
                 counters.read_key += 1
-            if not self.batch.complete:
-                row = self.batch.new_row(self.handler.get(duplicate.ref), image)
+            if not self.shape.complete and new_row is not None:
+                row = new_row(handler.get(duplicate.ref), image)
             try:
-                if is_last_unique(self.handler.definition, duplicate.key) and not self._referenced():
+                if is_last_unique(handler.definition, duplicate.key) and not handler.is_referenced:
                     counters.update += 1
-                    self.handler.update(duplicate.ref, row)
+                    handler.update(duplicate.ref, row)
                 else:
                     counters.delete += 1
-                    self.handler.delete(duplicate.ref)
+                    handler.delete(duplicate.ref)
                     counters.write += 1
-                    self.handler.insert(row)
+                    handler.insert(row)
             except DuplicateKey as again:
                 duplicate = again
                 continue
             except RowError as error:
-                return self._judge(error, index)
-            self.outcome.rows_changed += 1
+                return self._judge_error(error, index, outcome)
+            outcome.rows_changed += 1
             return NEXT_ROW
 
-    def _referenced(self) -> bool:
-        return bool(getattr(self.handler, "is_referenced", False))
+    # verdicts
+
+    def _judge(self, failure: Failure, outcome: Outcome, *, may_be_idempotent: bool = True) -> str:
+        """`handle_idempotent_and_ignored_errors`."""
+        if may_be_idempotent and self.options.idempotent:
+            outcome.forgiven.append(failure)
+            return NEXT_ROW
+        if self.options.skips(failure.number):
+            outcome.forgiven.append(failure)
+            return LEAVE
+        outcome.error = failure
+        return FAIL
+
+    def _judge_missing(self, handler_error: str, index: int, outcome: Outcome) -> str:
+        condition = f"Can't find record in '{self.handler.definition.name}'"
+        return self._judge(Failure(MISSING_ERRORS[handler_error], condition, handler_error, index), outcome)
+
+    def _judge_error(self, error: RowError, index: int, outcome: Outcome) -> str:
+        return self._judge(Failure(error.number, str(error), error.handler_error, index), outcome)
+
+    def _judge_corrupt(self, index: int, outcome: Outcome) -> str:
+        failure = Failure(1610, "Corrupted replication event was detected", "No Error!", index)
+        return self._judge(failure, outcome, may_be_idempotent=False)
 
 
 def is_last_unique(definition: TableDefinition, key: Key) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from lookup.decision import BY_INDEX, Decision
-from lookup.handler import Counters, Handler, Image, Ref, traits_of
+from lookup.handler import Counters, Handler, Image, Ref
 from lookup.table import Key
 from lookup.versions import ServerRules
 
@@ -23,7 +23,7 @@ class RowSearch(Protocol):
 
     missing: str
 
-    def find(self, image: Image) -> Ref | None:
+    def find(self, image: Image, counters: Counters) -> Ref | None:
         """The row that the image names, None when there is none. Adds to the counters what the search read."""
 
 
@@ -42,7 +42,7 @@ class ReadCosts:
 
 
 def read_costs(handler: Handler, rules: ServerRules) -> ReadCosts:
-    clustered = traits_of(handler.definition).clustered
+    clustered = handler.traits.clustered
     inside = int(clustered and rules.engine_side_counters)
     return ReadCosts(inside, inside, int(clustered), inside if clustered else 1)
 
@@ -52,14 +52,13 @@ class PrimaryLookup:
     """By the primary (or promoted) key: never compared with the image, so a row that differs elsewhere is taken too."""
 
     handler: Handler
-    counters: Counters
     columns: tuple[int, ...]
     costs: ReadCosts
     missing: str = KEY_NOT_FOUND
 
-    def find(self, image: Image) -> Ref | None:
-        self.counters.read_rnd += self.costs.primary_rnd
-        self.counters.read_key += self.costs.primary_key
+    def find(self, image: Image, counters: Counters) -> Ref | None:
+        counters.read_rnd += self.costs.primary_rnd
+        counters.read_key += self.costs.primary_key
         return self.handler.primary_ref(image, self.columns)
 
 
@@ -68,13 +67,12 @@ class UniqueLookup:
     """By a unique key whose value holds no NULL: never compared either."""
 
     handler: Handler
-    counters: Counters
     columns: tuple[int, ...]
     key: Key
     missing: str = KEY_NOT_FOUND
 
-    def find(self, image: Image) -> Ref | None:
-        self.counters.read_key += 1
+    def find(self, image: Image, counters: Counters) -> Ref | None:
+        counters.read_key += 1
         return self.handler.unique_ref(self.key, image, self.columns)
 
 
@@ -86,7 +84,6 @@ class KeyScan:
     """
 
     handler: Handler
-    counters: Counters
     columns: tuple[int, ...]
     compared: tuple[int, ...]
     key: Key
@@ -94,20 +91,20 @@ class KeyScan:
     end_error: str
     missing: str = KEY_NOT_FOUND
 
-    def find(self, image: Image) -> Ref | None:
+    def find(self, image: Image, counters: Counters) -> Ref | None:
         entries = self.handler.ordered(self.key)
         value = entries.value_of(image, self.columns)
         start, end = entries.group(value)
-        self.counters.read_key += 1
+        counters.read_key += 1
         if start == end:
             self.missing = KEY_NOT_FOUND
             return None
         ref = self.handler.first_match(self.compared, pick(image, self.columns, self.compared))
         if ref is None:
-            self.counters.read_next += (len(entries) if self.to_index_end else end) - start
+            counters.read_next += (len(entries) if self.to_index_end else end) - start
             self.missing = self.end_error
             return None
-        self.counters.read_next += entries.rank(value, ref) - start
+        counters.read_next += entries.rank(value, ref) - start
         return ref
 
 
@@ -119,11 +116,11 @@ class NullableUnique:
     scan: KeyScan
     missing: str = KEY_NOT_FOUND
 
-    def find(self, image: Image) -> Ref | None:
+    def find(self, image: Image, counters: Counters) -> Ref | None:
         held = dict(zip(self.unique.columns, image, strict=True))
         has_null = any(held[column] is None for column in self.unique.key.columns)
         search: RowSearch = self.scan if has_null else self.unique
-        ref = search.find(image)
+        ref = search.find(image, counters)
         self.missing = search.missing
         return ref
 
@@ -132,11 +129,10 @@ class NullableUnique:
 class DeadKey:
     """By a key that InnoDB answers with nothing: a SPATIAL key taken for an ordinary one (5.7)."""
 
-    counters: Counters
     missing: str = KEY_NOT_FOUND
 
-    def find(self, image: Image) -> Ref | None:
-        self.counters.read_key += 1
+    def find(self, image: Image, counters: Counters) -> Ref | None:
+        counters.read_key += 1
         return None
 
 
@@ -145,19 +141,18 @@ class TableScan:
     """From the first row on, for each image anew; MySQL starts once more from the top before it gives up."""
 
     handler: Handler
-    counters: Counters
     columns: tuple[int, ...]
     compared: tuple[int, ...]
     costs: ReadCosts
     passes: int
     missing: str = END_OF_FILE
 
-    def find(self, image: Image) -> Ref | None:
+    def find(self, image: Image, counters: Counters) -> Ref | None:
         ref = self.handler.first_match(self.compared, pick(image, self.columns, self.compared))
         passes = self.passes if ref is None else 1
-        self.counters.read_first += passes * self.costs.scan_first
-        self.counters.read_key += passes * self.costs.scan_key
-        self.counters.read_rnd_next += passes * self.handler.reads_to_end() if ref is None else self.handler.reads_to(ref)
+        counters.read_first += passes * self.costs.scan_first
+        counters.read_key += passes * self.costs.scan_key
+        counters.read_rnd_next += passes * self.handler.reads_to_end() if ref is None else self.handler.reads_to(ref)
         return ref
 
 
@@ -169,20 +164,20 @@ def pick(image: Image, columns: tuple[int, ...], wanted: tuple[int, ...]) -> Ima
 
 
 def row_search(
-    decision: Decision, handler: Handler, counters: Counters, columns: tuple[int, ...], compared: tuple[int, ...], rules: ServerRules
+    decision: Decision, handler: Handler, columns: tuple[int, ...], compared: tuple[int, ...], rules: ServerRules
 ) -> RowSearch:
     """The search for a decision other than a hash scan."""
     costs = read_costs(handler, rules)
     if decision.algorithm != BY_INDEX or decision.key is None:
-        return TableScan(handler, counters, columns, compared, costs, rules.table_scan_passes)
+        return TableScan(handler, columns, compared, costs, rules.table_scan_passes)
     key = decision.key
     if key.kind == "spatial":
-        return DeadKey(counters)
+        return DeadKey()
     if decision.key_class == "primary":
-        return PrimaryLookup(handler, counters, columns, costs)
-    unique = UniqueLookup(handler, counters, columns, key)
+        return PrimaryLookup(handler, columns, costs)
+    unique = UniqueLookup(handler, columns, key)
     if decision.key_class == "unique":
         return unique
     to_end = rules.steps_to_index_end or rules.find_row
-    scan = KeyScan(handler, counters, columns, compared, key, to_end, END_OF_FILE)
+    scan = KeyScan(handler, columns, compared, key, to_end, END_OF_FILE)
     return NullableUnique(unique, scan) if key.unique else scan

@@ -255,6 +255,16 @@ def _gtid(cursor: Cursor, event: Event, _fde: FormatDescription) -> Gtid:
     )
 
 
+def gtid_text(event: Event) -> str:
+    """The GTID of a GTID event alone, for loops that need no more of it."""
+    at = event.body
+    if event.end - at < 25:
+        raise InputError("a Gtid event is too short", file=event.file, position=event.position)
+    uuid = event.buffer[at + 1 : at + 17].hex()
+    number = int.from_bytes(event.buffer[at + 17 : at + 25], "little")
+    return f"{uuid[:8]}-{uuid[8:12]}-{uuid[12:16]}-{uuid[16:20]}-{uuid[20:]}:{number}"
+
+
 def _gtid_tagged(cursor: Cursor, _event: Event, _fde: FormatDescription) -> Gtid:
     """One mysql::serialization message: version, size, last non-ignorable field, then (id, value) pairs in order."""
     start = cursor.at

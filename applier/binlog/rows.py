@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 
 from applier.binlog.cursor import Cursor
 from applier.binlog.header import Event, EventType, FormatDescription
 from applier.errors import InputError
 
+_HEAD_V2 = struct.Struct("<IHHH").unpack_from
+_HEAD_V1 = struct.Struct("<IHH").unpack_from
+_HEAD_SHORT = struct.Struct("<IH").unpack_from
 STATEMENT_END = 0x01
 NO_FOREIGN_KEY_CHECKS = 0x02
 RELAXED_UNIQUE_CHECKS = 0x04
@@ -66,17 +70,23 @@ def _present(bitmap: bytes, width: int) -> tuple[int, ...]:
 def parse_rows(event: Event, fde: FormatDescription) -> RowsEvent:
     """Raises InputError when the head cannot be read."""
     buffer, at, end = event.buffer, event.body, event.end
-    post_header = fde.post_header_length(event.type)
-    id_size = 4 if post_header == 6 else 6
-    table_id = int.from_bytes(buffer[at : at + id_size], "little")
-    at += id_size
-    flags = buffer[at] | buffer[at + 1] << 8 if at + 2 <= end else 0
-    at += 2
-    if event.type >= EventType.WRITE_ROWS:
-        extra = buffer[at] | buffer[at + 1] << 8 if at + 2 <= end else 0
-        if extra < 2:
-            raise InputError(f"a {event.name} event has an extra header of {extra} bytes", file=event.file, position=event.position)
-        at += extra
+    try:
+        if event.type >= EventType.WRITE_ROWS:
+            low, high, flags, extra = _HEAD_V2(buffer, at)
+            table_id = low | high << 32
+            at += 8 + extra
+            if extra < 2:
+                raise InputError(f"a {event.name} event has an extra header of {extra} bytes", file=event.file, position=event.position)
+        elif fde.post_header_length(event.type) == 6:
+            table_id, flags = _HEAD_SHORT(buffer, at)
+            at += 6
+        else:
+            low, high, flags = _HEAD_V1(buffer, at)
+            table_id = low | high << 32
+            at += 8
+    except struct.error:
+        at = end + 1
+        table_id = flags = 0
     start = at
     width = buffer[at] if at < end else 0
     at += 1

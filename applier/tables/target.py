@@ -23,10 +23,9 @@ from applier.result import RowsRecord
 from applier.tables.catalog import Tables
 from applier.tables.defaults import column_default, default_row, row_generator
 from applier.tables.engine import MemoryTable
-from lookup.batch import ApplyOptions, CorruptRow, Failure, Outcome, RowsBatch
-from lookup.decision import Decision, decide
+from lookup.batch import ApplyOptions, CorruptRow, Failure, Outcome, RowsShape
 from lookup.handler import Row
-from lookup.rows import apply_rows
+from lookup.rows import RowsPlan
 
 EVENT_TEXT = {"write": "Write_rows", "update": "Update_rows", "delete": "Delete_rows"}
 HINTS = {
@@ -43,12 +42,8 @@ class Plan:
     table_map: TableMap
     table: MemoryTable
     read: RowsReader
-    before_columns: tuple[int, ...]
-    after_columns: tuple[int, ...]
-    new_row: Callable[[Row | None, Image], Row] | None
-    complete: bool
-    bitmap_full: bool
-    decision: Decision | None
+    rows: RowsPlan
+    may_misread: bool
     before_reader: ImageReader
     after_reader: ImageReader
 
@@ -71,15 +66,10 @@ class RowsApplier:
             plan = self._plan(rows, table_map)
         table = plan.table
         images = self._partial(event, rows, table_map, plan) if rows.partial else plan.read(event.buffer, rows.start, rows.end)
-        batch = RowsBatch(rows.kind, images, plan.before_columns, plan.after_columns)
-        batch.complete, batch.bitmap_full = plan.complete, plan.bitmap_full
-        if plan.new_row is not None:
-            batch.new_row = plan.new_row
-        if rows.kind == "update" and self.options.idempotent and plan.before_columns != plan.after_columns:
-            batch.misread_from = _Misreader(event, rows, plan).rows_behind
+        misread = _Misreader(event, rows, plan).rows_behind if plan.may_misread else None
         if table.foreign_keys is not None:
             table.foreign_keys.enabled = not rows.flags & (NO_FOREIGN_KEY_CHECKS | SQL_FOREIGN_KEY)
-        outcome = apply_rows(table, batch, self.options, plan.decision)
+        outcome = plan.rows.apply(images, misread)
         return self._record(event, rows, table, images, outcome, gtid), outcome.error
 
     def _record(
@@ -141,19 +131,20 @@ class RowsApplier:
         after = [self._image_column(table_map, matching, table, at) for at in second]
         before_columns, after_columns = matching.local(first), matching.local(second)
         stored = before_columns if rows.kind == "write" else after_columns
-        decision = None
-        if rows.kind != "write" and not self.options.rules.find_row:
-            decision = decide(definition, before_columns, self.options.rules, self.options.row_search)
-        plan = Plan(
-            table_map,
-            table,
-            rows_reader(before, after if rows.kind == "update" else None),
+        shape = RowsShape(
+            rows.kind,
             before_columns,
             after_columns,
             _row_maker(table, stored, partial=rows.partial),
             len(stored) == len(definition.columns),
             len(first) == width,
-            decision,
+        )
+        plan = Plan(
+            table_map,
+            table,
+            rows_reader(before, after if rows.kind == "update" else None),
+            RowsPlan(table, shape, self.options),
+            rows.kind == "update" and self.options.idempotent and before_columns != after_columns,
             image_reader(before),
             image_reader(after),
         )
