@@ -115,8 +115,9 @@ class Tables:
         return len(self._journal)
 
     def commit(self) -> None:
-        self._journal.clear()
-        self._savepoints.clear()
+        del self._journal[:]
+        if self._savepoints:
+            self._savepoints.clear()
 
     def rollback(self) -> None:
         self.rollback_to_mark(0)
