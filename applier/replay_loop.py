@@ -45,6 +45,7 @@ def replay(
     into: Tables | None = None,
     *,
     on_rows: Callable[[RowsRecord], None] | None = None,
+    keep_events: bool = True,
     on_event: Callable[[Event], None] | None = None,
     **options: Any,
 ) -> ReplayResult:
@@ -52,14 +53,14 @@ def replay(
 
     `options` are those of `binlag replay` with underscores (server, row_search, exec_mode, skip_errors, database, table,
     rewrite_db, start_position, stop_position, start_datetime, stop_datetime, include_gtids, exclude_gtids). `on_rows` gets
-    each record instead of `result.events`, `on_event` each event read.
+    each record instead of `result.events`, `on_event` each event read; without `keep_events` records are not made at all.
 
     An error that stops the applier is in `result.error`; the transactions before it are applied. Raises InputError for a
     log that cannot be read and UsageError for options that make no sense.
     """
     tables = into if into is not None else Tables()
     with _no_cycle_collection():
-        return _Replay(tables, parse_options(**options), on_rows).run([os.fspath(file) for file in files], on_event)
+        return _Replay(tables, parse_options(**options), on_rows, keep_events=keep_events and on_rows is None).run([os.fspath(file) for file in files], on_event)
 
 
 @contextmanager
@@ -75,16 +76,17 @@ def _no_cycle_collection() -> Iterator[None]:
 
 
 class _Replay:
-    def __init__(self, tables: Tables, options: ReplayOptions, on_rows: Callable[[RowsRecord], None] | None) -> None:
+    def __init__(self, tables: Tables, options: ReplayOptions, on_rows: Callable[[RowsRecord], None] | None, *, keep_events: bool) -> None:
         self.tables = tables
         self.options = options
-        self.result = ReplayResult(sink=on_rows)
+        self.result = ReplayResult() if keep_events else ReplayResult(keep=on_rows)
         self.transaction = _Transaction()
         self.maps: dict[int, TableMap | None] = {}
         self.prepared: dict[str, list[Change]] = {}
         self._map_cache: dict[bytes, TableMap] = {}
         self._fde: FormatDescription | None = None
         self._version = ""
+        self._wants_all = not options.databases and not options.tables
 
     def run(self, files: list[str], on_event: Callable[[Event], None] | None) -> ReplayResult:
         options = self.options
@@ -153,7 +155,7 @@ class _Replay:
         server = self.options.server or fde.server_version
         row_search = self.options.row_search if rules.row_search_selectable else None
         apply_options = ApplyOptions(rules, row_search, self.options.idempotent, self.options.skip_errors)
-        self.rows_applier = RowsApplier(self.tables, apply_options, self.options.conversions, self.options.rewrite)
+        self.rows_applier = RowsApplier(self.tables, apply_options, self.result, self.options.conversions, self.options.rewrite)
         self.statements = StatementApplier(self.tables, server, self.options.rewrite)
         self.tables.display_widths = rules.name in ("5.6", "5.7", "mariadb")
         self.result.server = rules.name
@@ -211,7 +213,8 @@ class _Replay:
         if table_map is None:
             table_map = parse_table_map(event.buffer, event.body, event.end, self._fde.post_header_length(EventType.TABLE_MAP))
             self._map_cache[body] = table_map
-        self.maps[table_map.table_id] = table_map if self.options.wants(table_map.database, table_map.table) else None
+        wanted = self._wants_all or self.options.wants(table_map.database, table_map.table)
+        self.maps[table_map.table_id] = table_map if wanted else None
 
     def _rows(self, event: Event) -> None:
         assert self._fde is not None
@@ -226,17 +229,15 @@ class _Replay:
             return
         transaction.open = True
         try:
-            record, failure = self.rows_applier.apply(event, rows, table_map, transaction.gtid)
+            self.rows_applier.apply(event, rows, table_map, transaction.gtid)
         except ReplicationError as error:
+            if error.position is not None:
+                raise
             error.locate(file=event.file, position=event.position, table=table_map.full_name)
             self._refused(error)
-            return
         except InputError as error:
             error.locate(file=event.file, position=event.position, table=table_map.full_name)
             raise
-        self.result.record(record)
-        if failure is not None:
-            raise self.rows_applier.failure(event, rows, record.table, failure)
 
     def _refused(self, error: ReplicationError) -> None:
         """An event that could not be opened: passed over when its error is in the skip list."""

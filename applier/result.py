@@ -79,6 +79,10 @@ class Cost:
         }
 
 
+def _KEEP_ALL(_record: RowsRecord) -> None:  # noqa: N802
+    """Stands for "append to `events`" until there is a list to append to."""
+
+
 @dataclass(slots=True)
 class ReplayResult:
     """The outcome of a replay. `counters` sums all rows events; `notes` says once what was passed over, and how often."""
@@ -94,20 +98,19 @@ class ReplayResult:
     last_position: int = 0
     server: str = ""
     row_search: str = ""
-    sink: Callable[[RowsRecord], None] | None = None
-    """Called with each record instead of keeping it in `events`."""
+    keep: Callable[[RowsRecord], None] | None = _KEEP_ALL
+    """What gets the record of each rows event: `events`, a function that writes it away, or None for nobody."""
 
-    def record(self, record: RowsRecord) -> None:
-        keep = self.sink or self.events.append
-        keep(record)
-        place = (record.table, record.kind, record.algorithm, record.key)
-        cost = self.costs.get(place)
-        if cost is None:
-            cost = self.costs[place] = Cost(*place)
-        cost.events += 1
-        cost.rows += record.rows
-        cost.rows_changed += record.rows_changed
-        cost.counters.add(record.counters)
+    def __post_init__(self) -> None:
+        if self.keep is _KEEP_ALL:
+            self.keep = self.events.append
+
+    def cost(self, table: str, kind: str, algorithm: str, key: str | None) -> Cost:
+        """The sum that events of this table, kind and algorithm go into."""
+        place = (table, kind, algorithm, key)
+        if place not in self.costs:
+            self.costs[place] = Cost(*place)
+        return self.costs[place]
 
     def note(self, text: str) -> None:
         self.notes[text] = self.notes.get(text, 0) + 1

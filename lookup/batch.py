@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from lookup.decision import NOT_NEEDED, Decision
 from lookup.handler import Counters, Image, Row
 from lookup.versions import ServerRules
 
@@ -62,15 +61,16 @@ class Failure:
     row: int
 
 
-@dataclass(slots=True)
 class Outcome:
-    """What applying one rows event cost and did.
+    """What applying one rows event did. Its counters are the caller's, so that they can be kept or summed.
 
     `error` is None when the event counts as applied; `forgiven` holds what exec mode IDEMPOTENT or the skip list let pass.
     """
 
-    decision: Decision = field(default_factory=lambda: Decision(NOT_NEEDED))
-    counters: Counters = field(default_factory=Counters)
-    rows_changed: int = 0
-    error: Failure | None = None
-    forgiven: list[Failure] = field(default_factory=list)
+    __slots__ = ("counters", "error", "forgiven", "rows_changed")
+
+    def __init__(self, counters: Counters) -> None:
+        self.counters = counters
+        self.rows_changed = 0
+        self.error: Failure | None = None
+        self.forgiven: tuple[Failure, ...] = ()

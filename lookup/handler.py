@@ -11,7 +11,7 @@ data file. It is opaque to the searches but for its order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
@@ -161,11 +161,11 @@ class Handler(Protocol):
     def get(self, ref: Ref) -> Row | None:
         """The row, or None when there is none (any more). O(1)."""
 
-    def primary_ref(self, image: Image, columns: tuple[int, ...]) -> Ref | None:
-        """The row with the image's primary (or promoted) key value. O(1)."""
+    def primary_lookup(self, columns: tuple[int, ...]) -> Callable[[Image], Ref | None]:
+        """A function from images of `columns` to the row with that primary (or promoted) key value. O(1) a call."""
 
-    def unique_ref(self, key: Key, image: Image, columns: tuple[int, ...]) -> Ref | None:
-        """The row with the image's value of this unique key, None also when a part is NULL. O(1)."""
+    def unique_lookup(self, key: Key, columns: tuple[int, ...]) -> Callable[[Image], Ref | None]:
+        """The same for another unique key; a value with a NULL in it finds nothing. O(1) a call."""
 
     def first_match(self, columns: tuple[int, ...], image: Image) -> Ref | None:
         """The first row in scan order whose `columns` equal the image byte for byte. O(1)."""

@@ -41,9 +41,9 @@ class RowsPlan:
         self._search: RowSearch | None = None
         self._apply: Callable[[Sequence[Any], Outcome, Misread | None], None] = self._choose()
 
-    def apply(self, rows: Sequence[Any], misread: Misread | None = None) -> Outcome:
-        """Applies the rows of one event: images, or (before, after) pairs for an update."""
-        outcome = Outcome(self.decision, Counters())
+    def apply(self, rows: Sequence[Any], counters: Counters, misread: Misread | None = None) -> Outcome:
+        """Applies the rows of one event: images, or (before, after) pairs for an update. Adds to `counters` what it cost."""
+        outcome = Outcome(counters)
         self._apply(rows, outcome, misread)
         return outcome
 
@@ -214,10 +214,10 @@ class RowsPlan:
     def _judge(self, failure: Failure, outcome: Outcome, *, may_be_idempotent: bool = True) -> str:
         """`handle_idempotent_and_ignored_errors`."""
         if may_be_idempotent and self.options.idempotent:
-            outcome.forgiven.append(failure)
+            outcome.forgiven += (failure,)
             return NEXT_ROW
         if self.options.skips(failure.number):
-            outcome.forgiven.append(failure)
+            outcome.forgiven += (failure,)
             return LEAVE
         outcome.error = failure
         return FAIL

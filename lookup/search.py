@@ -6,6 +6,7 @@ A search finds the row that a before image names and counts what a server's hand
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -51,29 +52,28 @@ def read_costs(handler: Handler, rules: ServerRules) -> ReadCosts:
 class PrimaryLookup:
     """By the primary (or promoted) key: never compared with the image, so a row that differs elsewhere is taken too."""
 
-    handler: Handler
-    columns: tuple[int, ...]
+    lookup: Callable[[Image], Ref | None]
     costs: ReadCosts
     missing: str = KEY_NOT_FOUND
 
     def find(self, image: Image, counters: Counters) -> Ref | None:
         counters.read_rnd += self.costs.primary_rnd
         counters.read_key += self.costs.primary_key
-        return self.handler.primary_ref(image, self.columns)
+        return self.lookup(image)
 
 
 @dataclass(slots=True)
 class UniqueLookup:
     """By a unique key whose value holds no NULL: never compared either."""
 
-    handler: Handler
-    columns: tuple[int, ...]
+    lookup: Callable[[Image], Ref | None]
     key: Key
+    columns: tuple[int, ...]
     missing: str = KEY_NOT_FOUND
 
     def find(self, image: Image, counters: Counters) -> Ref | None:
         counters.read_key += 1
-        return self.handler.unique_ref(self.key, image, self.columns)
+        return self.lookup(image)
 
 
 @dataclass(slots=True)
@@ -174,10 +174,9 @@ def row_search(
     if key.kind == "spatial":
         return DeadKey()
     if decision.key_class == "primary":
-        return PrimaryLookup(handler, columns, costs)
-    unique = UniqueLookup(handler, columns, key)
+        return PrimaryLookup(handler.primary_lookup(columns), costs)
     if decision.key_class == "unique":
-        return unique
+        return UniqueLookup(handler.unique_lookup(key, columns), key, columns)
     to_end = rules.steps_to_index_end or rules.find_row
     scan = KeyScan(handler, columns, compared, key, to_end, END_OF_FILE)
-    return NullableUnique(unique, scan) if key.unique else scan
+    return NullableUnique(UniqueLookup(handler.unique_lookup(key, columns), key, columns), scan) if key.unique else scan

@@ -166,47 +166,57 @@ class EventFlag(IntFlag):
     MTS_ISOLATE = 0x200
 
 
+Header = tuple[int, int, int, int, int, int]
+"""timestamp, type, server id, event length, end position in the source's log, flags"""
+
+
 class Event:
     """One event, its body not yet read: `buffer[body:end]` holds what follows the header and comes before the checksum.
 
-    `position` is the offset of the event in `file`, `log_pos` the end position the source wrote. An event out of a compressed
-    transaction has the position and log_pos of the payload event and an `inner_index` from 0 on (-1 elsewhere).
-    `stored_type` differs from `type` for MariaDB's compressed events, whose buffer is the decompressed body.
+    `position` is the offset of the event in `file`, `log_pos` the end position the source wrote. `stored_type` differs from
+    `type` for MariaDB's compressed events, whose buffer is the decompressed body. Millions of these are made: what the header
+    says stays in its tuple until somebody asks.
     """
 
-    __slots__ = (
-        "body", "buffer", "end", "file", "flags", "inner_index", "length", "log_pos", "position", "server_id", "stored_type",
-        "timestamp", "type",
-    )  # fmt: skip
+    __slots__ = ("body", "buffer", "end", "file", "header", "position", "type")
 
-    def __init__(
-        self,
-        file: str,
-        position: int,
-        type: int,
-        timestamp: int,
-        server_id: int,
-        length: int,
-        log_pos: int,
-        flags: int,
-        buffer: bytes,
-        body: int,
-        end: int,
-        inner_index: int = -1,
-    ) -> None:
+    inner_index: int = -1
+    """Place in a compressed transaction, from 0 on; -1 outside of one."""
+
+    def __init__(self, file: str, position: int, header: Header, buffer: bytes, body: int, end: int) -> None:
         self.file = file
         self.position = position
-        self.type = type
-        self.stored_type = type
-        self.timestamp = timestamp
-        self.server_id = server_id
-        self.length = length
-        self.log_pos = log_pos
-        self.flags = flags
+        self.header = header
+        self.type = header[1]
         self.buffer = buffer
         self.body = body
         self.end = end
-        self.inner_index = inner_index
+
+    @property
+    def timestamp(self) -> int:
+        """Seconds since 1970."""
+        return self.header[0]
+
+    @property
+    def stored_type(self) -> int:
+        return self.header[1]
+
+    @property
+    def server_id(self) -> int:
+        return self.header[2]
+
+    @property
+    def length(self) -> int:
+        """Bytes of the event in the log, header and checksum included."""
+        return self.header[3]
+
+    @property
+    def log_pos(self) -> int:
+        return self.header[4]
+
+    @property
+    def flags(self) -> int:
+        return self.header[5]
 
     @property
     def data(self) -> bytes:
@@ -220,6 +230,16 @@ class Event:
 
     def __repr__(self) -> str:
         return f"<{self.name} {self.file}:{self.position}>"
+
+
+class InnerEvent(Event):
+    """An event out of a compressed transaction. `position` and `log_pos` are those of the payload event."""
+
+    __slots__ = ("inner_index",)
+
+    def __init__(self, payload: Event, header: Header, buffer: bytes, inner_index: int) -> None:
+        super().__init__(payload.file, payload.position, header, buffer, 0, len(buffer))
+        self.inner_index = inner_index
 
 
 @dataclass(frozen=True, slots=True)

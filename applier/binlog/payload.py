@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import zstandard
 
 from applier.binlog.cursor import Cursor
-from applier.binlog.header import COMPRESSED, HEADER, HEADER_LENGTH, KNOWN_TYPES, Event, EventFlag, EventType
+from applier.binlog.header import COMPRESSED, HEADER, HEADER_LENGTH, KNOWN_TYPES, Event, EventFlag, EventType, InnerEvent
 from applier.errors import InputError
 
 MAX_EVENT_BYTES = 1 << 30
@@ -72,9 +72,7 @@ def payload_events(event: Event, max_event_bytes: int = MAX_EVENT_BYTES) -> Iter
         body = _read(stream, length - HEADER_LENGTH)
         if len(body) < length - HEADER_LENGTH:
             raise InputError("the transaction payload ends in the middle of an event")
-        yield Event(
-            event.file, event.position, type_code, timestamp, server_id, length, event.log_pos, flags, body, 0, len(body), index
-        )
+        yield InnerEvent(event, (timestamp, type_code, server_id, length, event.log_pos, flags), body, index)
         index += 1
     if total != header.uncompressed_size and header.uncompressed_size:
         raise InputError(f"the transaction payload has {total} bytes instead of the {header.uncompressed_size} it claims")

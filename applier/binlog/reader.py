@@ -104,7 +104,8 @@ class LogReader:
             if position + HEADER_LENGTH > size:
                 self.position = position
                 raise InputError("the file ends in the middle of an event header", hint=TRUNCATED_HINT)
-            timestamp, type_code, server_id, length, log_pos, flags = unpack(buffer, position)
+            header = unpack(buffer, position)
+            type_code, length = header[1], header[3]
             end = position + length
             if length < shortest or end > size:
                 self.position = position
@@ -112,9 +113,7 @@ class LogReader:
             if start and position < start and type_code not in FRAME_TYPES and plain:
                 position = start
                 continue
-            event = Event(
-                name, position, type_code, timestamp, server_id, length, log_pos, flags, buffer, position + header_length, end - trailer
-            )
+            event = Event(name, position, header, buffer, position + header_length, end - trailer)
             if verify and type_code in plain and crc32(view[position:end]) != CRC_RESIDUE:
                 self.position = position
                 raise InputError(f"the checksum of a {event.name} event is wrong", hint=_corrupt_hint(position, start))

@@ -47,7 +47,7 @@ def command(files: tuple[str, ...], into: str, schema: str | None, dump: str | N
         tables = load_schema(schema, server=options["server"] or "9.7") if schema else Tables()
         sink = stack.enter_context(_stats_file(stats))
         progress = stack.enter_context(_progress(files))
-        result = replay(files, tables, on_rows=sink, on_event=progress, **options)
+        result = replay(files, tables, on_rows=sink, keep_events=False, on_event=progress, **options)
     if dump is not None:
         tables.dump(dump)
     if as_json:
@@ -63,10 +63,10 @@ def command(files: tuple[str, ...], into: str, schema: str | None, dump: str | N
 
 
 @contextmanager
-def _stats_file(path: str | None) -> Iterator[Callable[[Any], None]]:
-    """A function that takes the records: it writes them to `path`, or drops them when none was asked for."""
+def _stats_file(path: str | None) -> Iterator[Callable[[Any], None] | None]:
+    """A function that writes the records to `path`; None when nobody asked for them."""
     if path is None:
-        yield lambda record: None
+        yield None
         return
     try:
         file: IO[str] = Path(path).open("w", encoding="utf-8")

@@ -48,7 +48,6 @@ class MemoryTable:
         self._clustered_ref: Callable[[Row], Ref] | None = None
         if self._clustered is not None:
             self._clustered_ref = ref_extractor(definition, self._clustered)
-        self._image_extractors: dict[tuple[str, tuple[int, ...]], Extract] = {}
         self._auto_column = next((at for at, column in enumerate(definition.columns) if column.auto_increment), None)
         self._clear()
 
@@ -97,23 +96,23 @@ class MemoryTable:
         converters = [to_python(column) for column in self.definition.columns]
         return [tuple(convert(value) for convert, value in zip(converters, row, strict=True)) for row in self.stored_rows()]
 
-    def primary_ref(self, image: Image, columns: tuple[int, ...]) -> Ref | None:
+    def primary_lookup(self, columns: tuple[int, ...]) -> Callable[[Image], Ref | None]:
         key = self.definition.primary
         assert key is not None
         if self._clustered is None:
-            return self.unique_ref(key, image, columns)
-        extract = self._image_extractors.get(("", columns))
-        if extract is None:
-            extract = self._image_extractors["", columns] = ref_extractor(self.definition, key, columns)
-        ref = extract(image)
-        return ref if ref in self._rows else None
+            return self.unique_lookup(key, columns)
+        extract = ref_extractor(self.definition, key, columns)
 
-    def unique_ref(self, key: Key, image: Image, columns: tuple[int, ...]) -> Ref | None:
-        extract = self._image_extractors.get((key.name, columns))
-        if extract is None:
-            extract = self._image_extractors[key.name, columns] = key_extractor(self.definition, key, columns)
-        view = next(view for view in self._uniques if view.key is key)
-        return view.refs.get(extract(image))
+        def find(image: Image) -> Ref | None:
+            ref = extract(image)
+            return ref if ref in self._rows else None
+
+        return find
+
+    def unique_lookup(self, key: Key, columns: tuple[int, ...]) -> Callable[[Image], Ref | None]:
+        extract = key_extractor(self.definition, key, columns)
+        at = next(at for at, view in enumerate(self._uniques) if view.key is key)
+        return lambda image: self._uniques[at].refs.get(extract(image))
 
     def first_match(self, columns: tuple[int, ...], image: Image) -> Ref | None:
         return self._content(columns).first(image)

@@ -104,7 +104,7 @@ class ForeignKeys:
         places, image = tuple(column for column, _ in ordered), tuple(value for _, value in ordered)
         primary = parent.definition.primary
         if primary is not None and set(primary.columns) == set(places) and not primary.has_prefix:
-            return parent.primary_ref(image, places) is not None
+            return parent.primary_lookup(places)(image) is not None
         return parent.first_match(places, image) is not None
 
     def _referring(self, definition: TableDefinition, row: Row) -> list[tuple[MemoryTable, ForeignKey, list[Ref]]]:

@@ -19,12 +19,12 @@ from applier.binlog.table_map import TableMap
 from applier.binlog.types.json import JsonDiff, canonical
 from applier.binlog.wire import JSON, wire_of
 from applier.errors import InputError, ReplicationError
-from applier.result import RowsRecord
+from applier.result import Cost, ReplayResult, RowsRecord
 from applier.tables.catalog import Tables
 from applier.tables.defaults import column_default, default_row, row_generator
 from applier.tables.engine import MemoryTable
-from lookup.batch import ApplyOptions, CorruptRow, Failure, Outcome, RowsShape
-from lookup.handler import Row
+from lookup.batch import ApplyOptions, CorruptRow, Failure, RowsShape
+from lookup.handler import Counters, Row
 from lookup.rows import RowsPlan
 
 EVENT_TEXT = {"write": "Write_rows", "update": "Update_rows", "delete": "Delete_rows"}
@@ -43,6 +43,7 @@ class Plan:
     table: MemoryTable
     read: RowsReader
     rows: RowsPlan
+    cost: Cost
     may_misread: bool
     before_reader: ImageReader
     after_reader: ImageReader
@@ -54,13 +55,14 @@ class RowsApplier:
 
     tables: Tables
     options: ApplyOptions
+    result: ReplayResult
     conversions: frozenset[str] = frozenset()
     rename: dict[str, str] = field(default_factory=dict)
     """--rewrite-db: database in the log -> database here."""
     _plans: dict[tuple[int, int, bytes], Plan] = field(default_factory=dict)
 
-    def apply(self, event: Event, rows: RowsEvent, table_map: TableMap, gtid: str | None) -> tuple[RowsRecord, Failure | None]:
-        """One event: what it cost, and the failure that stops the applier."""
+    def apply(self, event: Event, rows: RowsEvent, table_map: TableMap, gtid: str | None) -> None:
+        """One event. Raises ReplicationError where the applier stops; what the event cost is in the result then, too."""
         plan = self._plans.get((table_map.table_id, rows.event_type, rows.shape))
         if plan is None or plan.table_map is not table_map or plan.table.replaced:
             plan = self._plan(rows, table_map)
@@ -69,29 +71,25 @@ class RowsApplier:
         misread = _Misreader(event, rows, plan).rows_behind if plan.may_misread else None
         if table.foreign_keys is not None:
             table.foreign_keys.enabled = not rows.flags & (NO_FOREIGN_KEY_CHECKS | SQL_FOREIGN_KEY)
-        outcome = plan.rows.apply(images, misread)
-        return self._record(event, rows, table, images, outcome, gtid), outcome.error
+        cost, keep = plan.cost, self.result.keep
+        counters = cost.counters if keep is None else Counters()
+        outcome = plan.rows.apply(images, counters, misread)
+        cost.events += 1
+        cost.rows += len(images)
+        cost.rows_changed += outcome.rows_changed
+        if keep is not None:
+            cost.counters.add(counters)
+            error = None if outcome.error is None else outcome.error.number
+            keep(
+                RowsRecord(
+                    event.file, event.position, event.log_pos, gtid, cost.table, cost.kind, len(images), cost.algorithm, cost.key,
+                    counters, error, outcome.rows_changed,
+                )  # fmt: skip
+            )
+        if outcome.error is not None:
+            raise self._failure(event, rows, cost.table, outcome.error)
 
-    def _record(
-        self, event: Event, rows: RowsEvent, table: MemoryTable, images: Any, outcome: Outcome, gtid: str | None
-    ) -> RowsRecord:
-        key = outcome.decision.key
-        return RowsRecord(
-            event.file,
-            event.position,
-            event.log_pos,
-            gtid,
-            table.definition.full_name,
-            rows.kind,
-            len(images),
-            outcome.decision.algorithm,
-            None if key is None else key.name,
-            outcome.counters,
-            None if outcome.error is None else outcome.error.number,
-            outcome.rows_changed,
-        )
-
-    def failure(self, event: Event, rows: RowsEvent, table: str, failure: Failure) -> ReplicationError:
+    def _failure(self, event: Event, rows: RowsEvent, table: str, failure: Failure) -> ReplicationError:
         """The error as the server words it."""
         word = self.options.rules.source_word
         message = (
@@ -139,11 +137,14 @@ class RowsApplier:
             len(stored) == len(definition.columns),
             len(first) == width,
         )
+        rows_plan = RowsPlan(table, shape, self.options)
+        key = rows_plan.decision.key
         plan = Plan(
             table_map,
             table,
             rows_reader(before, after if rows.kind == "update" else None),
-            RowsPlan(table, shape, self.options),
+            rows_plan,
+            self.result.cost(definition.full_name, rows.kind, rows_plan.decision.algorithm, None if key is None else key.name),
             rows.kind == "update" and self.options.idempotent and before_columns != after_columns,
             image_reader(before),
             image_reader(after),

@@ -189,10 +189,10 @@ class Scanner(LogReader):
 
     def _event(self, position: int) -> Event:
         """The event at `position` of the file, whose header is there."""
-        timestamp, type_code, server_id, length, log_pos, flags = HEADER.unpack_from(self._buffer, position)
+        header = HEADER.unpack_from(self._buffer, position)
         body = position + int(self._control[Scan.HEADER_LENGTH])
         end = position + length - int(self._control[Scan.TRAILER])
-        return Event(self._name, position, type_code, timestamp, server_id, length, log_pos, flags, self._buffer, body, end)
+        return Event(self._name, position, (timestamp, type_code, server_id, length, log_pos, flags), self._buffer, body, end)
 
     def _solve(self, status: int, data: Bytes) -> None:
         """What the kernel stopped for: something new to remember, or an error to raise. `data` is the buffer it reads."""
