@@ -94,11 +94,11 @@ class Arena:
             text = column.kind == Kind.BYTES
             data = self._place(capacities[at] + SLACK if text else column.width * rows)
             places.append((data, self._place((rows + 7) // 8), self._place(4 * rows + 4) if text else 0))
-        self.buffer = pa.allocate_buffer(self._size + 64)
-        memory = np.frombuffer(self.buffer, np.uint8)
+        memory = np.empty(self._size + 64, np.uint8)
         self.base = -address(memory) % 64
         start = address(memory) + self.base
         self.memory = memory
+        self.buffer = pa.py_buffer(memory)
         self.places = places
         for at, (data, valid, offsets) in enumerate(places):
             entry = self.columns[at]

@@ -191,8 +191,8 @@ class Scanner(LogReader):
         """The event at `position` of the file, whose header is there."""
         header = HEADER.unpack_from(self._buffer, position)
         body = position + int(self._control[Scan.HEADER_LENGTH])
-        end = position + length - int(self._control[Scan.TRAILER])
-        return Event(self._name, position, (timestamp, type_code, server_id, length, log_pos, flags), self._buffer, body, end)
+        end = position + int(header[3]) - int(self._control[Scan.TRAILER])
+        return Event(self._name, position, header, self._buffer, body, end)
 
     def _solve(self, status: int, data: Bytes) -> None:
         """What the kernel stopped for: something new to remember, or an error to raise. `data` is the buffer it reads."""
