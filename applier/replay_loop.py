@@ -356,16 +356,23 @@ class _Replay:
         if match is None:
             return False
         word = match[1].upper()
-        xid = (self.transaction.xid or re.sub(rb"\s+", b"", match[2]).decode("latin-1")).lower()
+        xid = self._prepared_xid(self.transaction.xid or re.sub(rb"\s+", b"", match[2]).decode("latin-1"))
         if word in (b"START", b"BEGIN"):
             self.transaction.begin(event)
         elif word == b"COMMIT":
-            self.prepared.pop(xid.removesuffix("onephase"), None)
+            self.prepared.pop(xid, None)
             self._commit(event)
         elif word == b"ROLLBACK":
             self.tables.roll_back_detached(self.prepared.pop(xid, []))
             self._rollback(event)
         return True
+
+    def _prepared_xid(self, text: str) -> str:
+        """The prepared transaction that an XA statement means. MariaDB 10.11.19 cuts the text of a long xid short."""
+        xid = text.lower().removesuffix("onephase")
+        if xid in self.prepared:
+            return xid
+        return next((known for known in self.prepared if known.startswith(xid)), xid)
 
     def _xa_prepare(self, event: Event) -> None:
         assert self._fde is not None
@@ -419,7 +426,7 @@ class _Transaction:
     def end(self) -> None:
         self.gtid: str | None = None
         self.xid: str | None = None
-        """MariaDB's GTID event names the XA transaction; the statement's own text may be cut short there (seen in 10.11.19)."""
+        """The XA transaction that MariaDB's GTID event names."""
         self.begun = self.skipped = self.open = False
         self.started_at: str | None = None
 
