@@ -397,8 +397,9 @@ class _Replay:
             self.result.note(f"the transaction that starts at {self.transaction.started_at} is not complete; it was rolled back")
         elif self.result.error is None:
             self.tables.commit()
-        for xid in self.prepared:
-            self.result.note(f"XA transaction {xid} is prepared and neither committed nor rolled back")
+        for xid, changes in reversed(self.prepared.items()):
+            self.tables.roll_back_detached(changes)
+            self.result.note(f"XA transaction {xid} is prepared and neither committed nor rolled back: its rows are left out")
 
 
 _MISSING: Any = object()

@@ -14,7 +14,7 @@ from applier.binlog import events as log
 from applier.binlog.charsets import charset_of_collation, collation_name
 from applier.binlog.header import ROWS_TYPES, Event, EventFlag, EventType, FormatDescription
 from applier.binlog.payload import UNCOMPRESSED
-from applier.binlog.rows import parse_rows
+from applier.binlog.rows import RowsEvent, parse_rows
 from applier.binlog.table_map import TableMap, parse_table_map
 from applier.errors import InputError
 
@@ -36,7 +36,7 @@ def describe(event: Event, fde: FormatDescription) -> str:
     if event.type == EventType.TABLE_MAP:
         return describe_map(read_table_map(event, fde))
     if event.type in ROWS_TYPES:
-        rows = parse_rows(event, fde)
+        rows = read_rows(event, fde)
         flags = " ".join(name for bit, name in ROWS_FLAGS.items() if rows.flags & bit)
         return f"table_id: {rows.table_id}" + (f" flags: {flags}" if flags else "")
     return describe_parsed(event, log.parse(event, fde))
@@ -50,6 +50,15 @@ def read_table_map(event: Event, fde: FormatDescription) -> TableMap:
     """The table map of an event; its place is in the error when it cannot be read."""
     try:
         return parse_table_map(event.buffer, event.body, event.end, fde.post_header_length(event.type))
+    except InputError as error:
+        error.locate(file=event.file, position=event.position)
+        raise
+
+
+def read_rows(event: Event, fde: FormatDescription) -> RowsEvent:
+    """The head of a rows event; its place is in the error when it cannot be read."""
+    try:
+        return parse_rows(event, fde)
     except InputError as error:
         error.locate(file=event.file, position=event.position)
         raise
@@ -129,7 +138,7 @@ def user_value(variable: log.UserVar) -> str:
     return f"_{charset_of_collation(variable.collation).name} {literal} COLLATE {collation_name(variable.collation)}"
 
 
-def _block(event: Event, block: log.LoadBlock) -> str:
+def _block(_event: Event, block: log.LoadBlock) -> str:
     return f";file_id={block.file_id};block_len={len(block.data)}"
 
 

@@ -271,7 +271,7 @@ def version_number(server_version: str) -> int:
     parts = server_version.split("-")[0].split(".")
     numbers = []
     for part in parts[:3]:
-        digits = part[: next((at for at, char in enumerate(part) if not char.isdigit()), len(part))]
+        digits = part[: next((at for at, char in enumerate(part) if not "0" <= char <= "9"), len(part))]
         if not digits or int(digits) > 255:
             return 0
         numbers.append(int(digits))

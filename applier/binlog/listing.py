@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from applier.binlog import events as log
-from applier.binlog.describe import describe, describe_map, describe_parsed, read_table_map
+from applier.binlog.describe import describe, describe_map, describe_parsed, read_rows, read_table_map
 from applier.binlog.filters import LogFilter, TableFilter
 from applier.binlog.header import ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.reader import LogReader
 from applier.binlog.row_values import RowValues, Value, Values
-from applier.binlog.rows import DUMMY_TABLE_IDS, STATEMENT_END, RowsEvent, parse_rows
+from applier.binlog.rows import DUMMY_TABLE_IDS, STATEMENT_END, RowsEvent
 from applier.binlog.table_map import TableMap
 from applier.binlog.transactions import TransactionTracker, with_formats
 from applier.errors import InputError
@@ -153,7 +153,7 @@ class Listing:
         return query.sql[:32].upper().startswith((b"BEGIN", b"COMMIT", b"ROLLBACK", b"SAVEPOINT", b"XA "))
 
     def _list_rows(self, event: Event, fde: FormatDescription, gtid: str | None) -> Listed | None:
-        rows = parse_rows(event, fde)
+        rows = read_rows(event, fde)
         table_map = self._maps.get(rows.table_id)
         if table_map is None:
             if rows.table_id in DUMMY_TABLE_IDS and rows.flags & STATEMENT_END:
