@@ -228,6 +228,30 @@ def test_compressed_events(tmp_path: Path, compiled: bool) -> None:
     assert (kind, batch.data["@1"].to_pylist()) == (23, [6])
 
 
+def test_a_payload_larger_than_a_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is unpacked piece by piece, events longer than a piece included, and becomes several chunks."""
+    from applier.binlog.columnar import scanner
+
+    monkeypatch.setattr(scanner, "PIECE_BYTES", 50)
+    monkeypatch.setattr(scanner, "REFS_PER_CHUNK", 3)
+    events = [build.table_map()] + [build.rows(30, build.int_image(number) * number) for number in range(1, 40)]
+    inner = b"".join(build.event(*item, checksum=False) for item in events)
+    log = build.write(tmp_path, build.log(build.payload(inner), build.table_map(), build.rows(30, build.int_image(7))))
+    expected, _ = collect([log], compiled=False)
+    found, error = collect([log], compiled=True, chunk_bytes=200)
+    assert error is None
+    assert_same(found, expected)
+    assert len(list(read_batches([log], compiled=True, chunk_bytes=200))) > 10
+
+
+@pytest.mark.parametrize("claimed", [10, 100_000], ids=["more than it claims", "less"])
+def test_a_payload_of_another_size_than_it_claims(tmp_path: Path, claimed: int) -> None:
+    inner = build.event(*build.table_map(), checksum=False) + build.event(*build.rows(30, build.int_image(5)), checksum=False)
+    log = build.write(tmp_path, build.log(build.payload(inner, size=claimed)))
+    with pytest.raises(InputError, match="claims"):
+        list(read_batches([log], compiled=True))
+
+
 def test_large_values_need_several_batches(tmp_path: Path) -> None:
     """The first guess of the room for strings is too small here, also for a single value."""
     types, metadata = b"\xfc" * 40, b"\x04" * 40

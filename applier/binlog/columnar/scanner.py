@@ -283,6 +283,8 @@ class Scanner(LogReader):
                 wanted = max(length - len(rest), wanted)
         if rest:
             raise InputError("the transaction payload ends in the middle of an event")
+        if header.uncompressed_size and total != header.uncompressed_size:
+            raise InputError(f"the transaction payload has {total} bytes instead of the {header.uncompressed_size} it claims")
 
     def _single(self, content: bytes, data: Bytes) -> Iterator[Chunk]:
         """The one event that `content` is."""
