@@ -22,4 +22,4 @@ class Position:
 
     def _rank(self) -> tuple[str, int, int]:
         stem, _, suffix = self.file.rpartition(".")
-        return (stem, int(suffix), self.offset) if suffix.isdigit() else (self.file, 0, self.offset)
+        return (stem, int(suffix), self.offset) if suffix.isdecimal() else (self.file, 0, self.offset)

@@ -268,7 +268,7 @@ class FormatDescription:
 
 def version_number(server_version: str) -> int:
     """A server version as one number (5.7.29 -> 50729); 0 when the text is none (`do_server_version_split`)."""
-    parts = server_version.split("-")[0].split(".")
+    parts = server_version.split("-", 1)[0].split(".")
     numbers = []
     for part in parts[:3]:
         digits = part[: next((at for at, char in enumerate(part) if not "0" <= char <= "9"), len(part))]
@@ -278,6 +278,10 @@ def version_number(server_version: str) -> int:
     if len(numbers) < 3:
         return 0
     return numbers[0] * 10000 + numbers[1] * 100 + numbers[2]
+
+
+MOST_TYPES_WITHOUT_CHECKSUM = 30
+"""Servers from before event checksums knew at most 27 event types: with more, the version is not what was written."""
 
 
 def parse_format_description(body: bytes) -> FormatDescription:
@@ -293,6 +297,9 @@ def parse_format_description(body: bytes) -> FormatDescription:
     number = version_number(server_version)
     has_checksum = number >= 50601 or (number >= 50300 and "mariadb" in server_version.lower())
     if not has_checksum:
+        if len(body) - 57 > MOST_TYPES_WITHOUT_CHECKSUM:
+            problem = f"the format description does not fit its server version {server_version!r}"
+            raise InputError(problem, hint="the file is damaged; copy it again")
         return FormatDescription(4, server_version, created, header_length, body[57:], None)
     if len(body) < 57 + 1 + CHECKSUM_LENGTH:
         raise InputError("the format description event is too short for its version")

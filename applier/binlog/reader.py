@@ -11,7 +11,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from applier.binlog.header import (
     CHECKSUM_LENGTH,
@@ -233,7 +233,7 @@ class _FileEnd:
         last = self.last
         own = last is not None and last.server_id == self.server_id  # a relay log also holds the source's rotate events
         if last is not None and own and last.type == EventType.ROTATE and not last.flags & EventFlag.ARTIFICIAL:
-            return os.path.basename(last.data[8:].decode("utf-8", "surrogateescape"))
+            return PurePath(last.data[8:].decode("utf-8", "surrogateescape")).name
         match = re.fullmatch(r"(.*\.)(\d+)", self.path.name)
         if match is None:
             return None

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -69,7 +70,7 @@ def _print(files: tuple[str, ...], options: dict[str, Any], *, as_json: bool, wi
         _warn(listing.incomplete)
         output.flush()
         return
-    width = max(len(os.path.basename(name)) for name in files)
+    width = max(len(Path(name).name) for name in files)
     header = _line(width, *COLUMNS) + "\n"
     for listed in listing:
         event = listed.event

@@ -9,16 +9,143 @@ from pathlib import Path
 MAGIC = b"\xfebin"
 POST_HEADERS = {
     "5.0.96": bytes([56, 13, 0, 8, 0, 18, 0, 4, 4, 4, 4, 18, 0, 0, 74, 0, 4, 26]),
-    "5.7.29": bytes([56, 13, 0, 8, 0, 18, 0, 4, 4, 4, 4, 18, 0, 0, 95, 0, 4, 26, 8, 0, 0, 0, 8, 8, 8, 2, 0, 0, 0, 10, 10, 10, 42, 42, 0, 18, 52, 0]),
-    "8.0.36": bytes([0, 13, 0, 8, 0, 0, 0, 0, 4, 0, 4, 0, 0, 0, 98, 0, 4, 26, 8, 0, 0, 0, 8, 8, 8, 2, 0, 0, 0, 10, 10, 10, 42, 42, 0, 18, 52, 0, 10, 40, 0]),
+    "5.7.29": bytes(
+        [56, 13, 0, 8, 0, 18, 0, 4, 4, 4, 4, 18, 0, 0, 95, 0, 4, 26, 8, 0, 0, 0, 8, 8, 8, 2, 0, 0, 0, 10, 10, 10, 42, 42, 0, 18, 52, 0]
+    ),
+    "8.0.36": bytes(
+        [
+            0,
+            13,
+            0,
+            8,
+            0,
+            0,
+            0,
+            0,
+            4,
+            0,
+            4,
+            0,
+            0,
+            0,
+            98,
+            0,
+            4,
+            26,
+            8,
+            0,
+            0,
+            0,
+            8,
+            8,
+            8,
+            2,
+            0,
+            0,
+            0,
+            10,
+            10,
+            10,
+            42,
+            42,
+            0,
+            18,
+            52,
+            0,
+            10,
+            40,
+            0,
+        ]
+    ),
     "9.7.0": bytes(
-        [0, 13, 0, 8, 0, 0, 0, 0, 4, 0, 4, 0, 0, 0, 99, 0, 4, 26, 8, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 10, 10, 10, 42, 42, 0, 18, 52, 0, 10, 40, 0, 0]
+        [
+            0,
+            13,
+            0,
+            8,
+            0,
+            0,
+            0,
+            0,
+            4,
+            0,
+            4,
+            0,
+            0,
+            0,
+            99,
+            0,
+            4,
+            26,
+            8,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            2,
+            0,
+            0,
+            0,
+            10,
+            10,
+            10,
+            42,
+            42,
+            0,
+            18,
+            52,
+            0,
+            10,
+            40,
+            0,
+            0,
+        ]
     ),
     "10.11.6-MariaDB": bytes(
-        [56, 13, 0, 8, 0, 18, 0, 4, 4, 4, 4, 18, 0, 0, 228, 0, 4, 26, 8, 0, 0, 0, 8, 8, 8, 2, 0, 0, 0, 10, 10, 10, *[0] * 6, 10, 10, 10, *[0] * 118]
+        [
+            56,
+            13,
+            0,
+            8,
+            0,
+            18,
+            0,
+            4,
+            4,
+            4,
+            4,
+            18,
+            0,
+            0,
+            228,
+            0,
+            4,
+            26,
+            8,
+            0,
+            0,
+            0,
+            8,
+            8,
+            8,
+            2,
+            0,
+            0,
+            0,
+            10,
+            10,
+            10,
+            *[0] * 6,
+            10,
+            10,
+            10,
+            *[0] * 118,
+        ]
     )
     + bytes([0, 4, 19, 4, 0, 13, 8, 8, 8, 10, 10, 10]),
-}  # fmt: skip
+}
 
 
 def event(
@@ -74,12 +201,24 @@ def mariadb_gtid(sequence: int, flags: int = 0, *, domain: int = 0, rest: bytes 
     return 162, (struct.pack("<QIB", sequence, domain, flags) + rest).ljust(19, b"\0")
 
 
-def table_map(table_id: int = 1, database: bytes = b"d", table: bytes = b"t", types: bytes = b"\x03", metadata: bytes = b"") -> tuple[int, bytes]:
+def table_map(
+    table_id: int = 1, database: bytes = b"d", table: bytes = b"t", types: bytes = b"\x03", metadata: bytes = b""
+) -> tuple[int, bytes]:
     """Columns are INT unless told otherwise."""
     return 19, (
-        struct.pack("<IHH", table_id, 0, 1) + bytes([len(database)]) + database + b"\0" + bytes([len(table)]) + table + b"\0"
-        + bytes([len(types)]) + types + bytes([len(metadata)]) + metadata + bytes((len(types) + 7) // 8)
-    )  # fmt: skip
+        struct.pack("<IHH", table_id, 0, 1)
+        + bytes([len(database)])
+        + database
+        + b"\0"
+        + bytes([len(table)])
+        + table
+        + b"\0"
+        + bytes([len(types)])
+        + types
+        + bytes([len(metadata)])
+        + metadata
+        + bytes((len(types) + 7) // 8)
+    )
 
 
 def rows(kind: int, images: bytes, table_id: int = 1, width: int = 1, flags: int = 1) -> tuple[int, bytes]:

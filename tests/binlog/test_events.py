@@ -69,9 +69,19 @@ def test_varlen_examples_of_the_server() -> None:
 def test_gtid_tagged(tmp_path: Path) -> None:
     found, text = read(tmp_path, tagged(TAGGED), "9.7.0")
     assert found == log_events.Gtid(
-        "0f0e0d0c-0b0a-0908-0706-050403020100", 70000, "tag_1", 1, -1, 17, 1_700_000_000_000_000, 1_600_000_000_000_000, 5_000_000_000,
-        90600, 80400, (1 << 63) + 5,
-    )  # fmt: skip
+        "0f0e0d0c-0b0a-0908-0706-050403020100",
+        70000,
+        "tag_1",
+        1,
+        -1,
+        17,
+        1_700_000_000_000_000,
+        1_600_000_000_000_000,
+        5_000_000_000,
+        90600,
+        80400,
+        (1 << 63) + 5,
+    )
     assert text == "SET @@SESSION.GTID_NEXT= '0f0e0d0c-0b0a-0908-0706-050403020100:tag_1:70000'"
 
 
@@ -127,7 +137,7 @@ PREPARED = struct.pack("<BIII", 0, 1, 2, 1) + b"gtb"
         ((161, struct.pack("<I", 13) + b"binlog.000003"), {"file": "binlog.000003"}, "binlog.000003"),
         ((160, b"INSERT INTO t VALUES (1)"), {"sql": b"INSERT INTO t VALUES (1)"}, "INSERT INTO t VALUES (1)"),
     ],
-)  # fmt: skip
+)
 def test_mariadb(tmp_path: Path, made: tuple[int, bytes], fields: dict[str, Any], text: str) -> None:
     found, shown = read(tmp_path, made, MARIADB)
     assert {name: getattr(found, name) for name in fields} == fields
@@ -153,20 +163,33 @@ def test_mariadb(tmp_path: Path, made: tuple[int, bytes], fields: dict[str, Any]
         ((9, struct.pack("<I", 8) + b"c"), {"file_id": 8, "data": b"c"}, ";file_id=8;block_len=1"),
         ((11, struct.pack("<I", 8)), {"file_id": 8}, ";file_id=8"),
         ((27, b"binlog.000007"), {"file": "binlog.000007"}, "binlog.000007;pos=162"),
-        ((41, b"\x01\x0dbinlog.000007\x02\x09\xfe" + struct.pack("<Q", 1 << 33) + b"\0"), {"position": 1 << 33}, "binlog.000007;pos=8589934592"),
+        (
+            (41, b"\x01\x0dbinlog.000007\x02\x09\xfe" + struct.pack("<Q", 1 << 33) + b"\0"),
+            {"position": 1 << 33},
+            "binlog.000007;pos=8589934592",
+        ),
         ((35, bytes(8)), {"gtids": log_events.GtidSet()}, ""),
         ((35, struct.pack("<Q16sQQQ", 1, UUID, 1, 1, 5)), {"gtids": log_events.GtidSet(f"{UUID_TEXT}:1-4")}, f"{UUID_TEXT}:1-4"),
-        ((37, b"view:1".ljust(40, b"\0") + struct.pack("<QIH", 5, 1, 1) + b"k" + struct.pack("<I", 2) + b"vv"),
-         {"view_id": "view:1", "sequence_number": 5, "certification": {"k": b"vv"}}, "view_id=view:1"),
-        ((36, struct.pack("<BIBIII", 2, 9, 1, 3, 1, 2) + b"uu" + b"set" + b"\x01\0w" + b"\x02\0r1" + b"\0\0"),
-         {"server_uuid": "uu", "snapshot": b"set", "write_set": (b"w",), "read_set": (b"r1", b"")}, "server_uuid=uu\tthread_id=9"),
+        (
+            (37, b"view:1".ljust(40, b"\0") + struct.pack("<QIH", 5, 1, 1) + b"k" + struct.pack("<I", 2) + b"vv"),
+            {"view_id": "view:1", "sequence_number": 5, "certification": {"k": b"vv"}},
+            "view_id=view:1",
+        ),
+        (
+            (36, struct.pack("<BIBIII", 2, 9, 1, 3, 1, 2) + b"uu" + b"set" + b"\x01\0w" + b"\x02\0r1" + b"\0\0"),
+            {"server_uuid": "uu", "snapshot": b"set", "write_set": (b"w",), "read_set": (b"r1", b"")},
+            "server_uuid=uu\tthread_id=9",
+        ),
         ((14, struct.pack("<I", 1) + b"v\x01"), {"name": b"v", "value": None}, "@`v`=NULL"),
         ((14, struct.pack("<I1sBBII", 1, b"v", 0, 2, 8, 8) + struct.pack("<q", -7) + b"\0"), {"type": 2, "unsigned": False}, "@`v`=-7"),
         ((14, struct.pack("<I1sBBII", 1, b"v", 0, 2, 8, 8) + b"\xff" * 8 + b"\x01"), {"unsigned": True}, "@`v`=18446744073709551615"),
         ((14, struct.pack("<I1sBBII", 1, b"v", 0, 1, 8, 8) + struct.pack("<d", 0.1)), {"type": 1}, "@`v`=0.1"),
         ((14, struct.pack("<I1sBBII", 1, b"v", 0, 4, 8, 4) + b"\x03\x01\x80\x0c"), {"type": 4}, None),
-        ((14, struct.pack("<I1sBBII", 1, b"v", 0, 0, 45, 2) + b"hi"), {"value": b"hi", "collation": 45},
-         "@`v`=_utf8mb4 0x6869 COLLATE utf8mb4_general_ci"),
+        (
+            (14, struct.pack("<I1sBBII", 1, b"v", 0, 0, 45, 2) + b"hi"),
+            {"value": b"hi", "collation": 45},
+            "@`v`=_utf8mb4 0x6869 COLLATE utf8mb4_general_ci",
+        ),
         (payload(b"", data=b"", compression=255), {"compression": 255, "payload_size": 0}, "compression='NONE', decompressed_size=0 bytes"),
         ((1, b"x" * 56), {"data": b"x" * 56}, ""),
         ((7, b"abc"), {"data": b"abc"}, ""),
@@ -175,7 +198,7 @@ def test_mariadb(tmp_path: Path, made: tuple[int, bytes], fields: dict[str, Any]
         ((8, b"\x01\0\0\0xx"), {"data": b"\x01\0\0\0xx"}, ""),
         ((10, struct.pack("<I", 3)), {"file_id": 3}, ";file_id=3"),
     ],
-)  # fmt: skip
+)
 def test_other_events(tmp_path: Path, made: tuple[int, bytes], fields: dict[str, Any], text: str | None) -> None:
     found, shown = read(tmp_path, made)
     assert {name: getattr(found, name) for name in fields} == fields
@@ -211,25 +234,36 @@ def test_table_map_and_rows(tmp_path: Path) -> None:
 
 
 STATUS = (
-    b"\x00" + struct.pack("<I", 1 << 26)
-    + b"\x01" + struct.pack("<Q", 1 << 40)
+    b"\x00"
+    + struct.pack("<I", 1 << 26)
+    + b"\x01"
+    + struct.pack("<Q", 1 << 40)
     + b"\x02\x03std\0"
     + b"\x06\x03std"
-    + b"\x03" + struct.pack("<HH", 10, 3)
-    + b"\x04" + struct.pack("<HHH", 255, 45, 8)
+    + b"\x03"
+    + struct.pack("<HH", 10, 3)
+    + b"\x04"
+    + struct.pack("<HHH", 255, 45, 8)
     + b"\x05\x06SYSTEM"
-    + b"\x07" + struct.pack("<H", 4)
-    + b"\x08" + struct.pack("<H", 46)
-    + b"\x09" + struct.pack("<Q", 5)
-    + b"\x0a" + struct.pack("<I", 6)
+    + b"\x07"
+    + struct.pack("<H", 4)
+    + b"\x08"
+    + struct.pack("<H", 46)
+    + b"\x09"
+    + struct.pack("<Q", 5)
+    + b"\x0a"
+    + struct.pack("<I", 6)
     + b"\x0b\x04root\x09localhost"
     + b"\x0c\x02a\0bb\0"
-    + b"\x0d" + struct.pack("<I", 123456)[:3]
+    + b"\x0d"
+    + struct.pack("<I", 123456)[:3]
     + b"\x10\x01"
-    + b"\x11" + struct.pack("<Q", 7)
-    + b"\x12" + struct.pack("<H", 45)
+    + b"\x11"
+    + struct.pack("<Q", 7)
+    + b"\x12"
+    + struct.pack("<H", 45)
     + b"\x13\x01\x14\x00\x15\x01"
-)  # fmt: skip
+)
 
 
 def test_every_status_variable() -> None:
@@ -258,11 +292,25 @@ def test_status_variable_that_runs_out(code: int) -> None:
 @pytest.mark.parametrize(
     "made",
     [
-        (16, b"short"), (33, b"\x01"), (38, PREPARED[:-1]), (38, struct.pack("<BIII", 0, 1, 65, 0)), (4, b"\x04"), (5, b"\x01"), (13, bytes(9)),
-        (35, bytes(7)), (35, struct.pack("<Q", 5)), (14, struct.pack("<I", 500)), (37, bytes(41)), (36, struct.pack("<BIBIII", 2, 9, 1, 3, 1 << 31, 0)),
-        (2, struct.pack("<IIBHH", 7, 0, 1, 0, 500)), (2, struct.pack("<IIBHH", 7, 0, 9, 0, 0)), (18, bytes(20)), (17, b"a"), (26, b"\x01\0\x09abc"),
+        (16, b"short"),
+        (33, b"\x01"),
+        (38, PREPARED[:-1]),
+        (38, struct.pack("<BIII", 0, 1, 65, 0)),
+        (4, b"\x04"),
+        (5, b"\x01"),
+        (13, bytes(9)),
+        (35, bytes(7)),
+        (35, struct.pack("<Q", 5)),
+        (14, struct.pack("<I", 500)),
+        (37, bytes(41)),
+        (36, struct.pack("<BIBIII", 2, 9, 1, 3, 1 << 31, 0)),
+        (2, struct.pack("<IIBHH", 7, 0, 1, 0, 500)),
+        (2, struct.pack("<IIBHH", 7, 0, 9, 0, 0)),
+        (18, bytes(20)),
+        (17, b"a"),
+        (26, b"\x01\0\x09abc"),
     ],
-)  # fmt: skip
+)
 def test_field_that_runs_out_of_its_event(tmp_path: Path, made: tuple[int, bytes]) -> None:
     with pytest.raises(InputError, match="cannot be read") as caught:
         read(tmp_path, made)
@@ -270,8 +318,15 @@ def test_field_that_runs_out_of_its_event(tmp_path: Path, made: tuple[int, bytes
     assert caught.value.position == len(log())
 
 
-@pytest.mark.parametrize("made", [(162, bytes(9)), (162, struct.pack("<QIB", 1, 0, 0x40) + struct.pack("<IBB", 1, 60, 60)),
-                                  (163, struct.pack("<I", 0x0FFFFFFF)), (161, struct.pack("<I", 99))])  # fmt: skip
+@pytest.mark.parametrize(
+    "made",
+    [
+        (162, bytes(9)),
+        (162, struct.pack("<QIB", 1, 0, 0x40) + struct.pack("<IBB", 1, 60, 60)),
+        (163, struct.pack("<I", 0x0FFFFFFF)),
+        (161, struct.pack("<I", 99)),
+    ],
+)
 def test_field_that_runs_out_of_its_mariadb_event(tmp_path: Path, made: tuple[int, bytes]) -> None:
     with pytest.raises(InputError, match="event cannot be read"):
         read(tmp_path, made, MARIADB)

@@ -27,7 +27,6 @@ from tests.binlog.build import (
     xid,
 )
 
-
 FIRST = len(log())
 """Where the first event behind the format description stands."""
 SECOND = len(log(xid()))
@@ -74,7 +73,7 @@ def test_description_in_use_is_verified_with_the_flag_cleared(tmp_path: Path) ->
         (log() + struct.pack("<IBIIIH", 0, 2, 1, 22, 0, 0) + b"abc", "length of 22 bytes", FIRST),
         (log() + struct.pack("<IBIIIH", 0, 2, 1, 0xFFFFFFFF, 0, 0), "in the middle of a Query event of 4294967295", FIRST),
     ],
-)  # fmt: skip
+)
 def test_refused_with_file_and_position(tmp_path: Path, content: bytes, word: str, position: int | None) -> None:
     path = write(tmp_path, content)
     with pytest.raises(InputError, match=word) as caught:
@@ -265,7 +264,7 @@ def test_mariadb_compressed_query(tmp_path: Path) -> None:
         (compressed(b"abc")[:4] + b"\x09" + compressed(b"abc")[5:], "has 3 bytes instead of the 9"),
         (compressed(bytes(5000))[:4] + b"\x09" + compressed(bytes(5000))[5:], "claims 4873 bytes|instead of the"),
     ],
-)  # fmt: skip
+)
 def test_mariadb_compressed_refused(tmp_path: Path, block: bytes, word: str) -> None:
     with pytest.raises(InputError, match=word):
         types(write(tmp_path, log((165, query(b"")[1] + block), version="10.11.6-MariaDB")))

@@ -64,7 +64,10 @@ def shapes(transactions: list[Transaction]) -> list[tuple[str, bool, list[int]]]
         ([gtid(1), query(b"XA START " + XA), *ROWS, query(b"XA END " + XA), (38, PREPARE)], [("XA prepare", True, [33, 2, 19, 30, 2, 38])]),
         ([gtid(1), query(b"XA START " + XA), (38, b"\x01" + PREPARE[1:])], [("XA commit in one phase", True, [33, 2, 38])]),
         ([gtid(1), query(b"XA COMMIT " + XA), query(b"XA ROLLBACK " + XA)], [("XA commit", True, [33, 2]), ("XA rollback", True, [2])]),
-        ([(17, bytes(4)), (9, bytes(4)), query(b"x"), (18, query(b"LOAD")[1])], [("statement", True, [17, 9, 2]), ("statement", True, [18])]),
+        (
+            [(17, bytes(4)), (9, bytes(4)), query(b"x"), (18, query(b"LOAD")[1])],
+            [("statement", True, [17, 9, 2]), ("statement", True, [18])],
+        ),
         ([gtid(1), (17, bytes(4)), (18, bytes(40))], [("statement", True, [33, 17, 18])]),
         ([gtid(1), BEGIN, (17, bytes(4)), (18, bytes(40)), xid()], [("transaction", True, [33, 2, 17, 18, 16])]),
         ([gtid(1), (26, b"\x01\0\0")], [("incident", True, [33, 26])]),
@@ -73,7 +76,7 @@ def shapes(transactions: list[Transaction]) -> list[tuple[str, bool, list[int]]]
         ([(35, bytes(8)), (27, b"f"), (3, b"")], []),
         ([query(b"")], [("statement", True, [2])]),
     ],
-)  # fmt: skip
+)
 def test_groups_of_mysql(tmp_path: Path, events: list[tuple[int, bytes]], expected: list[tuple[str, bool, list[int]]]) -> None:
     assert shapes(grouped(tmp_path, *events)) == expected
 
@@ -85,12 +88,14 @@ def test_groups_of_mysql(tmp_path: Path, events: list[tuple[int, bytes]], expect
         ([mariadb_gtid(1, 4), (160, b"x"), INSERT, COMMIT], [("transaction", True, [162, 160, 2, 2])]),
         ([mariadb_gtid(1, 4), BEGIN, INSERT, COMMIT], [("transaction", True, [162, 2, 2, 2])]),
         ([mariadb_gtid(1, 1), INTVAR, DDL, mariadb_gtid(2, 1)], [("statement", True, [162, 5, 2]), ("transaction", False, [162])]),
-        ([mariadb_gtid(1, 0x40, rest=PREPARE[1:5] + b"\x01\0x"), *ROWS, query(b"XA END " + XA), (38, PREPARE)],
-         [("XA prepare", True, [162, 19, 30, 2, 38])]),
+        (
+            [mariadb_gtid(1, 0x40, rest=PREPARE[1:5] + b"\x01\0x"), *ROWS, query(b"XA END " + XA), (38, PREPARE)],
+            [("XA prepare", True, [162, 19, 30, 2, 38])],
+        ),
         ([mariadb_gtid(1, 0x81, rest=PREPARE[1:5] + b"\x01\0x"), query(b"XA COMMIT " + XA)], [("XA commit", True, [162, 2])]),
         ([mariadb_gtid(1, 0x80, rest=PREPARE[1:5] + b"\x01\0x"), query(b"XA ROLLBACK " + XA)], [("XA rollback", True, [162, 2])]),
     ],
-)  # fmt: skip
+)
 def test_groups_of_mariadb(tmp_path: Path, events: list[tuple[int, bytes]], expected: list[tuple[str, bool, list[int]]]) -> None:
     assert shapes(grouped(tmp_path, *events, version=MARIADB)) == expected
 
@@ -100,7 +105,13 @@ def test_what_is_known_of_a_transaction(tmp_path: Path) -> None:
     rest = struct.pack("<Q", micros | 1 << 55)[:7] + struct.pack("<Q", micros - 5)[:7] + packed(200)
     found, cut = grouped(tmp_path, (35, bytes(8)), gtid(7, last=3, sequence=5, rest=rest), BEGIN, xid(), gtid(8), BEGIN)
     end = len(log((35, bytes(8)), gtid(7, rest=rest), BEGIN, xid()))
-    assert (found.file, found.start, found.end_file, found.end, found.log_pos) == ("binlog.000001", len(log((35, bytes(8)))), found.file, end, end)
+    assert (found.file, found.start, found.end_file, found.end, found.log_pos) == (
+        "binlog.000001",
+        len(log((35, bytes(8)))),
+        found.file,
+        end,
+        end,
+    )
     assert (found.gtid, found.last_committed, found.sequence_number) == (f"{UUID_TEXT}:7", 3, 5)
     assert (found.immediate_commit_timestamp, found.original_commit_timestamp, found.transaction_length) == (micros, micros - 5, 200)
     assert (found.server_id, found.timestamp, found.begin, found.compressed) == (1, 1_700_000_000, True, False)
