@@ -38,7 +38,7 @@ PLAIN_TYPES: dict[int, str] = {
 TEMPORAL2 = frozenset({wire.TIMESTAMP2, wire.DATETIME2, wire.TIME2})
 CONVERTED = frozenset({wire.TIMESTAMP, wire.DATETIME, wire.TIME, wire.MARIADB_BLOB_COMPRESSED, wire.MARIADB_VARCHAR_COMPRESSED})
 """Old temporal formats and compressed columns: made into what a table would store."""
-NUMBERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "bit", "year"})
+NUMBERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "bit"})
 
 
 def column_of(source: SourceColumn, at: int) -> Column | None:
@@ -77,6 +77,9 @@ def shown_as(source: SourceColumn, column: Column | None) -> Callable[[Any], Val
         return _guess
     if column.type in NUMBERS or (column.type in ("enum", "set") and not source.labels):
         return int
+    if column.type == "year":
+        year = to_text(column)
+        return lambda stored: int(year(stored))
     if column.type in ("float", "double"):
         number = to_text(column)
         return lambda stored: float(number(stored))
@@ -92,14 +95,17 @@ class JsonChanges:
 
     @property
     def text(self) -> str:
-        """[{"op": "replace", "path": "$.a", "value": ...}, ...] as mysqlbinlog's JSON_REPLACE and so on, in order."""
+        """JSON_REPLACE('$.a', 1) JSON_REMOVE('$.b'): the functions that mysqlbinlog prints, one by one, in order."""
         from applier.binlog.types import json
 
         cursor, parts = Cursor(self.data), []
         while cursor.left:
             operation = cursor.u8()
             path = cursor.take(cursor.packed()).decode("utf-8", "backslashreplace")
-            name = ("JSON_REPLACE", "JSON_INSERT", "JSON_REMOVE")[operation] if operation < 3 else f"JSON_{operation}"
+            if operation > 2:
+                raise InputError(f"unknown operation {operation} in a partial update of a JSON column")
+            insert = "JSON_ARRAY_INSERT" if path.endswith("]") else "JSON_INSERT"
+            name = ("JSON_REPLACE", insert, "JSON_REMOVE")[operation]
             value = f", {json.to_text(json.decode(cursor.take(cursor.packed())))}" if operation != 2 else ""
             parts.append(f"{name}('{path}'{value})")
         return " ".join(parts)
