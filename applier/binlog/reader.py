@@ -214,8 +214,8 @@ class _FileEnd:
         before.previous = None
 
     def check_gtids(self, event: Event) -> None:
-        """The set of previous GTIDs only grows from file to file."""
-        if self.gtids is not None:
+        """The set of previous GTIDs only grows from file to file. (A relay log's is what was received: recovery empties it.)"""
+        if self.gtids is not None or event.flags & EventFlag.RELAY_LOG:
             return
         try:
             self.gtids = GtidSet.decode(event.data)

@@ -179,6 +179,13 @@ def test_gap_or_foreign_file(tmp_path: Path, first: bytes, second: bytes, name: 
     assert caught.value.hint is not None
 
 
+def test_relay_log_recovery_empties_the_received_set(tmp_path: Path) -> None:
+    received = struct.pack("<Q16sQQQ", 1, UUID, 1, 1, 5)
+    first = write(tmp_path, log((35, received, 0x40)), "relay.000001")
+    second = write(tmp_path, log((35, bytes(8), 0x40)), "relay.000002")
+    assert types([first, second]) == [15, 35, 15, 35]
+
+
 def test_files_in_order(tmp_path: Path) -> None:
     growing = [struct.pack("<Q16sQQQ", 1, UUID, 1, 1, end) for end in (5, 9)]
     first = write(tmp_path, log((35, growing[0]), rotate(b"binlog.1000000")), "binlog.999999")
