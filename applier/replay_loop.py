@@ -60,7 +60,8 @@ def replay(
     """
     tables = into if into is not None else Tables()
     with _no_cycle_collection():
-        return _Replay(tables, parse_options(**options), on_rows, keep_events=keep_events and on_rows is None).run([os.fspath(file) for file in files], on_event)
+        loop = _Replay(tables, parse_options(**options), on_rows, keep_events=keep_events and on_rows is None)
+        return loop.run([os.fspath(file) for file in files], on_event)
 
 
 @contextmanager
@@ -410,6 +411,11 @@ class _Transaction:
 
     __slots__ = ("begun", "gtid", "open", "skipped", "started_at", "xid")
 
+    gtid: str | None
+    xid: str | None
+    """The XA transaction that MariaDB's GTID event names."""
+    started_at: str | None
+
     def __init__(self) -> None:
         self.end()
 
@@ -425,11 +431,8 @@ class _Transaction:
             self.started_at = f"{event.file}:{event.position}"
 
     def end(self) -> None:
-        self.gtid: str | None = None
-        self.xid: str | None = None
-        """The XA transaction that MariaDB's GTID event names."""
+        self.gtid = self.xid = self.started_at = None
         self.begun = self.skipped = self.open = False
-        self.started_at: str | None = None
 
 
 def _row_search_text(rules: ServerRules, row_search: frozenset[str] | None) -> str:

@@ -298,4 +298,4 @@ def _writer(column: Column) -> Callable[[object], bytes]:
         pad = b" " if column.type == "char" else b"\0"
         most = (column.length or 0) * (BYTES_PER_CHARACTER.get(column.charset or "", 1) if column.type == "char" else 1)
         return lambda value: bytes(value).ljust(most, pad)  # type: ignore[call-overload]
-    return lambda value: bytes(value)  # type: ignore[call-overload]
+    return bytes  # type: ignore[return-value]

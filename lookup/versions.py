@@ -100,7 +100,7 @@ def rules_for(version: str) -> ServerRules:
         return RULES[version]
     if "mariadb" in version.lower():
         return RULES["mariadb"]
-    numbers = version.split("-")[0].split(".")
+    numbers = version.split("-", maxsplit=1)[0].split(".")
     if len(numbers) < 2 or not (numbers[0].isdigit() and numbers[1].isdigit()):
         raise ValueError(f"not a server version: {version!r}; one of {', '.join(RULES)}")
     asked = (int(numbers[0]), int(numbers[1]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +109,14 @@ CHARSETS: dict[str, Charset] = {
 }
 ALIASES = {"utf8": "utf8mb3"}
 
-_FIRST_100 = (
-    "big5 latin2 dec8 cp850 latin1 hp8 koi8r latin1 latin2 swe7 ascii ujis sjis cp1251 latin1 hebrew - tis620 euckr latin7 latin2"
-    " koi8u cp1251 gb2312 greek cp1250 latin2 gbk cp1257 latin5 latin1 armscii8 utf8mb3 cp1250 ucs2 cp866 keybcs2 macce macroman"
-    " cp852 latin7 latin7 macce cp1250 utf8mb4 utf8mb4 latin1 latin1 latin1 cp1251 cp1251 cp1251 macroman utf16 utf16 utf16le"
-    " cp1256 cp1257 cp1257 utf32 utf32 utf16le binary armscii8 ascii cp1250 cp1256 cp866 dec8 greek hebrew hp8 keybcs2 koi8r koi8u"
-    " utf8mb3 latin2 latin5 latin7 cp850 cp852 swe7 utf8mb3 big5 euckr gb2312 gbk sjis tis620 ucs2 ujis geostd8 geostd8 latin1"
-    " cp932 cp932 eucjpms eucjpms cp1250"
-).split()
+_FIRST_100 = """
+    big5 latin2 dec8 cp850 latin1 hp8 koi8r latin1 latin2 swe7 ascii ujis sjis cp1251 latin1 hebrew - tis620 euckr latin7
+    latin2 koi8u cp1251 gb2312 greek cp1250 latin2 gbk cp1257 latin5 latin1 armscii8 utf8mb3 cp1250 ucs2 cp866 keybcs2
+    macce macroman cp852 latin7 latin7 macce cp1250 utf8mb4 utf8mb4 latin1 latin1 latin1 cp1251 cp1251 cp1251 macroman
+    utf16 utf16 utf16le cp1256 cp1257 cp1257 utf32 utf32 utf16le binary armscii8 ascii cp1250 cp1256 cp866 dec8 greek
+    hebrew hp8 keybcs2 koi8r koi8u utf8mb3 latin2 latin5 latin7 cp850 cp852 swe7 utf8mb3 big5 euckr gb2312 gbk sjis tis620
+    ucs2 ujis geostd8 geostd8 latin1 cp932 cp932 eucjpms eucjpms cp1250
+""".split()
 """Character sets of the collations 1 to 99."""
 
 _RANGES = (
@@ -143,7 +143,7 @@ def charset(name: str | None) -> Charset:
     return CHARSETS.get(ALIASES.get(name, name), CHARSETS["binary"])
 
 
-@lru_cache(maxsize=None)
+@cache
 def charset_of_collation(number: int) -> Charset:
     """The character set of a collation number; binary when it is not known."""
     if 1024 < number < 2048:

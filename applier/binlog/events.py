@@ -316,7 +316,7 @@ def _mariadb_gtid(cursor: Cursor, event: Event, _fde: FormatDescription) -> Mari
     return MariadbGtidEvent(MariadbGtid(domain, event.server_id, sequence), flags, commit_id, xid, extra)
 
 
-def _query_head(cursor: Cursor, fde: FormatDescription, post_header: int) -> tuple[int, int, int, int, int]:
+def _query_head(cursor: Cursor, post_header: int) -> tuple[int, int, int, int, int]:
     thread_id, seconds, database_length, error_code = cursor.u32(), cursor.u32(), cursor.u8(), cursor.u16()
     status_length = cursor.u16() if post_header >= 13 else 0
     return thread_id, seconds, database_length, error_code, status_length
@@ -332,13 +332,13 @@ def _query_tail(cursor: Cursor, head: tuple[int, int, int, int, int]) -> Query:
 
 def _query(cursor: Cursor, event: Event, fde: FormatDescription) -> Query:
     post_header = fde.post_header_length(EventType.QUERY) or 13
-    head = _query_head(cursor, fde, post_header)
+    head = _query_head(cursor, post_header)
     cursor.skip(max(post_header - 13, 0))
     return _query_tail(cursor, head)
 
 
 def _execute_load_query(cursor: Cursor, _event: Event, fde: FormatDescription) -> ExecuteLoadQuery:
-    head = _query_head(cursor, fde, 13)
+    head = _query_head(cursor, 13)
     file_id, name_start, name_end, duplicates = cursor.u32(), cursor.u32(), cursor.u32(), cursor.u8()
     return ExecuteLoadQuery(_query_tail(cursor, head), file_id, name_start, name_end, duplicates)
 

@@ -115,12 +115,21 @@ def _free_temporal(source: SourceColumn, local: Column) -> bool:
     return OLD_TEMPORAL.get(source.real_type) == WIRE_TYPES[local.type]
 
 
+SAME_AS = {
+    wire.NEWDATE: wire.DATE,
+    wire.MARIADB_BLOB_COMPRESSED: wire.BLOB,
+    wire.MARIADB_VARCHAR_COMPRESSED: wire.VARCHAR,
+    wire.TINY_BLOB: wire.BLOB,
+    wire.MEDIUM_BLOB: wire.BLOB,
+    wire.LONG_BLOB: wire.BLOB,
+}
+"""Types that are compared as another one."""
+
+
 def conversion_order(source: SourceColumn, local: Column) -> int | None:
     """0 alike, -1 the source is smaller (no loss), +1 it is larger (lossy), None: never."""
     theirs, own = source.real_type, WIRE_TYPES[local.type]
-    theirs = {wire.NEWDATE: wire.DATE, wire.MARIADB_BLOB_COMPRESSED: wire.BLOB, wire.MARIADB_VARCHAR_COMPRESSED: wire.VARCHAR}.get(theirs, theirs)
-    if theirs in (wire.TINY_BLOB, wire.MEDIUM_BLOB, wire.LONG_BLOB):
-        theirs = wire.BLOB
+    theirs = SAME_AS.get(theirs, theirs)
     if theirs == own:
         return _same_type_order(source, local, own)
     if _free_temporal(source, local):

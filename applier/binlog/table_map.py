@@ -90,7 +90,7 @@ def parse_table_map(buffer: bytes, body: int, end: int, post_header_length: int)
 def _metadata(cursor: Cursor, type_code: int) -> int:
     if type_code == wire.TYPED_ARRAY:
         element = cursor.u8()
-        cursor.skip(3 if element == wire.VARCHAR else 2 if element in wire.BIG_ENDIAN_METADATA else 1 if element in wire.ONE_BYTE_METADATA else 0)
+        _metadata(cursor, element)
         return element
     if type_code in wire.ONE_BYTE_METADATA:
         return cursor.u8()

@@ -122,7 +122,7 @@ def _print(definition: TableDefinition, found: list[Case]) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("server", "row image", "UPDATE, DELETE", "key", "reads"):
         table.add_column(name)
-    groups: dict[tuple[str, ...], list[Case]] = {}
+    groups: dict[tuple[str, str, str], list[Case]] = {}
     for case in found:
         decision = case.explanation.decision
         answer = (decision.algorithm, decision.key.name if decision.key else "-", case.reads())

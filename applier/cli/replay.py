@@ -13,12 +13,13 @@ import click
 
 from applier.cli.options import FILES, filter_options
 from applier.errors import UsageError
+from applier.result import RowsRecord
 
 
 @click.command(name="replay", short_help="Replay binary logs into tables and say what each table cost.")
 @FILES
 @click.option("--into", default="memory", metavar="TARGET", show_default=True, help="Where to: memory.")
-@click.option("--schema", type=click.Path(dir_okay=False), metavar="FILE.sql", help="Tables (and rows) before the first event: a mysqldump.")
+@click.option("--schema", type=click.Path(dir_okay=False), metavar="FILE.sql", help="Tables and rows before the first event: a mysqldump.")
 @click.option("--server", metavar="VERSION", help="Whose rules: 5.6, 5.7, 8.0, 8.4, 9.7 or mariadb. [default: the log's]")
 @click.option("--row-search", metavar="LIST", help="slave_rows_search_algorithms, e.g. INDEX_SCAN,HASH_SCAN. [default: the server's]")
 @click.option("--exec-mode", type=click.Choice(["strict", "idempotent"]), default="strict", show_default=True, help="slave_exec_mode.")
@@ -29,7 +30,9 @@ from applier.errors import UsageError
 @click.option("--dump", type=click.Path(file_okay=False), metavar="DIR", help="Write the tables afterwards, one .tsv each.")
 @click.option("--stats", type=click.Path(dir_okay=False), metavar="FILE.jsonl", help="Write one JSON object per rows event.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-def command(files: tuple[str, ...], into: str, schema: str | None, dump: str | None, stats: str | None, as_json: bool, **options: Any) -> int:
+def command(
+    files: tuple[str, ...], into: str, schema: str | None, dump: str | None, stats: str | None, as_json: bool, **options: Any
+) -> int:
     """Replay FILES, in order, into tables in memory.
 
     Each row is found as the server would find it; the handler calls that this costs are counted exactly. Exit code 0: done;
@@ -69,11 +72,15 @@ def _stats_file(path: str | None) -> Iterator[Callable[[Any], None] | None]:
         yield None
         return
     try:
-        file: IO[str] = Path(path).open("w", encoding="utf-8")
+        file: IO[str] = Path(path).open("w", encoding="utf-8")  # noqa: SIM115
     except OSError as error:
         raise UsageError(f"--stats: cannot write {path}: {error.strerror}") from None
     with file:
-        yield lambda record: file.write(json.dumps(record.as_dict(), ensure_ascii=False) + "\n") and None
+
+        def write(record: RowsRecord) -> None:
+            file.write(json.dumps(record.as_dict(), ensure_ascii=False) + "\n")
+
+        yield write
 
 
 @contextmanager

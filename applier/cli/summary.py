@@ -75,14 +75,16 @@ def advice(costs: list[Cost], tables: Tables) -> list[str]:
             continue
         seen.add(cost.table)
         definition = tables[cost.table].definition if cost.table in tables else None
-        lines.append(f"{cost.table} reads {per_row:,.0f} rows for each row it changes: {_reason(cost, definition)}. {cure(cost.table, definition)}")
+        reason, fix = _reason(cost, definition), cure(cost.table, definition)
+        lines.append(f"{cost.table} reads {per_row:,.0f} rows for each row it changes: {reason}. {fix}")
     return lines
 
 
 def _reason(cost: Cost, definition: TableDefinition | None) -> str:
     has_key = definition is not None and definition.primary is not None
     if cost.algorithm == BY_TABLE:
-        return "each row is looked for from the top of the table" + (", though it has a primary key" if has_key else ", since it has no primary key")
+        why = ", though it has a primary key" if has_key else ", since it has no primary key"
+        return "each row is looked for from the top of the table" + why
     if cost.algorithm == HASH_OVER_TABLE:
         return "each event scans the table" + (", though it has a primary key" if has_key else ", since no key is usable")
     if cost.algorithm == HASH_OVER_INDEX:

@@ -34,15 +34,20 @@ from lookup.table import Column, TableDefinition
 ROW_LOSING = frozenset({"DROP", "TRUNCATE", "EXCHANGE", "DISCARD", "IMPORT"})
 """Partition operations that take rows away."""
 
+MAINTENANCE = frozenset(
+    "COALESCE REORGANIZE REBUILD ANALYZE CHECK OPTIMIZE REPAIR REMOVE PARTITION WITHOUT WITH".split(),
+)
+"""Words of ALTER TABLE that change no row and no definition."""
+
 
 def alter_table(tables: Tables, table: MemoryTable, clause: str, rules: SchemaRules) -> None:
     """Carries out the clauses behind ALTER TABLE name. Raises ReplicationError with the server's number."""
     change = _Alteration(table.definition, clause, rules)
     change.read()
     definition = change.definition()
-    if (definition.database, definition.name) != (table.definition.database, table.definition.name):
-        if tables.get(definition.database, definition.name) is not None:
-            raise ReplicationError(1050, f"Table '{definition.name}' already exists", table=definition.full_name)
+    moved = definition.full_name != table.definition.full_name
+    if moved and tables.get(definition.database, definition.name) is not None:
+        raise ReplicationError(1050, f"Table '{definition.name}' already exists", table=definition.full_name)
     new = MemoryTable(definition)
     new.auto_increment = change.auto_increment or table.auto_increment
     convert = _row_converter(table.definition, definition, change.sources)
@@ -106,7 +111,7 @@ class _Alteration:
             if parser.accept(","):
                 continue
             word = parser.word()
-            if word in ("COALESCE", "REORGANIZE", "REBUILD", "ANALYZE", "CHECK", "OPTIMIZE", "REPAIR", "REMOVE", "PARTITION", "WITHOUT", "WITH"):
+            if word in MAINTENANCE:
                 self._maintenance(word)
             elif word in handlers:
                 parser.at += 1
@@ -117,7 +122,8 @@ class _Alteration:
     def definition(self) -> TableDefinition:
         self.parts.columns = self.columns
         self.parts.named_keys = [key for key in self.keys if key.parts]
-        renamed = build_definition(*self.name, self.parts, replace(self.rules, implicit_timestamps=False), self.table_charset, self.table_collation)
+        rules = replace(self.rules, implicit_timestamps=False)
+        renamed = build_definition(*self.name, self.parts, rules, self.table_charset, self.table_collation)
         return replace(renamed, temporary=self.old.temporary)
 
     # columns

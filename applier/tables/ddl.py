@@ -21,10 +21,16 @@ from applier.tables.sql_text import Parser
 from lookup.table import Column, Key, KeyPart, TableDefinition
 
 IGNORED_OBJECTS = frozenset(
-    "VIEW TRIGGER PROCEDURE FUNCTION EVENT USER ROLE SERVER TABLESPACE LOGFILE UNDO RESOURCE SPATIAL_REFERENCE AGGREGATE PACKAGE LIBRARY".split()
+    """
+        VIEW TRIGGER PROCEDURE FUNCTION EVENT USER ROLE SERVER TABLESPACE LOGFILE UNDO RESOURCE SPATIAL_REFERENCE AGGREGATE
+        PACKAGE LIBRARY
+    """.split()
 )
 IGNORED_STATEMENTS = frozenset(
-    "ANALYZE OPTIMIZE REPAIR CHECK FLUSH GRANT REVOKE SET INSTALL UNINSTALL LOCK UNLOCK KILL RESET PURGE CHANGE START STOP IMPORT CACHE CALL DO SELECT".split()
+    """
+        ANALYZE OPTIMIZE REPAIR CHECK FLUSH GRANT REVOKE SET INSTALL UNINSTALL LOCK UNLOCK KILL RESET PURGE CHANGE START STOP
+        IMPORT CACHE CALL DO SELECT
+    """.split()
 )
 DDL_STATEMENTS = frozenset({"CREATE", "ALTER", "DROP", "RENAME", "TRUNCATE"})
 OLD_SERVERS = ("5.0", "5.1", "5.5", "5.6", "5.7")
@@ -131,13 +137,16 @@ class _Ddl:
         unique = self.parser.word()
         what = self._object()
         if what in ("DATABASE", "SCHEMA"):
-            return self._create_database(replacing)
+            self._create_database(replacing)
+            return None
         if what == "TABLE":
             return self._create_table(replacing, temporary)
         if what == "INDEX":
-            return self._create_index(unique)
+            self._create_index(unique)
+            return None
         if what == "SEQUENCE":
-            return self._create_sequence()
+            self._create_sequence()
+            return None
         return f"CREATE {what or 'of something unknown'} is not replayed"
 
     def _create_database(self, replacing: bool) -> None:

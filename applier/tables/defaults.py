@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from applier.binlog.types import ValueRefused, from_sql
-from applier.tables.dump import END_OF_TIME
 from applier.binlog.types.temporal import pack_datetime, pack_time, pack_timestamp
+from applier.tables.dump import END_OF_TIME
 from lookup.handler import Row
 from lookup.table import Column, TableDefinition
 
@@ -25,7 +25,7 @@ def implicit_default(column: Column) -> Any:
         return pack_time(0, column.scale)
     if column.type == "json":
         return b"\x04\x00"
-    if column.type == "decimal" or column.type in ("float", "double") or column.type in ("year", "date", "set", "bit") or "int" in column.type:
+    if column.type in ("decimal", "float", "double", "year", "date", "set", "bit") or "int" in column.type:
         return 0 if column.type in ("date", "set", "bit", "year") else from_sql(column)(0)
     return b""
 

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from applier.tables.foreign_keys import ForeignKeys
 
 VARIABLE_WIDTH_TYPES = frozenset(
-    "varchar varbinary tinytext text mediumtext longtext tinyblob blob mediumblob longblob json geometry point linestring polygon"
-    " multipoint multilinestring multipolygon geometrycollection vector".split()
+    """
+        varchar varbinary tinytext text mediumtext longtext tinyblob blob mediumblob longblob json geometry point linestring
+        polygon multipoint multilinestring multipolygon geometrycollection vector
+    """.split()
 )
 
 MAX_CONTENT_VIEWS = 8

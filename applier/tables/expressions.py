@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any
@@ -78,6 +78,7 @@ def compile_expression(sql: str) -> Evaluate:
         tree = sqlglot.parse_one(sql, read="mysql")
     except sqlglot.errors.SqlglotError as error:
         raise unsupported(f"{sql[:80]!r} ({str(error).splitlines()[0]})") from None
+    assert isinstance(tree, exp.Expression)
     return compile_tree(tree)
 
 
@@ -357,7 +358,8 @@ def _like(tree: exp.Expression) -> Evaluate:
         if one is None or two is None:
             return None
         parts = re.split(r"(\\.|%|_)", text(two))
-        rule = "".join({"%": ".*", "_": "."}.get(part, re.escape(part[1:] if part.startswith("\\") and len(part) == 2 else part)) for part in parts)
+        plain = (part[1:] if part.startswith("\\") and len(part) == 2 else part for part in parts)
+        rule = "".join({"%": ".*", "_": "."}.get(part, re.escape(text)) for part, text in zip(parts, plain, strict=True))
         return int(re.fullmatch(rule, text(one), re.DOTALL | re.IGNORECASE) is not None)
 
     return evaluate
@@ -414,6 +416,7 @@ def _function(tree: exp.Expression) -> Evaluate:
     if isinstance(tree, exp.Anonymous):
         name, arguments = str(tree.this).upper(), list(tree.expressions)
     else:
+        assert isinstance(tree, exp.Func)
         name = tree.sql_name().upper()
         arguments = [item for key in tree.arg_types for item in _as_list(tree.args.get(key))]
     if name == "VALUES":

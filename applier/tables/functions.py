@@ -97,7 +97,7 @@ def _json_unquote(_session: Any, value: Value) -> Value:
 def _cast(session: Any, value: Value, kind: str) -> Value:
     if value is None:
         return None
-    base = kind.split("(")[0].strip()
+    base = kind.split("(", maxsplit=1)[0].strip()
     plain = value.value if isinstance(value, JsonText) else value
     if base in ("signed", "unsigned", "bigint", "ubigint", "int", "signed integer", "unsigned integer"):
         number = Decimal(_leading_number(plain)).to_integral_value(ROUND_HALF_UP)

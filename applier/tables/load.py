@@ -14,7 +14,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import zstandard
 
@@ -41,7 +41,8 @@ _INSERT = re.compile(
 _VALUE = rb"(NULL|-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|(?:_binary\s*)?'(?:[^'\\]|\\.|'')*'|0x[0-9a-fA-F]*|[xXbB]'[0-9a-fA-F]*')"
 _NAME = re.compile(rb"`((?:[^`]|``)*)`|([\w$\x80-\xff]+)")
 _IGNORED = re.compile(
-    rb"\s*(SET|LOCK|UNLOCK|DROP\s+TABLE|DROP\s+VIEW|/\*|COMMIT|BEGIN|START|CHANGE|ANALYZE|FLUSH|GRANT|DELIMITER|CALL|SELECT)\b", re.IGNORECASE
+    rb"\s*(SET|LOCK|UNLOCK|DROP\s+TABLE|DROP\s+VIEW|/\*|COMMIT|BEGIN|START|CHANGE|ANALYZE|FLUSH|GRANT|DELIMITER|CALL|SELECT)\b",
+    re.IGNORECASE,
 )
 _OPENERS: dict[str, Callable[[Path], Any]] = {
     ".gz": gzip.open,
@@ -49,6 +50,10 @@ _OPENERS: dict[str, Callable[[Path], Any]] = {
     ".bz2": bz2.open,
     ".zst": lambda path: zstandard.open(path, "rb"),
 }
+
+
+def _plain(path: Path) -> IO[bytes]:
+    return path.open("rb")
 
 
 def load_schema(source: str | os.PathLike[str], *, server: str = "9.7") -> Tables:
@@ -62,7 +67,7 @@ def load_schema(source: str | os.PathLike[str], *, server: str = "9.7") -> Table
         path = Path(source)
         name = str(path)
         try:
-            with _OPENERS.get(path.suffix, lambda path: path.open("rb"))(path) as file:
+            with _OPENERS.get(path.suffix, _plain)(path) as file:
                 data = file.read()
         except OSError as error:
             raise InputError(f"cannot read the schema: {error.strerror or error}", file=name) from None

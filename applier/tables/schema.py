@@ -14,11 +14,11 @@ from applier.tables.sql_text import Parser
 from lookup.table import Column, ForeignKey, Key, KeyPart, TableDefinition
 
 TYPE_NAMES: dict[str, str] = {
-    **{name: name for name in (
-        "tinyint smallint mediumint int bigint decimal float double bit year date time datetime timestamp char varchar binary"
-        " varbinary tinytext text mediumtext longtext tinyblob blob mediumblob longblob enum set json geometry point linestring"
-        " polygon multipoint multilinestring multipolygon geometrycollection vector uuid inet4 inet6"
-    ).split()},
+    **{name: name for name in """
+        tinyint smallint mediumint int bigint decimal float double bit year date time datetime timestamp char varchar binary
+        varbinary tinytext text mediumtext longtext tinyblob blob mediumblob longblob enum set json geometry point linestring
+        polygon multipoint multilinestring multipolygon geometrycollection vector uuid inet4 inet6
+    """.split()},
     "integer": "int", "int1": "tinyint", "int2": "smallint", "int3": "mediumint", "int4": "int", "int8": "bigint",
     "middleint": "mediumint", "dec": "decimal", "numeric": "decimal", "fixed": "decimal", "real": "double", "float4": "float",
     "float8": "double", "character": "char", "nchar": "char", "varcharacter": "varchar", "nvarchar": "varchar",

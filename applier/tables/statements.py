@@ -211,7 +211,8 @@ class _Statement:
         return len(refs)
 
     def _alias(self) -> None:
-        if self.parser.accept("AS") or (self.parser.word() and self.parser.word() not in ("SET", "WHERE", "ORDER", "LIMIT", "JOIN", "USING")):
+        following = self.parser.word()
+        if self.parser.accept("AS") or (following and following not in ("SET", "WHERE", "ORDER", "LIMIT", "JOIN", "USING")):
             raise unsupported("a table alias")
 
     def _assignments(self, definition: TableDefinition, text: str) -> list[tuple[int, Evaluate]]:
@@ -340,10 +341,12 @@ def create_from_select(tables: Tables, definition: TableDefinition, select: str,
     source = tables.get(*parser.table_name(database))
     if source is None or not parser.done:
         raise unsupported(f"CREATE TABLE … {select[:60]}")
-    names = [column.name for column in source.definition.columns] if listed == "*" else [Parser(piece).name() for piece in split_commas(listed)]
+    every = [column.name for column in source.definition.columns]
+    names = every if listed == "*" else [Parser(piece).name() for piece in split_commas(listed)]
     places = [position(source.definition, name) for name in names]
     own = {column.name.lower() for column in definition.columns}
-    added = tuple(replace(source.definition.columns[at], auto_increment=False) for at in places if names[places.index(at)].lower() not in own)
+    new = [at for at, name in zip(places, names, strict=True) if name.lower() not in own]
+    added = tuple(replace(source.definition.columns[at], auto_increment=False) for at in new)
     table = tables.create(replace(definition, columns=definition.columns + added))
     targets = tuple(table.definition.positions[name.lower()] for name in names)
     rows = [tuple(row[at] for at in places) for _, row in source.scan()]

@@ -82,9 +82,19 @@ class RowsApplier:
             error = None if outcome.error is None else outcome.error.number
             keep(
                 RowsRecord(
-                    event.file, event.position, event.log_pos, gtid, cost.table, cost.kind, len(images), cost.algorithm, cost.key,
-                    counters, error, outcome.rows_changed,
-                )  # fmt: skip
+                    event.file,
+                    event.position,
+                    event.log_pos,
+                    gtid,
+                    cost.table,
+                    cost.kind,
+                    len(images),
+                    cost.algorithm,
+                    cost.key,
+                    counters,
+                    error,
+                    outcome.rows_changed,
+                )
             )
         if outcome.error is not None:
             raise self._failure(event, rows, cost.table, outcome.error)

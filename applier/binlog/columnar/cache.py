@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import llvmlite.binding as llvm  # type: ignore[import-untyped]
+import llvmlite.binding as llvm
 
 Kernel = Callable[[int], int]
 SOURCES = ("control.py", "memory.py", "scan_kernel.py", "value_kernels.py", "decode_kernel.py", "cache.py")

@@ -180,13 +180,13 @@ def _encode_container(value: Any, depth: int) -> tuple[int, bytes]:
         keys, items = [key for key, _ in pairs], [item for _, item in pairs]
     encoded = [_encode(item, depth) for item in items]
     for large in (False, True):
-        body = _layout(keys, encoded, large=large, is_object=is_object)
+        body = _layout(keys, encoded, large=large)
         if body is not None:
             return (LARGE_OBJECT if large else SMALL_OBJECT) if is_object else (LARGE_ARRAY if large else SMALL_ARRAY), body
     raise ValueRefused(3150, "The JSON document is too large.")
 
 
-def _layout(keys: list[bytes], values: list[tuple[int, bytes]], *, large: bool, is_object: bool) -> bytes | None:
+def _layout(keys: list[bytes], values: list[tuple[int, bytes]], *, large: bool) -> bytes | None:
     """One container with two- or four-byte offsets; None when it does not fit the two-byte form."""
     width, number = (4, "<I") if large else (2, "<H")
     inline = {LITERAL, INT16, UINT16} | ({INT32, UINT32} if large else set())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from applier.binlog.types.base import ValueRefused, text_of
@@ -129,7 +129,7 @@ def _groups(precision: int, scale: int) -> tuple[list[tuple[int, int]], list[tup
     return before, after
 
 
-@lru_cache(maxsize=None)
+@cache
 def decimal_to_text(precision: int, scale: int) -> Callable[[bytes], str]:
     """A function from the packed bytes to the server's text, all digits of the scale written."""
     before, after = _groups(precision, scale)
@@ -152,7 +152,7 @@ def decimal_to_text(precision: int, scale: int) -> Callable[[bytes], str]:
     return convert
 
 
-@lru_cache(maxsize=None)
+@cache
 def decimal_from_sql(precision: int, scale: int) -> Callable[[object], bytes]:
     """A function from a SQL literal to the packed bytes; rounds half up as the server does."""
     before, after = _groups(precision, scale)
