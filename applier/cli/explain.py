@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,9 @@ from applier.errors import UsageError
 from lookup.decision import BY_INDEX, BY_TABLE, HASH_OVER_INDEX, HASH_OVER_TABLE, Explanation, explain
 from lookup.table import BLOB_TYPES, TableDefinition
 from lookup.versions import RULES, ServerRules, parse_row_search
+
+if TYPE_CHECKING:
+    from applier.tables.engine import MemoryTable
 
 IMAGES = ("FULL", "MINIMAL", "NOBLOB")
 READS = {
@@ -87,16 +90,16 @@ def command(schema: str, server: str | None, row_search: str | None, row_image: 
     unknown = [name for name in wanted if name not in tables]
     if unknown:
         raise UsageError(f"--table: the schema has no table {unknown[0]!r}")
-    definitions = [table.definition for table in tables if not wanted or table.definition.full_name in wanted]
+    chosen = [table for table in tables if not wanted or table.definition.full_name in wanted]
     servers = [RULES[server]] if server else list(RULES.values())
     images = [row_image.upper()] if row_image else list(IMAGES)
     if as_json:
-        for definition in definitions:
-            for case in cases(definition, servers, images, options):
+        for table in chosen:
+            for case in cases(table.definition, servers, images, options):
                 click.echo(json.dumps(case.as_dict(), ensure_ascii=False))
         return
-    for definition in definitions:
-        _print(definition, list(cases(definition, servers, images, options)))
+    for table in chosen:
+        _print(table, list(cases(table.definition, servers, images, options)))
 
 
 def cases(
@@ -107,14 +110,16 @@ def cases(
             yield Case(definition, rules.name, image, explain(definition, before_columns(definition, image), rules, options))
 
 
-def _print(definition: TableDefinition, found: list[Case]) -> None:
+def _print(explained: MemoryTable, found: list[Case]) -> None:
     """One block a table: versions and images with the same answer share a line."""
     from rich import box
     from rich.table import Table
 
-    from applier.cli.summary import cure, wide_console
+    from applier.cli.advice import cure
+    from applier.cli.summary import wide_console
 
     console = wide_console()
+    definition = explained.definition
     key = definition.primary
     promoted = key is not None and not key.is_primary
     what = "no primary key" if key is None else f"`{key.name}` promoted to primary key" if promoted else "primary key"
@@ -137,5 +142,5 @@ def _print(definition: TableDefinition, found: list[Case]) -> None:
     ):
         console.print(reason, highlight=False)
     if key is None:
-        console.print("  " + cure(definition.full_name, definition), highlight=False)
+        console.print("  " + cure(definition, explained), highlight=False)
     console.print()
