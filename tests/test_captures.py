@@ -19,7 +19,7 @@ SELECTABLE = (
     "TABLE_SCAN",
 )
 """slave_rows_search_algorithms of 5.6 and 5.7."""
-REPEATED_ROW = {"my56_multitable_savepoints": 59814, "my57_multitable_savepoints": 59814}
+REPEATED_ROW = {"my56_multitable_savepoints": 41437, "my57_multitable_savepoints": 59814}
 """Where an event updates one row twice: a hash scan looks for both before images in one pass and does not find the second. A real
 5.7.29 that applied the log of my57_ stopped at the same event with the same error and the same handler counters."""
 

@@ -152,7 +152,7 @@ class MemoryTable:
         rows, value = self._statistics.get(key.name, (0, 0.0))
         if abs(len(self._rows) - rows) * 10 > rows:
             view = self.ordered(key)
-            rows, value = len(view), len(view) / view.distinct()
+            rows, value = len(view), len(view) / max(view.distinct(), 1)
             self._statistics[key.name] = rows, value
         return value if self._rows else 0.0
 
