@@ -16,18 +16,18 @@ from applier.errors import ReplicationError
 from applier.tables.catalog import Tables
 from applier.tables.defaults import column_default, row_generator
 from applier.tables.engine import MemoryTable
-from applier.tables.schema import (
+from applier.tables.schema import SchemaParser
+from applier.tables.sql_text import Parser
+from applier.tables.table_draft import (
     BINARY_TWINS,
     CHARACTER_TYPES,
     ColumnDraft,
     NamedKey,
-    SchemaParser,
     SchemaRules,
     TableParts,
     build_definition,
     table_defaults,
 )
-from applier.tables.sql_text import Parser
 from lookup.handler import DuplicateKey, Row
 from lookup.table import Column, TableDefinition
 

@@ -16,8 +16,9 @@ from applier.tables.alter import alter_table
 from applier.tables.catalog import Database, Tables
 from applier.tables.defaults import complete_rows
 from applier.tables.engine import MemoryTable
-from applier.tables.schema import SchemaRules, read_table_body
+from applier.tables.schema import read_table_body
 from applier.tables.sql_text import Parser
+from applier.tables.table_draft import SchemaRules
 from lookup.table import Column, Key, KeyPart, TableDefinition
 
 IGNORED_OBJECTS = frozenset(
