@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from lookup.handler import Counters, Handler, Image, Ref
+from lookup.handler import Counters, Handler, Image, Ref, Row
 from lookup.search import END_OF_FILE, KEY_NOT_FOUND, ReadCosts, pick
 from lookup.server_hash import EntryOrder, entry_order
 from lookup.table import Key
@@ -123,10 +123,13 @@ class DeadIndexCursor:
 
 
 class RowVerdict(Protocol):
-    """Carries one match out. Returns None to go on, or what ends the scan: "stop" (error) or "leave" (ignored error)."""
+    """Carries one match out. `buffer` is the row as the server's record buffer has it, None when that is the row as it stands."""
 
-    def __call__(self, entry: int, ref: Ref) -> tuple[Ref | None, str | None]:
-        """(the row's ref after the change or None when nothing changed, the end of the scan or None)."""
+    def __call__(self, entry: int, ref: Ref, buffer: Row | None) -> tuple[Ref | None, Row | None, str | None]:
+        """(the row's ref after the change, None when it is gone; the buffer; what ends the scan, None to go on).
+
+        The end is "stop" (an error) or "leave" (an error that is ignored).
+        """
 
 
 @dataclass(slots=True)
@@ -256,25 +259,29 @@ class HashScan:
     def _match(
         self, heap: list[tuple[Ref, int]], queued: set[tuple[Ref, int]], ref: Ref, content: Image, group: Any, apply: RowVerdict
     ) -> str | None:
-        """Applies the match, and from 8.0.17 on what the changed row matches in turn. None when the scan goes on."""
+        """Applies the match, and from 8.0.17 on what the changed row matches in turn. None when the scan goes on.
+
+        An update that was refused and forgiven leaves its after image in the record buffer, and it is that which is looked up
+        again; what matches it is then applied to the row that never changed.
+        """
         standing: Ref | None = ref
         found: Image | None = content
+        buffer: Row | None = None
         while standing is not None and found is not None:
             self._last = self.entries.take(found)
-            standing, verdict = apply(self._last, standing)
+            standing, buffer, verdict = apply(self._last, standing, buffer)
             if verdict is not None:
                 return verdict
-            if self._finished():
-                return "done"
-            found = self._content_at(standing)
-            if found is not None and not self.looks_again:
-                self._queue_moved(heap, queued, standing, found, group)
+            found = self._content_at(standing, buffer)
+            if not self.looks_again:
+                if standing is not None and found is not None and buffer is None:
+                    self._queue_moved(heap, queued, standing, found, group)
                 break
-        return None
+        return "done" if self._finished() else None
 
-    def _content_at(self, ref: Ref | None) -> Image | None:
+    def _content_at(self, ref: Ref | None, buffer: Row | None) -> Image | None:
         """The content of a changed row when the hash holds it."""
-        row = None if ref is None else self.handler.get(ref)
+        row = self.handler.get(ref) if buffer is None and ref is not None else buffer
         if row is None:
             return None
         content = tuple(row[column] for column in self.compared)

@@ -110,12 +110,17 @@ class RowsPlan:
         """Hash scan: all rows from the read position on are hashed, then scanned for; a scan may leave the position behind."""
         scan = self._hash_scan(outcome)
 
-        def apply(entry: int, ref: Ref) -> tuple[Ref | None, str | None]:
+        def apply(entry: int, ref: Ref, buffer: Row | None) -> tuple[Ref | None, Row | None, str | None]:
+            row = rows[entry]
             try:
-                return self._change(ref, rows[entry], outcome), None
+                if buffer is None:
+                    return self._change(ref, row, outcome), None, None
+                return *self._change_beside(ref, row, buffer, outcome), None
             except RowError as error:
                 verdict = self._judge_error(error, entry, outcome)
-            return None, {NEXT_ROW: None, LEAVE: "leave", FAIL: "stop"}[verdict]
+            if verdict != NEXT_ROW:
+                return None, None, {LEAVE: "leave", FAIL: "stop"}[verdict]
+            return ref, self._new_row(row, self.handler.get(ref) if buffer is None else buffer), None
 
         index = 0
         while index < len(rows):
@@ -174,13 +179,29 @@ class RowsPlan:
             self.handler.delete(ref)
             outcome.rows_changed += 1
             return None
-        new: Row = row[1]
-        if self.shape.new_row is not None:
-            new = self.shape.new_row(self.handler.get(ref), new)
+        new = row[1] if self.shape.new_row is None else self._new_row(row, self.handler.get(ref))
         outcome.counters.update += 1
         moved = self.handler.update(ref, new)
         outcome.rows_changed += 1
         return moved
+
+    def _change_beside(self, ref: Ref, row: Any, buffer: Row, outcome: Outcome) -> tuple[Ref, Row]:
+        """An update of a row that does not stand as the record buffer has it: the columns that differ from the buffer change."""
+        new = self._new_row(row, buffer)
+        stands = self.handler.get(ref)
+        assert stands is not None
+        outcome.counters.update += 1
+        moved = self.handler.update(ref, tuple(n if n != b else s for s, b, n in zip(stands, buffer, new, strict=True)))
+        outcome.rows_changed += 1
+        return moved, new
+
+    def _new_row(self, row: Any, old: Row | None) -> Row:
+        """The row that an update makes of `old`; a row that is deleted stays what it was."""
+        if not self.is_update:
+            assert old is not None
+            return old
+        new: Row = row[1] if self.shape.new_row is None else self.shape.new_row(old, row[1])
+        return new
 
     def _replace(self, row: Row, image: Image, duplicate: DuplicateKey, index: int, outcome: Outcome) -> str:
         """`write_row` with overwrite: the row in the way is updated when its key is the table's last unique key, else deleted."""

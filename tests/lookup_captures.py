@@ -75,7 +75,12 @@ def lookup_folder() -> Path:
     folder = tempfile.TemporaryDirectory(prefix="binlag-lookup-")
     _UNPACKED.append(folder)
     with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(folder.name, filter="data")
+        for member in archive:
+            content = archive.extractfile(member)
+            if content is not None:
+                target = Path(folder.name) / member.name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content.read())
     return Path(folder.name) / "lookup"
 
 

@@ -28,7 +28,9 @@ class Descending:
     def __init__(self, value: Any) -> None:
         self.value = value
 
-    def __lt__(self, other: Descending) -> bool:
+    def __lt__(self, other: object) -> bool:
+        if not isinstance(other, Descending):
+            return NotImplemented  # _Last, which knows that it is greater
         return bool(other.value < self.value)
 
     def __eq__(self, other: object) -> bool:
