@@ -21,7 +21,8 @@ class RowsShape:
     `kind` is "write", "update" or "delete". `before_columns` and `after_columns` are the local positions that the images
     hold (a write has after images only). `new_row` makes the row to store from the row found (None for an insert) and the
     after image; None: the image is the row. `complete` says that the after image holds every local column, `bitmap_full`
-    that the before image holds every column of the *source's* table.
+    that the before image holds every column of the *source's* table. `defaults` is the table's row of defaults, which the
+    before image is laid over where a server looks at all columns (MariaDB); None: NULL in every column.
     """
 
     kind: str
@@ -30,6 +31,7 @@ class RowsShape:
     new_row: Callable[[Row | None, Image], Row] | None = None
     complete: bool = True
     bitmap_full: bool = True
+    defaults: Row | None = None
 
 
 Misread = Callable[[int], Sequence[Any]]

@@ -176,10 +176,13 @@ class Handler(Protocol):
     def matches(self, columns: tuple[int, ...], image: Image) -> Iterable[Ref]:
         """All such rows in scan order."""
 
-    def reads_to(self, ref: Ref, after: Ref | None = None) -> int:
-        """rnd_next calls that a scan standing on `after` (None: before the first row) makes until it has read `ref`. O(log n)."""
+    def reads_to(self, ref: Ref, after: Ref | None = None, *, free_slots: bool = True) -> int:
+        """rnd_next calls that a scan standing on `after` (None: before the first row) makes until it has read `ref`. O(log n).
 
-    def reads_to_end(self, after: Ref | None = None) -> int:
+        `free_slots` says whether reads that meet a deleted row's place count, where the engine has such places.
+        """
+
+    def reads_to_end(self, after: Ref | None = None, *, free_slots: bool = True) -> int:
         """The same until the call that answers end of file, that call included."""
 
     def ordered(self, key: Key) -> OrderedKey:

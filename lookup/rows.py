@@ -14,7 +14,7 @@ from lookup.batch import ApplyOptions, CorruptRow, Failure, Misread, Outcome, Ro
 from lookup.decision import BY_INDEX, HASH_OVER_INDEX, HASH_OVER_TABLE, NOT_NEEDED, Decision, any_column_local, decide
 from lookup.handler import Counters, DuplicateKey, Handler, Image, Ref, Row, RowError
 from lookup.hash_scan import HashScan
-from lookup.search import END_OF_FILE, KEY_NOT_FOUND, RowSearch, read_costs, row_search
+from lookup.search import END_OF_FILE, KEY_NOT_FOUND, RowSearch, WholeRow, read_costs, row_search
 from lookup.table import Key, TableDefinition
 
 FAIL, NEXT_ROW, LEAVE = "fail", "next row", "leave"
@@ -66,8 +66,12 @@ class RowsPlan:
         by_index = self.decision.algorithm == BY_INDEX
         misreads = rules.misread_after_index_miss if by_index else rules.misread_after_scan_miss
         self._misreads = misreads and self.is_update and shape.before_columns != shape.after_columns
-        compared = compared_columns(handler.definition, shape.before_columns)
-        self._search = row_search(self.decision, handler, shape.before_columns, compared, rules)
+        everything = tuple(range(width))
+        columns = everything if rules.find_row else shape.before_columns
+        search = row_search(self.decision, handler, columns, compared_columns(handler.definition, columns), rules)
+        if columns != shape.before_columns:
+            search = WholeRow(search, shape.before_columns, shape.defaults or (None,) * width)
+        self._search = search
         return self._one_by_one
 
     # the ways to apply an event

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from lookup.decision import BY_INDEX, Decision
-from lookup.handler import Counters, Handler, Image, Ref
+from lookup.handler import Counters, Handler, Image, Ref, Row
 from lookup.table import Key
 from lookup.versions import ServerRules
 
@@ -145,6 +145,7 @@ class TableScan:
     compared: tuple[int, ...]
     costs: ReadCosts
     passes: int
+    free_slots: bool
     missing: str = END_OF_FILE
 
     def find(self, image: Image, counters: Counters) -> Ref | None:
@@ -152,7 +153,27 @@ class TableScan:
         passes = self.passes if ref is None else 1
         counters.read_first += passes * self.costs.scan_first
         counters.read_key += passes * self.costs.scan_key
-        counters.read_rnd_next += passes * self.handler.reads_to_end() if ref is None else self.handler.reads_to(ref)
+        free = self.free_slots
+        reads = self.handler.reads_to_end(free_slots=free) if ref is None else self.handler.reads_to(ref, free_slots=free)
+        counters.read_rnd_next += passes * reads
+        return ref
+
+
+@dataclass(slots=True)
+class WholeRow:
+    """MariaDB: the search goes by the whole record, in which the columns that the image lacks have their defaults."""
+
+    search: RowSearch
+    columns: tuple[int, ...]
+    defaults: Row
+    missing: str = ""
+
+    def find(self, image: Image, counters: Counters) -> Ref | None:
+        row = list(self.defaults)
+        for column, value in zip(self.columns, image, strict=True):
+            row[column] = value
+        ref = self.search.find(tuple(row), counters)
+        self.missing = self.search.missing
         return ref
 
 
@@ -169,7 +190,7 @@ def row_search(
     """The search for a decision other than a hash scan."""
     costs = read_costs(handler, rules)
     if decision.algorithm != BY_INDEX or decision.key is None:
-        return TableScan(handler, columns, compared, costs, rules.table_scan_passes)
+        return TableScan(handler, columns, compared, costs, rules.table_scan_passes, rules.counts_free_slots)
     key = decision.key
     if key.kind == "spatial":
         return DeadKey()

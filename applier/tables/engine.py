@@ -125,14 +125,14 @@ class MemoryTable:
     def matches(self, columns: tuple[int, ...], image: Image) -> Iterable[Ref]:
         return self._content(columns).all(image)
 
-    def reads_to(self, ref: Ref, after: Ref | None = None) -> int:
-        if self._counts_free_slots:
+    def reads_to(self, ref: Ref, after: Ref | None = None, *, free_slots: bool = True) -> int:
+        if self._counts_free_slots and free_slots:
             return int(ref) - (-1 if after is None else int(after))
         refs = self._scan_order()
         return int(refs.bisect_left(ref)) + 1 - (0 if after is None else int(refs.bisect_right(after)))
 
-    def reads_to_end(self, after: Ref | None = None) -> int:
-        if self._counts_free_slots:
+    def reads_to_end(self, after: Ref | None = None, *, free_slots: bool = True) -> int:
+        if self._counts_free_slots and free_slots:
             return self._next_ref - (-1 if after is None else int(after))
         refs = self._scan_order()
         return len(refs) + 1 - (0 if after is None else int(refs.bisect_right(after)))

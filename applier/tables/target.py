@@ -14,7 +14,7 @@ from applier.binlog.cursor import Cursor
 from applier.binlog.header import Event
 from applier.binlog.matching import Matching, match
 from applier.binlog.row_decoder import Image, ImageColumn, ImageReader, RowsReader, image_reader, rows_reader
-from applier.binlog.rows import NO_FOREIGN_KEY_CHECKS, SQL_FOREIGN_KEY, RowsEvent
+from applier.binlog.rows import NO_FOREIGN_KEY_CHECKS, SQL_FOREIGN_KEY, RowsHead
 from applier.binlog.table_map import TableMap
 from applier.binlog.types.json import JsonDiff, canonical
 from applier.binlog.wire import JSON, wire_of
@@ -59,15 +59,15 @@ class RowsApplier:
     conversions: frozenset[str] = frozenset()
     rename: dict[str, str] = field(default_factory=dict)
     """--rewrite-db: database in the log -> database here."""
-    _plans: dict[tuple[int, int, bytes], Plan] = field(default_factory=dict)
+    _plans: dict[RowsHead, Plan] = field(default_factory=dict)
 
-    def apply(self, event: Event, rows: RowsEvent, table_map: TableMap, gtid: str | None) -> None:
+    def apply(self, event: Event, rows: RowsHead, table_map: TableMap, gtid: str | None) -> None:
         """One event. Raises ReplicationError where the applier stops; what the event cost is in the result then, too."""
-        plan = self._plans.get((table_map.table_id, rows.event_type, rows.shape))
+        plan = self._plans.get(rows)
         if plan is None or plan.table_map is not table_map or plan.table.replaced:
             plan = self._plan(rows, table_map)
         table = plan.table
-        images = self._partial(event, rows, table_map, plan) if rows.partial else plan.read(event.buffer, rows.start, rows.end)
+        images = self._partial(event, rows, table_map, plan) if rows.partial else plan.read(event.buffer, event.body + rows.length, event.end)
         misread = _Misreader(event, rows, plan).rows_behind if plan.may_misread else None
         if table.foreign_keys is not None:
             table.foreign_keys.enabled = not rows.flags & (NO_FOREIGN_KEY_CHECKS | SQL_FOREIGN_KEY)
@@ -99,7 +99,7 @@ class RowsApplier:
         if outcome.error is not None:
             raise self._failure(event, rows, cost.table, outcome.error)
 
-    def _failure(self, event: Event, rows: RowsEvent, table: str, failure: Failure) -> ReplicationError:
+    def _failure(self, event: Event, rows: RowsHead, table: str, failure: Failure) -> ReplicationError:
         """The error as the server words it."""
         word = self.options.rules.source_word
         message = (
@@ -117,7 +117,7 @@ class RowsApplier:
 
     # plans
 
-    def _plan(self, rows: RowsEvent, table_map: TableMap) -> Plan:
+    def _plan(self, rows: RowsHead, table_map: TableMap) -> Plan:
         database = self.rename.get(table_map.database, table_map.database)
         table = self.tables.get(database, table_map.table)
         if table is None:
@@ -146,6 +146,7 @@ class RowsApplier:
             _row_maker(table, stored, partial=rows.partial),
             len(stored) == len(definition.columns),
             len(first) == width,
+            default_row(definition) if self.options.rules.find_row else None,
         )
         rows_plan = RowsPlan(table, shape, self.options)
         key = rows_plan.decision.key
@@ -159,19 +160,19 @@ class RowsApplier:
             image_reader(before),
             image_reader(after),
         )
-        self._plans[table_map.table_id, rows.event_type, rows.shape] = plan
+        self._plans[rows] = plan
         return plan
 
-    def _partial(self, event: Event, rows: RowsEvent, table_map: TableMap, plan: Plan) -> list[Any]:
+    def _partial(self, event: Event, rows: RowsHead, table_map: TableMap, plan: Plan) -> list[Any]:
         """Rows of PARTIAL_UPDATE_ROWS: an after image may hold changes to a JSON document instead of the document."""
         json_columns = [at for at, column in enumerate(table_map.columns) if column.real_type == JSON]
         _, _, second = rows.columns()
-        buffer, at, pairs = event.buffer, rows.start, []
+        buffer, at, end, pairs = event.buffer, event.body + rows.length, event.end, []
         matching = match(table_map, plan.table.definition, self.conversions)
         readers: dict[frozenset[int], ImageReader] = {frozenset(): plan.after_reader}
-        while at < rows.end:
+        while at < end:
             before, at = plan.before_reader(buffer, at)
-            cursor = Cursor(buffer, at, rows.end)
+            cursor = Cursor(buffer, at, end)
             options = cursor.packed()
             if options not in (0, 1):
                 raise InputError(f"a partial update has value options {options}", table=table_map.full_name)
@@ -182,7 +183,7 @@ class RowsApplier:
                 readers[partial] = image_reader(columns)
             after, at = readers[partial](buffer, cursor.at)
             pairs.append((before, after))
-        if at != rows.end:
+        if at != end:
             raise InputError("a row image runs past the end of its event", table=table_map.full_name)
         return pairs
 
@@ -240,14 +241,14 @@ class _Misreader:
     """Reads an update event on from where a server stands that took an after image for a before image (5.6, 5.7)."""
 
     event: Event
-    rows: RowsEvent
+    rows: RowsHead
     plan: Plan
     _after_at: dict[int, int] = field(default_factory=dict)
     """Row index -> where its after image starts, as read last."""
 
     def rows_behind(self, index: int) -> list[Any]:
         if not self._after_at:
-            self._read(self.rows.start, 0)
+            self._read(self.event.body + self.rows.length, 0)
         try:
             _, at = self._image(self.plan.before_reader, self._after_at[index])
         except CorruptRow as corrupt:
@@ -259,13 +260,13 @@ class _Misreader:
             image, end = reader(self.event.buffer, at)
         except Exception:
             raise CorruptRow from None
-        if end > self.rows.end:
+        if end > self.event.end:
             raise CorruptRow
         return image, end
 
     def _read(self, at: int, index: int) -> list[Any]:
         found: list[Any] = []
-        while at < self.rows.end:
+        while at < self.event.end:
             try:
                 before, at = self._image(self.plan.before_reader, at)
             except CorruptRow as corrupt:
