@@ -9,16 +9,17 @@ back and stops the replay, as the applier of a replica stops.
 from __future__ import annotations
 
 import gc
+import math
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from applier.binlog.events import ExecuteLoadQuery, Gtid, MariadbGtidEvent, Query, XaPrepare, gtid_text, parse
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.reader import LogReader
-from applier.binlog.rows import DUMMY_TABLE_IDS, RowsEvent, parse_rows
+from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHead, RowsHeads
 from applier.binlog.table_map import TableMap, parse_table_map
 from applier.errors import BinlagError, InputError, ReplicationError
 from applier.options import ReplayOptions, parse_options
@@ -76,6 +77,12 @@ def _no_cycle_collection() -> Iterator[None]:
             gc.enable()
 
 
+def _shown(events: Iterable[Event], on_event: Callable[[Event], None]) -> Iterator[Event]:
+    for event in events:
+        on_event(event)
+        yield event
+
+
 class _Replay:
     def __init__(self, tables: Tables, options: ReplayOptions, on_rows: Callable[[RowsRecord], None] | None, *, keep_events: bool) -> None:
         self.tables = tables
@@ -97,21 +104,14 @@ class _Replay:
             start_position=options.start_position,
             stop_position=options.stop_position,
         )
-        handlers = self._handlers()
-        stop_time, start_time = options.stop_time, options.start_time
-        filters_time = stop_time is not None or start_time is not None
+        self._reader = reader
+        events: Iterable[Event] = reader if on_event is None else _shown(reader, on_event)
+        if options.start_time is not None or options.stop_time is not None:
+            events = self._in_time(events)
         event: Event | None = None
-        find = handlers.get
+        find = self._handlers().get
         try:
-            for event in reader:
-                if reader.format is not self._fde:
-                    self._describe(reader.format)
-                if on_event is not None:
-                    on_event(event)
-                if filters_time and not self._in_time(event):
-                    if stop_time is not None and event.timestamp >= stop_time and not self.transaction.open:
-                        break
-                    continue
+            for event in events:
                 handler = find(event.type)
                 if handler is not None:
                     handler(event)
@@ -133,6 +133,7 @@ class _Replay:
         handlers.update(dict.fromkeys(OLD_LOAD_TYPES, self._old_load))
         handlers.update(
             {
+                EventType.FORMAT_DESCRIPTION: self._format_description,
                 EventType.TABLE_MAP: self._table_map,
                 EventType.QUERY: self._query,
                 EventType.XID: self._commit,
@@ -143,10 +144,12 @@ class _Replay:
         )
         return handlers
 
-    def _describe(self, fde: FormatDescription | None) -> None:
-        """A new format description: table ids start anew, and the first one says whose rules hold."""
+    def _format_description(self, event: Event) -> None:
+        """Table ids start anew, and the version says whose rules hold."""
+        fde = self._reader.format
         assert fde is not None
         self._fde = fde
+        self._heads = RowsHeads(fde)
         self.maps.clear()
         self._map_cache.clear()
         if fde.server_version == self._version:
@@ -168,7 +171,7 @@ class _Replay:
         assert self._fde is not None
         options = self.options
         if event.type == EventType.GTID and options.include_gtids is None and options.exclude_gtids is None:
-            self.transaction.start(event, gtid_text(event), skipped=False)
+            self.transaction.start(event)
             return
         parsed: Gtid | MariadbGtidEvent = parse(event, self._fde)
         self.transaction.start(event, parsed.text, skipped=self._skips_gtid(parsed))
@@ -185,12 +188,16 @@ class _Replay:
         include, exclude = self.options.include_gtids, self.options.exclude_gtids
         return (include is not None and not holds(include)) or (exclude is not None and holds(exclude))
 
-    def _in_time(self, event: Event) -> bool:
+    def _in_time(self, events: Iterable[Event]) -> Iterator[Event]:
         """--start-datetime and --stop-datetime go by the header's timestamp; a transaction that began is read to its end."""
-        if event.type in (EventType.TABLE_MAP, EventType.FORMAT_DESCRIPTION) or self.transaction.begun:
-            return True
-        start, stop = self.options.start_time, self.options.stop_time
-        return (start is None or event.timestamp >= start) and (stop is None or event.timestamp < stop)
+        start, stop = self.options.start_time or 0, self.options.stop_time or math.inf
+        for event in events:
+            if event.type in (EventType.TABLE_MAP, EventType.FORMAT_DESCRIPTION) or self.transaction.begun:
+                yield event
+            elif event.timestamp >= stop and not self.transaction.open:
+                return
+            elif start <= event.timestamp < stop:
+                yield event
 
     def _commit(self, event: Event) -> None:
         self.tables.commit()
@@ -219,7 +226,7 @@ class _Replay:
 
     def _rows(self, event: Event) -> None:
         assert self._fde is not None
-        rows = parse_rows(event, self._fde)
+        rows = self._heads.of(event)
         transaction = self.transaction
         if transaction.skipped:
             return
@@ -230,7 +237,7 @@ class _Replay:
             return
         transaction.open = True
         try:
-            self.rows_applier.apply(event, rows, table_map, transaction.gtid)
+            self.rows_applier.apply(event, rows, table_map, transaction)
         except ReplicationError as error:
             if error.position is not None:
                 raise
@@ -246,7 +253,7 @@ class _Replay:
             raise error
         self.result.note(f"skipped by --skip-errors: {error.message}")
 
-    def _no_table_map(self, event: Event, rows: RowsEvent) -> None:
+    def _no_table_map(self, event: Event, rows: RowsHead) -> None:
         if rows.table_id in DUMMY_TABLE_IDS:
             return
         raise InputError(
@@ -407,32 +414,42 @@ _MISSING: Any = object()
 
 
 class _Transaction:
-    """Where the loop stands between GTID, BEGIN and COMMIT."""
+    """Where the loop stands between GTID, BEGIN and COMMIT. Its texts are made when somebody asks."""
 
-    __slots__ = ("begun", "gtid", "open", "skipped", "started_at", "xid")
+    __slots__ = ("_gtid", "begun", "first", "open", "skipped", "xid")
 
-    gtid: str | None
+    first: Event | None
     xid: str | None
     """The XA transaction that MariaDB's GTID event names."""
-    started_at: str | None
 
     def __init__(self) -> None:
         self.end()
 
-    def start(self, event: Event, gtid: str | None, *, skipped: bool) -> None:
-        self.end()
-        self.gtid = gtid
+    def start(self, event: Event, gtid: str | None = None, *, skipped: bool = False) -> None:
+        self.first = event
+        self._gtid = gtid
         self.skipped = skipped
-        self.started_at = f"{event.file}:{event.position}"
+        self.begun = self.open = False
+        self.xid = None
 
     def begin(self, event: Event) -> None:
         self.begun = True
-        if self.started_at is None:
-            self.started_at = f"{event.file}:{event.position}"
+        if self.first is None:
+            self.first = event
 
     def end(self) -> None:
-        self.gtid = self.xid = self.started_at = None
+        self.first = self._gtid = self.xid = None
         self.begun = self.skipped = self.open = False
+
+    @property
+    def gtid(self) -> str | None:
+        if self._gtid is None and self.first is not None and self.first.type == EventType.GTID:
+            self._gtid = gtid_text(self.first)
+        return self._gtid
+
+    @property
+    def started_at(self) -> str | None:
+        return None if self.first is None else f"{self.first.file}:{self.first.position}"
 
 
 def _row_search_text(rules: ServerRules, row_search: frozenset[str] | None) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from applier.binlog.header import Event, FormatDescription
-from applier.binlog.rows import RowsEvent
+from applier.binlog.rows import RowsHead
 from applier.binlog.table_map import TableMap
 from applier.result import RowsRecord
 
@@ -17,7 +17,7 @@ from applier.result import RowsRecord
 class Target(Protocol):
     """Carries out what the log says. Raises ReplicationError where a real applier stops; the caller rolls back then."""
 
-    def apply_rows(self, event: Event, rows: RowsEvent, table_map: TableMap, gtid: str | None) -> RowsRecord:
+    def apply_rows(self, event: Event, rows: RowsHead, table_map: TableMap, gtid: str | None) -> RowsRecord:
         """One rows event. A failure is raised after the record was made; it stands in `failed`."""
 
     def execute(self, event: Event, fde: FormatDescription) -> None:

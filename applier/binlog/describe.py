@@ -14,7 +14,7 @@ from applier.binlog import events as log
 from applier.binlog.charsets import charset_of_collation, collation_name
 from applier.binlog.header import ROWS_TYPES, Event, EventFlag, EventType, FormatDescription
 from applier.binlog.payload import UNCOMPRESSED
-from applier.binlog.rows import RowsEvent, parse_rows
+from applier.binlog.rows import RowsHead, parse_rows_head
 from applier.binlog.table_map import TableMap, parse_table_map
 from applier.errors import InputError
 
@@ -55,10 +55,10 @@ def read_table_map(event: Event, fde: FormatDescription) -> TableMap:
         raise
 
 
-def read_rows(event: Event, fde: FormatDescription) -> RowsEvent:
+def read_rows(event: Event, fde: FormatDescription) -> RowsHead:
     """The head of a rows event; its place is in the error when it cannot be read."""
     try:
-        return parse_rows(event, fde)
+        return parse_rows_head(event, fde)
     except InputError as error:
         error.locate(file=event.file, position=event.position)
         raise

@@ -12,7 +12,7 @@ from applier.binlog.filters import LogFilter, TableFilter
 from applier.binlog.header import ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.reader import LogReader
 from applier.binlog.row_values import RowValues, Value, Values
-from applier.binlog.rows import DUMMY_TABLE_IDS, STATEMENT_END, RowsEvent
+from applier.binlog.rows import DUMMY_TABLE_IDS, STATEMENT_END, RowsHead
 from applier.binlog.table_map import TableMap
 from applier.binlog.transactions import TransactionTracker, with_formats
 from applier.errors import InputError
@@ -168,7 +168,7 @@ class Listing:
             listed.rows = values if self._with_rows else None
         return listed
 
-    def _without_map(self, event: Event, fde: FormatDescription, rows: RowsEvent, gtid: str | None) -> Listed:
+    def _without_map(self, event: Event, fde: FormatDescription, rows: RowsHead, gtid: str | None) -> Listed:
         """Rows whose table map stands before the start position can be listed, but not decoded."""
         if self._count_rows or self._wanted:
             raise InputError(

@@ -45,33 +45,34 @@ def image_reader(columns: Sequence[ImageColumn]) -> ImageReader:
     """A function that reads one image."""
     source = _Source()
     names = source.image(columns, "v", "    ")
-    read: ImageReader = source.compile(f"    return ({names}), p", "def read(buffer, p):")
+    read: ImageReader = source.compile(["def read(buffer, p):"], [f"    return ({names}), p"])
     return read
 
 
 def rows_reader(before: Sequence[ImageColumn], after: Sequence[ImageColumn] | None = None) -> RowsReader:
     """A function that reads all rows of an event: images, or (before, after) pairs when `after` is given."""
     source = _Source()
-    first = source.image(before, "v", "        ")
+    indent = " " * 12
+    first = source.image(before, "v", indent)
     item = f"({first})"
     if after is not None:
-        second = source.image(after, "w", "        ")
+        second = source.image(after, "w", indent)
         item = f"({item}, ({second}))"
     if not before and not after:
         return _empty_rows(() if after is None else ((), ()))
-    read = source.compile(f"        append({item})", "def read(buffer, p, end, append):", "    while p < end:", "    return p")
-
-    def read_rows(buffer: bytes, start: int, end: int) -> list[Any]:
-        rows: list[Any] = []
-        try:
-            stopped = read(buffer, start, end, rows.append)
-        except (struct.error, IndexError):
-            raise corrupt() from None
-        if stopped != end:
-            raise corrupt()
-        return rows
-
-    return read_rows
+    raise_corrupt = f"raise {source.name(corrupt)}()"
+    read: RowsReader = source.compile(
+        ["def read(buffer, p, end):", "    rows = []", "    try:", "        while p < end:"],
+        [
+            f"            rows.append({item})",
+            f"    except {source.name((struct.error, IndexError))}:",
+            f"        {raise_corrupt} from None",
+            "    if p != end:",
+            f"        {raise_corrupt}",
+            "    return rows",
+        ],
+    )
+    return read
 
 
 def _empty_rows(row: Any) -> RowsReader:
@@ -96,10 +97,9 @@ class _Source:
         self.lines: list[str] = []
         self.names: dict[str, Any] = {"from_bytes": int.from_bytes}
 
-    def compile(self, last: str, head: str, *around: str) -> Any:
-        loop, end = (around[0], around[1]) if around else ("", "")
-        text = "\n".join(filter(None, [head, loop, *self.lines, last, end]))
-        exec(compile(text, "<row decoder>", "exec"), self.names)
+    def compile(self, before: list[str], behind: list[str]) -> Any:
+        """The function `read` whose text is the lines collected, with these around them."""
+        exec(compile("\n".join([*before, *self.lines, *behind]), "<row decoder>", "exec"), self.names)
         return self.names["read"]
 
     def name(self, value: Any) -> str:

@@ -18,7 +18,7 @@ from applier.binlog.conversion import converter
 from applier.binlog.cursor import Cursor
 from applier.binlog.header import Event
 from applier.binlog.row_decoder import Image, ImageColumn, ImageReader, image_reader, rows_reader
-from applier.binlog.rows import RowsEvent
+from applier.binlog.rows import RowsHead
 from applier.binlog.table_map import SourceColumn, TableMap
 from applier.binlog.types import TYPES, to_text
 from applier.errors import InputError
@@ -114,7 +114,7 @@ class JsonChanges:
 class _Plan:
     """How one shape of rows event is decoded and shown."""
 
-    def __init__(self, rows: RowsEvent, table_map: TableMap) -> None:
+    def __init__(self, rows: RowsHead, table_map: TableMap) -> None:
         self.table_map = table_map
         self.sources = table_map.columns
         self.columns = [column_of(source, at) for at, source in enumerate(self.sources)]
@@ -149,7 +149,7 @@ class RowValues:
 
     _plans: dict[tuple[int, str, bytes], _Plan] = field(default_factory=dict)
 
-    def rows(self, event: Event, rows: RowsEvent, table_map: TableMap) -> list[tuple[Values | None, Values | None]]:
+    def rows(self, event: Event, rows: RowsHead, table_map: TableMap) -> list[tuple[Values | None, Values | None]]:
         """(before, after) of every row, each {column: value} of the columns in the image. Raises InputError."""
         try:
             return self._rows(event, rows, table_map)
@@ -165,7 +165,7 @@ class RowValues:
                 hint="the event does not fit its table map: the log is damaged",
             ) from None
 
-    def _rows(self, event: Event, rows: RowsEvent, table_map: TableMap) -> list[tuple[Values | None, Values | None]]:
+    def _rows(self, event: Event, rows: RowsHead, table_map: TableMap) -> list[tuple[Values | None, Values | None]]:
         key = (id(table_map), rows.kind, rows.shape)
         plan = self._plans.get(key)
         if plan is None or plan.table_map is not table_map:
@@ -175,7 +175,7 @@ class RowValues:
         if rows.partial:
             images = _partial(event, rows, plan)
         else:
-            images = plan.read(event.buffer, rows.start, rows.end)
+            images = plan.read(event.buffer, event.body + rows.length, event.end)
         if rows.kind == "update":
             return [(_show(plan.before, before), _show(plan.after, after)) for before, after in images]
         if rows.kind == "write":
@@ -190,15 +190,15 @@ def _show(columns: Sequence[tuple[str, Callable[[Any], Value]]], image: Image) -
     }
 
 
-def _partial(event: Event, rows: RowsEvent, plan: _Plan) -> list[Any]:
+def _partial(event: Event, rows: RowsHead, plan: _Plan) -> list[Any]:
     """Rows of PARTIAL_UPDATE_ROWS: in front of each after image stands which JSON columns hold changes only."""
-    buffer, at, pairs = event.buffer, rows.start, []
+    buffer, at, end, pairs = event.buffer, event.body + rows.length, event.end, []
     read_before = image_reader(plan.image_columns(plan.first))
     readers: dict[frozenset[int], ImageReader] = {}
     try:
-        while at < rows.end:
+        while at < end:
             before, at = read_before(buffer, at)
-            cursor = Cursor(buffer, at, rows.end)
+            cursor = Cursor(buffer, at, end)
             options = cursor.packed()
             bits = int.from_bytes(cursor.take((len(plan.json_columns) + 7) // 8), "little") if options & 1 else 0
             changed = frozenset(column for place, column in enumerate(plan.json_columns) if bits >> place & 1)
@@ -207,7 +207,7 @@ def _partial(event: Event, rows: RowsEvent, plan: _Plan) -> list[Any]:
             after, at = readers[changed](buffer, cursor.at)
             pairs.append((before, after))
     except (struct.error, IndexError):
-        at = rows.end + 1
-    if at != rows.end:
+        at = end + 1
+    if at != end:
         raise InputError("a row image runs past the end of its event", hint="the event does not fit its table map: the log is damaged")
     return pairs

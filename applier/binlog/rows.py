@@ -12,6 +12,7 @@ from applier.binlog.cursor import Cursor
 from applier.binlog.header import Event, EventType, FormatDescription
 from applier.errors import InputError
 
+MAX_HEADS = 10_000
 _HEAD_V2 = struct.Struct("<IHHH").unpack_from
 _HEAD_V1 = struct.Struct("<IHH").unpack_from
 _HEAD_SHORT = struct.Struct("<IH").unpack_from
@@ -33,11 +34,12 @@ KINDS: dict[int, str] = {
 }
 
 
-@dataclass(slots=True)
-class RowsEvent:
-    """`shape` is the width and the column bitmaps as they stand: what two events must share to be decoded alike.
+@dataclass(slots=True, eq=False)
+class RowsHead:
+    """What a rows event says before its rows; one object stands for all events that begin with the same bytes.
 
-    Row data stands at [start, end) of the event's buffer. `partial` marks PARTIAL_UPDATE_ROWS.
+    `shape` is the width and the column bitmaps as they stand: what two events must share to be decoded alike. The row data is
+    what follows the first `length` bytes of the body. `partial` marks PARTIAL_UPDATE_ROWS.
     """
 
     event_type: int
@@ -46,8 +48,7 @@ class RowsEvent:
     kind: str
     partial: bool
     shape: bytes
-    start: int
-    end: int
+    length: int
 
     def columns(self) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
         """(width, columns of the first image, columns of the second); the two are the same unless it is an update."""
@@ -67,7 +68,7 @@ def _present(bitmap: bytes, width: int) -> tuple[int, ...]:
     return tuple(at for at in range(width) if bits >> at & 1)
 
 
-def parse_rows(event: Event, fde: FormatDescription) -> RowsEvent:
+def parse_rows_head(event: Event, fde: FormatDescription) -> RowsHead:
     """Raises InputError when the head cannot be read."""
     buffer, at, end = event.buffer, event.body, event.end
     try:
@@ -98,4 +99,38 @@ def parse_rows(event: Event, fde: FormatDescription) -> RowsEvent:
     at += (width + 7) // 8 * (2 if kind == "update" else 1)
     if at > end:
         raise InputError(f"a {event.name} event ends inside its head", file=event.file, position=event.position)
-    return RowsEvent(event.type, table_id, flags, kind, event.type == EventType.PARTIAL_UPDATE_ROWS, buffer[start:at], at, end)
+    partial = event.type == EventType.PARTIAL_UPDATE_ROWS
+    return RowsHead(event.type, table_id, flags, kind, partial, buffer[start:at], at - event.body)
+
+
+class RowsHeads:
+    """The heads of a log's rows events, each parsed once. Holds for one format description."""
+
+    __slots__ = ("_fde", "_heads", "_latest")
+
+    def __init__(self, fde: FormatDescription) -> None:
+        self._fde = fde
+        self._heads: dict[tuple[int, bytes], RowsHead] = {}
+        self._latest: dict[int, dict[bytes, tuple[bytes, RowsHead]]] = {kind: {} for kind in KINDS}
+        """Event type, then table id and flags -> the head met last; tables seldom change theirs."""
+
+    def of(self, event: Event) -> RowsHead:
+        """The head of an event. Raises InputError when it cannot be read."""
+        buffer, body = event.buffer, event.body
+        latest = self._latest[event.type].get(buffer[body : body + 8])
+        if latest is not None:
+            known, head = latest
+            behind = body + head.length
+            if behind <= event.end and buffer[body:behind] == known:
+                return head
+        return self._parse(event)
+
+    def _parse(self, event: Event) -> RowsHead:
+        head = parse_rows_head(event, self._fde)
+        known = event.buffer[event.body : event.body + head.length]
+        if len(self._heads) >= MAX_HEADS:
+            self._heads.clear()
+            self._latest = {kind: {} for kind in KINDS}
+        head = self._heads.setdefault((event.type, known), head)
+        self._latest[event.type][known[:8]] = known, head
+        return head

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from applier.binlog.cursor import Cursor
 from applier.binlog.header import Event
@@ -33,6 +33,13 @@ HINTS = {
     1062: "the row is there already: start from a dump of the log's first position, or let it pass with --exec-mode idempotent",
     1610: "a row was misread after a missing one, as this server version does; replay with --server 8.0 or mend the data",
 }
+
+
+class Named(Protocol):
+    """The transaction that an event belongs to; its GTID costs something to read."""
+
+    @property
+    def gtid(self) -> str | None: ...
 
 
 @dataclass(slots=True)
@@ -61,13 +68,16 @@ class RowsApplier:
     """--rewrite-db: database in the log -> database here."""
     _plans: dict[RowsHead, Plan] = field(default_factory=dict)
 
-    def apply(self, event: Event, rows: RowsHead, table_map: TableMap, gtid: str | None) -> None:
+    def apply(self, event: Event, rows: RowsHead, table_map: TableMap, transaction: Named) -> None:
         """One event. Raises ReplicationError where the applier stops; what the event cost is in the result then, too."""
         plan = self._plans.get(rows)
         if plan is None or plan.table_map is not table_map or plan.table.replaced:
             plan = self._plan(rows, table_map)
         table = plan.table
-        images = self._partial(event, rows, table_map, plan) if rows.partial else plan.read(event.buffer, event.body + rows.length, event.end)
+        if rows.partial:
+            images = self._partial(event, rows, table_map, plan)
+        else:
+            images = plan.read(event.buffer, event.body + rows.length, event.end)
         misread = _Misreader(event, rows, plan).rows_behind if plan.may_misread else None
         if table.foreign_keys is not None:
             table.foreign_keys.enabled = not rows.flags & (NO_FOREIGN_KEY_CHECKS | SQL_FOREIGN_KEY)
@@ -85,7 +95,7 @@ class RowsApplier:
                     event.file,
                     event.position,
                     event.log_pos,
-                    gtid,
+                    transaction.gtid,
                     cost.table,
                     cost.kind,
                     len(images),
@@ -146,7 +156,7 @@ class RowsApplier:
             _row_maker(table, stored, partial=rows.partial),
             len(stored) == len(definition.columns),
             len(first) == width,
-            default_row(definition) if self.options.rules.find_row else None,
+            default_row(definition) if self.options.rules.find_row and len(before_columns) < len(definition.columns) else None,
         )
         rows_plan = RowsPlan(table, shape, self.options)
         key = rows_plan.decision.key

@@ -18,11 +18,11 @@ import pytest
 
 from applier.binlog import wire
 from applier.binlog.describe import read_rows, read_table_map
-from applier.binlog.header import ROWS_TYPES, EventType
+from applier.binlog.header import ROWS_TYPES, Event, EventType
 from applier.binlog.reader import LogReader
 from applier.binlog.row_decoder import ImageColumn, image_reader
 from applier.binlog.row_values import RowValues
-from applier.binlog.rows import RowsEvent
+from applier.binlog.rows import RowsHead
 from applier.binlog.table_map import SourceColumn, TableMap
 from tests.captures_support import captures, logs
 
@@ -54,17 +54,17 @@ def printed_images(log: Path) -> Iterator[Image]:
         yield image
 
 
-def stored_images(rows: RowsEvent, table_map: TableMap, buffer: bytes) -> Iterator[tuple[tuple[int, ...], tuple[Any, ...]]]:
+def stored_images(event: Event, rows: RowsHead, table_map: TableMap) -> Iterator[tuple[tuple[int, ...], tuple[Any, ...]]]:
     """(columns, values as they stand in the event) of each image; not for partial updates."""
     _, first, second = rows.columns()
     readers = [
         (places, image_reader([ImageColumn(plain_wire(table_map.columns[at])) for at in places]))
         for places in ([first, second] if rows.kind == "update" else [first])
     ]
-    position = rows.start
-    while position < rows.end:
+    position = event.body + rows.length
+    while position < event.end:
         for places, read in readers:
-            values, position = read(buffer, position)
+            values, position = read(event.buffer, position)
             yield places, values
 
 
@@ -169,7 +169,7 @@ def test_values_are_those_that_mysqlbinlog_prints(log: Path) -> None:
         if rows.partial:
             count += compare_partial(table_map, shown, printed)
             continue
-        for (places, image), values_shown in zip(stored_images(rows, table_map, event.buffer), shown, strict=True):
+        for (places, image), values_shown in zip(stored_images(event, rows, table_map), shown, strict=True):
             text = next(printed)
             gave_up = gives_up(text)
             assert [at - 1 for at in sorted(text)] == list(places[: len(text) if gave_up else None])

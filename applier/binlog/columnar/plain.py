@@ -30,7 +30,7 @@ from applier.binlog.columnar.layout import (
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType
 from applier.binlog.reader import LogReader
 from applier.binlog.row_decoder import ImageColumn, corrupt, image_reader, rows_reader
-from applier.binlog.rows import DUMMY_TABLE_IDS, RowsEvent, parse_rows
+from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHead, parse_rows_head
 from applier.binlog.table_map import SourceColumn, parse_table_map
 from applier.binlog.types.numbers import decimal_to_text
 from applier.binlog.types.temporal import date_parts, datetime_parts, time_microseconds, timestamp_microseconds
@@ -111,7 +111,7 @@ class _Plain:
         elif event.type == EventType.FORMAT_DESCRIPTION:
             self._ids.clear()
         elif event.type in ROWS_TYPES:
-            self._rows(event, parse_rows(event, reader.format))
+            self._rows(event, parse_rows_head(event, reader.format))
 
     def _table_map(self, event: Event, post_header: int) -> None:
         table = parse_table_map(event.buffer, event.body, event.end, post_header)
@@ -122,7 +122,7 @@ class _Plain:
             layout = self._layouts[key] = TableLayout(len(self._layouts), table, self._text)
         self._ids[table.table_id] = layout
 
-    def _rows(self, event: Event, rows: RowsEvent) -> None:
+    def _rows(self, event: Event, rows: RowsHead) -> None:
         layout = self._ids.get(rows.table_id)
         if layout is None:
             if rows.table_id in DUMMY_TABLE_IDS:
@@ -136,14 +136,14 @@ class _Plain:
         pending = self._pending.get(layout.number)
         if pending is None:
             pending = self._pending[layout.number] = _Rows(layout)
-        self.bytes += rows.end - rows.start
+        self.bytes += event.end - event.body - rows.length
         try:
             self._add(pending, event, rows, first, second)
         except InputError as error:
             error.locate(table=layout.table.full_name)
             raise
 
-    def _add(self, pending: _Rows, event: Event, rows: RowsEvent, first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    def _add(self, pending: _Rows, event: Event, rows: RowsHead, first: tuple[int, ...], second: tuple[int, ...]) -> None:
         layout = pending.layout
         size = (len(layout.columns) + 7) // 8
         bitmaps = rows.shape[-2 * size :] if rows.kind == "update" else rows.shape[len(rows.shape) - size :]
@@ -153,7 +153,7 @@ class _Plain:
         if read is None:
             images = [[ImageColumn(_wire(layout.table.columns[at])) for at in columns] for columns in (first, second)]
             read = self._readers[key] = _reader(layout, rows, images, second)
-        for number, row in enumerate(read(event.buffer, rows.start, rows.end)):
+        for number, row in enumerate(read(event.buffer, event.body + rows.length, event.end)):
             if rows.kind == "update":
                 self._append(pending, event, number, RowKind.UPDATE_BEFORE, before, first, row[0])
                 after = layout.present_number(bitmaps[size:])
@@ -189,7 +189,7 @@ def _wire(column: SourceColumn) -> wire.Wire:
     return wire.wire_of(column.type_code, column.metadata, bool(column.unsigned))
 
 
-def _reader(layout: TableLayout, rows: RowsEvent, images: list[list[ImageColumn]], second: tuple[int, ...]) -> Any:
+def _reader(layout: TableLayout, rows: RowsHead, images: list[list[ImageColumn]], second: tuple[int, ...]) -> Any:
     if rows.partial:
         return _partial_reader(layout, images, second)
     return rows_reader(images[0], images[1] if rows.kind == "update" else None)
