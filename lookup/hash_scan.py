@@ -138,8 +138,9 @@ class HashScan:
 
     `columns` are those of the before images, `compared` those that are compared (no virtual columns).
     `ignores_missing` says that error 1032 is in the skip list.
-    `null_filter` holds (column, must be NULL) for replica columns that the source lacks: 5.6 and 5.7 hash their default
-    NULL bits into the event's side and the row's own into the table's side, so rows that differ there are not found.
+    `hashes_nulls` says that NULL flags are part of the hash. `null_filter` holds (column, must be NULL) for replica columns that
+    the source lacks: 5.6 and 5.7 hash their default NULL bits into the event's side and the row's own into the table's side,
+    so rows that differ there are not found.
     """
 
     handler: Handler
@@ -152,6 +153,7 @@ class HashScan:
     idempotent: bool
     looks_again: bool
     ignores_missing: bool = False
+    hashes_nulls: bool = True
     null_filter: tuple[tuple[int, bool], ...] = ()
     entries: EntryOrder = field(init=False)
     _value_of: dict[Image, tuple[Any, ...]] = field(default_factory=dict)
@@ -161,7 +163,8 @@ class HashScan:
     _errors: int = 0
 
     def __post_init__(self) -> None:
-        self.entries = entry_order(self.rules.hash_order, self.handler.definition, self.compared)
+        nulls = frozenset(column for column, is_null in self.null_filter if is_null) if self.hashes_nulls else None
+        self.entries = entry_order(self.rules.hash_order, self.handler.definition, self.compared, nulls)
 
     def hash_row(self, index: int, image: Image) -> None:
         """`do_hash_row`: one before image goes into the hash, its key value into the set of distinct values."""

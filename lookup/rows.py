@@ -29,7 +29,7 @@ class RowsPlan:
     Rows changed before an error stay changed: the transaction is the caller's.
     """
 
-    __slots__ = ("_apply", "_misreads", "_search", "decision", "handler", "is_update", "options", "shape")
+    __slots__ = ("_misreads", "_search", "decision", "handler", "is_update", "options", "run", "shape")
 
     def __init__(self, handler: Handler, shape: RowsShape, options: ApplyOptions) -> None:
         self.handler = handler
@@ -39,12 +39,13 @@ class RowsPlan:
         self.decision = Decision(NOT_NEEDED)
         self._misreads = False
         self._search: RowSearch | None = None
-        self._apply: Callable[[Sequence[Any], Outcome, Misread | None], None] = self._choose()
+        self.run: Callable[[Sequence[Any], Outcome, Misread | None], None] = self._choose()
+        """Applies the rows of one event, images or (before, after) pairs for an update, and fills in the outcome."""
 
     def apply(self, rows: Sequence[Any], counters: Counters, misread: Misread | None = None) -> Outcome:
-        """Applies the rows of one event: images, or (before, after) pairs for an update. Adds to `counters` what it cost."""
+        """`run` with an outcome of its own. Adds to `counters` what the event cost."""
         outcome = Outcome(counters)
-        self._apply(rows, outcome, misread)
+        self.run(rows, outcome, misread)
         return outcome
 
     def _choose(self) -> Callable[[Sequence[Any], Outcome, Misread | None], None]:
@@ -153,6 +154,7 @@ class RowsPlan:
             self.options.idempotent,
             looks_again,
             self.options.skips(1032),
+            shape.bitmap_full,
             tuple((column, definition.columns[column].default is None) for column in extra if definition.columns[column].nullable),
         )
 

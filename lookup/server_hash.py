@@ -248,38 +248,46 @@ def _bucket_hash(checksum: int) -> int:
     return first & 0xFFFFFFFF
 
 
-def entry_order(hash_order: str, definition: TableDefinition, columns: tuple[int, ...]) -> EntryOrder:
-    """The order of a server version (`ServerRules.hash_order`) for images of `columns`."""
-    return MysysOrder(row_checksum(definition, columns)) if hash_order == "mysys" else EntryOrder()
+def entry_order(
+    hash_order: str, definition: TableDefinition, columns: tuple[int, ...], null_flags: frozenset[int] | None
+) -> EntryOrder:
+    """The order of a server version (`ServerRules.hash_order`) for images of `columns`; `null_flags` as in row_checksum."""
+    return MysysOrder(row_checksum(definition, columns, null_flags)) if hash_order == "mysys" else EntryOrder()
 
 
-def row_checksum(definition: TableDefinition, columns: tuple[int, ...]) -> Callable[[Image], int]:
+def row_checksum(
+    definition: TableDefinition, columns: tuple[int, ...], null_flags: frozenset[int] | None
+) -> Callable[[Image], int]:
     """The CRC32 that the applier hashes an image by (`make_hash_key`, sql/rpl_utility.cc).
 
-    NULL flags count when the image holds all columns; NULLs add nothing else; text of varying length stands without its
-    length, so different rows can have the same checksum.
+    NULL flags count when the image holds all columns of the source; those of columns that only the replica has count, too
+    (5.6, 5.7): `null_flags` are the columns without a value in the image that are NULL, None: flags do not count. NULLs add
+    nothing else; text of varying length stands without its length, so different rows can have the same checksum.
     """
     writers = [_writer(definition.columns[at]) for at in columns]
-    all_columns = len(columns) == len(definition.columns)
     packed = any(column.type.endswith(VARIABLE) or column.type == "json" for column in definition.columns)
-    nullable = [at for at, column in enumerate(definition.columns) if column.nullable]
+    place = {column: at for at, column in enumerate(columns)}
+    nullable = [(place.get(at), at) for at, column in enumerate(definition.columns) if column.nullable]
 
     def checksum(image: Image) -> int:
-        parts = [_null_flags(image, nullable, packed=packed)] if all_columns else []
+        parts = []
+        if null_flags is not None:
+            nulls = [column in null_flags if at is None else image[at] is None for at, column in nullable]
+            parts.append(_null_flags(nulls, packed=packed))
         parts += [write(value) for write, value in zip(writers, image, strict=True) if value is not None]
         return zlib.crc32(b"".join(parts))
 
     return checksum
 
 
-def _null_flags(image: Image, nullable: list[int], *, packed: bool) -> bytes:
+def _null_flags(nulls: list[bool], *, packed: bool) -> bytes:
     """The record's NULL bits; the first bit of a record that is not packed, and the bits left over, are ones."""
     offset = 0 if packed else 1
-    size = (len(nullable) + offset + 7) // 8
+    size = (len(nulls) + offset + 7) // 8
     bits = (1 << 8 * size) - 1
-    for place, column in enumerate(nullable):
-        if image[column] is not None:
-            bits &= ~(1 << (place + offset))
+    for at, is_null in enumerate(nulls):
+        if not is_null:
+            bits &= ~(1 << (at + offset))
     return bits.to_bytes(size, "little")
 
 
