@@ -1,0 +1,85 @@
+"""One server process: its option file, and its life from the first byte of the log to the exit status.
+
+The process is ours: it is started here and only ever signalled through its own Popen object, so that no other process can be hit.
+Nothing secret is ever an argument; the option file is readable by its owner alone.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import subprocess
+from pathlib import Path
+
+from servers.installed import Installed
+from servers.table import Options
+
+# Below the range that the kernel hands out by itself (32768 and up): no outgoing connection takes a port between two starts.
+_PORTS = range(20_000, 32_000)
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on."""
+    for port in random.sample(_PORTS, 200):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise OSError("no free port found on 127.0.0.1")
+
+
+def option_text(options: Options) -> str:
+    """An option file's [mysqld] section; None is an option without a value, such as skip_slave_start."""
+    lines = ["[mysqld]"]
+    for name, value in options.items():
+        if value is None:
+            lines.append(name)
+        elif isinstance(value, bool):
+            lines.append(f"{name} = {'ON' if value else 'OFF'}")
+        elif isinstance(value, int):
+            lines.append(f"{name} = {value}")
+        else:
+            lines.append(f'{name} = "{value}"')
+    return "\n".join(lines) + "\n"
+
+
+def common_options(server: Installed, folder: Path) -> Options:
+    """What every start of this server has: where its own files are, where the data and the temporary files are, local TCP only."""
+    (folder / "tmp").mkdir(parents=True, exist_ok=True)
+    flags = {name: value.format(root=server.root) if isinstance(value, str) else value for name, value in server.recipe.flags.items()}
+    return {
+        "basedir": str(server.program.parent),
+        "lc_messages_dir": str(server.share),
+        "character_sets_dir": str(server.share / "charsets"),
+        "secure_file_priv": "",
+        "datadir": str(folder / "data"),
+        "tmpdir": str(folder / "tmp"),
+        "pid_file": str(folder / "server.pid"),
+        "log_error": str(folder / "error.log"),
+        "bind_address": "127.0.0.1",
+        "skip_name_resolve": True,
+        **({"user": "root"} if os.geteuid() == 0 else {}),
+        **flags,
+    }
+
+
+def write_private(path: Path, text: str) -> Path:
+    """Writes a file that only its owner can read."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+    return path
+
+
+def launch(server: Installed, option_file: Path, log: Path, *arguments: str, feed: Path | None = None) -> subprocess.Popen[bytes]:
+    """Starts the server with that option file and next to no environment; `feed` becomes its standard input."""
+    command = [*server.command(), f"--defaults-file={option_file}", *arguments]
+    environment = {"PATH": os.environ.get("PATH", os.defpath), "TZ": "UTC", "LC_ALL": "C"}
+    with log.open("ab") as output, (feed or Path(os.devnull)).open("rb") as given:
+        # A session of its own: Ctrl-C on the terminal is for the one who started it, who then ends the server the clean way.
+        return subprocess.Popen(
+            command, stdin=given, stdout=output, stderr=subprocess.STDOUT, env=environment, cwd=option_file.parent, start_new_session=True
+        )
