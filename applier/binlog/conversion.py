@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from applier.binlog import wire
 from applier.binlog.charsets import charset
+from applier.binlog.payload import MAX_EVENT_BYTES
 from applier.binlog.table_map import SourceColumn
 from applier.binlog.types import ValueRefused, from_sql
 from applier.binlog.types.numbers import decimal_to_text, float_to_python, integer_range
 from applier.binlog.types.temporal import pack_datetime, pack_time, pack_timestamp
 from applier.binlog.types.texts import strip_pad
+from applier.errors import InputError
 from lookup.table import Column
 
 Convert = Callable[[Any], Any]
 
+ZLIB_METHOD = 8
 _FIXED = {wire.TIMESTAMP2: 4, wire.DATETIME2: 5, wire.TIME2: 3}
 
 
@@ -107,12 +111,27 @@ def _string(source: SourceColumn, local: Column) -> Convert | None:
 
 
 def _decompress(value: bytes) -> bytes:
-    """MariaDB's COMPRESSED columns: a method byte (0: plain, 8..: zlib with that many length bytes)."""
-    import zlib
+    """MariaDB's COMPRESSED columns: a byte of method (high half: 0 plain, 8 zlib) and flags, the size, then the data.
 
-    if not value or value[0] == 0:
+    `uncompress_zlib` (sql/field_comp.cc, 10.11): the low three bits say how many bytes the size takes, big-endian; bit 3 that
+    the stream has no zlib header. Never more is unpacked than the size says.
+    """
+    if not value or value[0] >> 4 == 0:
         return value[1:]
-    return zlib.decompress(value[1 + (value[0] & 0x07) :], -15 if value[0] & 0x08 else 15)
+    width = value[0] & 0x07
+    if value[0] >> 4 != ZLIB_METHOD or len(value) < 1 + width:
+        raise InputError("a COMPRESSED column does not start with a known compression header")
+    size = int.from_bytes(value[1 : 1 + width], "big")
+    if size > MAX_EVENT_BYTES:
+        raise InputError(f"a COMPRESSED column claims {size} bytes")
+    try:
+        unpacker = zlib.decompressobj(-15 if value[0] & 0x08 else 15)
+        plain = unpacker.decompress(value[1 + width :], size + 1)
+    except zlib.error as error:
+        raise InputError(f"a COMPRESSED column cannot be decompressed: {error}") from None
+    if len(plain) != size or not unpacker.eof:
+        raise InputError(f"a COMPRESSED column does not have the {size} bytes that it claims")
+    return plain
 
 
 def _old_timestamp(local: Column) -> Convert:

@@ -11,12 +11,38 @@ from dataclasses import dataclass
 import zstandard
 
 from applier.binlog.cursor import Cursor
-from applier.binlog.header import COMPRESSED, HEADER, HEADER_LENGTH, KNOWN_TYPES, Event, EventFlag, EventType, InnerEvent
+from applier.binlog.header import (
+    COMPRESSED,
+    GTID_TYPES,
+    HEADER,
+    HEADER_LENGTH,
+    KNOWN_TYPES,
+    SERVER_NAMES,
+    Event,
+    EventFlag,
+    EventType,
+    InnerEvent,
+)
 from applier.errors import InputError
 
 MAX_EVENT_BYTES = 1 << 30
 """An event larger than this out of compressed content is taken for an attack (a server's own limit is 1 GiB)."""
 ZSTD, UNCOMPRESSED = 0, 255
+NEVER_INSIDE = GTID_TYPES | {
+    EventType.TRANSACTION_PAYLOAD,
+    EventType.FORMAT_DESCRIPTION,
+    EventType.PREVIOUS_GTIDS,
+    EventType.ROTATE,
+    EventType.STOP,
+    EventType.START_V3,
+    EventType.START_ENCRYPTION,
+    EventType.PRE_GA_WRITE_ROWS,
+    EventType.PRE_GA_UPDATE_ROWS,
+    EventType.PRE_GA_DELETE_ROWS,
+    *COMPRESSED,
+}
+"""No server puts these into a compressed transaction (`Binlog_cache_compressor` gets the cache of one transaction, 9.7); the
+reader would not look into them there, and rows inside would be lost without a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +95,9 @@ def payload_events(event: Event, max_event_bytes: int = MAX_EVENT_BYTES) -> Iter
             raise InputError(f"an event inside the transaction payload claims {length} bytes")
         if type_code not in KNOWN_TYPES and not flags & EventFlag.IGNORABLE:
             raise InputError(f"unknown event type {type_code} inside a transaction payload")
+        if type_code in NEVER_INSIDE:
+            name = SERVER_NAMES.get(type_code, f"type {type_code}")
+            raise InputError(f"a {name} event cannot stand inside a transaction payload", hint="the log is damaged; copy it again")
         body = _read(stream, length - HEADER_LENGTH)
         if len(body) < length - HEADER_LENGTH:
             raise InputError("the transaction payload ends in the middle of an event")
@@ -116,7 +145,7 @@ def decompress_event(event: Event, compressed_start: int) -> None:
         plain = unpacker.decompress(buffer[data : event.end], size + 1)
     except zlib.error as error:
         raise InputError(f"a compressed event cannot be decompressed: {error}") from None
-    if len(plain) != size:
+    if len(plain) != size or not unpacker.eof:
         raise InputError(f"a compressed event has {len(plain)} bytes instead of the {size} it claims")
     event.buffer = buffer[event.body : compressed_start] + plain
     event.body, event.end = 0, len(event.buffer)

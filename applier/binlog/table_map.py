@@ -90,6 +90,8 @@ def parse_table_map(buffer: bytes, body: int, end: int, post_header_length: int)
 def _metadata(cursor: Cursor, type_code: int) -> int:
     if type_code == wire.TYPED_ARRAY:
         element = cursor.u8()
+        if element == wire.TYPED_ARRAY:
+            raise InputError("a table map has an array of arrays")
         _metadata(cursor, element)
         return element
     if type_code in wire.ONE_BYTE_METADATA:
