@@ -91,10 +91,10 @@ class _Replay:
         self.transaction = _Transaction()
         self.maps: dict[int, TableMap | None] = {}
         self.prepared: dict[str, list[Change]] = {}
-        self._map_cache: dict[bytes, TableMap] = {}
+        self._known_maps: dict[bytes, tuple[int, TableMap | None]] = {}
+        """Body of a TABLE_MAP event -> table id and, where the table is wanted, the map: one object for the same bytes."""
         self._fde: FormatDescription | None = None
         self._version = ""
-        self._wants_all = not options.databases and not options.tables
 
     def run(self, files: list[str], on_event: Callable[[Event], None] | None) -> ReplayResult:
         options = self.options
@@ -121,6 +121,7 @@ class _Replay:
             if event is not None:
                 error.locate(file=event.file, position=event.position)
             self.tables.rollback()
+            self._leave_prepared_out()
             raise
         self._finish(reader, event)
         return self.result
@@ -151,7 +152,7 @@ class _Replay:
         self._fde = fde
         self._heads = RowsHeads(fde)
         self.maps.clear()
-        self._map_cache.clear()
+        self._known_maps.clear()
         if fde.server_version == self._version:
             return
         self._version = fde.server_version
@@ -217,12 +218,12 @@ class _Replay:
     def _table_map(self, event: Event) -> None:
         assert self._fde is not None
         body = event.buffer[event.body : event.end]
-        table_map = self._map_cache.get(body)
-        if table_map is None:
+        known = self._known_maps.get(body)
+        if known is None:
             table_map = parse_table_map(event.buffer, event.body, event.end, self._fde.post_header_length(EventType.TABLE_MAP))
-            self._map_cache[body] = table_map
-        wanted = self._wants_all or self.options.wants(table_map.database, table_map.table)
-        self.maps[table_map.table_id] = table_map if wanted else None
+            wanted = self.options.wants(table_map.database, table_map.table)
+            known = self._known_maps[body] = table_map.table_id, table_map if wanted else None
+        table_id, self.maps[table_id] = known
 
     def _rows(self, event: Event) -> None:
         assert self._fde is not None
@@ -405,9 +406,17 @@ class _Replay:
             self.result.note(f"the transaction that starts at {self.transaction.started_at} is not complete; it was rolled back")
         elif self.result.error is None:
             self.tables.commit()
+        self._leave_prepared_out()
+
+    def _leave_prepared_out(self) -> None:
         for xid, changes in reversed(self.prepared.items()):
-            self.tables.roll_back_detached(changes)
-            self.result.note(f"XA transaction {xid} is prepared and neither committed nor rolled back: its rows are left out")
+            try:
+                self.tables.roll_back_detached(changes)
+            except ReplicationError as error:
+                self.result.error = self.result.error or error
+                error.locate(file=self.result.last_file, position=self.result.last_position)
+            else:
+                self.result.note(f"XA transaction {xid} is prepared and neither committed nor rolled back: its rows are left out")
 
 
 _MISSING: Any = object()

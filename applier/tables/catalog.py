@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from applier.errors import ReplicationError
 from applier.tables.engine import Change, MemoryTable
 from applier.tables.foreign_keys import ForeignKeys
-from lookup.handler import traits_of
+from lookup.handler import Ref, Row, traits_of
 from lookup.table import TableDefinition
 
 
@@ -142,7 +143,25 @@ class Tables:
         return changes
 
     def roll_back_detached(self, changes: list[Change]) -> None:
-        """Takes back a detached transaction (XA ROLLBACK)."""
+        """Takes back a detached transaction (XA ROLLBACK).
+
+        Raises ReplicationError 1205 when another transaction changed one of its rows, which the locks of a server would not
+        let happen; nothing is taken back then.
+        """
+        left: dict[tuple[MemoryTable, Ref], Row | None] = {}
+        for table, ref, _, new_ref, row in changes:
+            if ref is not None:
+                left[table, ref] = None
+            if new_ref is not None:
+                left[table, new_ref] = row
+        for (table, ref), row in left.items():
+            if table.replaced or table.get(ref) != row:
+                raise ReplicationError(
+                    1205,
+                    f"Lock wait timeout exceeded: another changed rows of a prepared XA transaction in {table.definition.full_name}",
+                    table=table.definition.full_name,
+                    hint="the log is damaged or has a gap: start again from a fresh dump",
+                )
         self._take_back(changes)
 
     def _take_back(self, changes: list[Change]) -> None:
