@@ -21,11 +21,12 @@ from applier.binlog.wire import JSON, wire_of
 from applier.errors import InputError, ReplicationError
 from applier.result import Cost, ReplayResult, RowsRecord
 from applier.tables.catalog import Tables
-from applier.tables.defaults import column_default, default_row, row_generator
+from applier.tables.defaults import column_default, default_row, implicit_default, row_generator
 from applier.tables.engine import MemoryTable
-from lookup.batch import ApplyOptions, CorruptRow, Failure, RowsShape
+from lookup.batch import ApplyOptions, CorruptRow, Failure, Outcome, RowsShape
 from lookup.handler import Counters, Row
 from lookup.rows import RowsPlan
+from lookup.table import Column
 
 EVENT_TEXT = {"write": "Write_rows", "update": "Update_rows", "delete": "Delete_rows"}
 HINTS = {
@@ -83,28 +84,17 @@ class RowsApplier:
             table.foreign_keys.enabled = not rows.flags & (NO_FOREIGN_KEY_CHECKS | SQL_FOREIGN_KEY)
         cost, keep = plan.cost, self.result.keep
         counters = cost.counters if keep is None else Counters()
-        outcome = plan.rows.apply(images, counters, misread)
+        outcome = Outcome(counters)
+        plan.rows.run(images, outcome, misread)
         cost.events += 1
         cost.rows += len(images)
         cost.rows_changed += outcome.rows_changed
         if keep is not None:
             cost.counters.add(counters)
             error = None if outcome.error is None else outcome.error.number
+            changed = outcome.rows_changed
             keep(
-                RowsRecord(
-                    event.file,
-                    event.position,
-                    event.log_pos,
-                    transaction.gtid,
-                    cost.table,
-                    cost.kind,
-                    len(images),
-                    cost.algorithm,
-                    cost.key,
-                    counters,
-                    error,
-                    outcome.rows_changed,
-                )
+                RowsRecord(event.file, event.position, event.log_pos, transaction.gtid, cost, len(images), counters, error, changed)
             )
         if outcome.error is not None:
             raise self._failure(event, rows, cost.table, outcome.error)
@@ -203,11 +193,18 @@ class RowsApplier:
             return ImageColumn(wire_of(source.type_code, source.metadata, bool(source.unsigned)), keep=False)
         local = table.definition.columns[target.column]
         wire = wire_of(source.type_code, source.metadata, local.unsigned)
-        null = None if local.nullable or not source.nullable else column_default(replace(local, nullable=False))
+        null = None if local.nullable else self._null_default(local, source.nullable)
         convert: Callable[[Any], Any] | None = JsonDiff if diff else target.convert
         if convert is None and local.type == "json" and self._compares(table):
             convert = canonical
         return ImageColumn(wire, True, convert, null)
+
+    def _null_default(self, local: Column, may_be_null: bool) -> Any:
+        """What a NULL becomes in a column that cannot hold it (`Field::set_default` in `unpack_row`, sql/rpl_record.cc).
+
+        A source that has no NULLs either sends one only where an image is misread; a plain default does then.
+        """
+        return column_default(replace(local, nullable=False)) if may_be_null else implicit_default(local)
 
     def _compares(self, table: MemoryTable) -> bool:
         """Whether rows of the table may be looked up by comparing them as a whole.
