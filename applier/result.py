@@ -12,20 +12,34 @@ from lookup.handler import Counters
 
 @dataclass(slots=True)
 class RowsRecord:
-    """One rows event, as `--stats` writes it. Positions are byte offsets in `file`."""
+    """One rows event, as `--stats` writes it. Positions are byte offsets in `file`; `cost` is what it was added to."""
 
     file: str
     position: int
     end_log_pos: int
     gtid: str | None
-    table: str
-    kind: str
+    cost: Cost
     rows: int
-    algorithm: str
-    key: str | None
     counters: Counters
-    error: int | None = None
-    rows_changed: int = 0
+    error: int | None
+    rows_changed: int
+
+    @property
+    def table(self) -> str:
+        return self.cost.table
+
+    @property
+    def kind(self) -> str:
+        """ "write", "update" or "delete"."""
+        return self.cost.kind
+
+    @property
+    def algorithm(self) -> str:
+        return self.cost.algorithm
+
+    @property
+    def key(self) -> str | None:
+        return self.cost.key
 
     def as_dict(self) -> dict[str, Any]:
         return {

@@ -12,7 +12,7 @@ data file. It is opaque to the searches but for its order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lookup.table import Key, TableDefinition
@@ -27,9 +27,8 @@ Image = tuple[Any, ...]
 """The stored values of the columns that an image holds, in local column order."""
 
 
-@dataclass(slots=True)
 class Counters:
-    """The server's Handler_* status counters, in handler calls."""
+    """The server's Handler_* status counters, in handler calls. An instance holds those that moved; the others are zero."""
 
     read_first: int = 0
     read_key: int = 0
@@ -41,14 +40,30 @@ class Counters:
     delete: int = 0
 
     def add(self, other: Counters) -> None:
-        self.read_first += other.read_first
-        self.read_key += other.read_key
-        self.read_next += other.read_next
-        self.read_rnd += other.read_rnd
-        self.read_rnd_next += other.read_rnd_next
-        self.write += other.write
-        self.update += other.update
-        self.delete += other.delete
+        if other.read_first:
+            self.read_first += other.read_first
+        if other.read_key:
+            self.read_key += other.read_key
+        if other.read_next:
+            self.read_next += other.read_next
+        if other.read_rnd:
+            self.read_rnd += other.read_rnd
+        if other.read_rnd_next:
+            self.read_rnd_next += other.read_rnd_next
+        if other.write:
+            self.write += other.write
+        if other.update:
+            self.update += other.update
+        if other.delete:
+            self.delete += other.delete
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Counters) and self.as_dict() == other.as_dict()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Counters({', '.join(f'{name}={count}' for name, count in self.as_dict().items() if count)})"
 
     def as_dict(self) -> dict[str, int]:
         return {name: getattr(self, name) for name in COUNTER_NAMES}
@@ -62,7 +77,7 @@ class Counters:
         return max(self.read_key - self.read_rnd - self.read_first, 0) + self.read_next + self.read_rnd + self.read_rnd_next
 
 
-COUNTER_NAMES = tuple(field.name for field in fields(Counters))
+COUNTER_NAMES = tuple(Counters.__annotations__)
 
 
 @dataclass(frozen=True, slots=True)

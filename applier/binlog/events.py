@@ -10,6 +10,7 @@ import struct
 import uuid as uuid_module
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from applier.binlog.cursor import Cursor
@@ -260,9 +261,13 @@ def gtid_text(event: Event) -> str:
     at = event.body
     if event.end - at < 25:
         raise InputError("a Gtid event is too short", file=event.file, position=event.position)
-    uuid = event.buffer[at + 1 : at + 17].hex()
-    number = int.from_bytes(event.buffer[at + 17 : at + 25], "little")
-    return f"{uuid[:8]}-{uuid[8:12]}-{uuid[12:16]}-{uuid[16:20]}-{uuid[20:]}:{number}"
+    return f"{_uuid_text(event.buffer[at + 1 : at + 17])}:{int.from_bytes(event.buffer[at + 17 : at + 25], 'little')}"
+
+
+@lru_cache(maxsize=64)
+def _uuid_text(raw: bytes) -> str:
+    text = raw.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def _gtid_tagged(cursor: Cursor, _event: Event, _fde: FormatDescription) -> Gtid:
