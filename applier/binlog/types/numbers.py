@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import re
 import struct
+import sys
 from collections.abc import Callable
-from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import cache
 from typing import Any
 
@@ -15,6 +18,9 @@ from lookup.table import Column
 _DOUBLE = struct.Struct("<d")
 _FLOAT = struct.Struct("<f")
 _EXACT = Context(prec=200, rounding=ROUND_HALF_UP)
+_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,9})?")
+MOST_DIGITS = 100
+FLOAT_MAX = 3.4028234663852886e38
 INTEGER_BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 SHORTEST_FIXED, LONGEST_FIXED = -14, 15
 """Decimal point positions between which the server writes a double without an exponent (`my_gcvt`, strings/dtoa.cc)."""
@@ -60,18 +66,38 @@ def integer_range(column: Column) -> tuple[int, int]:
 
 
 def to_decimal(value: object) -> Decimal:
-    """A SQL literal as a number. Text counts as far as it reads as one, as the server converts it."""
-    if isinstance(value, bool):
+    """A SQL literal as a number. Text that does not read as one is refused; `closest` is what it starts with."""
+    if isinstance(value, (bool, int)):
         return Decimal(int(value))
-    if isinstance(value, (int, Decimal)):
-        return Decimal(value)
-    if isinstance(value, float):
-        return Decimal(repr(value))
+    if isinstance(value, (Decimal, float)):
+        number = Decimal(repr(value)) if isinstance(value, float) else value
+        if not number.is_finite():
+            raise ValueRefused(1264, f"Out of range value: {value}")
+        return number
     text = text_of(value).strip()
-    try:
-        return Decimal(text)
-    except InvalidOperation:
-        raise ValueRefused(1366, f"Incorrect number value: '{text}'") from None
+    match = _NUMBER.match(text)
+    if match is None or match.end() != len(text):
+        raise ValueRefused(1366, f"Incorrect number value: '{text}'", Decimal(match[0] if match else 0))
+    return Decimal(text)
+
+
+def _truncating(convert: Callable[[object], Any]) -> Callable[[object], Any]:
+    """Text that only starts like a number: what is refused carries the stored form of that start."""
+
+    def truncated(value: object) -> Any:
+        try:
+            return convert(value)
+        except ValueRefused as refused:
+            if isinstance(refused.closest, Decimal):
+                refused.closest = convert(refused.closest)
+            raise
+
+    return truncated
+
+
+def _is_huge(number: Decimal) -> bool:
+    """More digits before the point than any column has; spelling them out might take gigabytes."""
+    return bool(number) and number.adjusted() > MOST_DIGITS
 
 
 def integer_from_sql(column: Column) -> Callable[[object], int]:
@@ -83,12 +109,13 @@ def integer_from_sql(column: Column) -> Callable[[object], int]:
         elif isinstance(value, bytes) and not value.lstrip(b"-").isdigit():
             number = int.from_bytes(value, "big")
         else:
-            number = int(to_decimal(value).to_integral_value(ROUND_HALF_UP))
+            decimal = to_decimal(value)
+            number = (low - 1 if decimal < 0 else high + 1) if _is_huge(decimal) else int(decimal.to_integral_value(ROUND_HALF_UP))
         if not low <= number <= high:
             raise ValueRefused(1264, f"Out of range value for column '{column.name}'", low if number < low else high)
         return number
 
-    return convert
+    return _truncating(convert)
 
 
 def float_codec(column: Column) -> struct.Struct:
@@ -110,12 +137,16 @@ def float_from_sql(column: Column) -> Callable[[object], bytes]:
 
     def convert(value: object) -> bytes:
         number = float(to_decimal(value)) if not isinstance(value, float) else value
+        if math.isinf(number):
+            most = FLOAT_MAX if column.type == "float" else sys.float_info.max
+            raise ValueRefused(1264, f"Out of range value for column '{column.name}'", pack(math.copysign(most, number)))
         try:
             return pack(number)
         except OverflowError:
-            raise ValueRefused(1264, f"Out of range value for column '{column.name}'") from None
+            most = math.copysign(FLOAT_MAX, number)
+            raise ValueRefused(1264, f"Out of range value for column '{column.name}'", pack(most)) from None
 
-    return convert
+    return _truncating(convert)
 
 
 # DECIMAL (strings/decimal.cc: decimal2bin, bin2decimal)
@@ -160,7 +191,8 @@ def decimal_from_sql(precision: int, scale: int) -> Callable[[object], bytes]:
     limit = Decimal(10) ** (precision - scale)
 
     def convert(value: object) -> bytes:
-        number = to_decimal(value).quantize(quantum, context=_EXACT)
+        number = to_decimal(value)
+        number = number if _is_huge(number) else number.quantize(quantum, context=_EXACT)
         if number.copy_abs() >= limit:
             most = _EXACT.subtract(limit, quantum).copy_sign(number)
             raise ValueRefused(1264, "Out of range value for a DECIMAL column", convert(most))
@@ -175,7 +207,7 @@ def decimal_from_sql(precision: int, scale: int) -> Callable[[object], bytes]:
         raw[0] ^= 0x80
         return bytes(raw)
 
-    return convert
+    return _truncating(convert)
 
 
 def decimal_to_python(column: Column) -> Callable[[bytes], Decimal]:

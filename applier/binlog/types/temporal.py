@@ -201,10 +201,11 @@ def time_from_sql(column: Column) -> Callable[[object], bytes]:
         step = 10 ** (6 - column.scale)
         microseconds = parse_time(value, column)
         rounded = (abs(microseconds) + step // 2) // step * step
+        sign = -1 if microseconds < 0 else 1
         most = (838 * 3600 + 59 * 60 + 59) * 1_000_000
         if rounded >= most + 1_000_000:
-            raise ValueRefused(1264, f"Out of range value for column '{column.name}'", pack_time(most, column.scale))
-        return pack_time(min(rounded, most) if rounded > most else (-rounded if microseconds < 0 else rounded), column.scale)
+            raise ValueRefused(1264, f"Out of range value for column '{column.name}'", pack_time(sign * most, column.scale))
+        return pack_time(sign * min(rounded, most), column.scale)
 
     return convert
 
