@@ -31,7 +31,7 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/replay.py
-	$(BIN)/python benchmarks/decode.py --help
+
 
 clean:
 	rm -rf $(VENV)

@@ -26,6 +26,9 @@ TYPE_WIDTH = 20
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per event.")
 @click.option("--rows", "with_rows", is_flag=True, help="Decode row values as well.")
 @click.option("--parquet", "parquet", metavar="FILE", type=click.Path(dir_okay=False), help="Write a Parquet file, one row per event.")
+@click.option(
+    "--arrow", "arrow", metavar="DIR", type=click.Path(file_okay=False), help="Write the row images into DIR, one Arrow file per table."
+)
 @click.option("--start-position", type=click.IntRange(min=0), metavar="N", help="Begin at this offset of the first file.")
 @click.option("--stop-position", type=click.IntRange(min=0), metavar="N", help="Stop before the event at this offset of the last file.")
 @click.option("--start-datetime", metavar="T", help="Begin with the first event at or after this time (UTC unless an offset is given).")
@@ -35,7 +38,7 @@ TYPE_WIDTH = 20
 @click.option("--database", "databases", multiple=True, metavar="D", help="Only events of this database (may be repeated).")
 @click.option("--table", "tables", multiple=True, metavar="D.T", help="Only table maps and rows of this table (may be repeated).")
 @click.option("--verify/--no-verify", default=True, help="Verify checksums (default: yes).")
-def command(files: tuple[str, ...], as_json: bool, with_rows: bool, parquet: str | None, **options: Any) -> None:
+def command(files: tuple[str, ...], as_json: bool, with_rows: bool, parquet: str | None, arrow: str | None, **options: Any) -> None:
     """Show every event of binary logs or relay logs, in order.
 
     The text has the columns of SHOW BINLOG EVENTS; an event out of a compressed transaction stands at the position of its payload.
@@ -44,7 +47,9 @@ def command(files: tuple[str, ...], as_json: bool, with_rows: bool, parquet: str
     from applier.errors import BinlagError
 
     try:
-        if parquet is not None:
+        if arrow is not None:
+            _write_arrow(arrow, files, options)
+        elif parquet is not None:
             _write_parquet(parquet, files, options)
         else:
             _print(files, options, as_json=as_json, with_rows=with_rows)
@@ -95,6 +100,20 @@ def _escaped(char: str) -> str:
 def _warn(message: str | None) -> None:
     if message is not None:
         click.echo(message, err=True)
+
+
+def _write_arrow(directory: str, files: tuple[str, ...], options: dict[str, Any]) -> None:
+    """Whole logs only: the kernels decode rows by the file, without looking at transactions."""
+    from applier.binlog.columnar.export import export
+    from applier.errors import UsageError
+
+    tables, verify = options.pop("tables"), options.pop("verify")
+    asked = next((name for name, value in options.items() if value), None)
+    if asked is not None:
+        flag = "--database" if asked == "databases" else f"--{asked.replace('_', '-')}"
+        raise UsageError(f"--arrow writes whole logs; {flag} does not go with it", hint="choose tables with --table")
+    for written in export(files, directory, file_format="arrow", tables=tables or None, verify_checksum=verify):
+        click.echo(f"{written.path}: {written.rows:,} row images of {written.database}.{written.table}")
 
 
 BATCH = 65536

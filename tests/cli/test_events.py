@@ -147,6 +147,17 @@ def test_parquet(path: Path, tmp_path: Path) -> None:
     assert run("--parquet", tmp_path / "no" / "x.parquet", path).exit_code == 2
 
 
+def test_arrow(path: Path, tmp_path: Path) -> None:
+    ipc = pytest.importorskip("pyarrow.ipc")
+    result = run(path, "--arrow", tmp_path / "rows")
+    assert result.exit_code == 0, result.output
+    images = {file.name: ipc.open_file(str(file)).read_all().num_rows for file in (tmp_path / "rows").iterdir()}
+    assert images == {"d.t.arrow": 4, "d.other.arrow": 1}
+    refused = run(path, "--arrow", tmp_path / "rows", "--database", "d")
+    assert refused.exit_code == 2
+    assert "--database" in refused.output
+
+
 def test_parquet_without_pyarrow(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     result = run("--parquet", tmp_path / "x.parquet", path)
