@@ -49,7 +49,18 @@ def test_integers_to_their_limits(kind: str, unsigned: bool) -> None:
 
 @pytest.mark.parametrize(
     ("value", "stored"),
-    [("1.5", 2), ("-1.5", -2), ("2.5", 3), ("1e2", 100), (" 7 ", 7), (1.4999, 1), (Decimal("0.5"), 1), (True, 1), (b"\x41", 65), ("", None)],
+    [
+        ("1.5", 2),
+        ("-1.5", -2),
+        ("2.5", 3),
+        ("1e2", 100),
+        (" 7 ", 7),
+        (1.4999, 1),
+        (Decimal("0.5"), 1),
+        (True, 1),
+        (b"\x41", 65),
+        ("", None),
+    ],
 )
 def test_what_an_integer_column_makes_of_a_value(value: object, stored: int | None) -> None:
     column = Column("c", "int")
@@ -59,7 +70,9 @@ def test_what_an_integer_column_makes_of_a_value(value: object, stored: int | No
         assert from_sql(column)(value) == stored
 
 
-@pytest.mark.parametrize(("text", "closest"), [("12abc", 12), ("-3x", -3), ("1.6 ", 2), ("x", 0), ("1e999999999x", 127), ("1_000", 1), ("0x10", 0)])
+@pytest.mark.parametrize(
+    ("text", "closest"), [("12abc", 12), ("-3x", -3), ("1.6 ", 2), ("x", 0), ("1e999999999x", 127), ("1_000", 1), ("0x10", 0)]
+)
 def test_text_that_only_starts_like_a_number(text: str, closest: int) -> None:
     """Without strict mode the server stores the start (warning 1265 or 1366)."""
     column = Column("c", "tinyint")
@@ -78,7 +91,9 @@ def test_numbers_without_end_are_out_of_range(text: str, kind: str) -> None:
     assert refused(Column("c", kind, length=10), text).number == 1264
 
 
-@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan"), Decimal("Infinity"), Decimal("NaN"), "inf", "nan", "Infinity"])
+@pytest.mark.parametrize(
+    "value", [float("inf"), float("-inf"), float("nan"), Decimal("Infinity"), Decimal("NaN"), "inf", "nan", "Infinity"]
+)
 @pytest.mark.parametrize("kind", ["int", "decimal", "float", "double"])
 def test_what_is_no_number(value: object, kind: str) -> None:
     if isinstance(value, float) and kind in ("float", "double") and math.isnan(value):
@@ -123,7 +138,9 @@ def test_sixty_five_digits() -> None:
     assert to_text(column)(over.closest) == text[1:]
 
 
-@pytest.mark.parametrize(("value", "text"), [("1.005", "1.01"), ("1.004999", "1.00"), ("-1.005", "-1.01"), (2.675, "2.68"), ("-0.001", "0.00")])
+@pytest.mark.parametrize(
+    ("value", "text"), [("1.005", "1.01"), ("1.004999", "1.00"), ("-1.005", "-1.01"), (2.675, "2.68"), ("-0.001", "0.00")]
+)
 def test_decimals_round_half_up(value: object, text: str) -> None:
     """A negative number that rounds to zero is zero: the server has no -0.00."""
     column = Column("c", "decimal", length=10, scale=2)
@@ -156,7 +173,8 @@ def test_decimals_come_back_and_sort_as_bytes(one: tuple[int, int, Decimal], two
     ("value", "text"),
     [
         (0.0, "0"), (-0.0, "-0"), (1.0, "1"), (0.1, "0.1"), (1e15, "1e15"), (1e14, "100000000000000"), (123456.789, "123456.789"),
-        (1e-14, "0.00000000000001"), (1e-15, "0.000000000000001"), (1e-16, "1e-16"), (1e16, "1e16"), (123456789012345678.0, "1.2345678901234568e17"), (1.5e300, "1.5e300"), (-2.5, "-2.5"), (5e-324, "5e-324"),
+        (1e-14, "0.00000000000001"), (1e-15, "0.000000000000001"), (1e-16, "1e-16"), (1e16, "1e16"),
+        (123456789012345678.0, "1.2345678901234568e17"), (1.5e300, "1.5e300"), (-2.5, "-2.5"), (5e-324, "5e-324"),
         (1.7976931348623157e308, "1.7976931348623157e308"), (123456789012345.6, "123456789012345.6"),
     ],
 )  # fmt: skip
@@ -199,7 +217,10 @@ def test_a_double_too_large_for_a_float() -> None:
 # BIT, YEAR
 
 
-@pytest.mark.parametrize(("length", "value", "stored"), [(1, 1, 1), (8, b"\xff", 255), (64, (1 << 64) - 1, (1 << 64) - 1), (10, b"\x02\x01", 513), (4, "\x05", 5)])
+@pytest.mark.parametrize(
+    ("length", "value", "stored"),
+    [(1, 1, 1), (8, b"\xff", 255), (64, (1 << 64) - 1, (1 << 64) - 1), (10, b"\x02\x01", 513), (4, "\x05", 5)],
+)
 def test_bits(length: int, value: object, stored: int) -> None:
     column = Column("c", "bit", length=length)
     assert from_sql(column)(value) == stored
@@ -213,7 +234,20 @@ def test_more_bits_than_there_are() -> None:
 
 @pytest.mark.parametrize(
     ("value", "stored"),
-    [(2024, 124), ("2024", 124), (1901, 1), (2155, 255), (0, 0), ("0000", 0), ("0", 100), ("00", 100), (69, 169), (70, 70), ("99", 99), (1, 101)],
+    [
+        (2024, 124),
+        ("2024", 124),
+        (1901, 1),
+        (2155, 255),
+        (0, 0),
+        ("0000", 0),
+        ("0", 100),
+        ("00", 100),
+        (69, 169),
+        (70, 70),
+        ("99", 99),
+        (1, 101),
+    ],
 )
 def test_years(value: object, stored: int) -> None:
     """The number 0 is the zero year; the text "0" or "00" is 2000 (Field_year::store)."""

@@ -180,7 +180,11 @@ def test_every_time_comes_back(microseconds: int, scale: int) -> None:
     assert from_sql(rules)(to_text(rules)(stored)) == stored
 
 
-@given(st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 58)), st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)), st.integers(0, 6))
+@given(
+    st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 58)),
+    st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)),
+    st.integers(0, 6),
+)
 def test_every_datetime_comes_back_and_sorts_as_bytes(one: datetime, two: datetime, scale: int) -> None:
     step = 10 ** (6 - scale)
     one, two = (moment.replace(microsecond=moment.microsecond // step * step) for moment in (one, two))

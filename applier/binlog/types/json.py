@@ -17,6 +17,7 @@ from applier.binlog.cursor import Cursor
 from applier.binlog.types.base import ValueRefused
 from applier.binlog.types.numbers import decimal_to_text, double_text
 from applier.binlog.types.temporal import parts_text, time_text
+from applier.binlog.wire import decimal_bytes
 from applier.errors import InputError, ReplicationError
 
 SMALL_OBJECT, LARGE_OBJECT, SMALL_ARRAY, LARGE_ARRAY, LITERAL, INT16, UINT16, INT32, UINT32, INT64, UINT64, DOUBLE, STRING = range(13)
@@ -52,36 +53,53 @@ def corrupt(what: str) -> InputError:
 # bytes to document
 
 
+class _Budget:
+    """Bytes that a document may still account for: no two values share theirs, so a decoder never sees more than there are.
+
+    Without it a few hundred bytes of arrays that point to the same array twice would unfold to any size.
+    """
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def spend(self, size: int) -> None:
+        self.left -= size
+        if self.left < 0:
+            raise corrupt("values that share their bytes")
+
+
 def decode(data: bytes) -> Document:
     """An empty document stands for JSON null. Raises InputError."""
     if not data:
         return None
     try:
-        return _value(data[0], memoryview(data)[1:], 0)
+        return _value(data[0], memoryview(data)[1:], 0, _Budget(len(data)))
     except (struct.error, IndexError, UnicodeDecodeError):
         raise corrupt("it ends too early or holds broken text") from None
 
 
-def _value(kind: int, data: memoryview, depth: int) -> Document:
+def _value(kind: int, data: memoryview, depth: int, budget: _Budget) -> Document:
     if kind in SCALARS:
         number = struct.unpack_from(SCALARS[kind], data)[0]
         return Unsigned(number) if kind in (UINT16, UINT32, UINT64) else number
     if kind == STRING:
-        return bytes(_sized(data)).decode("utf-8")
+        return bytes(_sized(data, budget)).decode("utf-8")
     if kind == LITERAL:
         if data[0] not in LITERALS:
             raise corrupt(f"literal {data[0]}")
         return LITERALS[data[0]]
     if kind == OPAQUE:
-        return Opaque(data[0], bytes(_sized(data[1:])))
+        return Opaque(data[0], bytes(_sized(data[1:], budget)))
     if kind in (SMALL_OBJECT, LARGE_OBJECT, SMALL_ARRAY, LARGE_ARRAY):
         if depth >= MAX_DEPTH:
             raise corrupt("nested too deeply")
-        return _container(kind, data, depth + 1)
+        return _container(kind, data, depth + 1, budget)
     raise corrupt(f"value type {kind}")
 
 
-def _sized(data: memoryview) -> memoryview:
+def _sized(data: memoryview, budget: _Budget) -> memoryview:
     """A variable-length size (7 bits a byte), then that many bytes."""
     size = at = 0
     while True:
@@ -94,10 +112,11 @@ def _sized(data: memoryview) -> memoryview:
             raise corrupt("a length of more than five bytes")
     if at + size > len(data):
         raise corrupt("a string runs past the end")
+    budget.spend(size)
     return data[at : at + size]
 
 
-def _container(kind: int, data: memoryview, depth: int) -> Document:
+def _container(kind: int, data: memoryview, depth: int, budget: _Budget) -> Document:
     large = kind in (LARGE_OBJECT, LARGE_ARRAY)
     is_object = kind in (SMALL_OBJECT, LARGE_OBJECT)
     width, number = (4, "<I") if large else (2, "<H")
@@ -105,7 +124,8 @@ def _container(kind: int, data: memoryview, depth: int) -> Document:
     entries = 2 * width + (count * (width + 2) if is_object else 0)
     if size > len(data) or entries + count * (width + 1) > size:
         raise corrupt(f"a container of {count} elements claims {size} bytes")
-    values = [_entry(data[:size], entries + at * (width + 1), width, number, depth) for at in range(count)]
+    budget.spend(entries + count * (width + 1))
+    values = [_entry(data[:size], entries + at * (width + 1), width, number, depth, budget) for at in range(count)]
     if not is_object:
         return values
     keys = []
@@ -113,18 +133,21 @@ def _container(kind: int, data: memoryview, depth: int) -> Document:
         offset, length = struct.unpack_from(number + "H", data, 2 * width + at * (width + 2))
         if offset + length > size:
             raise corrupt("a key runs past the end")
+        budget.spend(length)
         keys.append(bytes(data[offset : offset + length]).decode("utf-8"))
+    if len(set(keys)) != count:
+        raise corrupt("a key stands twice in an object")
     return dict(zip(keys, values, strict=True))
 
 
-def _entry(data: memoryview, at: int, width: int, number: str, depth: int) -> Document:
+def _entry(data: memoryview, at: int, width: int, number: str, depth: int, budget: _Budget) -> Document:
     kind = data[at]
     if kind == LITERAL or kind in (INT16, UINT16) or (width == 4 and kind in (INT32, UINT32)):
-        return _value(kind, data[at + 1 :], depth)
+        return _value(kind, data[at + 1 :], depth, budget)
     (offset,) = struct.unpack_from(number, data, at + 1)
     if offset >= len(data):
         raise corrupt("a value stands past the end")
-    return _value(kind, data[offset:], depth)
+    return _value(kind, data[offset:], depth, budget)
 
 
 # document to bytes
@@ -142,8 +165,6 @@ def canonical(data: bytes) -> bytes:
 
 
 def _encode(value: Document, depth: int) -> tuple[int, bytes]:
-    if depth > MAX_DEPTH:
-        raise ValueRefused(3157, "The JSON document exceeds the maximum depth.")
     if value is None or isinstance(value, bool):
         return LITERAL, bytes([{None: 0, True: 1, False: 2}[value]])
     if isinstance(value, Unsigned):
@@ -159,6 +180,8 @@ def _encode(value: Document, depth: int) -> tuple[int, bytes]:
         return STRING, _size(len(data)) + data
     if isinstance(value, Opaque):
         return OPAQUE, bytes([value.type_code]) + _size(len(value.data)) + value.data
+    if depth >= MAX_DEPTH:
+        raise ValueRefused(3157, "The JSON document exceeds the maximum depth.")
     return _encode_container(value, depth + 1)
 
 
@@ -237,7 +260,10 @@ def _quoted(text: str) -> str:
 
 def _opaque_text(value: Opaque) -> str:
     if value.type_code == NEWDECIMAL and len(value.data) > 2:
-        return decimal_to_text(value.data[0], value.data[1])(value.data[2:])
+        precision, scale = value.data[0], value.data[1]
+        if decimal_bytes(precision, scale) != len(value.data) - 2:
+            raise corrupt(f"a DECIMAL({precision},{scale}) of {len(value.data) - 2} bytes")
+        return decimal_to_text(precision, scale)(value.data[2:])
     if value.type_code in (DATE, DATETIME, TIMESTAMP, TIME) and len(value.data) == 8:
         packed = int.from_bytes(value.data, "little", signed=True)
         return f'"{_packed_text(value.type_code, packed)}"'
@@ -264,9 +290,12 @@ def _packed_text(type_code: int, packed: int) -> str:
 def parse_text(text: str) -> Document:
     """JSON text as the server reads it: integers of up to 64 bits stay exact. Raises ValueRefused (3140)."""
     try:
-        return json.loads(text, parse_int=_integer, parse_constant=_no_constant)
+        document = json.loads(text, parse_int=_integer, parse_constant=_no_constant)
+        if "\\" in text:
+            json.dumps(document, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise ValueRefused(3140, f"Invalid JSON text: {error}") from None
+    return document
 
 
 def _integer(text: str) -> int | float:
@@ -297,37 +326,55 @@ class JsonDiff:
         cursor = Cursor(self.data)
         while cursor.left:
             operation = cursor.u8()
-            path = cursor.take(cursor.packed()).decode("utf-8", "surrogateescape")
+            path = _path_text(cursor.take(cursor.packed()))
             value = decode(cursor.take(cursor.packed())) if operation != REMOVE else None
             if operation not in (REPLACE, INSERT, REMOVE) or not _change(root, operation, path_legs(path), value):
                 raise ReplicationError(3648, f"Could not apply JSON diff at {path}")
-        return encode(root[0])
+        try:
+            return encode(root[0])
+        except ValueRefused as refused:
+            raise ReplicationError(refused.number, refused.message) from None
+
+
+def _path_text(raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise corrupt("a path that is not UTF-8") from None
 
 
 Leg = str | int | tuple[str, int]
 """A member's name, a cell's number, or ("last", n): the n-th cell from the end."""
 
 
+_LEG = re.compile(
+    r"""\s*(?:\[\s*(?:(?P<cell>\d+)|last\s*(?:-\s*(?P<last>\d+))?)\s*\]
+    |\.\s*(?:(?P<quoted>"(?:[^"\\]|\\.)*")|(?P<name>[^\s.\]\["*]+)))\s*""",
+    re.DOTALL | re.VERBOSE,
+)
+
+
 def path_legs(path: str) -> list[Leg]:
-    """The steps of a JSON path. Raises InputError for wildcards and ranges, which no single value has."""
+    """The steps of a JSON path. Raises InputError for wildcards and ranges, which no single value has, and for what is no path."""
+    refused = InputError(f"the JSON path {path!r} names no single value")
     legs: list[Leg] = []
-    at = 1
+    at = path.find("$") + 1
+    if path[:at].strip() != "$":
+        raise refused
     while at < len(path):
-        if path[at] == "[":
-            end = path.index("]", at)
-            cell = re.fullmatch(r"\s*(?:(\d+)|last\s*(?:-\s*(\d+))?)\s*", path[at + 1 : end])
-            if cell is None:
-                raise InputError(f"the JSON path {path!r} names no single value")
-            legs.append(int(cell[1]) if cell[1] else ("last", int(cell[2] or 0)))
-            at = end + 1
-        elif path.startswith('."', at):
-            name, length = json.JSONDecoder().raw_decode(path[at + 1 :])
-            legs.append(name)
-            at += 1 + length
+        leg = _LEG.match(path, at)
+        if leg is None:
+            raise refused
+        at = leg.end()
+        if leg["name"] is not None:
+            legs.append(leg["name"])
+        elif leg["quoted"] is not None:
+            try:
+                legs.append(json.loads(leg["quoted"], strict=False))
+            except ValueError:
+                raise refused from None
         else:
-            end = min((spot for spot in (path.find(".", at + 1), path.find("[", at + 1)) if spot > 0), default=len(path))
-            legs.append(path[at + 1 : end])
-            at = end
+            legs.append(int(leg["cell"]) if leg["cell"] is not None else ("last", int(leg["last"] or 0)))
     return legs
 
 
@@ -342,7 +389,7 @@ def _change(root: list[Document], operation: int, legs: list[Leg], value: Docume
     last = _cell(parent, steps[-1])
     if operation == INSERT:
         if isinstance(parent, list) and isinstance(last, int) and len(steps) > 1:
-            parent.insert(last, value)
+            parent.insert(min(last, len(parent)), value)
             return True
         if isinstance(parent, dict) and isinstance(last, str) and last not in parent:
             parent[last] = value
