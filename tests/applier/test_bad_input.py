@@ -1,0 +1,393 @@
+"""Logs and schemas that cannot be used: each is an error that names the file, the position, the table and the next step."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+
+import applier
+from applier.errors import InputError, ReplicationError
+from tests.applier.logs import BEGIN, INT_TABLE, inner, insert, ints, replay_log, transaction
+from tests.binlog.build import MAGIC, format_description, gtid, log, packed, payload, query, rows, table_map, write, xid
+from tests.captures_support import captures, logs
+
+
+def refused(folder: Path, content: bytes, schema: str = INT_TABLE, **options: object) -> InputError:
+    """The error of a log that cannot be read. Half a transaction never stays behind."""
+    tables = applier.load_schema(schema)
+    before = [table.rows() for table in tables]
+    with pytest.raises(InputError) as caught:
+        applier.replay([write(folder, content)], into=tables, **options)
+    assert [table.rows() for table in tables] == before
+    assert caught.value.file is not None
+    assert "binlog.000001" in caught.value.file
+    return caught.value
+
+
+def stopped(folder: Path, content: bytes, schema: str = INT_TABLE, **options: object) -> ReplicationError:
+    """The error that stopped the applier."""
+    _, result = replay_log(folder, content, schema, **options)
+    assert result.error is not None
+    return result.error
+
+
+# files
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "empty"),
+        (b"\xfe", "does not start with"),
+        (b"\xfebi", "does not start with"),
+        (b"-- MySQL dump 10.13\n", "does not start with"),
+        (b"\x7fELF" + bytes(200), "does not start with"),
+        (b"\xfdbin" + bytes(600), "encrypted"),
+        (MAGIC + b"\0" * 10, "middle of an event header"),
+        (MAGIC + b"\0" * 200, "length of 0 bytes"),
+        (MAGIC + b"\xff" * 200, "middle of a"),
+    ],
+)
+def test_no_binary_log(tmp_path: Path, content: bytes, says: str) -> None:
+    assert says in refused(tmp_path, content).message
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No such file") as caught:
+        applier.replay([tmp_path / "binlog.000009"])
+    assert str(caught.value.file).endswith("binlog.000009")
+
+
+def test_a_folder_is_no_log(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot read"):
+        applier.replay([tmp_path])
+
+
+def test_nothing_but_the_magic_number_holds_nothing(tmp_path: Path) -> None:
+    """A server that dies at once leaves such a file; there is nothing in it to lose."""
+    tables, result = replay_log(tmp_path, MAGIC)
+    assert (result.transactions, result.error, tables["d.t"].rows()) == (0, None, [])
+
+
+def test_events_before_the_format_description(tmp_path: Path) -> None:
+    content = log(*insert(1, 5), checksum=False)
+    start = len(MAGIC) + len(format_description(checksum=False))
+    error = refused(tmp_path, MAGIC + content[start:])
+    assert error.position == 4
+    assert "format description" in error.message
+
+
+@pytest.mark.parametrize("checksum", [True, False])
+def test_a_log_cut_anywhere(tmp_path: Path, checksum: bool) -> None:
+    """Every cut inside an event is an error at that event; a cut between events leaves out the transaction that it splits."""
+    content = log(*insert(1, 1, 2), *insert(2, 3), checksum=checksum)
+    starts = [4]
+    while starts[-1] < len(content):
+        starts.append(starts[-1] + int.from_bytes(content[starts[-1] + 9 : starts[-1] + 13], "little"))
+    ends_of_transactions = {starts[6]: 2, starts[11]: 3}
+    for size in range(5, len(content)):
+        tables = applier.load_schema(INT_TABLE)
+        path = write(tmp_path, content[:size])
+        rows_of_whole = max((count for end, count in ends_of_transactions.items() if end <= size), default=0)
+        if size in starts:
+            result = applier.replay([path], into=tables)
+            assert result.error is None
+            assert (result.incomplete_transaction is None) == (size in (*starts[:2], starts[6]))
+        else:
+            with pytest.raises(InputError) as caught:
+                applier.replay([path], into=tables)
+            assert caught.value.position == max(start for start in starts if start < size)
+            assert caught.value.hint
+        assert len(tables["d.t"]) == rows_of_whole
+
+
+def test_a_wrong_checksum(tmp_path: Path) -> None:
+    content = bytearray(log(*insert(1, 5)))
+    content[-6] ^= 1
+    error = refused(tmp_path, bytes(content))
+    assert "checksum of a Xid event is wrong" in error.message
+    assert error.position == len(content) - 31
+    tables, result = replay_log(tmp_path, bytes(content), verify_checksum=False)
+    assert result.error is None
+    assert tables["d.t"].rows() == [(5,)]
+
+
+def test_what_stands_before_the_damage_is_kept(tmp_path: Path) -> None:
+    content = log(*insert(1, 5), *insert(2, 6))[:-1]
+    tables = applier.load_schema(INT_TABLE)
+    with pytest.raises(InputError):
+        applier.replay([write(tmp_path, content)], into=tables)
+    assert tables["d.t"].rows() == [(5,)]
+
+
+def test_a_relay_log_cut_inside_an_event(tmp_path: Path) -> None:
+    """Relay logs hold the source's format description behind their own, and end where the receiver died."""
+    relay = log((15, format_description("8.0.36")[19:-4], 0), *insert(1, 5), *insert(2, 6), server_id=2)
+    tables = applier.load_schema(INT_TABLE)
+    with pytest.raises(InputError, match="ends in the middle of a Xid event") as caught:
+        applier.replay([write(tmp_path, relay[:-3], "relay.000001")], into=tables)
+    assert caught.value.hint is not None
+    assert "--stop-position" in caught.value.hint
+    assert tables["d.t"].rows() == [(5,)]
+    result = applier.replay([tmp_path / "relay.000001"], into=applier.load_schema(INT_TABLE), stop_position=caught.value.position)
+    assert result.transactions == 1
+    assert result.incomplete_transaction is not None
+
+
+# rows events
+
+
+def test_rows_without_their_table_map(tmp_path: Path) -> None:
+    error = refused(tmp_path, log(gtid(1), BEGIN, rows(30, ints(5), table_id=7), xid()))
+    assert "table id 7, which no table map" in error.message
+    assert error.hint is not None
+    assert "beginning of a transaction" in error.hint
+
+
+def test_rows_that_start_behind_their_table_map(tmp_path: Path) -> None:
+    content = log(*insert(1, 5))
+    position = len(content) - 31 - len(log(rows(30, ints(5)))) + len(log())
+    with pytest.raises(InputError, match="no table map"):
+        applier.replay([write(tmp_path, content)], into=applier.load_schema(INT_TABLE), start_position=position)
+
+
+def test_the_end_of_a_statement_for_no_table_is_no_loss(tmp_path: Path) -> None:
+    _, result = replay_log(tmp_path, log(*transaction(1, rows(30, b"", table_id=0xFFFFFF))))
+    assert result.error is None
+
+
+@pytest.mark.parametrize("images", [ints(5)[:-1], ints(5) + b"\0", ints(5) + b"\0\1\2"])
+def test_images_that_do_not_end_with_the_event(tmp_path: Path, images: bytes) -> None:
+    error = refused(tmp_path, log(*transaction(1, table_map(), rows(30, images))))
+    assert "runs past the end" in error.message
+    assert error.table == "d.t"
+    assert error.position is not None
+
+
+def test_a_string_longer_than_the_event(tmp_path: Path) -> None:
+    content = log(*transaction(1, table_map(types=b"\x0f", metadata=b"\x64\0"), rows(30, b"\0\x50abc")))
+    assert "runs past the end" in refused(tmp_path, content, "CREATE TABLE d.t (v VARBINARY(100));").message
+
+
+def test_a_width_that_is_not_the_table_maps(tmp_path: Path) -> None:
+    error = refused(tmp_path, log(*transaction(1, table_map(), rows(30, ints(5), width=3))))
+    assert "3 columns where its table map has 1" in error.message
+    assert error.table == "d.t"
+
+
+@pytest.mark.parametrize(
+    ("types", "metadata", "says"),
+    [
+        (b"\x6f", b"", "column type 111"),
+        (b"\xf6", b"\x42\x00", "DECIMAL"),
+        (b"\xf6", b"\x05\x09", "DECIMAL"),
+        (b"\xfc", b"\x09", "BLOB"),
+        (b"\x12", b"\x07", "fractional seconds"),
+        (b"\xfe", b"\xf7\x09", "ENUM or SET"),
+        (b"\x14" * 2000, b"\x14" * 2000, "array of arrays"),
+    ],
+)
+def test_columns_that_no_server_has(tmp_path: Path, types: bytes, metadata: bytes, says: str) -> None:
+    """In a column that the local table does not have, so that no rule of conversion refuses it first."""
+    plain = packed(1 + len(types)) + b"\x03" + types + packed(len(metadata)) + metadata + bytes((8 + len(types)) // 8)
+    mapped = table_map()[1][:8] + b"\1d\0\1t\0" + plain
+    width = 1 + len(types)
+    body = rows(30, b"")[1][:10] + packed(width) + b"\xff" * ((width + 7) // 8) + bytes(40)
+    error = refused(tmp_path, log(*transaction(1, (19, mapped), (30, body))))
+    assert says in error.message
+    assert error.position is not None
+
+
+# the schema
+
+
+def test_a_table_that_is_not_there(tmp_path: Path) -> None:
+    error = stopped(tmp_path, log(*insert(1, 5)), "CREATE TABLE d.other (a INT);")
+    assert (error.number, error.table) == (1146, "d.t")
+    assert error.position is not None
+    assert error.hint is not None
+    assert "--schema" in error.hint
+
+
+def test_a_type_that_does_not_match(tmp_path: Path) -> None:
+    error = stopped(tmp_path, log(*insert(1, 5)), "CREATE TABLE d.t (a VARCHAR(10) CHARSET utf8mb4);")
+    assert error.number == 1677
+    assert error.table == "d.t"
+    assert error.message == "Column 0 of table 'd.t' cannot be converted from type 'int' to type 'varchar(40) utf8mb4'"
+    assert error.position is not None
+    assert error.hint is not None
+
+
+def test_skipping_1677_passes_over_the_event(tmp_path: Path) -> None:
+    tables, result = replay_log(tmp_path, log(*insert(1, 5)), "CREATE TABLE d.t (a DATE);", skip_errors="1677")
+    assert result.error is None
+    assert tables["d.t"].rows() == []
+    assert list(result.notes) == ["skipped by --skip-errors: Column 0 of table 'd.t' cannot be converted from type 'int' to type 'date'"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "number"),
+    [
+        (b"CREATE TABLE u (a INTT)", 1064),
+        (b"CREATE TABLE u (a INT", 1064),
+        (b"CREATE TABLE u (a VARCHAR(x))", 1064),
+        (b"CREATE TABLE u (a ENUM(1))", 1064),
+        (b"CREATE TABLE u (KEY k (a('1')), a INT)", 1064),
+        (b"ALTER TABLE t ADD COLUMN", 1064),
+        (b"DROP INDEX", 1064),
+        (b"CREATE INDEX", 1064),
+        (b"CREATE INDEX i ON t", 1064),
+        (b"ALTER TABLE gone ADD b INT", 1146),
+        (b"DROP TABLE gone", 1051),
+        (b"CREATE TABLE t (a INT)", 1050),
+        (b"CREATE TABLE u (a INT, KEY k (b))", 1072),
+        (b"GIBBERISH", 1235),
+        (b"ALTER TABLE t DROP PARTITION p0", 1235),
+    ],
+)
+def test_statements_that_cannot_be_carried_out(tmp_path: Path, sql: bytes, number: int) -> None:
+    error = stopped(tmp_path, log(*insert(1, 5), gtid(2), query(sql)))
+    assert error.number == number
+    assert error.file == "binlog.000001"
+    assert error.position is not None
+    assert error.position > 4
+    if number in (1064, 1235):
+        assert error.hint is not None
+        assert f"--skip-errors {number}" in error.hint
+        assert sql.decode()[:11] in error.message or number == 1235
+
+
+def test_skip_errors_passes_over_a_statement(tmp_path: Path) -> None:
+    content = log(gtid(1), query(b"CREATE TABLE u (a INTT)"), *insert(2, 5))
+    tables, result = replay_log(tmp_path, content, skip_errors="1064")
+    assert result.error is None
+    assert tables["d.t"].rows() == [(5,)]
+    assert sum(result.notes.values()) == 1
+
+
+# compressed content
+
+
+def test_a_compressed_transaction(tmp_path: Path) -> None:
+    tables, result = replay_log(tmp_path, log(gtid(1), payload(inner(BEGIN, table_map(), rows(30, ints(5)), xid()))))
+    assert result.error is None
+    assert tables["d.t"].rows() == [(5,)]
+
+
+@pytest.mark.parametrize(
+    "never",
+    [
+        payload(inner(BEGIN, table_map(), rows(30, ints(6)), xid())),
+        (15, format_description()[19:-4]),
+        (35, bytes(8)),
+        gtid(9),
+        (4, struct.pack("<Q", 4) + b"binlog.000002"),
+        (3, b""),
+        (20, rows(23, ints(6))[1]),
+        (166, rows(23, ints(6))[1]),
+        (164, bytes(20)),
+    ],
+    ids=lambda event: f"type{event[0]}",
+)
+def test_what_never_stands_in_a_compressed_transaction(tmp_path: Path, never: tuple[int, bytes]) -> None:
+    """Taken for an event without rows it would lose the rows that it holds."""
+    content = log(gtid(1), payload(inner(BEGIN, never, table_map(), rows(30, ints(5)), xid())))
+    error = refused(tmp_path, content)
+    assert "cannot stand inside a transaction payload" in error.message
+    assert error.position is not None
+
+
+def compressed_value(data: bytes, *, size: int | None = None, head: int | None = None) -> bytes:
+    """A value of a MariaDB COMPRESSED column."""
+    length = len(data) if size is None else size
+    packed = zlib.compress(data)
+    return bytes([0x84 if head is None else head]) + length.to_bytes(4, "big") + packed
+
+
+COMPRESSED_TABLE = "CREATE TABLE d.t (v VARCHAR(2000) CHARACTER SET latin1 COMPRESSED);"
+
+
+def compressed_log(value: bytes) -> bytes:
+    mapped = table_map(types=b"\x8d", metadata=struct.pack("<H", 2000))
+    return log(*transaction(1, mapped, rows(30, b"\0" + struct.pack("<H", len(value)) + value)))
+
+
+@pytest.mark.parametrize("text", [b"", b"a", b"x" * 1500])
+def test_a_compressed_column(tmp_path: Path, text: bytes) -> None:
+    tables, result = replay_log(tmp_path, compressed_log(compressed_value(text)), COMPRESSED_TABLE)
+    assert result.error is None
+    assert tables["d.t"].rows() == [(text.decode(),)]
+
+
+def test_a_compressed_column_that_is_kept_plain(tmp_path: Path) -> None:
+    tables, _ = replay_log(tmp_path, compressed_log(b"\0abc"), COMPRESSED_TABLE)
+    assert tables["d.t"].rows() == [("abc",)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        compressed_value(b"abc")[:-4],
+        compressed_value(b"abc", size=2),
+        compressed_value(b"abc", size=4),
+        compressed_value(b"abc", head=0x8C),
+        compressed_value(b"abc", head=0x94),
+        compressed_value(b"abc", size=0xFFFFFFFF),
+        b"\x84\0\0\0\3garbage",
+        b"\x87\0",
+    ],
+)
+def test_a_compressed_column_that_is_damaged(tmp_path: Path, value: bytes) -> None:
+    error = refused(tmp_path, compressed_log(value), COMPRESSED_TABLE)
+    assert "COMPRESSED" in error.message
+    assert error.table == "d.t"
+
+
+def test_a_compressed_column_is_never_unpacked_beyond_its_claim(tmp_path: Path) -> None:
+    """A kilobyte that unpacks to a gigabyte, and says so or not."""
+    bomb = zlib.compress(bytes(1 << 20))
+    value = b"\x84" + (100).to_bytes(4, "big") + bomb
+    assert "does not have the 100 bytes" in refused(tmp_path, compressed_log(value), COMPRESSED_TABLE).message
+
+
+# XA
+
+
+def test_rows_of_a_prepared_transaction_that_another_changed(tmp_path: Path) -> None:
+    """The locks of a server would not let it happen; taking back the first would damage the second."""
+    prepared = (38, struct.pack("<BIII", 0, 1, 1, 0) + b"x")
+    content = log(
+        gtid(1), query(b"XA START X'78',X'',1"), table_map(), rows(30, ints(5)), query(b"XA END X'78',X'',1"), prepared,
+        *transaction(2, table_map(), rows(32, ints(5))),
+        gtid(3), query(b"XA ROLLBACK X'78',X'',1"),
+    )  # fmt: skip
+    error = stopped(tmp_path, content)
+    assert (error.number, error.table) == (1205, "d.t")
+    assert error.position is not None
+    error = stopped(tmp_path, content[: -len(log(gtid(3), query(b"XA ROLLBACK X'78',X'',1"))) + len(log())])
+    assert error.number == 1205
+
+
+def test_a_prepared_transaction_is_left_out_of_what_a_damaged_log_gives(tmp_path: Path) -> None:
+    prepared = (38, struct.pack("<BIII", 0, 1, 1, 0) + b"x")
+    content = log(gtid(1), query(b"XA START X'78',X'',1"), table_map(), rows(30, ints(5)), prepared, *insert(2, 6), *insert(3, 7))
+    tables = applier.load_schema(INT_TABLE)
+    with pytest.raises(InputError):
+        applier.replay([write(tmp_path, content[:-1])], into=tables)
+    assert tables["d.t"].rows() == [(6,)]
+
+
+# real logs
+
+
+@pytest.mark.parametrize("capture", [path for path in captures() if len(logs(path)) > 2][:5], ids=lambda path: path.name)
+def test_a_gap_between_files(capture: Path) -> None:
+    files = logs(capture)
+    with pytest.raises(InputError) as caught:
+        applier.replay([files[0], files[2]], into=applier.load_schema(capture / "before.sql"))
+    assert caught.value.file is not None
+    assert caught.value.hint is not None
+    assert "in order" in caught.value.hint
