@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -11,6 +12,8 @@ import pymysql
 
 READY_SECONDS = 120.0
 _POLL_SECONDS = 0.05
+_LAST_LINES = 12
+_RECENT_LINES = 200
 
 
 class ServerError(Exception):
@@ -74,18 +77,29 @@ class Database(ABC):
         while True:
             ended = not alive()
             try:
+                self._probe()
                 self.query("SELECT 1")
                 return
-            except (pymysql.err.OperationalError, pymysql.err.InterfaceError) as error:
+            except (pymysql.err.OperationalError, pymysql.err.InterfaceError, OSError) as error:
                 if ended:
                     raise ServerError(f"{self.name} ended instead of starting; its log says:\n{self.log_tail()}") from None
                 if time.monotonic() > deadline:
                     raise ServerError(f"{self.name} does not answer after {seconds:.0f} s: {error}; its log:\n{self.log_tail()}") from None
             time.sleep(_POLL_SECONDS)
 
-    def log_tail(self, lines: int = 25) -> str:
-        """The end of the server's error log, indented."""
-        return "\n".join(f"    {line}" for line in self.log_text().splitlines()[-lines:])
+    def _probe(self) -> None:
+        """OSError when nobody listens. PyMySQL is not asked that: it leaves a socket open each time that nobody does."""
+        address = self.address()
+        path = address.get("unix_socket")
+        with socket.socket(socket.AF_UNIX if path else socket.AF_INET) as probe:
+            probe.connect(path or (address["host"], address["port"]))
+
+    def log_tail(self) -> str:
+        """The end of the server's error log, indented: the last errors, which a long shutdown may have left behind, and the last lines."""
+        lines = self.log_text().splitlines()
+        recent, end = lines[-_RECENT_LINES:-_LAST_LINES], lines[-_LAST_LINES:]
+        errors = [line for line in recent if "[ERROR]" in line][-_LAST_LINES:]
+        return "\n".join(f"    {line}" for line in [*errors, *end])
 
     def __enter__(self) -> Any:
         self.start()

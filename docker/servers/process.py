@@ -48,7 +48,6 @@ def option_text(options: Options) -> str:
 
 def common_options(server: Installed, folder: Path) -> Options:
     """What every start of this server has: where its own files are, where the data and the temporary files are, local TCP only."""
-    (folder / "tmp").mkdir(parents=True, exist_ok=True)
     flags = {name: value.format(root=server.root) if isinstance(value, str) else value for name, value in server.recipe.flags.items()}
     return {
         "basedir": str(server.program.parent),
@@ -61,7 +60,6 @@ def common_options(server: Installed, folder: Path) -> Options:
         "log_error": str(folder / "error.log"),
         "bind_address": "127.0.0.1",
         "skip_name_resolve": True,
-        **({"user": "root"} if os.geteuid() == 0 else {}),
         **flags,
     }
 
@@ -76,7 +74,9 @@ def write_private(path: Path, text: str) -> Path:
 
 def launch(server: Installed, option_file: Path, log: Path, *arguments: str, feed: Path | None = None) -> subprocess.Popen[bytes]:
     """Starts the server with that option file and next to no environment; `feed` becomes its standard input."""
-    command = [*server.command(), f"--defaults-file={option_file}", *arguments]
+    (option_file.parent / "tmp").mkdir(exist_ok=True)
+    as_root = ["--user=root"] if os.geteuid() == 0 else []  # it refuses to run as root unless it is told to
+    command = [*server.command(), f"--defaults-file={option_file}", *as_root, *arguments]
     environment = {"PATH": os.environ.get("PATH", os.defpath), "TZ": "UTC", "LC_ALL": "C"}
     with log.open("ab") as output, (feed or Path(os.devnull)).open("rb") as given:
         # A session of its own: Ctrl-C on the terminal is for the one who started it, who then ends the server the clean way.

@@ -48,13 +48,13 @@ class Recipe:
     """`initialize`: mysqld --initialize-insecure (5.7 and newer); `bootstrap`: the server's own SQL scripts through --bootstrap."""
     scripts: tuple[str, ...]
     accounts: tuple[str, ...]
-    """Statements of the first start; {password} is root's. One line each: an init file of 5.6 has no longer statements."""
+    """Statements of an init file that give root its {password}; they may be carried out again. One line each: 5.6 reads no longer ones."""
+    everywhere: str
+    """A statement that makes {user} with {password}, who may do everything on {what} and log in from any host."""
     row_log: Options
     """What makes this server write a row binlog."""
     gtids: Options
     """What makes this server give each transaction a GTID."""
-    images: tuple[str, ...]
-    """Images of this server for a Docker engine: the one built here, then the official one."""
     flags: Options = field(default_factory=dict)
     """What this server cannot do without, whatever its user wants."""
     architectures: tuple[str, ...] = ("amd64", "arm64")
@@ -73,9 +73,15 @@ _LIBRARIES = DebianPackages(STABLE, ("libc6", "libaio1", "libatomic1", "libcrypt
 
 _ROOT_FROM_LOOPBACK = (
     "ALTER USER root@localhost IDENTIFIED BY '{password}';",
-    "CREATE USER root@'127.0.0.1' IDENTIFIED BY '{password}';",
+    "CREATE USER IF NOT EXISTS root@'127.0.0.1' IDENTIFIED BY '{password}';",
+    "ALTER USER root@'127.0.0.1' IDENTIFIED BY '{password}';",
     "GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION;",
 )
+
+_FROM_ANYWHERE = (
+    "CREATE USER IF NOT EXISTS '{user}'@'%' IDENTIFIED BY '{password}';\nGRANT ALL ON {what} TO '{user}'@'%' WITH GRANT OPTION;"
+)
+_GRANT_ANYWHERE = "GRANT ALL ON {what} TO '{user}'@'%' IDENTIFIED BY '{password}' WITH GRANT OPTION;"
 
 _GTIDS: Options = {"gtid_mode": "ON", "enforce_gtid_consistency": "ON"}
 
@@ -100,9 +106,9 @@ RECIPES: tuple[Recipe, ...] = (
             "SET PASSWORD FOR root@localhost = PASSWORD('{password}');",
             "SET PASSWORD FOR root@'127.0.0.1' = PASSWORD('{password}');",
         ),
+        everywhere=_GRANT_ANYWHERE,
         row_log={"log_bin": "binlog", "binlog_format": "ROW"},
         gtids={**_GTIDS, "log_slave_updates": True},
-        images=("binlag/mysql:5.6",),
         flags={"explicit_defaults_for_timestamp": True},
         architectures=("amd64",),
     ),
@@ -121,9 +127,9 @@ RECIPES: tuple[Recipe, ...] = (
         initialise="initialize",
         scripts=(),
         accounts=_ROOT_FROM_LOOPBACK,
+        everywhere=_FROM_ANYWHERE,
         row_log={"log_bin": "binlog", "binlog_format": "ROW"},
         gtids=_GTIDS,
-        images=("binlag/mysql:5.7", "mysql:5.7"),
         flags={"explicit_defaults_for_timestamp": True},
         architectures=("amd64",),
     ),
@@ -138,9 +144,9 @@ RECIPES: tuple[Recipe, ...] = (
         initialise="initialize",
         scripts=(),
         accounts=_ROOT_FROM_LOOPBACK,
+        everywhere=_FROM_ANYWHERE,
         row_log={"log_bin": "binlog"},
         gtids=_GTIDS,
-        images=("binlag/mysql:9.7", "mysql:9"),
         flags={"mysqlx": False, "plugin_dir": "{root}/usr/lib/mysql/plugin"},
         aliases=("9",),
     ),
@@ -166,9 +172,9 @@ RECIPES: tuple[Recipe, ...] = (
             "ALTER USER root@localhost IDENTIFIED BY '{password}';",
             "ALTER USER root@'127.0.0.1' IDENTIFIED BY '{password}';",
         ),
+        everywhere=_GRANT_ANYWHERE,
         row_log={"log_bin": "mbinlog", "binlog_format": "ROW"},
         gtids={},
-        images=("binlag/mariadb:10.11", "mariadb:10.11"),
         flags={"plugin_dir": "{root}/usr/lib/mysql/plugin"},
         aliases=("10.11",),
     ),
@@ -177,6 +183,16 @@ RECIPES: tuple[Recipe, ...] = (
 NAMES: tuple[str, ...] = tuple(recipe.name for recipe in RECIPES)
 
 _BY_NAME: Mapping[str, Recipe] = {name: recipe for recipe in RECIPES for name in (recipe.name, *recipe.aliases)}
+
+# Images for a Docker engine: the one that docker/build.py makes, then the official one.
+IMAGES: Mapping[str, tuple[str, ...]] = {
+    "5.6": ("binlag/server:5.6",),
+    "5.7": ("binlag/server:5.7", "mysql:5.7"),
+    "8.0": ("mysql:8.0",),
+    "8.4": ("mysql:8.4",),
+    "9.7": ("binlag/server:9.7", "mysql:9"),
+    "mariadb": ("binlag/server:mariadb", "mariadb:10.11"),
+}
 
 
 def recipe_of(name: str) -> Recipe:
