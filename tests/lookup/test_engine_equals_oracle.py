@@ -1,14 +1,18 @@
-"""The fast lookup does what a naive, literal one does: rows in scan order, counters, errors; and the table in memory is a table."""
+"""The fast lookup does what a naive, literal one does: rows in scan order, counters, errors; and checksums are the same."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from lookup.server_hash import row_checksum
+from lookup.table import TableDefinition
 from lookup.versions import RULES
-from tests.oracle.cases import Case, cases, outcomes
+from tests.oracle.cases import Case, cases, cut, defaults_of, definitions, outcomes, overlay, rows_of
+from tests.oracle.checksum import checksum
 
-QUICK = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("version", RULES)
@@ -20,3 +24,17 @@ def test_fast_and_naive_engine_do_the_same(version: str) -> None:
         assert fast == naive
 
     compare()
+
+
+@QUICK
+@given(definition=definitions(), data=st.data())
+def test_checksums_of_images(definition: TableDefinition, data: st.DataObject) -> None:
+    """Of whole rows, and of the first columns of a row whose other columns have their defaults."""
+    row = data.draw(rows_of(definition))
+    columns = tuple(range(data.draw(st.integers(1, len(row)))))
+    defaults = defaults_of(definition)
+    image = cut(row, columns)
+    completed = overlay(defaults, columns)(None, image)
+    nulls = frozenset(column for column in range(len(columns), len(row)) if defaults[column] is None)
+    assert row_checksum(definition, columns, nulls)(image) == checksum(definition, completed, columns, null_flags=True)
+    assert row_checksum(definition, columns, None)(image) == checksum(definition, completed, columns, null_flags=False)

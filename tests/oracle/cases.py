@@ -143,7 +143,7 @@ def events(draw: st.DrawFn, definition: TableDefinition, pool: list[Row]) -> Eve
         after = before
     row = st.sampled_from(pool)
     rows: list[Any] = []
-    for _ in range(draw(st.integers(1, 6))):
+    for _ in range(draw(st.one_of(st.integers(1, 6), st.integers(7, 24)))):
         first = cut(draw(row), before)
         rows.append((first, cut(draw(row), after)) if kind == "update" else first)
     complete = len(after) == width
