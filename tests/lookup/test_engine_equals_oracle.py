@@ -12,7 +12,7 @@ from lookup.versions import RULES
 from tests.oracle.cases import Case, cases, cut, defaults_of, definitions, outcomes, overlay, rows_of
 from tests.oracle.checksum import checksum
 
-QUICK = settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=max(200, settings().max_examples), suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("version", RULES)

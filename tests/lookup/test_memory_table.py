@@ -17,8 +17,8 @@ from lookup.table import Column, Key, KeyPart, TableDefinition
 from tests.oracle.cases import definitions, rows_of
 from tests.oracle.engine import RECORD_DELETED, Duplicate, HandlerError, NaiveHandler, NaiveTable, Record, compare_keys
 
-STEPS = settings(max_examples=60, stateful_step_count=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-QUICK = settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+STEPS = settings(stateful_step_count=25, suppress_health_check=list(HealthCheck))
+QUICK = settings(suppress_health_check=list(HealthCheck))
 
 
 class TableMachine(RuleBasedStateMachine):
