@@ -1,0 +1,176 @@
+"""One connection to the target: SQL out, rows and errors back, in the errors' words that the rest of the replica uses.
+
+SQL goes out as bytes and values come back as bytes, so that no character set of the client stands between. A text may hold several
+statements; `send` returns when the server has it, so that the next one is made while the server works, and `receive` waits for its
+answers. There is never more than one text under way: nothing that comes later can be carried out behind a failure.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pymysql
+from pymysql.constants import CLIENT, COMMAND, CR
+from pymysql.cursors import SSCursor
+
+from applier.errors import BinlagError, InputError, ReplicationError
+from applier.mysql.url import Endpoint
+from lookup.versions import rules_for
+
+Row = tuple[bytes | None, ...]
+CONNECT_SECONDS = 20
+LOST = frozenset({CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, CR.CR_SERVER_LOST_EXTENDED, 0, 1053, 1077, 1079, 1080, 3169, 1927})
+"""The connection is no more: the client noticed, or the server said goodbye (shutdown, KILL)."""
+NOT_REACHED = frozenset({CR.CR_CONNECTION_ERROR, CR.CR_CONN_HOST_ERROR, CR.CR_IPSOCK_ERROR, CR.CR_UNKNOWN_HOST, CR.CR_SSL_CONNECTION_ERROR})
+WRONG_ACCOUNT = frozenset({1045, 1698, 1820, 1862, 3118, 1130, 1129, 2059, 2061})
+MISSING_PRIVILEGE = frozenset({1044, 1142, 1143, 1227, 1370, 1419})
+RESUME_HINT = "start the server, then the same command again: it goes on after the last transaction that was committed"
+
+
+class ServerLost(InputError):
+    """The connection ended under way; what was under way may or may not be committed, and the position row says which."""
+
+
+class Server:
+    """A connection. `version` is the server's own text, `rules_version` the row of `lookup.versions` that holds for it."""
+
+    def __init__(self, connection: Any, endpoint: Endpoint) -> None:
+        self._connection = connection
+        self.endpoint = endpoint
+        self.version = str(connection.get_server_info())
+        self.rules_version = rules_for(self.version).name
+        self.answered = 0
+        """Statements of the last text that were carried out."""
+        self.under_way = False
+        self.packet_bytes = int(self.value("SELECT @@max_allowed_packet") or 0)
+
+    @property
+    def is_mariadb(self) -> bool:
+        return self.rules_version == "mariadb"
+
+    def query(self, sql: str | bytes) -> list[Row]:
+        """The rows of one statement, every value as the bytes that the server sent, None for NULL."""
+        self.send(sql)
+        self.receive()
+        result = self._connection._result
+        return list(result.rows or ()) if result is not None else []
+
+    def texts(self, sql: str | bytes) -> list[tuple[str | None, ...]]:
+        """The same as text."""
+        return [tuple(None if value is None else value.decode("utf-8", "replace") for value in row) for row in self.query(sql)]
+
+    def value(self, sql: str | bytes) -> str | None:
+        """The first value of the first row as text, None when there is no row."""
+        rows = self.texts(sql)
+        return rows[0][0] if rows else None
+
+    def stream(self, sql: str) -> Iterator[Row]:
+        """The rows of a big result, one after the other. Nothing else can be asked before the last one came."""
+        with _said_well(self.endpoint), self._connection.cursor(SSCursor) as cursor:
+            cursor.execute(sql)
+            yield from cursor
+
+    def execute(self, sql: str | bytes) -> int:
+        """Rows that the statement matched; for several statements, those of the last."""
+        self.send(sql)
+        counts = self.receive()
+        return counts[-1] if counts else 0
+
+    def send(self, sql: str | bytes) -> None:
+        """Hands over a text. The answers are `receive`'s."""
+        assert not self.under_way, "one text at a time"
+        with _said_well(self.endpoint):
+            self._connection._execute_command(COMMAND.COM_QUERY, sql)
+        self.under_way = True
+
+    def receive(self) -> list[int]:
+        """Rows that each statement of the text matched. Raises at the first that failed; `answered` says how many came before it."""
+        assert self.under_way, "a text was sent"
+        self.under_way = False
+        self.answered = 0
+        counts = []
+        connection: Any = self._connection
+        with _said_well(self.endpoint):
+            while True:
+                counts.append(connection._read_query_result())
+                self.answered += 1
+                if not connection._result.has_next:
+                    return counts
+
+    @contextmanager
+    def sending_files(self) -> Iterator[None]:
+        """The server may ask for a local file only inside this block: LOAD DATA LOCAL."""
+        connection: Any = self._connection
+        connection._local_infile = True
+        try:
+            yield
+        finally:
+            connection._local_infile = False
+
+    def close(self) -> None:
+        """Ends the connection; what was not committed is rolled back by the server."""
+        with suppress(pymysql.err.Error):  # it was closed already
+            self._connection.close()
+
+
+def connect(endpoint: Endpoint) -> Server:
+    """Raises InputError when the server cannot be reached or does not let us in."""
+    with _said_well(endpoint):
+        connection: Any = pymysql.connect(
+            host=endpoint.host,
+            port=endpoint.port,
+            user=endpoint.user,
+            password=endpoint.password or "",
+            unix_socket=endpoint.socket,
+            charset="utf8mb4",
+            use_unicode=False,
+            conv={},
+            autocommit=True,
+            connect_timeout=CONNECT_SECONDS,
+            client_flag=CLIENT.MULTI_STATEMENTS | CLIENT.FOUND_ROWS,
+            local_infile=True,
+            **_tls(endpoint),
+        )
+        connection._local_infile = False
+        return Server(connection, endpoint)
+
+
+def _tls(endpoint: Endpoint) -> dict[str, Any]:
+    """Encrypted when the server offers it, which is the driver's own choice; never over a unix socket. Certificates are not verified."""
+    if endpoint.tls == "off" or endpoint.socket is not None:
+        return {"ssl_disabled": True}
+    if endpoint.tls == "preferred":
+        return {}
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return {"ssl": context}
+
+
+@contextmanager
+def _said_well(endpoint: Endpoint) -> Iterator[None]:
+    """Turns the driver's errors into ours. Neither the password nor the SQL is in them."""
+    try:
+        yield
+    except pymysql.err.MySQLError as error:
+        raise _ours(error, endpoint) from None
+
+
+def _ours(error: pymysql.err.MySQLError, endpoint: Endpoint) -> BinlagError:
+    number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+    text = str(error.args[1]) if len(error.args) > 1 else str(error)
+    if number in NOT_REACHED:
+        hint = "is the server running, and the address right?"
+        if "SSL" in text or "TLS" in text:
+            hint = "the server offers a TLS that this machine refuses: add ?tls=off to the URL, or use its unix socket"
+        return InputError(f"{endpoint} cannot be reached: {text}", hint=hint)
+    if number in LOST or isinstance(error, pymysql.err.InterfaceError):
+        return ServerLost(f"the connection to {endpoint} was lost: {text or 'it is closed'}", hint=RESUME_HINT)
+    if number in WRONG_ACCOUNT:
+        return InputError(
+            f"{endpoint} refuses the account: {text}", hint="set BINLAG_PASSWORD, give --password-file FILE, or name another user"
+        )
+    return ReplicationError(number, text)

@@ -1,0 +1,130 @@
+"""Where the target is and who we are there: `mysql://user@host:port`, and the password from anywhere but the command line.
+
+A password in a URL would stand in the process list and in the shell's history, so it is refused. It is looked for in the order
+--password-file, BINLAG_PASSWORD, MYSQL_PWD, the [client] section of the user's option files, and asked for at last.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from configparser import ConfigParser
+from configparser import Error as ConfigError
+from dataclasses import dataclass, field, replace
+from getpass import getuser
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from applier.errors import UsageError
+
+SCHEME = "mysql"
+DEFAULT_PORT = 3306
+TLS_WORDS = ("preferred", "required", "off")
+PASSWORD_VARIABLES = ("BINLAG_PASSWORD", "MYSQL_PWD")
+OPTION_FILES = ("/etc/my.cnf", "/etc/mysql/my.cnf", "~/.my.cnf")
+"""As the server's own clients read them; the last one that says something wins."""
+URL_HINT = "write it as mysql://USER@HOST:PORT, or mysql://USER@localhost?socket=/path for a unix socket"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A server and an account on it. The password shows in no text of this object."""
+
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    user: str = "root"
+    socket: str | None = None
+    tls: str = "preferred"
+    password: str | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        """The URL that leads here again."""
+        options = [f"socket={self.socket}"] if self.socket else []
+        options += [f"tls={self.tls}"] if self.tls != "preferred" else []
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        place = host if self.socket else f"{host}:{self.port}"
+        return f"{SCHEME}://{self.user}@{place}" + (f"?{'&'.join(options)}" if options else "")
+
+    def with_password(self, password: str) -> Endpoint:
+        return replace(self, password=password)
+
+
+def parse_url(url: str) -> Endpoint:
+    """Raises UsageError; the text of a password that stands in the URL is not repeated."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise UsageError("--into: the port or the address is none", hint=URL_HINT) from None
+    if parts.scheme != SCHEME:
+        raise UsageError(f"--into: {parts.scheme or url!r} is no target", hint=f"memory, or {URL_HINT}")
+    if parts.password is not None:
+        raise UsageError(
+            "--into: a password in the URL stands in the process list for all to read",
+            hint=f"leave it out and set {PASSWORD_VARIABLES[0]}, or give --password-file FILE",
+        )
+    options = _options(parts.query)
+    if parts.path not in ("", "/"):
+        raise UsageError("--into: the log names the databases, so the URL names none", hint="see --database and --rewrite-db")
+    return Endpoint(
+        host=parts.hostname or "127.0.0.1",
+        port=port or DEFAULT_PORT,
+        user=unquote(parts.username) if parts.username else _option_file_value("user") or getuser(),
+        socket=options.get("socket"),
+        tls=options.get("tls", "preferred"),
+    )
+
+
+def _options(query: str) -> dict[str, str]:
+    options = {name: values[-1] for name, values in parse_qs(query, keep_blank_values=True).items()}
+    unknown = options.keys() - {"socket", "tls"}
+    if unknown:
+        raise UsageError(
+            f"--into: {sorted(unknown)[0]!r} is no option of a target", hint="there are socket=PATH and tls=preferred|required|off"
+        )
+    if options.get("tls", TLS_WORDS[0]) not in TLS_WORDS:
+        raise UsageError(f"--into: tls={options['tls']} is none of {', '.join(TLS_WORDS)}")
+    return options
+
+
+def find_password(
+    password_file: str | os.PathLike[str] | None = None,
+    *,
+    environment: Mapping[str, str] = os.environ,
+    ask: Callable[[], str] | None = None,
+) -> str:
+    """The password from the first place that has one; empty when there is none and nobody to ask."""
+    if password_file is not None:
+        return _from_file(Path(password_file))
+    for name in PASSWORD_VARIABLES:
+        if name in environment:
+            return environment[name]
+    found = _option_file_value("password")
+    if found is not None:
+        return found
+    return ask() if ask is not None else ""
+
+
+def _from_file(path: Path) -> str:
+    """The first line of the file."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UsageError(f"--password-file: cannot read {path}: {reason}") from None
+    return lines[0] if lines else ""
+
+
+def _option_file_value(name: str) -> str | None:
+    """A value of the [client] sections. Lines that only the server's own programs understand are passed over."""
+    found = None
+    for file in OPTION_FILES:
+        parser = ConfigParser(allow_no_value=True, strict=False, interpolation=None, inline_comment_prefixes=("#",))
+        try:
+            text = Path(file).expanduser().read_text(encoding="utf-8", errors="replace")
+            parser.read_string("\n".join(line for line in text.splitlines() if not line.lstrip().startswith("!")))
+        except (OSError, RuntimeError, ConfigError):
+            continue
+        if parser.has_option("client", name):
+            found = (parser.get("client", name) or "").strip("\"'")
+    return found
