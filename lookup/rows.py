@@ -210,7 +210,10 @@ class RowsPlan:
         return new
 
     def _replace(self, row: Row, image: Image, duplicate: DuplicateKey, index: int, outcome: Outcome) -> str:
-        """`write_row` with overwrite: the row in the way is updated when its key is the table's last unique key, else deleted."""
+        """`write_row` with overwrite: the row in the way is updated when its key is the table's last unique key, else deleted.
+
+        A refused update is an error like any other; only a refused insert is tried again.
+        """
         handler, counters, new_row = self.handler, outcome.counters, self.shape.new_row
         while True:
             if handler.traits.duplicate_position:
@@ -223,18 +226,21 @@ class RowsPlan:
                 if is_last_unique(handler.definition, duplicate.key) and not handler.is_referenced:
                     counters.update += 1
                     handler.update(duplicate.ref, row)
-                else:
-                    counters.delete += 1
-                    handler.delete(duplicate.ref)
-                    counters.write += 1
-                    handler.insert(row)
-            except DuplicateKey as again:
-                duplicate = again
-                continue
+                    break
+                counters.delete += 1
+                handler.delete(duplicate.ref)
             except RowError as error:
                 return self._judge_error(error, index, outcome)
-            outcome.rows_changed += 1
-            return NEXT_ROW
+            counters.write += 1
+            try:
+                handler.insert(row)
+                break
+            except DuplicateKey as again:
+                duplicate = again
+            except RowError as error:
+                return self._judge_error(error, index, outcome)
+        outcome.rows_changed += 1
+        return NEXT_ROW
 
     # verdicts
 

@@ -406,3 +406,13 @@ def test_idempotent_insert_updates_the_row_in_the_way_of_the_last_unique_key(ver
     assert (done.error, done.rows) == (None, [(1, 6)])
     assert done.reads == {"write": 2, "read_key": 1, "delete": 1}
     assert run(version, [(1, 5)], "write", [(1, 6)], PRIMARY, columns=columns).error == 1062
+
+
+@pytest.mark.parametrize("version", list(RULES))
+def test_idempotent_insert_gives_up_when_the_update_is_refused(version: str) -> None:
+    """An image without column b is laid over the row in the way, (1,5,9); the new row would be (2,5,9), and (2,5) is taken."""
+    keys = (Key("ab", (KeyPart(0), KeyPart(1)), unique=True), Key("c", (KeyPart(2),), unique=True))
+    rows: list[Row] = [(1, 5, 9), (2, 5, 8)]
+    done = run(version, rows, "write", [(2, 9)], *keys, image_columns=(0, 2), idempotent=True)
+    assert (done.error, done.rows) == (None, rows)
+    assert done.reads == {"write": 1, "read_key": 1, "update": 1}
