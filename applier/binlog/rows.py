@@ -111,7 +111,7 @@ class RowsHeads:
     def __init__(self, fde: FormatDescription) -> None:
         self._fde = fde
         self._heads: dict[tuple[int, bytes], RowsHead] = {}
-        self._latest: dict[int, dict[bytes, tuple[bytes, RowsHead]]] = {kind: {} for kind in KINDS}
+        self._latest: dict[int, dict[bytes, tuple[bytes, RowsHead]]] = {int(event_type): {} for event_type in KINDS}
         """Event type, then table id and flags -> the head met last; tables seldom change theirs."""
 
     def of(self, event: Event) -> RowsHead:
@@ -130,7 +130,7 @@ class RowsHeads:
         known = event.buffer[event.body : event.body + head.length]
         if len(self._heads) >= MAX_HEADS:
             self._heads.clear()
-            self._latest = {kind: {} for kind in KINDS}
+            self._latest = {int(event_type): {} for event_type in KINDS}
         head = self._heads.setdefault((event.type, known), head)
         self._latest[event.type][known[:8]] = known, head
         return head
