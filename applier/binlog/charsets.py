@@ -35,6 +35,19 @@ class Charset:
         return text.encode(self.codec, "surrogateescape" if self.codec in _ESCAPING else "strict")
 
 
+    def cut(self, data: bytes, characters: int) -> bytes:
+        """The first characters of a text; where it does not decode, at most the bytes that they may have."""
+        if self.max_bytes == 1 or (self.codec == "utf-8" and data.isascii()):
+            return data[:characters]
+        text = self.decode(data)
+        if len(text) <= characters:
+            return data
+        try:
+            return self.encode(text[:characters])
+        except UnicodeEncodeError:
+            return data[: characters * self.max_bytes]
+
+
 def _latin1_byte(char: str) -> bytes:
     try:
         return char.encode("cp1252")

@@ -58,13 +58,7 @@ def _text_key(charset_name: str | None, collation: str | None, prefix: int | Non
     fold = _fold(own, name)
     if prefix is None:
         return fold
-    return lambda stored: fold(_cut(own, stored, prefix))
-
-
-def _cut(own: Charset, stored: bytes, prefix: int) -> bytes:
-    if own.max_bytes == 1 or (own.codec == "utf-8" and stored.isascii()):
-        return stored[:prefix]
-    return own.encode(own.decode(stored)[:prefix])
+    return lambda stored: fold(own.cut(stored, prefix))
 
 
 def _fold(own: Charset, name: str) -> SortKey:

@@ -16,8 +16,12 @@ TEXT_TYPES = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "lo
 MAX_BYTES = {"tinytext": 255, "text": 65535, "mediumtext": (1 << 24) - 1, "longtext": (1 << 32) - 1}
 MAX_BYTES |= {name.replace("text", "blob"): size for name, size in MAX_BYTES.items()}
 UUID_ORDER = (slice(10, 16), slice(8, 10), slice(6, 8), slice(4, 6), slice(0, 4))
-"""MariaDB keeps a UUID of RFC 4122's versions 1 to 5 with its last group first, so that time-based ones sort by host
-(sql_type_uuid.h, 10.11); any other stands as it is written."""
+"""MariaDB before 10.11.5 logged a UUID of RFC 4122's versions 1 to 5 in the order of its index, last group first (sql_type_uuid.h)."""
+
+
+def _is_turned(raw: bytes) -> bool:
+    """Whether the bytes of a UUID can only stand in the order of the index. A real 10.11.19 refuses text that reads like that."""
+    return raw[6] & 0xC0 == 0x80 and 1 <= raw[8] >> 4 <= 5
 
 
 def text_to_python(column: Column) -> Callable[[bytes], str | bytes]:
@@ -53,7 +57,7 @@ def text_from_sql(column: Column) -> Callable[[object], bytes]:
         if limit is not None and width is None and len(data) > limit:
             count = len(own.decode(data)) if plain_utf8 or own.max_bytes > 1 else len(data)
             if count > limit:
-                raise ValueRefused(1406, f"Data too long for column '{column.name}'", own.encode(own.decode(data)[:limit]))
+                raise ValueRefused(1406, f"Data too long for column '{column.name}'", own.cut(data, limit))
         if width is not None and len(data) > width:
             raise ValueRefused(1406, f"Data too long for column '{column.name}'", data[:width])
         return data
@@ -180,7 +184,7 @@ def uuid_to_text(_column: Column) -> Callable[[bytes], str]:
 
     def convert(stored: bytes) -> str:
         raw = stored.ljust(16, b"\0")
-        if raw[6] & 0xC0 == 0x80 and 1 <= raw[8] >> 4 <= 5:
+        if _is_turned(raw):
             raw = b"".join(raw[part] for part in UUID_ORDER)
         return str(uuid.UUID(bytes=raw))
 
@@ -188,20 +192,17 @@ def uuid_to_text(_column: Column) -> Callable[[bytes], str]:
 
 
 def uuid_from_sql(column: Column) -> Callable[[object], bytes]:
+    """Stored as the log of a real 10.11.19 has it: in the order of the text, whatever the version."""
+
     def convert(value: object) -> bytes:
+        refused = ValueRefused(1292, f"Incorrect uuid value: '{text_of(value)}' for column '{column.name}'")
         try:
             raw = value if isinstance(value, bytes) and len(value) == 16 else uuid.UUID(text_of(value)).bytes
         except ValueError:
-            raise ValueRefused(1292, f"Incorrect uuid value: '{text_of(value)}' for column '{column.name}'") from None
-        if raw[8] & 0xC0 != 0x80 or not 1 <= raw[6] >> 4 <= 5:
-            return raw.rstrip(b"\0")
-        stored = bytearray(16)
-        at = 0
-        for part in UUID_ORDER:
-            size = part.stop - part.start
-            stored[part] = raw[at : at + size]
-            at += size
-        return bytes(stored).rstrip(b"\0")
+            raise refused from None
+        if _is_turned(raw):
+            raise refused
+        return raw.rstrip(b"\0")
 
     return convert
 
@@ -220,14 +221,20 @@ def _inet6_text(raw: bytes) -> str:
     return str(address)
 
 
+def _inet6(value: bytes | str) -> ipaddress.IPv6Address:
+    """An IPv4 address goes into an INET6 column as a mapped one (Inet4 to Inet6, sql_type_inet.cc)."""
+    address = ipaddress.ip_address(value)
+    return address if isinstance(address, ipaddress.IPv6Address) else ipaddress.IPv6Address(b"\0" * 10 + b"\xff\xff" + address.packed)
+
+
 def address_from_sql(column: Column) -> Callable[[object], bytes]:
-    size = 4 if column.type == "inet4" else 16
+    size, kind = (4, ipaddress.IPv4Address) if column.type == "inet4" else (16, _inet6)
 
     def convert(value: object) -> bytes:
         try:
-            address = ipaddress.ip_address(value if isinstance(value, bytes) and len(value) == size else text_of(value))
+            address = kind(value if isinstance(value, bytes) and len(value) == size else text_of(value))
         except ValueError:
             raise ValueRefused(1292, f"Incorrect {column.type} value: '{text_of(value)}' for column '{column.name}'") from None
-        return address.packed.rjust(size, b"\0").rstrip(b"\0")
+        return address.packed.rstrip(b"\0")
 
     return convert
