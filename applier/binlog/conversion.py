@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from applier.binlog import wire
 from applier.binlog.charsets import charset
 from applier.binlog.payload import MAX_EVENT_BYTES
 from applier.binlog.table_map import SourceColumn
-from applier.binlog.types import ValueRefused, from_sql
+from applier.binlog.types import ValueRefused, from_sql, to_text
 from applier.binlog.types.numbers import decimal_to_text, float_to_python, integer_range
 from applier.binlog.types.temporal import pack_datetime, pack_time, pack_timestamp
-from applier.binlog.types.texts import strip_pad
 from applier.errors import InputError
 from lookup.table import Column
 
 Convert = Callable[[Any], Any]
 
 ZLIB_METHOD = 8
-_FIXED = {wire.TIMESTAMP2: 4, wire.DATETIME2: 5, wire.TIME2: 3}
+_TEMPORAL = {wire.TIMESTAMP2: "timestamp", wire.DATETIME2: "datetime", wire.TIME2: "time"}
 
 
 def converter(source: SourceColumn, local: Column, *, unsigned: bool = False) -> Convert | None:
@@ -30,8 +28,10 @@ def converter(source: SourceColumn, local: Column, *, unsigned: bool = False) ->
     old = {wire.TIMESTAMP: _old_timestamp, wire.DATETIME: _old_datetime, wire.TIME: _old_time}.get(kind)
     if old is not None and local.type in ("timestamp", "datetime", "time"):
         return old(local)
-    if kind in _FIXED:
-        return _fraction(_FIXED[kind], (source.metadata + 1) // 2, (local.scale + 1) // 2)
+    if kind in _TEMPORAL:
+        return _fraction(_TEMPORAL[kind], source.metadata, local)
+    if kind == wire.BIT:
+        return _bit(source, local)
     if local.type in ("tinyint", "smallint", "mediumint", "int", "bigint"):
         return _integer(source, local, unsigned)
     if kind == wire.NEWDECIMAL:
@@ -53,6 +53,7 @@ def _integer(source: SourceColumn, local: Column, unsigned: bool) -> Convert | N
     low, high = integer_range(local)
 
     def convert(value: int) -> int:
+        value &= (1 << bits) - 1
         if not unsigned and value >= 1 << (bits - 1):
             value -= 1 << bits
         return min(max(value, low), high)
@@ -60,18 +61,18 @@ def _integer(source: SourceColumn, local: Column, unsigned: bool) -> Convert | N
     return convert
 
 
-def _fraction(base: int, theirs: int, own: int) -> Convert | None:
-    if theirs == own:
+def _fraction(kind: str, digits: int, local: Column) -> Convert | None:
+    """Fewer digits are rounded (`Field_temporal::store_time`); as many bytes stay as they are."""
+    if (digits + 1) // 2 == (local.scale + 1) // 2:
         return None
-    if theirs < own:
-        return lambda value: value + bytes(own - theirs) if base != 3 else _widen_time(value, own)
-    return lambda value: value[: base + own]
+    return _through_text(to_text(Column(local.name, kind, scale=digits)), local)
 
 
-def _widen_time(value: bytes, own: int) -> bytes:
-    from applier.binlog.types.temporal import time_microseconds
-
-    return pack_time(time_microseconds(value), own * 2)
+def _bit(source: SourceColumn, local: Column) -> Convert | None:
+    """Too many bits become all ones (`Field_bit::store`)."""
+    theirs, own = (source.metadata & 0xFF) * 8 + (source.metadata >> 8), local.length or 1
+    most = (1 << own) - 1
+    return (lambda value: min(value, most)) if theirs > own else None
 
 
 def _decimal(source: SourceColumn, local: Column) -> Convert | None:
@@ -99,15 +100,53 @@ def _through_text(read: Convert, local: Column) -> Convert:
 
 
 def _string(source: SourceColumn, local: Column) -> Convert | None:
-    """Between CHAR, VARCHAR and BLOB: bytes stay, a CHAR or BINARY loses its padding, a shorter column cuts."""
-    if source.real_type not in (wire.STRING, wire.VARCHAR, wire.VAR_STRING, wire.BLOB):
+    """Between CHAR, VARCHAR and BLOB: bytes stay, a CHAR or BINARY loses its padding, a shorter column cuts.
+
+    Bytes are never taken from one character set to another: the conversion's field has the target's (`create_conversion_table`).
+    """
+    kind = SAME_AS.get(source.real_type, source.real_type)
+    if kind not in (wire.STRING, wire.VARCHAR, wire.VAR_STRING, wire.BLOB):
         return None
-    if local.type == "char" and source.real_type != wire.STRING:
-        pad = charset(local.charset).pad
-        return lambda value: strip_pad(value, pad)
-    if local.type == "binary" and source.real_type != wire.STRING:
-        return lambda value: value.rstrip(b"\0")
-    return None
+    own = STRING_WIRES.get(local.type)
+    if own is None or (own == kind and (kind == wire.BLOB or source_bytes(source) == local_bytes(local))):
+        return None
+    return _through_text(lambda value: value, local)
+
+
+STRING_WIRES = {
+    "char": wire.STRING, "binary": wire.STRING, "varchar": wire.VARCHAR, "varbinary": wire.VARCHAR,
+    **dict.fromkeys(("tinytext", "text", "mediumtext", "longtext", "tinyblob", "blob", "mediumblob", "longblob"), wire.BLOB),
+}  # fmt: skip
+SAME_AS = {
+    wire.NEWDATE: wire.DATE,
+    wire.MARIADB_BLOB_COMPRESSED: wire.BLOB,
+    wire.MARIADB_VARCHAR_COMPRESSED: wire.VARCHAR,
+    wire.TINY_BLOB: wire.BLOB,
+    wire.MEDIUM_BLOB: wire.BLOB,
+    wire.LONG_BLOB: wire.BLOB,
+}
+"""Types that are compared as another one."""
+
+
+def source_bytes(source: SourceColumn) -> int:
+    """The most bytes that a value of the source's string column may have."""
+    if source.real_type == wire.STRING:
+        return wire.string_length(source.metadata)
+    if SAME_AS.get(source.real_type, source.real_type) == wire.BLOB:
+        return int((1 << 8 * source.metadata) - 1)
+    return source.metadata
+
+
+def local_bytes(local: Column) -> int:
+    """The most bytes that a value of the local column may have."""
+    blob = {"tiny": 1, "medium": 3, "long": 4}
+    if local.type.endswith(("text", "blob")):
+        return int((1 << 8 * next((size for name, size in blob.items() if local.type.startswith(name)), 2)) - 1)
+    fixed = {"uuid": 16, "inet6": 16, "inet4": 4}
+    if local.type in fixed:
+        return fixed[local.type]
+    width = charset(local.charset).max_bytes if local.charset else 1
+    return (local.length if local.length is not None else 1) * width
 
 
 def _decompress(value: bytes) -> bytes:
@@ -142,9 +181,8 @@ def _old_datetime(local: Column) -> Convert:
     def convert(value: int) -> bytes:
         day, clock = divmod(value, 1_000_000)
         parts = (day // 10000, day // 100 % 100, day % 100, clock // 10000, clock // 100 % 100, clock % 100, 0)
-        if local.type == "timestamp":
-            moment = datetime(*parts[:6], tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
-            return pack_timestamp(moment // timedelta(microseconds=1), local.scale)
+        if parts[0] > 9999 or parts[1] > 12 or parts[2] > 31 or parts[3] > 23 or parts[4] > 59 or parts[5] > 59:
+            raise InputError(f"a DATETIME of the old format holds {value}")
         return pack_datetime(parts, local.scale)
 
     return convert

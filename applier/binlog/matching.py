@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from applier.binlog import wire
-from applier.binlog.charsets import charset
-from applier.binlog.conversion import converter
+from applier.binlog.conversion import SAME_AS, converter, local_bytes, source_bytes
 from applier.binlog.table_map import SourceColumn, TableMap
 from applier.errors import ReplicationError
 from applier.tables.texts import column_type
@@ -115,17 +114,6 @@ def _free_temporal(source: SourceColumn, local: Column) -> bool:
     return OLD_TEMPORAL.get(source.real_type) == WIRE_TYPES[local.type]
 
 
-SAME_AS = {
-    wire.NEWDATE: wire.DATE,
-    wire.MARIADB_BLOB_COMPRESSED: wire.BLOB,
-    wire.MARIADB_VARCHAR_COMPRESSED: wire.VARCHAR,
-    wire.TINY_BLOB: wire.BLOB,
-    wire.MEDIUM_BLOB: wire.BLOB,
-    wire.LONG_BLOB: wire.BLOB,
-}
-"""Types that are compared as another one."""
-
-
 def conversion_order(source: SourceColumn, local: Column) -> int | None:
     """0 alike, -1 the source is smaller (no loss), +1 it is larger (lossy), None: never."""
     theirs, own = source.real_type, WIRE_TYPES[local.type]
@@ -140,7 +128,7 @@ def conversion_order(source: SourceColumn, local: Column) -> int | None:
         length = 8 if own == wire.INT24 else INTEGERS[own]
         return _sign(INTEGERS[theirs] - length)
     if theirs in STRINGS and own in STRINGS:
-        return _sign(_source_bytes(source) - _local_bytes(local)) or -1
+        return _sign(source_bytes(source) - local_bytes(local)) or -1
     return None
 
 
@@ -159,7 +147,7 @@ def _same_type_order(source: SourceColumn, local: Column, own: int) -> int | Non
     if own == wire.VECTOR:
         return 0 if source.dimensions in (None, local.length) else None
     if own in STRINGS:
-        return _sign(_source_bytes(source) - _local_bytes(local))
+        return _sign(source_bytes(source) - local_bytes(local))
     return 0
 
 
@@ -174,26 +162,6 @@ def _number_order(theirs: int, own: int) -> int | None:
 
 def _sign(number: int) -> int:
     return (number > 0) - (number < 0)
-
-
-def _source_bytes(source: SourceColumn) -> int:
-    if source.real_type == wire.STRING:
-        return wire.string_length(source.metadata)
-    if source.real_type in (wire.BLOB, wire.TINY_BLOB, wire.MEDIUM_BLOB, wire.LONG_BLOB, wire.MARIADB_BLOB_COMPRESSED):
-        return int((1 << 8 * source.metadata) - 1)
-    return source.metadata
-
-
-def _local_bytes(local: Column) -> int:
-    """The most bytes that a value of the local column may have."""
-    blob = {"tiny": 1, "medium": 3, "long": 4}
-    if local.type.endswith(("text", "blob")):
-        return int((1 << 8 * next((size for name, size in blob.items() if local.type.startswith(name)), 2)) - 1)
-    fixed = {"uuid": 16, "inet6": 16, "inet4": 4}
-    if local.type in fixed:
-        return fixed[local.type]
-    width = charset(local.charset).max_bytes if local.charset else 1
-    return (local.length if local.length is not None else 1) * width
 
 
 def _label_bytes(local: Column) -> int:
@@ -212,10 +180,10 @@ def source_type_text(source: SourceColumn) -> str:
     if kind == wire.BIT:
         return f"bit({(source.metadata & 0xFF) * 8 + (source.metadata >> 8)})"
     if kind == wire.STRING:
-        return f"char({_source_bytes(source)})"
-    if kind in (wire.VARCHAR, wire.VAR_STRING):
+        return f"char({source_bytes(source)})"
+    if kind in (wire.VARCHAR, wire.VAR_STRING, wire.MARIADB_VARCHAR_COMPRESSED):
         return f"varchar({source.metadata})"
-    if kind in (wire.BLOB, wire.TINY_BLOB, wire.MEDIUM_BLOB, wire.LONG_BLOB):
+    if SAME_AS.get(kind, kind) == wire.BLOB:
         return {1: "tinyblob", 2: "blob", 3: "mediumblob", 4: "longblob"}.get(source.metadata, "blob")
     return TYPE_TEXT.get(kind, f"type {kind}")
 
@@ -223,5 +191,5 @@ def source_type_text(source: SourceColumn) -> str:
 def _local_type_text(local: Column) -> str:
     text = column_type(local)
     if local.type in ("char", "varchar") and local.charset:
-        return f"{local.type}({_local_bytes(local)}) {local.charset}"
+        return f"{local.type}({local_bytes(local)}) {local.charset}"
     return text

@@ -14,6 +14,7 @@ from applier.binlog.charsets import charset_of_collation, collation_name
 from applier.binlog.events import ExecuteLoadQuery, Intvar, LoadBlock, Query, Rand, UserVar
 from applier.binlog.header import Event
 from applier.binlog.types.numbers import decimal_to_text
+from applier.binlog.wire import decimal_bytes
 from applier.errors import BinlagError, InputError, ReplicationError
 from applier.tables.catalog import Tables
 from applier.tables.ddl import DDL_STATEMENTS, IGNORED_STATEMENTS, DdlSession, apply_ddl, statement_kind
@@ -153,6 +154,10 @@ def user_value(variable: UserVar) -> Any:
     raw = variable.value
     if raw is None:
         return None
+    if variable.type in (REAL, INTEGER) and len(raw) != 8:
+        raise InputError(f"a user variable of {len(raw)} bytes")
+    if variable.type == DECIMAL and (len(raw) < 2 or decimal_bytes(raw[0], raw[1]) != len(raw) - 2):
+        raise InputError(f"a user variable holds a DECIMAL of {len(raw)} bytes")
     if variable.type == REAL:
         return struct.unpack("<d", raw)[0]
     if variable.type == INTEGER:
