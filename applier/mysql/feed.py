@@ -1,0 +1,202 @@
+"""The log as a target takes it: whole transactions in order, with what the options leave of them.
+
+A transaction is read to its end before it is handed out, so one that is cut off never reaches the target. Its events stay where they
+are, in the mapped file; only what a compressed transaction holds takes memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from applier.binlog.events import Gtid, MariadbGtidEvent
+from applier.binlog.filters import AnyGtidSet, holds
+from applier.binlog.header import GTID_TYPES, Event, EventType, FormatDescription
+from applier.binlog.reader import LogReader
+from applier.binlog.transactions import MEMBER_TYPES, QUIET_TYPES, Kind, Transaction, TransactionTracker
+from applier.errors import InputError
+from applier.options import ReplayOptions
+from checkpoints.position import Position
+
+FRAME_TYPES = GTID_TYPES | {EventType.XID, EventType.XA_PREPARE, EventType.TRANSACTION_PAYLOAD}
+"""What says where a transaction begins and ends; its content is the rest."""
+STOPPED_BEFORE = "stopped before"
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How the events of a file are laid out, with the event that says so."""
+
+    fde: FormatDescription
+    event: Event
+
+
+@dataclass(slots=True)
+class SourceTransaction:
+    """A transaction or a single statement. `events` are its content without GTID, BEGIN, COMMIT and XID; `opening` is its BEGIN.
+
+    `wanted` is False for one that an option leaves out: it only moves the position.
+    """
+
+    transaction: Transaction
+    format: Format
+    events: list[Event] = field(default_factory=list)
+    opening: Event | None = None
+    wanted: bool = True
+    bytes: int = 0
+
+    @property
+    def start(self) -> Position:
+        return Position(self.transaction.file, self.transaction.start)
+
+    @property
+    def end(self) -> Position:
+        return Position(self.transaction.end_file, self.transaction.end)
+
+    @property
+    def kind(self) -> Kind:
+        return self.transaction.kind
+
+    @property
+    def gtid(self) -> str | None:
+        return self.transaction.gtid
+
+
+class Feed:
+    """Iterates over the transactions of `files` from `start` on (None: from the beginning, or from --start-position).
+
+    Afterwards `unfinished` is the transaction that the end of the log cut off, if any. `until_gtid` is the last one wanted.
+    """
+
+    def __init__(
+        self, files: Sequence[str], options: ReplayOptions, *, start: Position | None = None, until_gtid: str | None = None
+    ) -> None:
+        self.options = options
+        self.until_gtid = until_gtid
+        self.unfinished: Transaction | None = None
+        self.until_reached = False
+        files = _from_file(files, start)
+        self._reader = LogReader(
+            files,
+            verify_checksum=options.verify_checksum,
+            start_position=options.start_position if start is None else start.offset,
+            stop_position=options.stop_position,
+        )
+        self.format: Format | None = None
+        self._current: SourceTransaction | None = None
+
+    def __iter__(self) -> Iterator[SourceTransaction]:
+        tracker = TransactionTracker()
+        reader, begun = self._reader, tracker.feed
+        for event in reader:
+            type_code = event.type
+            if type_code == EventType.FORMAT_DESCRIPTION:
+                self._new_format(event, tracker)
+            current = self._current
+            if current is not None and type_code in QUIET_TYPES and type_code != EventType.TRANSACTION_PAYLOAD:
+                current.events.append(event)
+                current.bytes += event.length
+                continue
+            if type_code not in MEMBER_TYPES:
+                continue
+            assert reader.format is not None
+            opened = tracker.before_begin
+            if self._is_late(event) and not tracker.in_transaction:
+                return
+            boundary = begun(event, reader.format)
+            if boundary is not None and boundary.began is not None:
+                self._begin(boundary.began)
+            if self._current is not None:
+                self._take(event, is_opening=opened and not tracker.before_begin and tracker.current is not None)
+            if boundary is not None and boundary.ended is not None and boundary.ended.complete:
+                yield self._end(event)
+                if self.until_reached:
+                    return
+        self.unfinished = tracker.finish()
+
+    def _begin(self, transaction: Transaction) -> None:
+        assert self.format is not None
+        if not transaction.begin:
+            raise InputError(
+                "the log is entered in the middle of a transaction",
+                file=transaction.file,
+                position=transaction.start,
+                hint="start at the beginning of a transaction; `binlag events` shows where they begin",
+            )
+        self._current = SourceTransaction(transaction, self.format)
+
+    def _take(self, event: Event, *, is_opening: bool) -> None:
+        current = self._current
+        assert current is not None
+        if event.inner_index < 0:
+            current.bytes += event.length
+        if event.type in FRAME_TYPES:
+            return
+        if is_opening or (event.type == EventType.QUERY and current.opening is None and not current.events and _is_begin(event)):
+            current.opening = event
+        else:
+            current.events.append(event)
+
+    def _end(self, event: Event) -> SourceTransaction:
+        ended, self._current = self._current, None
+        assert ended is not None
+        transaction = ended.transaction
+        if ended.kind in (Kind.TRANSACTION, Kind.ROLLED_BACK) and event.type == EventType.QUERY and ended.events:
+            ended.events.pop()  # COMMIT or ROLLBACK
+        ended.wanted = self._in_time(transaction) and self._in_gtids(transaction)
+        self.until_reached = self.until_gtid is not None and transaction.gtid == self.until_gtid
+        return ended
+
+    def _new_format(self, event: Event, tracker: TransactionTracker) -> None:
+        fde, before = self._reader.format, self.format
+        assert fde is not None
+        self.format = Format(fde, event)
+        current = self._current
+        if current is None or before is None:
+            return
+        if not current.events:
+            current.format = self.format
+        elif replace(before.fde, created=0) != replace(fde, created=0):
+            raise InputError("a transaction goes on in a file of another format", file=event.file, position=event.position)
+
+    # what is wanted
+
+    def _is_late(self, event: Event) -> bool:
+        stop = self.options.stop_time
+        return stop is not None and event.timestamp >= stop
+
+    def _in_time(self, transaction: Transaction) -> bool:
+        start = self.options.start_time
+        return start is None or transaction.timestamp >= start
+
+    def _in_gtids(self, transaction: Transaction) -> bool:
+        include, exclude = self.options.include_gtids, self.options.exclude_gtids
+        if include is not None and not in_set(include, transaction):
+            return False
+        return exclude is None or not in_set(exclude, transaction)
+
+
+def in_set(gtids: AnyGtidSet, transaction: Transaction) -> bool:
+    """Whether a GTID set names this transaction. One without a GTID is in no set."""
+    identity = transaction.identity
+    return isinstance(identity, Gtid | MariadbGtidEvent) and holds(gtids, identity)
+
+
+def _is_begin(event: Event) -> bool:
+    return event.buffer[max(event.end - 5, event.body) : event.end].upper() == b"BEGIN"
+
+
+def _from_file(files: Sequence[str], start: Position | None) -> list[str]:
+    """The files from the one on that `start` names."""
+    if start is None:
+        return list(files)
+    names = [Path(file).name for file in files]
+    if start.file not in names:
+        raise InputError(
+            f"the replay stopped in {start.file}, which is not among the files given",
+            file=start.file,
+            position=start.offset,
+            hint=f"give {start.file} and the files after it, or another --replay-id for a new replay",
+        )
+    return list(files[names.index(start.file) :])
