@@ -12,6 +12,7 @@ import click
 COMMANDS = {
     "replay": "Replay binary logs into tables and say what each table cost.",
     "events": "List every event of binary logs: text, JSON lines or Parquet.",
+    "verify": "Compare a server's tables with those of the replay in memory.",
     "explain": "Say which key and algorithm each table of a schema gets, and why.",
 }
 """Command -> its line in --help; the command itself is `command` in applier/cli/<name>.py."""

@@ -85,4 +85,4 @@ def _converter(column: Column, dialect: Dialect) -> Callable[[Any], bytes]:
     if encoding == "hex" or column.charset is not None:
         return bytes
     text = to_text(column)
-    return lambda stored: text(stored).encode("utf-8", "surrogateescape")  # type: ignore[no-any-return]
+    return lambda stored: text(stored).encode("utf-8", "surrogateescape")

@@ -1,0 +1,115 @@
+"""`binlag verify`: does a server hold what the log leaves behind?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from applier.cli.options import FILES, filter_options
+from applier.errors import ReplicationError
+from applier.options import ReplayOptions, parse_options
+
+if TYPE_CHECKING:
+    from applier.mysql.verify import RowDifference, TableReport, Verification
+
+ROWS_SHOWN = 3
+"""Differing rows of a table that are printed; --json has more."""
+VALUE_WIDTH = 60
+"""Characters of a value that are printed."""
+
+
+@click.command(name="verify", short_help="Compare a server's tables with those of the replay in memory.")
+@FILES
+@click.option("--into", required=True, metavar="URL", help="The server: mysql://USER@HOST:PORT.")
+@click.option("--password-file", type=click.Path(dir_okay=False), metavar="FILE", help="The password is this file's first line.")
+@click.option("--schema", type=click.Path(dir_okay=False), metavar="FILE.sql", help="Tables and rows before the first event: a mysqldump.")
+@click.option("--server", metavar="VERSION", help="Whose rules: 5.6, 5.7, 8.0, 8.4, 9.7 or mariadb. [default: the log's]")
+@click.option("--exec-mode", type=click.Choice(["strict", "idempotent"]), default="strict", show_default=True, help="slave_exec_mode.")
+@click.option("--skip-errors", default="", metavar="LIST", help='slave_skip_errors: numbers, "all" or "ddl_exist_errors".')
+@click.option("--type-conversions", default="", metavar="LIST", help="slave_type_conversions: ALL_LOSSY, ALL_NON_LOSSY, …")
+@click.option("--rewrite-db", multiple=True, metavar="A:B", help="Rows and statements of database A go to B.")
+@filter_options
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def command(files: tuple[str, ...], into: str, password_file: str | None, schema: str | None, as_json: bool, **options: Any) -> int:
+    """Replay FILES, in order, into tables in memory, and compare the tables of a server with them.
+
+    Every row of every table is compared, tables without a key too. Exit code 0: no difference; 1: the tables differ, or the
+    log stops with a replication error; 2: bad usage or unreadable input.
+    """
+    from applier.mysql.connection import connect
+    from applier.mysql.url import find_password, parse_url
+    from applier.mysql.verify import verify
+    from applier.replay_loop import replay
+    from applier.tables.catalog import Tables
+    from applier.tables.load import load_schema
+
+    parsed = parse_options(**options)
+    endpoint = parse_url(into).with_password(find_password(password_file, ask=_ask if sys.stdin.isatty() else None))
+    server = connect(endpoint)
+    try:
+        tables = load_schema(schema, server=options["server"] or "9.7") if schema else Tables()
+        result = replay(files, tables, keep_events=False, **options)
+        verification = verify(server, tables, _wanted(parsed))
+    finally:
+        server.close()
+    if as_json:
+        click.echo(json.dumps({**verification.as_dict(), "replay": result.as_dict()}, ensure_ascii=False))
+    else:
+        for line in report_lines(verification):
+            click.echo(line)
+    if result.error is not None:
+        click.echo(f"binlag: the replay in memory stopped: {result.error}", err=True)
+    return 0 if verification.equal and result.error is None else ReplicationError.exit_code
+
+
+def _ask() -> str:
+    return str(click.prompt("Password", hide_input=True, default="", show_default=False, err=True))
+
+
+def _wanted(options: ReplayOptions) -> Callable[[str, str], bool]:
+    """--database and --table name what stands in the log; the server has it under the names that --rewrite-db made."""
+    names = {new: old for old, new in options.rewrite.items()}
+    return lambda database, table: options.wants(names.get(database, database), table)
+
+
+def report_lines(verification: Verification) -> list[str]:
+    """The result for people."""
+    different = [table for table in verification.tables if not table.equal]
+    lines = [line for table in different for line in _table_lines(table)]
+    count, rows = len(verification.tables), verification.rows
+    if different:
+        return [*lines, f"{len(different)} of {count:,} tables differ"]
+    return [f"no difference: {count:,} tables, {rows:,} rows" if count else "no table to compare"]
+
+
+def _table_lines(table: TableReport) -> list[str]:
+    told = f": {table.problem}" if table.problem else ""
+    counts = f"{table.missing:,} missing, {table.extra:,} too many"
+    lines = [f"{table.table}{told}; {table.found_rows:,} rows where {table.expected_rows:,} are expected, {counts}"]
+    lines += [f"  {_row_line(row)}" for row in table.differences[:ROWS_SHOWN]]
+    hidden = max(table.missing, table.extra, len(table.differences)) - ROWS_SHOWN
+    return lines + ([f"  … and {hidden:,} more"] if hidden > 0 else [])
+
+
+def _row_line(row: RowDifference) -> str:
+    shown = row.as_dict()
+    expected, found = shown["expected"], shown["found"]
+    if expected is not None and found is not None:
+        same = {name: value for name, value in expected.items() if name not in shown["differing"]}
+        changes = ", ".join(f"{name} is {_value(found[name])}, should be {_value(expected[name])}" for name in shown["differing"])
+        return f"differs: {changes}; in the row {_cells(dict(list(same.items())[:4]))}"
+    return f"missing: {_cells(expected)}" if expected is not None else f"too many: {_cells(found)}"
+
+
+def _cells(row: dict[str, str | None]) -> str:
+    return ", ".join(f"{name}={_value(value)}" for name, value in row.items())
+
+
+def _value(value: str | None) -> str:
+    if value is None:
+        return "NULL"
+    return repr(value if len(value) <= VALUE_WIDTH else value[: VALUE_WIDTH - 1] + "…")

@@ -1,0 +1,84 @@
+"""Captures on real servers: what the log's own tools leave behind."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+from servers.installed import installed
+from servers.server import Server
+
+from applier.mysql.connection import Server as Connection
+from applier.mysql.connection import connect
+from applier.mysql.url import Endpoint
+from tests.captures_support import captures, logs
+from tests.servers.fixtures import ServerFactory
+
+OWN = frozenset({"mysql", "information_schema", "performance_schema", "sys", "test"})
+OPTIONS: dict[str, str | int | bool | None] = {"log_bin_trust_function_creators": True, "local_infile": True}
+
+
+def version_of(capture: Path) -> str:
+    version = str(json.loads((capture / "meta.json").read_text())["server"])
+    return "mariadb" if "mariadb" in version.lower() else ".".join(version.split(".")[:2])
+
+
+def replayable() -> list[Path]:
+    """The captures of binary logs (those of relay logs have none of their own)."""
+    return [capture for capture in captures() if logs(capture)]
+
+
+class Servers:
+    """One server a version, emptied for each capture."""
+
+    def __init__(self, factory: ServerFactory) -> None:
+        self._factory = factory
+        self._servers: dict[str, Server] = {}
+
+    def empty(self, version: str) -> Server:
+        """The server of that version, without any database of an earlier test."""
+        if version not in self._servers:
+            self._servers[version] = self._factory(version, options=OPTIONS)
+        server = self._servers[version]
+        names = [row[0] for row in server.query("SHOW DATABASES")]
+        server.execute("SET foreign_key_checks = 0", *(f"DROP DATABASE `{name}`" for name in names if name not in OWN))
+        return server
+
+    def close(self) -> None:
+        for server in self._servers.values():
+            server.close()
+
+
+def client(server: Server) -> list[str]:
+    """A command that reads SQL from standard input. MySQL's own client of 9.7 cannot log in to 5.6 and 5.7."""
+    ours = server.installed.recipe.name == "9.7"
+    return server.client(
+        "mysql" if ours else "mariadb", "--binary-mode", "--local-infile=1", of=installed("9.7" if ours else "mariadb")
+    )
+
+
+def load_before(server: Server, capture: Path) -> None:
+    """The tables as they were before the first event."""
+    with (capture / "before.sql").open("rb") as sql:
+        subprocess.run(client(server), stdin=sql, capture_output=True, check=True)
+
+
+def pipe(server: Server, capture: Path) -> None:
+    """mysqlbinlog FILES | mysql."""
+    if server.installed.recipe.name == "mariadb":
+        command = [*installed("mariadb").command("mariadb-binlog"), "--no-defaults"]
+    else:
+        command = [*installed("9.7").command("mysqlbinlog"), "--no-defaults", "--skip-gtids"]
+    with subprocess.Popen([*command, *map(str, logs(capture))], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as decoder:
+        done = subprocess.run(client(server), stdin=decoder.stdout, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert decoder.returncode == 0
+
+
+def endpoint(server: Server) -> Endpoint:
+    return Endpoint(user=server.user, socket=str(server.socket), password=server.password)
+
+
+def connection(server: Server) -> Connection:
+    return connect(endpoint(server))
