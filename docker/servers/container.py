@@ -128,7 +128,11 @@ class ContainerServer(Database):
         container.with_command(self._arguments)
         ports: dict[Any, Any] = container.ports
         ports[container.port] = ("127.0.0.1", self.port)  # with_bind_ports would publish it on every interface
-        container.start()
+        try:
+            container.start()
+        except (TimeoutError, RuntimeError) as error:
+            container.stop()
+            raise ServerError(f"{self.name} did not start: {error}") from None
         return container
 
     def _wrapped(self) -> Any:

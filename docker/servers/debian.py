@@ -63,6 +63,11 @@ def mirror() -> str:
     raise BringError("this machine's apt knows no Debian mirror; set BINLAG_DEBIAN_MIRROR")
 
 
+def acquire_settings() -> list[str]:
+    """How this machine's apt gets to its mirror: proxies, time limits and the like."""
+    return [line for line in run(["apt-config", "dump"]).splitlines() if line.startswith("Acquire::")]
+
+
 @dataclass(frozen=True)
 class PrivateApt:
     """An apt for one suite, all of it inside `folder`."""
@@ -84,7 +89,8 @@ class PrivateApt:
     def _fetch(self, wanted: DebianPackages, into: Path) -> None:
         # One cache of package data per download, for these may run side by side.
         cache = [f"-oDir::Cache={into}", f"-oDir::Cache::archives={into}"]
-        self._apt(*cache, "install", "-y", "--no-install-recommends", "--download-only", *wanted.packages)
+        if wanted.packages:
+            self._apt(*cache, "install", "-y", "--no-install-recommends", "--download-only", *wanted.packages)
         if wanted.alone:
             self._apt(*cache, "download", *wanted.alone, folder=into)
 
@@ -104,7 +110,6 @@ class PrivateApt:
         architecture = run(["dpkg", "--print-architecture"]).strip()
         (self.folder / "sources.list").write_text(f"deb [signed-by={KEYRING}] {mirror()} {self.suite} main\n")
         (self.folder / "status").write_text("".join(_installed(name, architecture) for name in _PRETENDED))
-        theirs = [line for line in run(["apt-config", "dump"]).splitlines() if line.startswith("Acquire::")]
         ours = {
             "Dir::Etc::main": "/dev/null",
             "Dir::Etc::parts": "/dev/null",
@@ -123,7 +128,7 @@ class PrivateApt:
             "Acquire::Retries": 3,
             "Debug::NoLocking": 1,
         }
-        lines = [*theirs, *(f'{key} "{value}";' for key, value in ours.items())]
+        lines = [*acquire_settings(), *(f'{key} "{value}";' for key, value in ours.items())]
         (self.folder / "apt.conf").write_text("\n".join(lines) + "\n")
 
     def _apt(self, *arguments: str, folder: Path | None = None) -> None:

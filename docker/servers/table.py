@@ -101,7 +101,9 @@ RECIPES: tuple[Recipe, ...] = (
         initialise="bootstrap",
         scripts=("mysql_system_tables.sql", "mysql_system_tables_data.sql"),
         accounts=(
-            "DELETE FROM mysql.user WHERE User <> 'root' OR Host NOT IN ('localhost', '127.0.0.1');",
+            "DELETE FROM mysql.user WHERE NOT (User = 'root' AND Host IN ('localhost', '127.0.0.1'));",
+            "DELETE FROM mysql.proxies_priv WHERE Host <> 'localhost';",
+            "DELETE FROM mysql.db WHERE User = '';",
             "FLUSH PRIVILEGES;",
             "SET PASSWORD FOR root@localhost = PASSWORD('{password}');",
             "SET PASSWORD FOR root@'127.0.0.1' = PASSWORD('{password}');",
@@ -168,6 +170,7 @@ RECIPES: tuple[Recipe, ...] = (
         ),
         accounts=(
             "DELETE FROM mysql.global_priv WHERE NOT (User = 'root' AND Host IN ('localhost', '127.0.0.1')) AND User <> 'mariadb.sys';",
+            "DELETE FROM mysql.proxies_priv WHERE Host <> 'localhost';",
             "FLUSH PRIVILEGES;",
             "ALTER USER root@localhost IDENTIFIED BY '{password}';",
             "ALTER USER root@'127.0.0.1' IDENTIFIED BY '{password}';",
