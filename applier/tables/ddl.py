@@ -215,12 +215,11 @@ class _Ddl:
         """CREATE INDEX is ALTER TABLE … ADD KEY."""
         parser = self.parser
         parser.accept("IF", "NOT", "EXISTS")
-        name = self.sql[parser.tokens[parser.at].start : parser.tokens[parser.at].end]
-        parser.name()
+        name = parser.raw_name()
         using = parser.accept_any("USING", "TYPE") and parser.name()
         parser.expect("ON")
         target = parser.table_name(self.database)
-        rest = self.sql[parser.tokens[parser.at].start :]
+        rest = parser.rest()
         kind = unique if unique in ("UNIQUE", "FULLTEXT", "SPATIAL") else ""
         clause = f"ADD {kind} INDEX {name} {'USING ' + using if using else ''} {rest}"
         self._alter_by(target, clause)
@@ -261,7 +260,7 @@ class _Ddl:
         if self.parser.accept("IF", "EXISTS") and self.tables.get(*Parser(self.sql).table_name(self.database)) is None:
             return "ALTER TABLE IF EXISTS of a table that is not there"
         target = self.parser.table_name(self.database)
-        clause = self.sql[self.parser.tokens[self.parser.at].start :] if not self.parser.done else ""
+        clause = "" if self.parser.done else self.parser.rest()
         self._alter_by(target, clause)
         return None
 
@@ -285,8 +284,7 @@ class _Ddl:
         if what in ("TABLE", "TABLES", "SEQUENCE"):
             return self._drop_tables(exists_ok)
         if what == "INDEX":
-            name = self.sql[parser.tokens[parser.at].start : parser.tokens[parser.at].end]
-            parser.name()
+            name = parser.raw_name()
             parser.expect("ON")
             self._alter_by(parser.table_name(self.database), f"DROP INDEX {name}")
             return None

@@ -17,7 +17,7 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
-from applier.binlog.types import from_sql, to_python
+from applier.binlog.types import ValueRefused, from_sql, to_python
 from applier.errors import ReplicationError
 from applier.tables.collation import sort_key
 from applier.tables.functions import FUNCTIONS, text
@@ -151,10 +151,11 @@ def _literal(tree: exp.Expression) -> Evaluate:
         value: Value = raw
     elif re.fullmatch(r"\d+", raw):
         value = int(raw)
-    elif "e" in raw.lower():
-        value = float(raw)
     else:
-        value = Decimal(raw)
+        try:
+            value = float(raw) if "e" in raw.lower() else Decimal(raw)
+        except (ValueError, InvalidOperation):
+            raise unsupported(f"the number {raw[:80]}") from None
     return lambda scope: value
 
 
@@ -204,6 +205,8 @@ def _arithmetic(operate: Callable[[Any, Any], Any]) -> Callable[[exp.Expression]
                 return operate(one, two)
             except (ZeroDivisionError, InvalidOperation):
                 return None
+            except (ArithmeticError, ValueError) as error:
+                raise unsupported(f"{tree.sql('mysql')[:80]} ({error})") from None
 
         return evaluate
 
@@ -389,7 +392,7 @@ def _if(tree: exp.Expression) -> Evaluate:
 def _cast(tree: exp.Expression) -> Evaluate:
     inner, kind = compile_tree(tree.this), tree.args["to"].sql("mysql").lower()
     cast = FUNCTIONS["CAST"]
-    return lambda scope: cast(scope.session, inner(scope), kind)
+    return lambda scope: _called("CAST", cast, scope.session, [inner(scope), kind])
 
 
 def _inner(tree: exp.Expression) -> Evaluate:
@@ -397,7 +400,10 @@ def _inner(tree: exp.Expression) -> Evaluate:
 
 
 def _values(tree: exp.Expression) -> Evaluate:
-    name = str(tree.expressions[0].name if tree.expressions else tree.this.name).lower()
+    named = tree.expressions[0] if tree.expressions else tree.this
+    if not isinstance(named, exp.Expression):
+        raise unsupported("VALUES() of no column")
+    name = str(named.name).lower()
     return lambda scope: (scope.inserted or {}).get(name)
 
 
@@ -426,7 +432,17 @@ def _function(tree: exp.Expression) -> Evaluate:
         raise unsupported(f"function {name}")
     compiled = [compile_tree(argument) if isinstance(argument, exp.Expression) else _constant(argument) for argument in arguments]
     call = function
-    return lambda scope: call(scope.session, *(argument(scope) for argument in compiled))
+    return lambda scope: _called(name, call, scope.session, [argument(scope) for argument in compiled])
+
+
+def _called(name: str, function: Callable[..., Value], session: Session, values: list[Value]) -> Value:
+    """A function of values that it does not know what to do with is refused, as one that is not known."""
+    try:
+        return function(session, *values)
+    except ValueRefused:
+        raise
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+        raise unsupported(f"{name} of {values!r:.80} ({error})") from None
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -196,7 +196,7 @@ FUNCTIONS: dict[str, Function] = {
     "LENGTH": strict(lambda session, value: len(_raw(value))),
     "CHAR_LENGTH": strict(lambda session, value: len(text(value))),
     "CHARACTER_LENGTH": strict(lambda session, value: len(text(value))),
-    "REPEAT": strict(lambda session, value, count: text(value) * max(int(count), 0)),
+    "REPEAT": strict(lambda session, value, count: _repeated(text(value), int(count))),
     "REVERSE": strict(lambda session, value: text(value)[::-1]),
     "REPLACE": strict(lambda session, value, old, new: text(value).replace(text(old), text(new))),
     "TRIM": strict(lambda session, value: text(value).strip(" ")),
@@ -234,7 +234,17 @@ FUNCTIONS: dict[str, Function] = {
 FUNCTIONS["JSON_EXTRACT_SCALAR"] = strict(lambda session, document, path: _json_unquote(session, _json_extract(session, document, path)))
 
 
-def _pad(value: str, size: int, pad: str, *, left: bool) -> str:
+MAX_PACKET = 64 << 20
+"""max_allowed_packet: a longer result is NULL (warning 1301)."""
+
+
+def _repeated(value: str, count: int) -> str | None:
+    return None if len(value) * count > MAX_PACKET else value * max(count, 0)
+
+
+def _pad(value: str, size: int, pad: str, *, left: bool) -> str | None:
+    if size < 0 or size > MAX_PACKET or (not pad and len(value) < size):
+        return None if size < 0 or size > MAX_PACKET else ""
     if len(value) >= size:
         return value[:size]
     filler = (pad * size)[: size - len(value)]

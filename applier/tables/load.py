@@ -160,20 +160,21 @@ def _split_plain(data: bytes, start: int, end: int) -> Iterator[tuple[int, bytes
     begin = start
     for piece in _PIECE.finditer(data, start, end):
         if data[piece.start()] == 0x3B:
-            if data[begin : piece.start()].strip():
-                yield begin, _bare(data[begin : piece.start()])
+            yield from _bare(data, begin, piece.start())
             begin = piece.end()
-    if _bare(data[begin:end]).strip():
-        yield begin, _bare(data[begin:end])
+    yield from _bare(data, begin, end)
 
 
-def _bare(statement: bytes) -> bytes:
-    """Without the line comments and white space before it."""
-    while True:
-        stripped = re.sub(rb"\A\s*(?:--(?:\s[^\n]*)?\n|\#[^\n]*\n|--\s*\Z)", b"", statement)
-        if stripped == statement:
-            return statement.strip()
-        statement = stripped
+_BEFORE = re.compile(rb"(?:\s+|--(?:[ \t\r][^\n]*)?(?:\n|\Z)|\#[^\n]*(?:\n|\Z))*")
+
+
+def _bare(data: bytes, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """The statement without the line comments and white space before it; none where nothing else stands there."""
+    before = _BEFORE.match(data, begin, end)
+    assert before is not None
+    statement = data[before.end() : end].rstrip()
+    if statement:
+        yield before.end(), statement
 
 
 def insert_rows(table: MemoryTable, columns: tuple[int, ...], statement: bytes, start: int) -> Iterator[tuple[Any, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from applier.tables.sql_text import Parser
+from applier.tables.sql_text import Parser, hex_bytes
 from applier.tables.table_draft import (
     BINARY_TWINS,
     ColumnDraft,
@@ -132,14 +132,17 @@ class SchemaParser:
         labels = []
         while True:
             token = self.parser.next()
-            labels.append(bytes.fromhex(token.value[2:].strip("'")).decode("utf-8", "replace") if token.kind == "hex" else token.value)
+            if token.kind not in ("string", "hex"):
+                self.parser.at -= 1
+                raise self.parser.refuse("expected a label")
+            labels.append(hex_bytes(token.value).decode("utf-8", "replace") if token.kind == "hex" else token.value)
             if not self.parser.accept(","):
                 break
         self.parser.expect(")")
         return tuple(label.rstrip(" ") for label in labels)
 
     def _length(self, draft: ColumnDraft) -> None:
-        numbers = [int(part) for part in self.parser.parenthesized().split(",")]
+        numbers = self._numbers()
         name = draft.values["type"]
         if name in TEMPORAL:
             draft.set(scale=numbers[0])
@@ -151,6 +154,16 @@ class SchemaParser:
             self._sized_lob(draft, str(name), numbers[0])
         else:
             draft.set(length=numbers[0], scale=numbers[1] if len(numbers) > 1 else 0)
+
+    def _numbers(self) -> list[int]:
+        """(number, …)"""
+        parser = self.parser
+        parser.expect("(")
+        numbers = [parser.integer()]
+        while parser.accept(","):
+            numbers.append(parser.integer())
+        parser.expect(")")
+        return numbers
 
     def _sized_lob(self, draft: ColumnDraft, name: str, length: int) -> None:
         size = length * (4 if name == "text" else 1)
@@ -308,7 +321,7 @@ class SchemaParser:
             else:
                 name = parser.name()
                 if parser.op() == "(":
-                    prefix = int(parser.parenthesized())
+                    prefix = self._numbers()[0]
             parts.append((name, prefix, parser.accept_any("ASC", "DESC") == "DESC", expression))
             if not parser.accept(","):
                 break

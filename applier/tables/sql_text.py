@@ -39,6 +39,12 @@ def unescape(body: str) -> str:
     return _ESCAPE.sub(lambda match: match[0] if match[1] in "%_" else _ESCAPED.get(match[1], match[1]), body)
 
 
+def hex_bytes(literal: str) -> bytes:
+    """The bytes of 0x… or x'…'; an odd digit counts as the low half of the first byte."""
+    digits = literal[2:].rstrip("'")
+    return bytes.fromhex("0" * (len(digits) % 2) + digits)
+
+
 def tokenize(sql: str, *, ansi_quotes: bool = False) -> list[Token]:
     """Version comments (/*!50100 ... */ and /*M! ... */) are read as if they were no comments."""
     tokens = []
@@ -104,6 +110,18 @@ class Parser:
     def expect(self, *words: str) -> None:
         if not self.accept(*words):
             raise self.refuse(f"expected {' '.join(words)}")
+
+    def rest(self) -> str:
+        """The SQL from the cursor on. Raises InputError at the end."""
+        if self.at >= len(self.tokens):
+            raise self.refuse("more was expected")
+        return self.sql[self.tokens[self.at].start :]
+
+    def raw_name(self) -> str:
+        """A name as it is written, quotes and all."""
+        start = self.at
+        self.name()
+        return self.sql[self.tokens[start].start : self.tokens[start].end]
 
     def refuse(self, why: str) -> InputError:
         near = self.sql[self.tokens[self.at].start :][:60] if self.at < len(self.tokens) else "the end"

@@ -221,7 +221,7 @@ class _Statement:
             inner = Parser(piece)
             name = inner.table_name("")[1]
             inner.expect("=")
-            expression = piece[inner.tokens[inner.at].start :].strip()
+            expression = inner.rest().strip()
             at = position(definition, name)
             if expression.upper() == "DEFAULT":
                 default = default_row(definition, self.session.expressions)[at]
