@@ -42,10 +42,15 @@ class Server:
         self.endpoint = endpoint
         self.version = str(connection.get_server_info())
         self.rules_version = rules_for(self.version).name
-        self.answered = 0
-        """Statements of the last text that were carried out."""
+        self.counts: list[int] = []
+        """Rows that each statement of the last text matched, as far as they were carried out."""
         self.under_way = False
         self.packet_bytes = int(self.value("SELECT @@max_allowed_packet") or 0)
+
+    @property
+    def answered(self) -> int:
+        """Statements of the last text that were carried out."""
+        return len(self.counts)
 
     @property
     def is_mariadb(self) -> bool:
@@ -90,13 +95,11 @@ class Server:
         """Rows that each statement of the text matched. Raises at the first that failed; `answered` says how many came before it."""
         assert self.under_way, "a text was sent"
         self.under_way = False
-        self.answered = 0
-        counts = []
+        self.counts = counts = []
         connection: Any = self._connection
         with _said_well(self.endpoint):
             while True:
                 counts.append(connection._read_query_result())
-                self.answered += 1
                 if not connection._result.has_next:
                     return counts
 

@@ -1,0 +1,107 @@
+"""Statements on their way to the server: one text of many at a time, the next one made while the server works on it.
+
+A text is joined from several statements so that their round trips cost one. The server carries it out statement by statement and
+stops at the first that fails; what failed is then known by how many answers came before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from applier.binlog.header import Event
+from applier.errors import ReplicationError
+from applier.mysql.connection import Row, Server
+
+SEPARATOR = b"\n;"
+"""On a line of its own: a statement of the log may end in a comment."""
+
+
+@dataclass(slots=True)
+class Statement:
+    """One statement of a text. `event` is the first that it carries out, which an error is located at.
+
+    `allowed` are the errors that leave the replay going: the statement failed on the source in the same way, or the user skips it.
+    `check` gets the number of rows matched and raises ReplicationError when they are not what they should be.
+    """
+
+    sql: bytes
+    event: Event | None = None
+    table: str | None = None
+    allowed: frozenset[int] = frozenset()
+    check: Callable[[int], None] | None = None
+    on_error: Callable[[ReplicationError], None] | None = None
+    """Told of an error that was allowed."""
+
+
+class Pipeline:
+    """What goes to one server. Raises ReplicationError, located, from whichever call learns of the failure."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self._sent: list[Statement] = []
+
+    def send(self, statements: Iterable[Statement]) -> None:
+        """Hands over the statements once those before are answered."""
+        self.settle()
+        self._start(list(statements))
+
+    def settle(self) -> None:
+        """Waits until all that was sent is carried out."""
+        while self._sent:
+            sent, self._sent = self._sent, []
+            try:
+                counts = self.server.receive()
+            except ReplicationError as error:
+                self._failed(sent, error)
+                continue
+            _check(sent, counts)
+
+    def query(self, sql: str | bytes) -> list[Row]:
+        """Rows of one statement, behind all that was sent."""
+        self.settle()
+        return self.server.query(sql)
+
+    def execute(self, sql: str | bytes) -> int:
+        """One statement, behind all that was sent; the rows it matched."""
+        self.settle()
+        return self.server.execute(sql)
+
+    def abandon(self) -> None:
+        """Rolls back, whatever the answer to what is under way is. Raises only when the connection is lost."""
+        sent, self._sent = self._sent, []
+        if sent:
+            with suppress(ReplicationError):  # rolled back all the same
+                self.server.receive()
+        self.server.execute(b"ROLLBACK")
+
+    def _start(self, statements: list[Statement]) -> None:
+        if statements:
+            self._sent = statements
+            self.server.send(SEPARATOR.join([statement.sql for statement in statements]))
+
+    def _failed(self, sent: list[Statement], error: ReplicationError) -> None:
+        """The statement that failed, and those behind it, which the server did not look at."""
+        place = self.server.answered
+        failed = sent[min(place, len(sent) - 1)]
+        _check(sent[:place], self.server.counts)
+        if failed.event is not None:
+            error.locate(file=failed.event.file, position=failed.event.position, table=failed.table)
+        if error.number not in failed.allowed:
+            raise error
+        if failed.on_error is not None:
+            failed.on_error(error)
+        self._start(sent[place + 1 :])
+
+
+def _check(statements: list[Statement], counts: list[int]) -> None:
+    for statement, count in zip(statements, counts, strict=False):
+        if statement.check is None:
+            continue
+        try:
+            statement.check(count)
+        except ReplicationError as error:
+            if statement.event is not None:
+                error.locate(file=statement.event.file, position=statement.event.position, table=statement.table)
+            raise
