@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from lookup.decision import BY_INDEX, Decision
-from lookup.handler import Counters, Handler, Image, Ref, Row
+from lookup.handler import Counters, EngineTraits, Handler, Image, Ref, Row
 from lookup.table import Key
 from lookup.versions import ServerRules
 
@@ -43,9 +43,12 @@ class ReadCosts:
 
 
 def read_costs(handler: Handler, rules: ServerRules) -> ReadCosts:
-    clustered = handler.traits.clustered
-    inside = int(clustered and rules.engine_side_counters)
-    return ReadCosts(inside, inside, int(clustered), inside if clustered else 1)
+    return engine_read_costs(handler.traits, rules)
+
+
+def engine_read_costs(traits: EngineTraits, rules: ServerRules) -> ReadCosts:
+    inside = int(traits.clustered and rules.engine_side_counters)
+    return ReadCosts(inside, inside, int(traits.clustered), inside if traits.clustered else 1)
 
 
 @dataclass(slots=True)
