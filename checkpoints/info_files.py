@@ -1,0 +1,198 @@
+"""Info records as files: relay-log.info, master.info, worker-relay-log.info.N, byte for byte.
+
+A server writes an info file from offset 0 and never cuts it (sql/rpl_info_file.cc, do_prepare_info_for_write): when the new text is
+shorter, the end of the old one stays behind it. So the first line says how many lines count, and a reader must not look further.
+relay-log.info's count leaves the first line out, master.info's includes it.
+
+`parse` is strict: whatever no server would have written is refused. With `as_server` it reads what a server would read: a last line cut
+short is believed, digits before garbage are a number, and a missing line is its default where the server has one
+(init_intvar_from_file and its like).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Generic, NoReturn
+
+from checkpoints.bitmap import MAX_BYTES
+from checkpoints.errors import CheckpointError, InfoError
+from checkpoints.fields import REFUSED, VERSIONS, Field, Fields, column_of
+from checkpoints.info import R
+from checkpoints.kinds import BITMAP
+
+RESTORE = "put back a good copy, or remove the file and give the position again with CHANGE REPLICATION SOURCE TO; nothing was written"
+_COUNT_DIGITS, _LOG_NAME_BYTES = 9, 512
+_OTHER_FILE = "name a file that the server wrote, or the version that wrote it; nothing was written"
+
+
+@dataclass(frozen=True, slots=True)
+class InfoFile(Generic[R]):
+    """What a file says. `stale` is what an older, longer text left behind; `count` is the first line, None in a file without one."""
+
+    record: R
+    version: str
+    count: int | None
+    stale: bytes
+
+    def encode(self) -> bytes:
+        """The file again."""
+        return encode(self.record, self.version) + self.stale
+
+
+class _Lines:
+    """A reader that knows which line it is at."""
+
+    def __init__(self, data: bytes, file: str | None, as_server: bool) -> None:
+        self._data = data
+        self.file = file
+        self.as_server = as_server
+        self.offset = 0
+        self.number = 0
+
+    def next(self) -> bytes | None:
+        """The next line without its line feed; None at the end of the file."""
+        self.number += 1
+        if self.offset >= len(self._data):
+            return None
+        end = self._data.find(b"\n", self.offset)
+        if end < 0:
+            if not self.as_server:
+                self.refuse("the last line has no end: the file was cut off in the middle of a line", RESTORE)
+            end = len(self._data)
+        line = self._data[self.offset : end]
+        self.offset = min(end + 1, len(self._data))
+        return line.split(b"\0", 1)[0] if self.as_server else line
+
+    def raw(self, size: int) -> bytes:
+        """The next bytes, however many lines they are."""
+        self.number += 1
+        if len(self._data) - self.offset < size:
+            self.refuse(f"the bitmap should have {size} bytes and has {len(self._data) - self.offset}: the file was cut off", RESTORE)
+        self.offset += size
+        return self._data[self.offset - size : self.offset]
+
+    def rest(self) -> bytes:
+        return self._data[self.offset :]
+
+    def refuse(self, message: str, hint: str) -> NoReturn:
+        raise InfoError(message, file=self.file, line=self.number, hint=hint)
+
+
+def parse(record: type[R], data: bytes, server: str, *, file: str | None = None, as_server: bool = False) -> InfoFile[R]:
+    """Reads a file that this server version wrote, or an older one did."""
+    version = column_of(server)
+    table = record.fields
+    if version not in table.files_in:
+        raise CheckpointError(
+            f"MySQL {server} has no {table.file_name}",
+            file=file,
+            hint=f"read the table mysql.{table.table}, or name the version of the file",
+        )
+    lines = _Lines(data, file, as_server)
+    if not data:
+        lines.number = 1
+        lines.refuse("the file is empty: the server was killed between creating and writing it", RESTORE)
+    count, first, fields = _head(table, version, lines)
+    values: dict[str, Any] = {}
+    for number, field in enumerate(fields):
+        line = first if number == 0 and first is not None else None
+        values[field.name] = _value(field, lines, line, values)
+    return InfoFile(_build(record, values, lines), version, count, lines.rest())
+
+
+def _head(table: Fields, version: str, lines: _Lines) -> tuple[int | None, bytes | None, tuple[Field, ...]]:
+    """The count, the first line when it is no count, and the fields that follow."""
+    if not table.counted_from:
+        return None, None, table.of(version)
+    first = lines.next() or b""
+    if first.isdigit() and len(first) <= _COUNT_DIGITS and int(first) >= table.counted_from:
+        return int(first), None, table.announced(version, int(first))
+    if first and not lines.as_server and (b"." not in first or len(first) > _LOG_NAME_BYTES):
+        lines.refuse(f"the first line is neither a number of lines nor the name of a log: this is no {table.file_name}", _OTHER_FILE)
+    return None, first, table.fields[: table.uncounted_fields]
+
+
+def _value(field: Field, lines: _Lines, line: bytes | None, before: dict[str, Any]) -> Any:
+    if field.kind is BITMAP:
+        size = before["checkpoint_group_size"]
+        if size > MAX_BYTES:
+            lines.refuse(f"a bitmap of {size} bytes is larger than any server's", RESTORE)
+        return lines.raw(size)
+    if line is None:
+        line = lines.next()
+    if line is None:
+        if lines.as_server and field.missing is not REFUSED:
+            return field.missing
+        lines.refuse(f"the file ends before the line of {field.column}", RESTORE)
+    try:
+        return field.kind.scan(line) if lines.as_server else field.kind.from_line(line)
+    except ValueError as error:
+        lines.refuse(f"the line of {field.column} is garbled: {error}", RESTORE)
+
+
+def _build(record: type[R], values: dict[str, Any], lines: _Lines) -> R:
+    try:
+        return build(record, values)
+    except ValueError as error:
+        lines.refuse(str(error), RESTORE)
+
+
+def build(record: type[R], values: dict[str, Any]) -> R:
+    """A record of values by field name, some of which it may compute itself (the size of a bitmap); those must agree."""
+    own = {field.name for field in dataclasses.fields(record)}  # type: ignore[arg-type]
+    built = record(**{name: value for name, value in values.items() if name in own})
+    for name in values.keys() - own:
+        if getattr(built, name) != values[name]:
+            raise ValueError(f"{name} is {values[name]}, but {getattr(built, name)} fits the rest")
+    return built
+
+
+def encode(record: R, server: str) -> bytes:
+    """What this server version writes at the beginning of the file."""
+    version = column_of(server)
+    table = record.fields
+    if version not in table.files_in:
+        raise CheckpointError(
+            f"MySQL {server} writes no {table.file_name}", hint=f"use the table mysql.{table.table}: files were taken away in 8.3"
+        )
+    refuse_inexpressible(record, version)
+    count = table.counts[version]
+    parts = [] if count is None else [b"%d\n" % count]
+    for field in table.of(version):
+        try:
+            parts.append(field.kind.to_line(getattr(record, field.name)))
+        except ValueError as error:
+            raise CheckpointError(str(error), column=field.column) from None
+        if field.kind is not BITMAP:
+            parts.append(b"\n")
+    return b"".join(parts)
+
+
+def overwritten(old: bytes, new: bytes) -> bytes:
+    """The file after `new` was written over `old` in place."""
+    return new + old[len(new) :]
+
+
+def refuse_inexpressible(record: Any, version: str) -> None:
+    """A field that the version does not have must not silently be lost."""
+    table: Fields = record.fields
+    usual = type(record)()
+    for field in table.fields[len(table.of(version)) :]:
+        if getattr(record, field.name) != getattr(usual, field.name):
+            raise CheckpointError(
+                f"MySQL {version} has no {field.column}, which is {getattr(record, field.name)!r}",
+                column=field.column,
+                hint="name a newer version, or leave it at its default",
+            )
+
+
+def versions_of(record: type[R], data: bytes, *, file: str | None = None) -> tuple[str, ...]:
+    """The versions that may have written a file, judged by its first line; 5.6 and 5.7 both count 7 in relay-log.info."""
+    table = record.fields
+    if not table.counted_from:
+        return table.files_in
+    lines = _Lines(data, file, as_server=False)
+    count, _, _ = _head(table, VERSIONS[0], lines)
+    exact = table.versions_with(count)
+    return exact or tuple(version for version in table.files_in if count is not None and (table.counts[version] or 0) > count)[:1]

@@ -1,0 +1,180 @@
+"""How a value stands in a line of an info file and in a cell of an info table.
+
+Files hold text, one value per line (sql/rpl_info_file.cc, do_set_info): integers in decimal, the heartbeat period with three decimals,
+booleans as 0 and 1, an enumeration as the number of its label, a list of server ids as its length and its members. The tables hold the same
+values in columns of their own types (sql/rpl_info_table.cc); only an enumeration is shown there by its label.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+_DECIMAL = re.compile(rb"-?(?:0|[1-9][0-9]{0,19})\Z")
+_THREE_DECIMALS = re.compile(rb"-?(?:0|[1-9][0-9]{0,19})\.[0-9]{3}\Z")
+_INTEGER_PREFIX = re.compile(rb"\s*([+-]?[0-9]{1,20})")
+_FLOAT_PREFIX = re.compile(rb"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))")
+_MAX_SERVER_IDS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One sort of value; its functions raise ValueError with a reason. `scan` is what the server's own scanf makes of a damaged line."""
+
+    name: str
+    to_line: Callable[[Any], bytes]
+    from_line: Callable[[bytes], Any]
+    to_cell: Callable[[Any], Any]
+    from_cell: Callable[[Any], Any]
+    scan: Callable[[bytes], Any]
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _text_line(value: str | None) -> bytes:
+    line = (value or "").encode("utf-8", "surrogateescape")
+    if b"\n" in line or b"\0" in line:
+        raise ValueError("a text with a line feed or a zero byte has no place in a file of lines")
+    return line
+
+
+def _line_text(line: bytes) -> str:
+    if b"\0" in line:
+        raise ValueError("zero bytes where a text should be, as a crash of the machine leaves them")
+    return line.decode("utf-8", "surrogateescape")
+
+
+def _cell_text(cell: Any) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, bytes):
+        return cell.decode("utf-8", "surrogateescape")
+    if not isinstance(cell, str):
+        raise ValueError(f"{cell!r} is no text")
+    return cell
+
+
+def _cell_or_null(cell: Any) -> str | None:
+    return None if cell is None else _cell_text(cell)
+
+
+def _line_or_null(line: bytes) -> str | None:
+    return _line_text(line) or None
+
+
+def _integer(name: str, low: int, high: int) -> Kind:
+    def checked(value: Any) -> int:
+        if not isinstance(value, int) or not low <= value <= high:
+            raise ValueError(f"{value!r} is no {name} between {low} and {high}")
+        return int(value)
+
+    def from_line(line: bytes) -> int:
+        if not _DECIMAL.match(line):
+            raise ValueError(f"{_shown(line)} is no number as a server writes it")
+        return checked(int(line))
+
+    def scan(line: bytes) -> int:
+        found = _INTEGER_PREFIX.match(line)
+        if found is None:
+            raise ValueError(f"{_shown(line)} does not begin with a number")
+        return checked(int(found[1]))
+
+    return Kind(name, lambda value: b"%d" % checked(value), from_line, checked, checked, scan)
+
+
+def _shown(line: bytes) -> str:
+    text = line.decode("utf-8", "backslashreplace")
+    return repr(text if len(text) <= 40 else text[:40] + "…")
+
+
+def _boolean_cell(cell: Any) -> bool:
+    if cell not in (0, 1):
+        raise ValueError(f"{cell!r} is neither 0 nor 1")
+    return bool(cell)
+
+
+def _boolean_line(line: bytes) -> bool:
+    if line not in (b"0", b"1"):
+        raise ValueError(f"{_shown(line)} is neither 0 nor 1")
+    return line == b"1"
+
+
+def _three_decimals(line: bytes) -> float:
+    if not _THREE_DECIMALS.match(line):
+        raise ValueError(f"{_shown(line)} is no number with three decimals")
+    return float(line)
+
+
+def _scan_float(line: bytes) -> float:
+    found = _FLOAT_PREFIX.match(line)
+    if found is None:
+        raise ValueError(f"{_shown(line)} does not begin with a number")
+    return float(found[1])
+
+
+def _float_cell(cell: Any) -> float:
+    if isinstance(cell, bool) or not isinstance(cell, (int, float)):
+        raise ValueError(f"{cell!r} is no number")
+    return float(cell)
+
+
+def _pack_server_ids(ids: tuple[int, ...]) -> bytes:
+    return b" ".join(b"%d" % number for number in (len(ids), *ids))
+
+
+def _unpack_server_ids(line: bytes) -> tuple[int, ...]:
+    words = line.split(b" ")
+    if not all(_DECIMAL.match(word) for word in words):
+        raise ValueError(f"{_shown(line)} is no list of server ids")
+    count, *ids = map(int, words)
+    if count != len(ids) or count > _MAX_SERVER_IDS or any(not 0 <= number < 1 << 32 for number in ids):
+        raise ValueError(f"{_shown(line)} announces {count} server ids and lists {len(ids)}")
+    return tuple(ids)
+
+
+def _ids_cell(cell: Any) -> tuple[int, ...]:
+    return _unpack_server_ids(_text_line(_cell_text(cell)) or b"0")
+
+
+def _bytes_cell(cell: Any) -> bytes:
+    if not isinstance(cell, (bytes, bytearray)):
+        raise ValueError(f"{cell!r} are no bytes")
+    return bytes(cell)
+
+
+def enumeration(*labels: str) -> Kind:
+    """Labels numbered from 1, as ENUM columns are."""
+    number = _integer("number of a label", 1, len(labels))
+
+    def checked(cell: Any) -> str:
+        if cell not in labels:
+            raise ValueError(f"{cell!r} is none of {', '.join(labels)}")
+        return str(cell)
+
+    return Kind(
+        "enumeration",
+        lambda label: number.to_line(labels.index(checked(label)) + 1),
+        lambda line: labels[number.from_line(line) - 1],
+        checked,
+        checked,
+        lambda line: labels[number.scan(line) - 1],
+    )
+
+
+TEXT = Kind("text", _text_line, _line_text, _same, _cell_text, _line_text)
+NULLABLE_TEXT = Kind("text or NULL", _text_line, _line_or_null, _same, _cell_or_null, _line_or_null)
+"""In a file NULL is an empty line (8.0 rpl_info_file.cc do_set_info(nullptr)), so an empty text comes back as NULL."""
+UNSIGNED = _integer("unsigned number", 0, (1 << 32) - 1)
+UNSIGNED_LONG = _integer("unsigned number", 0, (1 << 64) - 1)
+SIGNED = _integer("number", -(1 << 31), (1 << 31) - 1)
+BOOLEAN = Kind("boolean", lambda value: b"%d" % bool(value), _boolean_line, int, _boolean_cell, lambda line: bool(UNSIGNED.scan(line)))
+SECONDS = Kind("seconds", lambda value: b"%.3f" % value, _three_decimals, _same, _float_cell, _scan_float)
+SERVER_IDS = Kind(
+    "server ids", _pack_server_ids, _unpack_server_ids, lambda ids: _pack_server_ids(ids).decode(), _ids_cell, _unpack_server_ids
+)
+BITMAP = Kind("bitmap", bytes, bytes, bytes, _bytes_cell, bytes)
+"""The only value that is no line: raw bytes, as many as the line before says, and no line feed after them."""
