@@ -257,9 +257,10 @@ class _Ddl:
             return None
         if what != "TABLE":
             return f"ALTER {what or 'of something unknown'} is not replayed"
-        if self.parser.accept("IF", "EXISTS") and self.tables.get(*Parser(self.sql).table_name(self.database)) is None:
-            return "ALTER TABLE IF EXISTS of a table that is not there"
+        missing_ok = self.parser.accept("IF", "EXISTS")
         target = self.parser.table_name(self.database)
+        if missing_ok and self.tables.get(*target) is None:
+            return "ALTER TABLE IF EXISTS of a table that is not there"
         clause = "" if self.parser.done else self.parser.rest()
         self._alter_by(target, clause)
         return None

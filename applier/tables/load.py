@@ -19,7 +19,7 @@ from typing import IO, Any
 import zstandard
 
 from applier.binlog.charsets import charset
-from applier.binlog.types import ValueRefused, from_sql
+from applier.binlog.types import TYPES, ValueRefused, from_sql
 from applier.errors import BinlagError, InputError
 from applier.tables.catalog import Tables
 from applier.tables.ddl import DdlSession, apply_ddl
@@ -33,6 +33,8 @@ _PIECE = re.compile(
     rb"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`(?:[^`]|``)*`|/\*.*?\*/|\#[^\n]*|--(?=[\s]|$)[^\n]*|;|[^'"`/\#;-]+|.""", re.DOTALL
 )
 _DELIMITER = re.compile(rb"^\s*DELIMITER\s+(\S+)[^\n]*\n?", re.IGNORECASE | re.MULTILINE)
+_NEXT_DELIMITER = re.compile(rb"\s*DELIMITER[ \t]+(\S+)[^\n]*\n?", re.IGNORECASE)
+"""Behind a statement, whose own delimiter ends on the line before."""
 _INSERT = re.compile(
     rb"\s*(?:INSERT|REPLACE)\s+(?:IGNORE\s+)?(?:INTO\s+)?((?:`(?:[^`]|``)*`|[\w$\x80-\xff]+)(?:\s*\.\s*(?:`(?:[^`]|``)*`|[\w$\x80-\xff]+))?)\s*"
     rb"(?:\(([^)]*)\)\s*)?VALUES?\s*",
@@ -145,7 +147,7 @@ def split_statements(data: bytes) -> Iterator[tuple[int, bytes]]:
         mark = delimiter[1]
         at = delimiter.end()
         while mark != b";" and at < len(data):
-            nested = _DELIMITER.match(data, at)
+            nested = _NEXT_DELIMITER.match(data, at)
             if nested is not None:
                 mark, at = nested[1], nested.end()
                 continue
@@ -204,7 +206,7 @@ def literal_converter(column: Column) -> Callable[[bytes], Any]:
     own = charset(column.charset)
     is_text = column.charset is not None and column.type not in ("enum", "set")
     as_bytes = is_text and own.codec in ("utf-8", "ascii")
-    is_binary = column.charset is None and column.type not in ("json",)
+    is_binary = TYPES[column.type].encoding in ("hex", "uint")
     is_integer = column.type in ("tinyint", "smallint", "mediumint", "int", "bigint")
 
     def stored(literal: bytes) -> Any:

@@ -1,0 +1,303 @@
+"""The log's DDL on tables with rows: every operation, the server's error numbers, and what is passed over with a word."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+import applier
+from applier.errors import BinlagError, InputError, ReplicationError
+from applier.tables.catalog import Tables
+from applier.tables.ddl import DdlSession, apply_ddl, statement_kind
+
+SCHEMA = """CREATE TABLE d.t (id int NOT NULL, a int DEFAULT 5, b varchar(10) CHARSET utf8mb4 DEFAULT 'q', PRIMARY KEY (id), KEY k (a));
+INSERT INTO d.t VALUES (1, 10, 'x'), (2, NULL, 'é'), (3, 30, NULL);"""
+
+
+def run(*statements: str, schema: str = SCHEMA, server: str = "9.7") -> Tables:
+    tables = applier.load_schema(schema)
+    for sql in statements:
+        apply_ddl(tables, sql, "d", DdlSession(server=server))
+    return tables
+
+
+def rows(*statements: str, table: str = "d.t", **options: Any) -> list[tuple[Any, ...]]:
+    return run(*statements, **options)[table].rows()
+
+
+def number(*statements: str, **options: Any) -> int:
+    with pytest.raises(ReplicationError) as caught:
+        run(*statements, **options)
+    return caught.value.number
+
+
+# columns
+
+
+@pytest.mark.parametrize(
+    ("clause", "found"),
+    [
+        ("ADD c int", [(1, 10, "x", None), (2, None, "é", None), (3, 30, None, None)]),
+        ("ADD COLUMN c int NOT NULL", [(1, 10, "x", 0), (2, None, "é", 0), (3, 30, None, 0)]),
+        ("ADD c varchar(3) DEFAULT 'z' FIRST", [("z", 1, 10, "x"), ("z", 2, None, "é"), ("z", 3, 30, None)]),
+        ("ADD c int DEFAULT 1 AFTER id", [(1, 1, 10, "x"), (2, 1, None, "é"), (3, 1, 30, None)]),
+        ("ADD (c int DEFAULT 1, e int DEFAULT 2)", [(1, 10, "x", 1, 2), (2, None, "é", 1, 2), (3, 30, None, 1, 2)]),
+        ("ADD g int GENERATED ALWAYS AS (id * 2) STORED", [(1, 10, "x", 2), (2, None, "é", 4), (3, 30, None, 6)]),
+        ("ADD g int AS (a + 1)", [(1, 10, "x", 11), (2, None, "é", None), (3, 30, None, 31)]),
+        ("DROP a", [(1, "x"), (2, "é"), (3, None)]),
+        ("DROP COLUMN a, DROP COLUMN b", [(1,), (2,), (3,)]),
+        ("DROP a, ADD a int DEFAULT 7", [(1, "x", 7), (2, "é", 7), (3, None, 7)]),
+        ("MODIFY a bigint unsigned", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
+        ("MODIFY a int NOT NULL", [(1, 10, "x"), (2, 0, "é"), (3, 30, None)]),
+        ("MODIFY a varchar(5)", [(1, "10", "x"), (2, None, "é"), (3, "30", None)]),
+        ("MODIFY a decimal(5,2) AFTER b", [(1, "x", Decimal("10.00")), (2, "é", None), (3, None, Decimal("30.00"))]),
+        ("MODIFY b varchar(10) CHARSET latin1 FIRST", [("x", 1, 10), ("é", 2, None), (None, 3, 30)]),
+        ("CHANGE a z smallint", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
+        ("CHANGE a z int FIRST, CHANGE b y varchar(10)", [(10, 1, "x"), (None, 2, "é"), (30, 3, None)]),
+        ("RENAME COLUMN a TO z", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
+        ("CONVERT TO CHARACTER SET latin1", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
+        ("ENGINE=MyISAM", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
+        ("DROP PRIMARY KEY, ADD PRIMARY KEY (id DESC)", [(3, 30, None), (2, None, "é"), (1, 10, "x")]),
+        ("DROP PRIMARY KEY, ORDER BY id DESC", [(3, 30, None), (2, None, "é"), (1, 10, "x")]),
+        ("", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
+        ("FORCE, ALGORITHM=INPLACE, LOCK=NONE", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
+        ("ADD COLUMN IF NOT EXISTS a int, DROP COLUMN IF EXISTS zz", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
+    ],
+)
+def test_alter_table_and_the_rows(clause: str, found: list[tuple[Any, ...]]) -> None:
+    assert rows(f"ALTER TABLE t {clause}") == found
+
+
+def test_names_after_a_change() -> None:
+    definition = run(
+        "ALTER TABLE t CHANGE a z int, RENAME INDEX k TO kk, ALTER z SET DEFAULT 9, ALTER b DROP DEFAULT, ALTER z SET INVISIBLE"
+    )["d.t"].definition
+    assert [(column.name, column.default, column.invisible) for column in definition.columns] == [
+        ("id", None, False), ("z", "9", True), ("b", None, False),
+    ]  # fmt: skip
+    assert [(key.name, key.columns) for key in definition.keys] == [("PRIMARY", (0,)), ("kk", (1,))]
+
+
+def test_a_column_takes_its_keys_along() -> None:
+    definition = run("ALTER TABLE t ADD KEY two (a, b), DROP COLUMN a")["d.t"].definition
+    assert [(key.name, key.columns) for key in definition.keys] == [("PRIMARY", (0,)), ("two", (1,))]
+
+
+@pytest.mark.parametrize(
+    ("statement", "keys"),
+    [
+        ("ALTER TABLE t ADD UNIQUE (b)", ["PRIMARY", "b", "k"]),
+        ("ALTER TABLE t ADD UNIQUE KEY u (b(3) DESC), DROP KEY k", ["PRIMARY", "u"]),
+        ("ALTER TABLE t ADD INDEX ((a + 1))", ["PRIMARY", "k", "functional_index"]),
+        ("ALTER TABLE t DROP PRIMARY KEY", ["k"]),
+        ("ALTER TABLE t ADD CONSTRAINT c UNIQUE (a, id)", ["PRIMARY", "c", "k"]),
+        ("ALTER TABLE t ADD CONSTRAINT c FOREIGN KEY (b) REFERENCES p (x)", ["PRIMARY", "k", "c"]),
+        ("CREATE INDEX i ON t (b(2))", ["PRIMARY", "k", "i"]),
+        ("CREATE UNIQUE INDEX `i i` USING BTREE ON d.t (a)", ["PRIMARY", "i i", "k"]),
+        ("CREATE FULLTEXT INDEX i ON t (b)", ["PRIMARY", "k", "i"]),
+        ("DROP INDEX k ON t", ["PRIMARY"]),
+        ("DROP INDEX `PRIMARY` ON t", ["k"]),
+        ("ALTER TABLE t ADD KEY (a), ADD KEY (a)", ["PRIMARY", "k", "a", "a_2"]),
+    ],
+)
+def test_indexes(statement: str, keys: list[str]) -> None:
+    assert [key.name for key in run(statement)["d.t"].definition.sorted_keys] == keys
+
+
+def test_index_visibility() -> None:
+    visible = [run(f"ALTER TABLE t ALTER INDEX k {word}")["d.t"].definition.keys[1].visible for word in ("INVISIBLE", "VISIBLE")]
+    assert visible == [False, True]
+
+
+def test_a_new_unique_key_over_equal_rows() -> None:
+    schema = "CREATE TABLE d.t (a int, b int); INSERT INTO d.t VALUES (1, 1), (2, 1), (3, NULL), (4, NULL);"
+    assert number("ALTER TABLE t ADD UNIQUE (b)", schema=schema) == 1062
+    assert len(rows("ALTER TABLE t ADD UNIQUE (a)", schema=schema)) == 4
+    tables = applier.load_schema(schema)
+    with pytest.raises(ReplicationError):
+        apply_ddl(tables, "ALTER TABLE t ADD UNIQUE (b)", "d", DdlSession())
+    assert [key.name for key in tables["d.t"].definition.keys] == []
+
+
+def test_values_that_do_not_fit_a_new_type_are_clamped() -> None:
+    schema = "CREATE TABLE d.t (a int, b varchar(10)); INSERT INTO d.t VALUES (300, 'abcdef'), (-5, '7x');"
+    assert rows("ALTER TABLE t MODIFY a tinyint unsigned, MODIFY b varchar(3)", schema=schema) == [(255, "abc"), (0, "7x")]
+
+
+# tables and databases
+
+
+def test_create_like_and_select() -> None:
+    tables = run(
+        "CREATE TABLE l LIKE t",
+        "CREATE TABLE s AS SELECT id, b FROM t",
+        "CREATE TABLE s2 (z int DEFAULT 4, id bigint) SELECT * FROM t",
+        "CREATE TABLE x.l2 (LIKE d.t)",
+    )
+    assert (len(tables["d.l"]), [key.name for key in tables["d.l"].definition.keys]) == (0, ["PRIMARY", "k"])
+    assert tables["d.s"].rows() == [(1, "x"), (2, "é"), (3, None)]
+    assert [column.name for column in tables["d.s2"].definition.columns] == ["z", "id", "a", "b"]
+    assert tables["d.s2"].rows()[0] == (4, 1, 10, "x")
+    assert tables["d.s"].definition.keys == ()
+    assert "x.l2" in tables
+
+
+def test_rename_swap_drop_truncate() -> None:
+    tables = run("CREATE TABLE u (z int)", "RENAME TABLE t TO tmp, u TO t, tmp TO u")
+    assert (len(tables["d.u"]), len(tables["d.t"])) == (3, 0)
+    tables = run("RENAME TABLE t TO other.t2", "ALTER TABLE other.t2 RENAME TO d.back")
+    assert [table.definition.full_name for table in tables] == ["d.back"]
+    assert rows("TRUNCATE t") == rows("TRUNCATE TABLE d.t") == []
+    assert len(run("DROP TABLE t")) == 0
+    assert len(run("CREATE TABLE u (a int)", "DROP TABLE IF EXISTS t, nope, d.u CASCADE")) == 0
+
+
+def test_truncate_starts_the_counter_anew() -> None:
+    schema = "CREATE TABLE d.t (id int AUTO_INCREMENT PRIMARY KEY); INSERT INTO d.t VALUES (7);"
+    assert run(schema=schema)["d.t"].auto_increment == 8
+    assert run("TRUNCATE t", schema=schema)["d.t"].auto_increment == 1
+    assert run("ALTER TABLE t AUTO_INCREMENT = 100", schema=schema)["d.t"].auto_increment == 100
+    assert run("CREATE TABLE u (id int AUTO_INCREMENT PRIMARY KEY) AUTO_INCREMENT=50", schema=schema)["d.u"].auto_increment == 50
+
+
+def test_databases() -> None:
+    tables = run(
+        "CREATE DATABASE e CHARACTER SET latin1",
+        "CREATE TABLE e.t (v varchar(3))",
+        "ALTER DATABASE e COLLATE utf8mb4_bin",
+        "CREATE TABLE e.u (v varchar(3))",
+    )
+    assert [tables[name].definition.columns[0].collation for name in ("e.t", "e.u")] == ["latin1_swedish_ci", "utf8mb4_bin"]
+    apply_ddl(tables, "DROP DATABASE e", "d", DdlSession())
+    assert [table.definition.full_name for table in tables] == ["d.t"]
+    apply_ddl(tables, "DROP SCHEMA IF EXISTS e", "d", DdlSession())
+    apply_ddl(tables, "CREATE DATABASE IF NOT EXISTS d CHARACTER SET latin1", "d", DdlSession())
+    assert tables.databases["d"].charset is None
+
+
+def test_sequences_of_mariadb() -> None:
+    tables = run(
+        "CREATE SEQUENCE s START WITH 5 INCREMENT BY -2 MINVALUE -100 MAXVALUE 50 CACHE 10", "CREATE SEQUENCE plain", server="mariadb"
+    )
+    assert tables["d.s"].rows() == [(5, -100, 50, 5, -2, 10, 0, 0)]
+    assert tables["d.plain"].rows() == [(1, 1, 9223372036854775806, 1, 1, 1000, 0, 0)]
+    apply_ddl(tables, "DROP SEQUENCE s", "d", DdlSession())
+    assert "d.s" not in tables
+
+
+def test_or_replace_of_mariadb() -> None:
+    tables = run("CREATE OR REPLACE TABLE t (z int)", "CREATE OR REPLACE DATABASE e", server="mariadb")
+    assert [column.name for column in tables["d.t"].definition.columns] == ["z"]
+
+
+def test_temporary_tables() -> None:
+    assert run("CREATE TEMPORARY TABLE tmp (a int)")["d.tmp"].definition.temporary
+    assert len(run("CREATE TEMPORARY TABLE tmp (a int)", "DROP TEMPORARY TABLE IF EXISTS tmp")) == 1
+
+
+@pytest.mark.parametrize(
+    ("statement", "error"),
+    [
+        ("CREATE TABLE t (a int)", 1050), ("DROP TABLE gone", 1051), ("ALTER TABLE gone ADD a int", 1146), ("TRUNCATE gone", 1146),
+        ("RENAME TABLE gone TO x", 1146), ("RENAME TABLE t TO t", 1050), ("ALTER TABLE t ADD a int", 1060), ("ALTER TABLE t DROP zz", 1091),
+        ("ALTER TABLE t DROP KEY zz", 1091), ("ALTER TABLE t ADD KEY k (a)", 1061), ("ALTER TABLE t ADD PRIMARY KEY (a)", 1068),
+        ("ALTER TABLE t ADD KEY z (zz)", 1072), ("ALTER TABLE t MODIFY zz int", 1054), ("ALTER TABLE t CHANGE zz y int", 1054),
+        ("ALTER TABLE t ADD c int AFTER zz", 1054), ("CREATE DATABASE d", 1007), ("DROP DATABASE gone", 1008),
+        ("ALTER DATABASE gone CHARSET latin1", 1049),
+        ("CREATE TABLE l LIKE gone", 1146), ("CREATE INDEX i ON gone (a)", 1146), ("DROP INDEX zz ON t", 1091),
+        ("ALTER TABLE t RENAME COLUMN zz TO y", 1054),
+        ("ALTER TABLE t DROP PARTITION p0", 1235), ("ALTER TABLE t TRUNCATE PARTITION p0", 1235),
+        ("ALTER TABLE t EXCHANGE PARTITION p0 WITH TABLE u", 1235),
+        ("CREATE TABLE s AS SELECT count(*) FROM t GROUP BY a", 1235), ("CREATE TABLE s SELECT 1", None),
+        ("ALTER TABLE t DROP SYSTEM VERSIONING", 1235),
+    ],
+)  # fmt: skip
+def test_the_servers_errors(statement: str, error: int | None) -> None:
+    tables = applier.load_schema(SCHEMA)
+    before = (tables["d.t"].rows(), tables["d.t"].definition)
+    with pytest.raises(BinlagError) as caught:
+        apply_ddl(tables, statement, "d", DdlSession())
+    assert getattr(caught.value, "number", None) == error
+    assert (tables["d.t"].rows(), tables["d.t"].definition) == before
+    assert len(tables) == 1
+
+
+def test_exists_already_or_not_there() -> None:
+    tables = applier.load_schema(SCHEMA)
+    for sql in ("CREATE TABLE IF NOT EXISTS t (z int)", "DROP TABLE IF EXISTS gone", "ALTER TABLE IF EXISTS gone ADD a int"):
+        assert apply_ddl(tables, sql, "d", DdlSession(server="mariadb"))
+    assert len(tables["d.t"]) == 3
+
+
+def test_alter_if_exists_of_a_table_that_is_there() -> None:
+    assert rows("ALTER TABLE IF EXISTS t DROP a, DROP b", server="mariadb") == [(1,), (2,), (3,)]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE VIEW v AS SELECT 1", "CREATE OR REPLACE ALGORITHM=MERGE DEFINER=`a`@`b` SQL SECURITY DEFINER VIEW v AS SELECT 1",
+        "DROP VIEW v",
+        "CREATE DEFINER=`root`@`%` TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET NEW.a = 1", "DROP TRIGGER tr",
+        "CREATE FUNCTION f() RETURNS INT RETURN 1",
+        "CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO DELETE FROM t", "CREATE USER u", "ALTER USER u IDENTIFIED BY 'x'",
+        "GRANT ALL ON *.* TO u", "FLUSH TABLES",
+        "ANALYZE TABLE t", "OPTIMIZE TABLE t", "SET PASSWORD = 'x'", "CREATE ROLE r", "RENAME USER a TO b", "ALTER VIEW v AS SELECT 2",
+        "DROP PROCEDURE IF EXISTS p",
+        "CREATE TABLESPACE ts ADD DATAFILE 'x'", "INSTALL PLUGIN x SONAME 'y'",
+    ],
+)  # fmt: skip
+def test_what_changes_no_table_is_passed_over_with_a_word(sql: str) -> None:
+    tables = applier.load_schema(SCHEMA)
+    note = apply_ddl(tables, sql, "d", DdlSession())
+    assert note is not None
+    assert "not replayed" in note
+    assert len(tables["d.t"]) == 3
+
+
+def test_partition_maintenance_keeps_all_rows() -> None:
+    schema = "CREATE TABLE d.t (a int) PARTITION BY HASH (a) PARTITIONS 3; INSERT INTO d.t VALUES (1), (2);"
+    for clause in (
+        "ADD PARTITION PARTITIONS 2",
+        "COALESCE PARTITION 1",
+        "REORGANIZE PARTITION p0 INTO (PARTITION p9 VALUES LESS THAN (5))",
+        "REBUILD PARTITION ALL",
+    ):
+        tables = run(f"ALTER TABLE t {clause}", schema=schema)
+        assert (len(tables["d.t"]), tables["d.t"].definition.partitioned) == (2, True)
+    assert not run("ALTER TABLE t REMOVE PARTITIONING", schema=schema)["d.t"].definition.partitioned
+    assert run("ALTER TABLE t PARTITION BY KEY () PARTITIONS 4")["d.t"].definition.partitioned
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind"),
+    [
+        ("  /* x */ insert into t", "INSERT"),
+        ("/*!50003 CREATE*/ TABLE", "CREATE"),
+        ("-- c\nDROP TABLE t", "DROP"),
+        ("# c\n(SELECT 1)", "SELECT"),
+        ("", ""),
+        ("/*M!100301 ALTER", "ALTER"),
+    ],
+)
+def test_the_first_word(sql: str, kind: str) -> None:
+    assert statement_kind(sql) == kind
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "ALTER TABLE t ADD c",
+        "ALTER TABLE t ADD KEY (",
+        "ALTER TABLE t RENAME COLUMN a",
+        "ALTER TABLE t MODIFY",
+        "RENAME TABLE t",
+        "ALTER TABLE t ORDER",
+        "CREATE SEQUENCE s START x",
+    ],
+)
+def test_sql_that_cannot_be_read(sql: str) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        run(sql)
