@@ -7,26 +7,23 @@ and algorithm, how an after image becomes a row. Events that share the shape reu
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from applier.binlog.cursor import Cursor
 from applier.binlog.header import Event
-from applier.binlog.matching import Matching, match
-from applier.binlog.row_decoder import Image, ImageColumn, ImageReader, RowsReader, image_reader, rows_reader
+from applier.binlog.row_decoder import Image, ImageReader
 from applier.binlog.rows import NO_FOREIGN_KEY_CHECKS, SQL_FOREIGN_KEY, RowsHead
 from applier.binlog.table_map import TableMap
-from applier.binlog.types.json import JsonDiff, canonical
-from applier.binlog.wire import JSON, wire_of
-from applier.errors import InputError, ReplicationError
+from applier.binlog.types.json import JsonDiff
+from applier.errors import ReplicationError
 from applier.result import Cost, ReplayResult, RowsRecord
 from applier.tables.catalog import Tables
-from applier.tables.defaults import column_default, default_row, implicit_default, row_generator
+from applier.tables.defaults import default_row, row_generator
 from applier.tables.engine import MemoryTable
+from applier.tables.images import RowImages
 from lookup.batch import ApplyOptions, CorruptRow, Failure, Outcome, RowsShape
 from lookup.handler import Counters, Row
 from lookup.rows import RowsPlan
-from lookup.table import Column
 
 EVENT_TEXT = {"write": "Write_rows", "update": "Update_rows", "delete": "Delete_rows"}
 HINTS = {
@@ -49,12 +46,10 @@ class Plan:
 
     table_map: TableMap
     table: MemoryTable
-    read: RowsReader
+    images: RowImages
     rows: RowsPlan
     cost: Cost
     may_misread: bool
-    before_reader: ImageReader
-    after_reader: ImageReader
 
 
 @dataclass
@@ -75,10 +70,7 @@ class RowsApplier:
         if plan is None or plan.table_map is not table_map or plan.table.replaced:
             plan = self._plan(rows, table_map)
         table = plan.table
-        if rows.partial:
-            images = self._partial(event, rows, table_map, plan)
-        else:
-            images = plan.read(event.buffer, event.body + rows.length, event.end)
+        images = plan.images.rows(event, rows)
         misread = _Misreader(event, rows, plan).rows_behind if plan.may_misread else None
         if table.foreign_keys is not None:
             table.foreign_keys.enabled = not rows.flags & (NO_FOREIGN_KEY_CHECKS | SQL_FOREIGN_KEY)
@@ -129,15 +121,8 @@ class RowsApplier:
                 hint="give the tables that exist before the first event with --schema FILE.sql",
             )
         definition = table.definition
-        matching = match(table_map, definition, self.conversions)
-        width, first, second = rows.columns()
-        if width != len(table_map.columns):
-            raise InputError(
-                f"a rows event has {width} columns where its table map has {len(table_map.columns)}", table=table_map.full_name
-            )
-        before = [self._image_column(table_map, matching, table, at) for at in first]
-        after = [self._image_column(table_map, matching, table, at) for at in second]
-        before_columns, after_columns = matching.local(first), matching.local(second)
+        images = RowImages(rows, table_map, definition, self.conversions, canonical_json=self._compares(table))
+        before_columns, after_columns = images.before_columns, images.after_columns
         stored = before_columns if rows.kind == "write" else after_columns
         shape = RowsShape(
             rows.kind,
@@ -145,7 +130,7 @@ class RowsApplier:
             after_columns,
             _row_maker(table, stored, partial=rows.partial),
             len(stored) == len(definition.columns),
-            len(first) == width,
+            images.bitmap_full,
             default_row(definition) if self.options.rules.find_row and len(before_columns) < len(definition.columns) else None,
         )
         rows_plan = RowsPlan(table, shape, self.options)
@@ -153,58 +138,13 @@ class RowsApplier:
         plan = Plan(
             table_map,
             table,
-            rows_reader(before, after if rows.kind == "update" else None),
+            images,
             rows_plan,
             self.result.cost(definition.full_name, rows.kind, rows_plan.decision.algorithm, None if key is None else key.name),
             rows.kind == "update" and self.options.idempotent and before_columns != after_columns,
-            image_reader(before),
-            image_reader(after),
         )
         self._plans[rows] = plan
         return plan
-
-    def _partial(self, event: Event, rows: RowsHead, table_map: TableMap, plan: Plan) -> list[Any]:
-        """Rows of PARTIAL_UPDATE_ROWS: an after image may hold changes to a JSON document instead of the document."""
-        json_columns = [at for at, column in enumerate(table_map.columns) if column.real_type == JSON]
-        _, _, second = rows.columns()
-        buffer, at, end, pairs = event.buffer, event.body + rows.length, event.end, []
-        matching = match(table_map, plan.table.definition, self.conversions)
-        readers: dict[frozenset[int], ImageReader] = {frozenset(): plan.after_reader}
-        while at < end:
-            before, at = plan.before_reader(buffer, at)
-            cursor = Cursor(buffer, at, end)
-            options = cursor.packed()
-            if options not in (0, 1):
-                raise InputError(f"a partial update has value options {options}", table=table_map.full_name)
-            bits = int.from_bytes(cursor.take((len(json_columns) + 7) // 8), "little") if options else 0
-            partial = frozenset(column for place, column in enumerate(json_columns) if bits >> place & 1)
-            if partial not in readers:
-                columns = [self._image_column(table_map, matching, plan.table, column, diff=column in partial) for column in second]
-                readers[partial] = image_reader(columns)
-            after, at = readers[partial](buffer, cursor.at)
-            pairs.append((before, after))
-        if at != end:
-            raise InputError("a row image runs past the end of its event", table=table_map.full_name)
-        return pairs
-
-    def _image_column(self, table_map: TableMap, matching: Matching, table: MemoryTable, at: int, *, diff: bool = False) -> ImageColumn:
-        source, target = table_map.columns[at], matching.targets[at]
-        if target.column is None:
-            return ImageColumn(wire_of(source.type_code, source.metadata, bool(source.unsigned)), keep=False)
-        local = table.definition.columns[target.column]
-        wire = wire_of(source.type_code, source.metadata, local.unsigned)
-        null = None if local.nullable else self._null_default(local, source.nullable)
-        convert: Callable[[Any], Any] | None = JsonDiff if diff else target.convert
-        if convert is None and local.type == "json" and self._compares(table):
-            convert = canonical
-        return ImageColumn(wire, True, convert, null)
-
-    def _null_default(self, local: Column, may_be_null: bool) -> Any:
-        """What a NULL becomes in a column that cannot hold it (`Field::set_default` in `unpack_row`, sql/rpl_record.cc).
-
-        A source that has no NULLs either sends one only where an image is misread; a plain default does then.
-        """
-        return column_default(replace(local, nullable=False)) if may_be_null else implicit_default(local)
 
     def _compares(self, table: MemoryTable) -> bool:
         """Whether rows of the table may be looked up by comparing them as a whole.
@@ -257,7 +197,7 @@ class _Misreader:
         if not self._after_at:
             self._read(self.event.body + self.rows.length, 0)
         try:
-            _, at = self._image(self.plan.before_reader, self._after_at[index])
+            _, at = self._image(self.plan.images.before_reader, self._after_at[index])
         except CorruptRow as corrupt:
             return [corrupt]
         return self._read(at, index + 1)
@@ -275,12 +215,12 @@ class _Misreader:
         found: list[Any] = []
         while at < self.event.end:
             try:
-                before, at = self._image(self.plan.before_reader, at)
+                before, at = self._image(self.plan.images.before_reader, at)
             except CorruptRow as corrupt:
                 return [*found, corrupt]
             self._after_at[index + len(found)] = at
             try:
-                after, at = self._image(self.plan.after_reader, at)
+                after, at = self._image(self.plan.images.after_reader, at)
             except CorruptRow as corrupt:
                 return [*found, (before, corrupt)]
             found.append((before, after))

@@ -1,0 +1,122 @@
+"""The rows of an event as images in the columns of a local table.
+
+Made once for the events that share a table map and column bitmaps, and good as long as the table's definition stands: which
+columns go where, how each value is converted, what a NULL becomes that the local column cannot hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from applier.binlog.cursor import Cursor
+from applier.binlog.header import Event
+from applier.binlog.matching import match
+from applier.binlog.row_decoder import ImageColumn, ImageReader, image_reader, rows_reader
+from applier.binlog.rows import RowsHead
+from applier.binlog.table_map import TableMap
+from applier.binlog.types.json import JsonDiff, canonical
+from applier.binlog.wire import JSON, wire_of
+from applier.errors import InputError
+from applier.tables.defaults import column_default, implicit_default
+from lookup.table import Column, TableDefinition
+
+
+class RowImages:
+    """Reads rows events of one shape. Raises ReplicationError 1677 where a column cannot be converted.
+
+    `before_columns` and `after_columns` are the local columns that the images hold; a write has its images in both. `bitmap_full`
+    says that the first image holds every column of the source's table. `canonical_json`: JSON documents are serialized anew, so
+    that equal ones have equal bytes.
+    """
+
+    __slots__ = (
+        "_canonical_json",
+        "_matching",
+        "_partial_readers",
+        "_read",
+        "_second",
+        "after_columns",
+        "after_reader",
+        "before_columns",
+        "before_reader",
+        "bitmap_full",
+        "definition",
+        "table_map",
+    )
+
+    def __init__(
+        self,
+        rows: RowsHead,
+        table_map: TableMap,
+        definition: TableDefinition,
+        conversions: frozenset[str] = frozenset(),
+        *,
+        canonical_json: bool = False,
+    ) -> None:
+        self.table_map = table_map
+        self.definition = definition
+        self._canonical_json = canonical_json
+        self._matching = match(table_map, definition, conversions)
+        width, first, second = rows.columns()
+        if width != len(table_map.columns):
+            raise InputError(
+                f"a rows event has {width} columns where its table map has {len(table_map.columns)}", table=table_map.full_name
+            )
+        self._second = second
+        self.bitmap_full = len(first) == width
+        self.before_columns = self._matching.local(first)
+        self.after_columns = self._matching.local(second)
+        before, after = [self._column(at) for at in first], [self._column(at) for at in second]
+        self._read = rows_reader(before, after if rows.kind == "update" else None)
+        self.before_reader = image_reader(before)
+        self.after_reader = image_reader(after)
+        self._partial_readers: dict[frozenset[int], ImageReader] = {frozenset(): self.after_reader}
+
+    def rows(self, event: Event, rows: RowsHead) -> list[Any]:
+        """Images, or (before, after) pairs of an update. A JsonDiff stands where an after image holds changes to a document."""
+        if rows.partial:
+            return self._partial(event, rows)
+        return self._read(event.buffer, event.body + rows.length, event.end)
+
+    def _partial(self, event: Event, rows: RowsHead) -> list[Any]:
+        """Rows of PARTIAL_UPDATE_ROWS: an after image may hold changes to a JSON document instead of the document."""
+        table_map, readers = self.table_map, self._partial_readers
+        json_columns = [at for at, column in enumerate(table_map.columns) if column.real_type == JSON]
+        buffer, at, end, pairs = event.buffer, event.body + rows.length, event.end, []
+        while at < end:
+            before, at = self.before_reader(buffer, at)
+            cursor = Cursor(buffer, at, end)
+            options = cursor.packed()
+            if options not in (0, 1):
+                raise InputError(f"a partial update has value options {options}", table=table_map.full_name)
+            bits = int.from_bytes(cursor.take((len(json_columns) + 7) // 8), "little") if options else 0
+            partial = frozenset(column for place, column in enumerate(json_columns) if bits >> place & 1)
+            if partial not in readers:
+                readers[partial] = image_reader([self._column(column, diff=column in partial) for column in self._second])
+            after, at = readers[partial](buffer, cursor.at)
+            pairs.append((before, after))
+        if at != end:
+            raise InputError("a row image runs past the end of its event", table=table_map.full_name)
+        return pairs
+
+    def _column(self, at: int, *, diff: bool = False) -> ImageColumn:
+        source, target = self.table_map.columns[at], self._matching.targets[at]
+        if target.column is None:
+            return ImageColumn(wire_of(source.type_code, source.metadata, bool(source.unsigned)), keep=False)
+        local = self.definition.columns[target.column]
+        wire = wire_of(source.type_code, source.metadata, local.unsigned)
+        null = None if local.nullable else null_default(local, source.nullable)
+        convert: Callable[[Any], Any] | None = JsonDiff if diff else target.convert
+        if convert is None and local.type == "json" and self._canonical_json:
+            convert = canonical
+        return ImageColumn(wire, True, convert, null)
+
+
+def null_default(local: Column, may_be_null: bool) -> Any:
+    """What a NULL becomes in a column that cannot hold it (`Field::set_default` in `unpack_row`, sql/rpl_record.cc).
+
+    A source that has no NULLs either sends one only where an image is misread; a plain default does then.
+    """
+    return column_default(replace(local, nullable=False)) if may_be_null else implicit_default(local)
