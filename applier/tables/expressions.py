@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.mysql import MySQL
 
 from applier.binlog.types import ValueRefused, from_sql, to_python
 from applier.errors import ReplicationError
@@ -63,6 +64,19 @@ class Scope:
 Evaluate = Callable[[Scope], Value]
 
 
+class _PlainNames(MySQL):
+    """MySQL's grammar, every function by the name that stands in the SQL.
+
+    sqlglot's own classes join functions that are not the same (CHAR_LENGTH and LENGTH) and differ from release to release.
+    """
+
+    class Parser(MySQL.Parser):  # type: ignore[misc, valid-type]
+        FUNCTIONS: ClassVar[dict[str, Any]] = {}
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            name: parse for name, parse in MySQL.Parser.FUNCTION_PARSERS.items() if name in ("CAST", "CONVERT", "SUBSTRING", "TRIM")
+        }
+
+
 def unsupported(what: str) -> ReplicationError:
     return ReplicationError(
         1235,
@@ -75,9 +89,13 @@ def unsupported(what: str) -> ReplicationError:
 def compile_expression(sql: str) -> Evaluate:
     """Raises ReplicationError 1235 when the expression holds something that is not known here."""
     try:
-        tree = sqlglot.parse_one(sql, read="mysql")
-    except sqlglot.errors.SqlglotError as error:
+        select = sqlglot.parse_one(f"SELECT {sql}", read=_PlainNames)
+    except (sqlglot.errors.SqlglotError, RecursionError) as error:
         raise unsupported(f"{sql[:80]!r} ({str(error).splitlines()[0]})") from None
+    clauses = {name for name, part in select.args.items() if part}
+    if not isinstance(select, exp.Select) or len(select.expressions) != 1 or clauses != {"expressions"}:
+        raise unsupported(f"{sql[:80]!r}")
+    (tree,) = select.expressions
     assert isinstance(tree, exp.Expression)
     return compile_tree(tree)
 
@@ -395,6 +413,34 @@ def _cast(tree: exp.Expression) -> Evaluate:
     return lambda scope: _called("CAST", cast, scope.session, [inner(scope), kind])
 
 
+def _trim(tree: exp.Expression) -> Evaluate:
+    value = compile_tree(tree.this)
+    given = tree.args.get("expression")
+    what = compile_tree(given) if given is not None else _constant(" ")
+    side = str(tree.args.get("position") or "BOTH").upper()
+
+    def evaluate(scope: Scope) -> Value:
+        one, two = value(scope), what(scope)
+        if one is None or two is None:
+            return None
+        found, cut = text(one), text(two)
+        while cut and side != "TRAILING" and found.startswith(cut):
+            found = found[len(cut) :]
+        while cut and side != "LEADING" and found.endswith(cut):
+            found = found[: -len(cut)]
+        return found
+
+    return evaluate
+
+
+def _json_path(tree: exp.Expression) -> Evaluate:
+    """column -> path and column ->> path."""
+    document = compile_tree(tree.this)
+    path = tree.args["expression"].sql("mysql").strip("'")
+    name = "JSON_EXTRACT_SCALAR" if isinstance(tree, exp.JSONExtractScalar) else "JSON_EXTRACT"
+    return lambda scope: _called(name, FUNCTIONS[name], scope.session, [document(scope), path])
+
+
 def _inner(tree: exp.Expression) -> Evaluate:
     return compile_tree(tree.this)
 
@@ -487,6 +533,9 @@ _HANDLERS: dict[type[exp.Expression], Callable[[Any], Evaluate]] = {
     exp.Case: _case,
     exp.If: _if,
     exp.Cast: _cast,
+    exp.Trim: _trim,
+    exp.JSONExtract: _json_path,
+    exp.JSONExtractScalar: _json_path,
     exp.Introducer: lambda tree: compile_tree(tree.args["expression"]),
     exp.HexString: _bytes(16),
     exp.BitString: _bytes(2),

@@ -99,9 +99,10 @@ def _cast(session: Any, value: Value, kind: str) -> Value:
         return None
     base = kind.split("(", maxsplit=1)[0].strip()
     plain = value.value if isinstance(value, JsonText) else value
-    if base in ("signed", "unsigned", "bigint", "ubigint", "int", "signed integer", "unsigned integer"):
+    unsigned = base.startswith("u") or base.endswith("unsigned")
+    if unsigned or base in ("signed", "bigint", "int", "signed integer"):
         number = Decimal(_leading_number(plain)).to_integral_value(ROUND_HALF_UP)
-        return int(number) % (1 << 64) if base.startswith("u") and number < 0 else int(number)
+        return int(number) % (1 << 64) if unsigned and number < 0 else int(number)
     if base in ("char", "varchar", "text", "nchar"):
         limit = kind.partition("(")[2].rstrip(")").strip()
         return text(plain)[: int(limit)] if limit.isdigit() else text(plain)
@@ -166,6 +167,18 @@ def _nullif(_session: Any, one: Value, two: Value) -> Value:
     return None if compare(one, two) == 0 else one
 
 
+def _mod(one: Value, two: Value) -> Value:
+    """The remainder has the sign of the dividend."""
+    from applier.tables.expressions import number
+
+    dividend, divisor = number(one), number(two)
+    if not divisor:
+        return None
+    assert dividend is not None
+    result = abs(dividend) % abs(divisor)  # type: ignore[operator]
+    return -result if dividend < 0 else result
+
+
 def _extreme(choose: Callable[..., Value]) -> Function:
     return strict(lambda session, *values: choose(values))
 
@@ -217,7 +230,7 @@ FUNCTIONS: dict[str, Function] = {
     "ROUND": strict(_round),
     "FLOOR": strict(lambda session, value: int(Decimal(text(value)).to_integral_value("ROUND_FLOOR"))),
     "CEIL": strict(lambda session, value: int(Decimal(text(value)).to_integral_value("ROUND_CEILING"))),
-    "MOD": strict(lambda session, one, two: None if not two else one % two),
+    "MOD": strict(lambda session, one, two: _mod(one, two)),
     "GREATEST": _extreme(max),
     "LEAST": _extreme(min),
     "YEAR": _part("YEAR"),

@@ -236,7 +236,10 @@ class _Statement:
         offered = dict(row_scope(definition, inserted, session).values) if inserted is not None else None
         for at, evaluate in assignments:
             scope = replace(row_scope(definition, tuple(row), session), inserted=offered)
-            row[at] = store(definition.columns[at], evaluate(scope))
+            value, column = evaluate(scope), definition.columns[at]
+            if value is None and not column.nullable:
+                raise ReplicationError(1048, f"Column '{column.name}' cannot be null", table=definition.full_name)
+            row[at] = store(column, value)
         if tuple(row) != old:
             touched = {at for at, _ in assignments}
             for at, column in enumerate(definition.columns):

@@ -1,0 +1,261 @@
+"""Statement-format DML: what is carried out, in the server's order, and what is refused by name with the option that skips it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import applier
+from applier.errors import ReplicationError
+from applier.tables.statements import StatementSession, execute_statement, load_data
+from tests.applier.logs import log
+from tests.binlog.build import gtid, query, write
+
+SCHEMA = """CREATE TABLE d.t (id int AUTO_INCREMENT PRIMARY KEY, a int, b varchar(20) DEFAULT 'q', u int UNIQUE);
+INSERT INTO d.t VALUES (1, 10, 'x', 1), (2, NULL, 'Y', NULL), (3, 30, NULL, 3);"""
+
+
+def run(*statements: str, schema: str = SCHEMA, session: StatementSession | None = None) -> list[tuple[Any, ...]]:
+    tables = applier.load_schema(schema)
+    for sql in statements:
+        execute_statement(tables, sql, "d", session or StatementSession())
+    return tables["d.t"].rows()
+
+
+def refused(sql: str, schema: str = SCHEMA) -> ReplicationError:
+    tables = applier.load_schema(schema)
+    with pytest.raises(ReplicationError) as caught:
+        execute_statement(tables, sql, "d", StatementSession())
+    return caught.value
+
+
+# INSERT, REPLACE
+
+
+@pytest.mark.parametrize(
+    ("sql", "new"),
+    [
+        ("INSERT INTO t VALUES (9, 1, 'z', 9)", [(9, 1, "z", 9)]),
+        ("INSERT INTO d.t (a) VALUES (1), (2)", [(4, 1, "q", None), (5, 2, "q", None)]),
+        ("INSERT t SET a = 2 + 3 * 4, b = CONCAT('a', 'b')", [(4, 14, "ab", None)]),
+        ("INSERT LOW_PRIORITY INTO `d`.`t` (`id`, b) VALUES (NULL, DEFAULT), (0, NULL)", [(4, None, "q", None), (5, None, None, None)]),
+        ("INSERT IGNORE INTO t (id, a) VALUES (1, 99), (7, 7)", [(7, 7, "q", None)]),
+        ("INSERT INTO t (id, b) VALUES (8, 0x4142), (10, _utf8mb4'é')", [(8, None, "AB", None), (10, None, "é", None)]),
+        ("INSERT INTO t (id, a) VALUES (8, '12abc'), (11, 99999999999)", [(8, 12, "q", None), (11, 2147483647, "q", None)]),
+        ("INSERT INTO t () VALUES ()", [(4, None, "q", None)]),
+    ],
+)
+def test_insert(sql: str, new: list[tuple[Any, ...]]) -> None:
+    """Values that do not fit are clamped: a source in strict mode would not have logged the statement."""
+    assert [row for row in run(sql) if row[0] > 3] == new
+
+
+def test_insert_on_duplicate_key_update() -> None:
+    sql = "INSERT INTO t (id, a, b, u) VALUES (1, 5, 'n', 50), (20, 7, 'n', 3) ON DUPLICATE KEY UPDATE a = a + VALUES(a), b = 'dup'"
+    assert run(sql) == [(1, 15, "dup", 1), (2, None, "Y", None), (3, 37, "dup", 3)]
+
+
+def test_replace_removes_every_row_in_the_way() -> None:
+    assert run("REPLACE INTO t VALUES (1, 0, 'new', 3)") == [(1, 0, "new", 3), (2, None, "Y", None)]
+
+
+def test_the_insert_id_of_the_log_counts() -> None:
+    session = StatementSession(insert_id=100, auto_increment_increment=5)
+    assert [row[0] for row in run("INSERT INTO t (a) VALUES (1), (2), (3)", session=session)] == [1, 2, 3, 100, 105, 110]
+
+
+def test_generated_columns_follow() -> None:
+    schema = "CREATE TABLE d.t (a int, g int AS (a * 2) STORED, v varchar(9) AS (CONCAT('n', g)) VIRTUAL); INSERT INTO d.t (a) VALUES (1);"
+    assert run("INSERT INTO t (a) VALUES (5)", "UPDATE t SET a = 7 WHERE g = 2", schema=schema) == [(7, 14, "n14"), (5, 10, "n10")]
+
+
+# UPDATE, DELETE
+
+
+@pytest.mark.parametrize(
+    ("sql", "found"),
+    [
+        ("UPDATE t SET a = a + 1", [11, None, 31]), ("UPDATE t SET a = 0 WHERE b = 'y'", [10, 0, 30]),
+        ("UPDATE t SET a = 0 WHERE b IS NULL", [10, None, 0]),
+        ("UPDATE t SET a = 0 WHERE a > 5 AND NOT b = 'x'", [10, None, 30]), ("UPDATE t SET a = 0 WHERE a > 5 OR b = 'y'", [0, 0, 0]),
+        ("UPDATE t SET a = 0 WHERE id IN (1, 3)", [0, None, 0]), ("UPDATE t SET a = 0 WHERE id NOT IN (1, NULL)", [10, None, 30]),
+        ("UPDATE t SET a = 0 WHERE id BETWEEN 2 AND 3", [10, 0, 0]), ("UPDATE t SET a = 0 WHERE b LIKE 'X%'", [0, None, 30]),
+        ("UPDATE t SET a = 0 WHERE a <=> NULL", [10, 0, 30]),
+        ("UPDATE t SET a = 0 WHERE a IS NOT NULL ORDER BY id DESC LIMIT 1", [10, None, 0]),
+        ("UPDATE t SET a = id, a = a * 10", [10, 20, 30]), ("UPDATE t SET a = CASE id WHEN 1 THEN 5 WHEN 2 THEN 6 END", [5, 6, None]),
+        ("UPDATE t SET a = IF(id > 1, -1, 1) WHERE t.id < 3", [1, -1, 30]), ("UPDATE t SET a = 7 DIV 2 + 7 % 4 - 5 / 2", [4, 4, 4]),
+        ("UPDATE t SET a = '5' + '6abc'", [11, 11, 11]), ("UPDATE t SET a = NULL WHERE a", [None, None, None]),
+        ("UPDATE t SET a = 1 / 0", [None, None, None]),
+        ("UPDATE t SET a = 5 WHERE 'a' = 'A'", [5, 5, 5]), ("UPDATE t SET a = (id = 2)", [0, 1, 0]),
+        ("UPDATE t SET a = 6 & 3 | 8 ^ 1", [11, 11, 11]),
+    ],
+)  # fmt: skip
+def test_update(sql: str, found: list[int | None]) -> None:
+    assert [row[1] for row in run(sql)] == found
+
+
+def test_on_update_columns() -> None:
+    schema = "CREATE TABLE d.t (a int, s datetime DEFAULT NULL ON UPDATE CURRENT_TIMESTAMP, z datetime ON UPDATE NOW());"
+    schema += "INSERT INTO d.t (a) VALUES (1), (2);"
+    session = StatementSession()
+    session.expressions.now = datetime(2024, 2, 29, 12, 0, 0)
+    found = run("UPDATE t SET a = 2, z = '2020-01-01'", schema=schema, session=session)
+    assert found == [(2, datetime(2024, 2, 29, 12), datetime(2020, 1, 1))] * 2
+    unchanged = run("UPDATE t SET a = 1 WHERE a = 1", schema=schema, session=session)
+    assert [row[1] for row in unchanged] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("sql", "left"),
+    [
+        ("DELETE FROM t", []), ("DELETE FROM t WHERE a > 10", [1, 2]), ("DELETE QUICK FROM d.t ORDER BY a LIMIT 1", [1, 3]),
+        ("DELETE FROM t ORDER BY id DESC LIMIT 2", [1]), ("DELETE FROM t WHERE b = 'X' AND a = '10'", [2, 3]),
+        ("DELETE FROM t LIMIT 0", [1, 2, 3]),
+    ],
+)  # fmt: skip
+def test_delete(sql: str, left: list[int]) -> None:
+    assert [row[0] for row in run(sql)] == left
+
+
+# refusals
+
+
+@pytest.mark.parametrize(
+    ("sql", "number"),
+    [
+        ("INSERT INTO t SELECT * FROM t", 1235), ("UPDATE t JOIN u ON t.id = u.id SET t.a = 1", 1235), ("UPDATE t, u SET t.a = 1", 1235),
+        ("DELETE t FROM t JOIN u", 1235), ("DELETE FROM t USING t, u", 1235), ("UPDATE t SET a = (SELECT 1)", 1235),
+        ("UPDATE t x SET a = 1", 1235),
+        ("UPDATE t SET a = f(1)", 1235), ("UPDATE t SET a = 1, b", 1235), ("DELETE FROM t WHERE id IN (SELECT 1)", 1235),
+        ("UPDATE t SET a = RAND()", 1235),
+        ("UPDATE t SET a = 1 WHERE", 1235), ("UPDATE t SET a = ", 1235), ("DELETE FROM t LIMIT x", 1235),
+        ("UPDATE t SET a = SLEEP(5)", 1235),
+        ("INSERT INTO t VALUES (1, 2)", 1136), ("INSERT INTO t (zz) VALUES (1)", 1054), ("UPDATE t SET zz = 1", 1054),
+        ("UPDATE t SET a = zz", 1054),
+        ("INSERT INTO gone VALUES (1)", 1146), ("INSERT INTO t VALUES (1, 1, 'x', 9)", 1062), ("UPDATE t SET id = 2 WHERE id = 1", 1062),
+        ("UPDATE t SET u = 3 WHERE id = 1", 1062), ("UPDATE t SET id = NULL", 1048), ("UPDATE t SET a = 2e", 1235), ("MERGE INTO t", 1235),
+    ],
+)  # fmt: skip
+def test_what_is_refused(sql: str, number: int) -> None:
+    error = refused(sql)
+    assert error.number == number
+    if number == 1235:
+        assert error.hint is not None
+        assert "--skip-errors 1235" in error.hint
+        assert "not supported in memory: " in error.message
+
+
+def test_a_refused_statement_changes_nothing_in_a_log(tmp_path: Path) -> None:
+    """Rows that a statement changed before it failed are rolled back with its transaction."""
+    content = log(gtid(1), query(b"BEGIN"), query(b"INSERT INTO t VALUES (7, 7, 'x', 7), (1, 1, 'x', 8)"))
+    tables = applier.load_schema(SCHEMA)
+    result = applier.replay([write(tmp_path, content)], into=tables)
+    assert result.error is not None
+    assert (result.error.number, result.error.table) == (1062, "d.t")
+    assert result.error.position is not None
+    assert [row[0] for row in tables["d.t"].rows()] == [1, 2, 3]
+
+
+def test_a_statement_that_failed_on_the_source_alike_is_done(tmp_path: Path) -> None:
+    content = log(gtid(1), query(b"INSERT INTO t VALUES (1, 1, 'x', 8)", error=1062))
+    assert applier.replay([write(tmp_path, content)], into=applier.load_schema(SCHEMA)).error is None
+
+
+# LOAD DATA
+
+
+@pytest.mark.parametrize(
+    ("sql", "data", "new"),
+    [
+        ("LOAD DATA INFILE 'x' INTO TABLE t", b"7\t70\tx\t\\N\n8\t\\N\ty\\tz\t8\n", [(7, 70, "x", None), (8, None, "y\tz", 8)]),
+        (
+            "LOAD DATA LOCAL INFILE 'x' INTO TABLE t FIELDS TERMINATED BY ',' ENCLOSED BY '\"' LINES TERMINATED BY '\\r\\n'"
+            " IGNORE 1 LINES (id, b)",
+            b'id,b\r\n7,"q"\r\n8,r\r\n',
+            [(7, None, "q", None), (8, None, "r", None)],
+        ),
+        ("LOAD DATA INFILE 'x' IGNORE INTO TABLE t (id, a)", b"1\t5\n7\t5", [(7, 5, "q", None)]),
+        ("LOAD DATA INFILE 'x' REPLACE INTO TABLE t (id, u)", b"7\t3\n", [(7, None, "q", 3)]),
+        ("LOAD DATA INFILE 'x' INTO TABLE t LINES STARTING BY '>' (id)", b">7\n>8\n", [(7, None, "q", None), (8, None, "q", None)]),
+        ("LOAD DATA INFILE 'x' INTO TABLE t", b"", []),
+    ],
+)
+def test_load_data(sql: str, data: bytes, new: list[tuple[Any, ...]]) -> None:
+    tables = applier.load_schema(SCHEMA)
+    load_data(tables, sql, "d", data, StatementSession())
+    assert [row for row in tables["d.t"].rows() if row[0] > 3] == new
+
+
+def test_load_data_with_expressions_is_refused() -> None:
+    with pytest.raises(ReplicationError) as caught:
+        load_data(
+            applier.load_schema(SCHEMA), "LOAD DATA INFILE 'x' INTO TABLE t (id, @a) SET a = @a + 1", "d", b"7\t1\n", StatementSession()
+        )
+    assert caught.value.number in (1054, 1235)
+
+
+# expressions
+
+
+VALUES = """CREATE TABLE d.t (id int PRIMARY KEY, i int, n decimal(10,4), f double, s varchar(200), j json, w datetime(6), x varbinary(99));
+INSERT INTO d.t VALUES (1, 7, 2.5000, 1.5, 'Hello', '{"a": [1, {"b": "x"}], "c d": null}', '2024-02-29 12:34:56.789', 0x00FF);"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("UPPER(s)", "HELLO"), ("LOWER(s)", "hello"), ("LEFT(s, 2)", "He"), ("RIGHT(s, 2)", "lo"), ("RIGHT(s, 0)", ""),
+        ("SUBSTRING(s, 2, 3)", "ell"),
+        ("SUBSTR(s, -3)", "llo"), ("SUBSTRING(s, 0)", ""), ("SUBSTRING(s FROM 2 FOR 2)", "el"), ("MID(s, 9)", ""), ("LENGTH('é')", "2"),
+        ("CHAR_LENGTH('é')", "1"), ("REPEAT(s, 2)", "HelloHello"), ("REPEAT(s, -1)", ""), ("REVERSE(s)", "olleH"),
+        ("REPLACE(s, 'l', 'L')", "HeLLo"),
+        ("TRIM('  x ')", "x"), ("TRIM(LEADING 'ab' FROM 'ababxab')", "xab"), ("TRIM(BOTH 'a' FROM 'axa')", "x"), ("MOD(-7, 3)", "-1"),
+        ("MOD(1, 0)", None), ("LTRIM('  x ')", "x "), ("RTRIM('  x ')", "  x"), ("LPAD(s, 7, '*-')", "*-Hello"),
+        ("RPAD(s, 3, 'x')", "Hel"), ("LPAD(s, -1, 'x')", None),
+        ("HEX(255)", "FF"), ("HEX('aé')", "61C3A9"), ("UNHEX('4142')", "AB"), ("MD5('a')", "0cc175b9c0f1b6a831c399e269772661"),
+        ("CRC32('a')", "3904355907"),
+        ("SHA1('a')", "86f7e437faa5a7fce15d1ddcb9eaeaea377667b8"), ("CONCAT(s, NULL)", None), ("CONCAT_WS('-', 1, NULL, 'b')", "1-b"),
+        ("CONCAT(i, n, f)", "72.50001.5"),
+        ("COALESCE(NULL, i, 9)", "7"), ("IFNULL(NULL, 'z')", "z"), ("NULLIF(i, 7)", None), ("ABS(-5)", "5"), ("ROUND(2.5)", "3"),
+        ("ROUND(2.345, 2)", "2.35"),
+        ("FLOOR(-1.5)", "-2"), ("CEIL(1.2)", "2"), ("MOD(7, 3)", "1"), ("GREATEST(1, 9, 3)", "9"), ("LEAST(4, 2)", "2"),
+        ("YEAR(w)", "2024"), ("DAY(w)", "29"),
+        ("DATE(w)", "2024-02-29"), ("CAST(n AS SIGNED)", "3"), ("CAST('-5' AS UNSIGNED)", "18446744073709551611"), ("CAST(i AS CHAR)", "7"),
+        ("CAST(1.005 AS DECIMAL(5,2))", "1.01"), ("CAST('2024-01-02 03:04:05' AS DATE)", "2024-01-02"), ("j->'$.a[0]'", "1"),
+        ("j->>'$.a[1].b'", "x"),
+        ("JSON_UNQUOTE(JSON_EXTRACT(j, '$.a[1].b'))", "x"), ("JSON_EXTRACT(j, '$.zz')", None), ("JSON_EXTRACT(j, '$.\"c d\"')", "null"),
+        ("i + n", "9.5000"),
+        ("i / 2", "3.5000"), ("7 DIV 2", "3"), ("-7 DIV 2", "-3"), ("-7 % 3", "-1"), ("f * 2", "3"), ("1e2", "100"), ("'3x' + 1", "4"),
+        ("-(-3)", "3"), ("NOT 0", "1"),
+        ("1 = 1.0", "1"), ("'a' < 'B'", "1"), ("NULL = NULL", None), ("NULL <=> NULL", "1"), ("i BETWEEN 5 AND 9", "1"),
+        ("i IN (1, NULL)", None), ("s LIKE 'h_l%'", "1"),
+        ("s LIKE 'h\\_%'", "0"), ("TRUE", "1"), ("FALSE IS NULL", "0"), ("0x41", "A"), ("b'1000010'", "B"), ("N'é'", "é"), ("@v", None),
+        ("CASE WHEN i > 5 THEN 'y' ELSE 'n' END", "y"),
+        ("NOW()", "2024-03-01 10:20:30"), ("CURRENT_TIMESTAMP(3)", "2024-03-01 10:20:30.123000"), ("CURDATE()", "2024-03-01"),
+        ("UNIX_TIMESTAMP()", "1709288430"),
+        ("LAST_INSERT_ID()", "77"), ("REPEAT('x', 100000000)", None),
+    ],
+)  # fmt: skip
+def test_expressions(expression: str, value: str | None) -> None:
+    session = StatementSession()
+    session.expressions.now = datetime(2024, 3, 1, 10, 20, 30, 123_000)
+    session.expressions.last_insert_id = 77
+    (row,) = run(f"UPDATE t SET s = {expression}", schema=VALUES, session=session)
+    assert row[4] == value
+
+
+def test_rand_of_the_log() -> None:
+    """The seeds of a RAND event give the same number on every server (my_rnd)."""
+    session = StatementSession()
+    session.expressions.seeds = (1_000, 2_000)
+    (row,) = run("UPDATE t SET f = RAND()", schema=VALUES, session=session)
+    assert row[3] == (1_000 * 3 + 2_000) % 0x3FFFFFFF / 0x3FFFFFFF
+
+
+def test_values_of_each_kind_are_stored() -> None:
+    (row,) = run("UPDATE t SET i = 1.5, n = 1e2, f = '2.5', s = 3.10, j = '[1,2]', w = 20240102030405, x = 'é'", schema=VALUES)
+    assert row == (1, 2, Decimal("100.0000"), 2.5, "3.10", "[1, 2]", datetime(2024, 1, 2, 3, 4, 5), "é".encode())
