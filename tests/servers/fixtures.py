@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -32,6 +33,18 @@ def lacking(reason: str, *, may_be_required: bool = True) -> NoReturn:
     pytest.skip(_LACKING + reason)
 
 
+@contextmanager
+def there_or_lacking(*, may_be_required: bool = True) -> Iterator[None]:
+    """A ServerError of the block means that something is not there."""
+    reason = ""
+    try:
+        yield
+    except ServerError as error:
+        reason = str(error)
+    if reason:
+        lacking(reason, may_be_required=may_be_required)
+
+
 class ServerFactory:
     """Starts local servers and ends them with the session."""
 
@@ -50,10 +63,8 @@ class ServerFactory:
 
     def container(self, name: str, *, options: Options | None = None, gtids: bool = False) -> ContainerServer:
         """The same in a container."""
-        try:
+        with there_or_lacking(may_be_required=name in NAMES):
             image = image_of(name)
-        except ServerError as error:
-            lacking(str(error), may_be_required=name in NAMES)
         server = ContainerServer(name, options=options, gtids=gtids, image=image)
         self._started.append(server)
         server.start()
