@@ -54,32 +54,38 @@ class NativeRows:
         self._done: list[Statement] = []
         self._maps: dict[bytes, bytes | None] = {}
         """Of the statement that is being read: table id -> table map as it is shipped, None for a table that is not wanted."""
-        self._map_event: Event | None = None
+        self._map_events: dict[bytes, Event] = {}
+        """Table id -> its table map as it stands in the log."""
+        self._table: str | None = None
         self._literal: list[bytes] = []
         self._size = 0
         self._first: Event | None = None
         self._open = False
         """The last rows event of the literal does not end its statement."""
 
-    def add(self, event: Event, format: Format) -> None:
-        """One event of a transaction; those that no table sees are left out."""
+    def add(self, event: Event, format: Format) -> bool:
+        """One event of a transaction; those that no table sees are left out. True when it is time for a `flush`."""
         if format is not self._format:
             self._describe(format)
         if event.type == EventType.TABLE_MAP:
             self._add_map(event, format.fde)
         elif event.type in ROWS_TYPES:
             self._add_rows(event, format.fde)
+            if self.one_by_one or self._size >= self.limit:
+                self._cut()
+                return True
+        return False
 
     def flush(self) -> list[Statement]:
         """The statements that carry out what was added since the last time."""
         self._cut()
-        self._maps.clear()
         done, self._done = self._done, []
         return done
 
     def forget(self) -> None:
         """Everything that was added, as after a failure; and that the server knows any format."""
         self.flush()
+        self._maps.clear()
         self._described = self._format = None
 
     # the description
@@ -92,19 +98,19 @@ class NativeRows:
             raise InputError(
                 "rows events of MySQL before 5.1.4 cannot be shipped", file=event.file, position=event.position, hint="use --apply sql"
             )
-        body = description_body(
-            replace(fde, server_version=STANDARD_VERSION, post_header_lengths=STANDARD_LENGTHS) if self._upgrade else fde
-        )
+        if self._upgrade:
+            fde = replace(fde, server_version=STANDARD_VERSION, post_header_lengths=STANDARD_LENGTHS, checksum=fde.checksum or 0)
+        body = description_body(fde)
         if body != self._described:
             self._described = body
-            shipped = packed(event.header, EventType.FORMAT_DESCRIPTION, body, replace(fde, header_length=HEADER_LENGTH, checksum=1), 0)
-            self._done.append(Statement(literal([shipped]), event))
+            always = replace(fde, checksum=None if fde.checksum is None else 1)  # this event has one whatever the algorithm
+            self._done.append(Statement(literal([packed(event.header, event.type, body, always, flags=0)]), event))
 
     # table maps and rows
 
     def _add_map(self, event: Event, fde: FormatDescription) -> None:
         table_id = event.buffer[event.body : event.body + TABLE_ID_BYTES]
-        self._map_event = event
+        self._map_events[table_id] = event
         shipped = self._shipped(event, fde) if self._plain else self._chosen_map(event, fde)
         self._maps[table_id] = shipped
         if shipped is not None:
@@ -146,10 +152,10 @@ class NativeRows:
                         self._append(event, table_map)
             self._append(event, self._shipped(event, fde))
             self._open = not ends
+            if self.one_by_one:
+                self._table = self._table_name(table_id)
         if ends:
             self._maps.clear()
-        if self.one_by_one or self._size >= self.limit:
-            self._cut()
 
     def _close_statement(self, fde: FormatDescription) -> None:
         """The event that ends the statement is left out: the last that is not ends it instead."""
@@ -179,14 +185,12 @@ class NativeRows:
             return
         assert self._format is not None
         self._close_statement(self._format.fde)
-        self._done.append(Statement(literal(self._literal), self._first, self._table_name() if self.one_by_one else None))
-        self._literal, self._size = [], 0
+        self._done.append(Statement(literal(self._literal), self._first, self._table))
+        self._literal, self._size, self._table = [], 0, None
 
-    def _table_name(self) -> str | None:
-        event = self._map_event
-        if event is None:
-            return None
-        return parse_table_map(event.buffer, event.body, event.end, 8).full_name
+    def _table_name(self, table_id: bytes) -> str | None:
+        event = self._map_events.get(table_id)
+        return None if event is None else parse_table_map(event.buffer, event.body, event.end, 8).full_name
 
 
 def literal(events: list[bytes]) -> bytes:

@@ -1,0 +1,58 @@
+"""What a replay into a server did, as far as it is committed, and what it is doing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from applier.errors import BinlagError, ReplicationError
+
+
+@dataclass(slots=True)
+class Outcome:
+    """`transactions`, `rows` and `bytes` are of this run, `total_transactions` of the replay. `rows` is what the server counted."""
+
+    replay: str
+    target: str
+    server: str = ""
+    mode: str = "native"
+    resumed_from: str | None = None
+    transactions: int = 0
+    total_transactions: int = 0
+    commits: int = 0
+    rows: int = 0
+    bytes: int = 0
+    file: str | None = None
+    position: int = 0
+    gtid: str | None = None
+    gtids: str = ""
+    seconds: float = 0.0
+    dry_run: bool = False
+    interrupted: bool = False
+    incomplete_transaction: str | None = None
+    notes: dict[str, int] = field(default_factory=dict)
+    error: BinlagError | None = None
+
+    def note(self, text: str) -> None:
+        self.notes[text] = self.notes.get(text, 0) + 1
+
+    def as_dict(self) -> dict[str, Any]:
+        """The summary that `--json` prints."""
+        names = (
+            "replay", "target", "server", "mode", "dry_run", "resumed_from", "transactions", "total_transactions", "commits", "rows",
+            "bytes", "file", "position", "gtid", "gtids", "seconds", "interrupted", "incomplete_transaction", "notes",
+        )  # fmt: skip
+        content = {name: getattr(self, name) for name in names}
+        content["seconds"] = round(self.seconds, 3)
+        return {**content, "error": None if self.error is None else _error(self.error)}
+
+
+def _error(error: BinlagError) -> dict[str, Any]:
+    return {
+        "number": error.number if isinstance(error, ReplicationError) else None,
+        "message": error.message,
+        "file": error.file,
+        "position": error.position,
+        "table": error.table,
+        "hint": error.hint,
+    }

@@ -1,0 +1,96 @@
+"""What a transaction touches, before it does: its databases, which must be ours, and whether its tables can be rolled back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from applier.binlog.events import Query, parse
+from applier.binlog.header import Event, EventType, FormatDescription
+from applier.binlog.table_map import parse_table_map
+from applier.mysql.ddl import names_in
+from applier.mysql.feed import SourceTransaction
+from applier.mysql.pipeline import Pipeline
+from applier.mysql.safety import SYSTEM_SCHEMAS, foreign_data, holds_data
+from applier.mysql.writer import Writer, text_of
+
+_DML = re.compile(r"\s*(INSERT|REPLACE|UPDATE|DELETE|LOAD)\b", re.IGNORECASE)
+
+
+class Survey:
+    """Looks at each table once. Raises UsageError for a database that holds data of somebody else."""
+
+    def __init__(self, pipeline: Pipeline, writer: Writer, owned: Iterable[str], *, force: bool) -> None:
+        self.pipeline = pipeline
+        self.writer = writer
+        self.owned = set(owned)
+        self.force = force
+        self._maps: dict[bytes, bool] = {}
+        """Body of a table map -> whether its table can be rolled back."""
+        self._tables: dict[tuple[str, str], bool] = {}
+
+    def forget_tables(self) -> None:
+        """After a statement that may have changed a table's engine."""
+        self._maps.clear()
+        self._tables.clear()
+
+    def can_roll_back(self, source: SourceTransaction) -> bool:
+        """Whether all that the transaction touches is transactional."""
+        can, known, fde = True, self._maps, source.format.fde
+        for event in source.events:
+            if event.type == EventType.TABLE_MAP:
+                body = event.buffer[event.body : event.end]
+                found = known.get(body)
+                if found is None:
+                    found = known[body] = self._look_at_map(event, fde)
+                can = can and found
+            elif event.type in (EventType.QUERY, EventType.EXECUTE_LOAD_QUERY):
+                can = self._look_at_query(event, fde) and can
+        return can
+
+    def own(self, database: str) -> None:
+        """Takes a database for the replay's own, when it may."""
+        if not database or database in self.owned or database in SYSTEM_SCHEMAS:
+            return
+        if not self.force:
+            self.pipeline.settle()
+            if holds_data(self.pipeline.server, database):
+                raise foreign_data(self.pipeline.server, database)
+        self.owned.add(database)
+
+    def _look_at_map(self, event: Event, fde: FormatDescription) -> bool:
+        options = self.writer.options
+        table_map = parse_table_map(event.buffer, event.body, event.end, fde.post_header_length(EventType.TABLE_MAP))
+        if not options.wants(table_map.database, table_map.table):
+            return True
+        database = options.rewrite.get(table_map.database, table_map.database)
+        self.own(database)
+        return self._is_transactional(database, table_map.table)
+
+    def _look_at_query(self, event: Event, fde: FormatDescription) -> bool:
+        parsed = parse(event, fde)
+        query: Query = parsed if isinstance(parsed, Query) else parsed.query
+        if query.sql[:10].upper() in (b"SAVEPOINT ", b"ROLLBACK T") or not self.writer.wants(query):
+            return True
+        database = self.writer.target_database(query)
+        self.own(database)
+        for name in query.variables.updated_databases or ():
+            text = name.decode("utf-8", "surrogateescape")
+            self.own(self.writer.options.rewrite.get(text, text))
+        sql = text_of(query)
+        if not _DML.match(sql):
+            return True
+        return all(self._is_transactional(*name) for name in names_in(sql[:2000], database))
+
+    def _is_transactional(self, database: str, table: str) -> bool:
+        """True also for a table that is not there: the error comes when it is written to."""
+        place = database, table
+        if place not in self._tables:
+            schema, name = (f"CONVERT(X'{text.encode('utf-8', 'surrogateescape').hex()}' USING utf8)" for text in place)
+            sql = (
+                "SELECT E.TRANSACTIONS FROM information_schema.TABLES T JOIN information_schema.ENGINES E ON E.ENGINE = T.ENGINE "
+                f"WHERE T.TABLE_SCHEMA={schema} AND T.TABLE_NAME={name}"
+            )
+            rows = self.pipeline.query(sql)
+            self._tables[place] = not rows or rows[0][0] == b"YES"
+        return self._tables[place]

@@ -1,0 +1,216 @@
+"""A transaction of the log as SQL for the target: its rows by the mode that was chosen, its statements in their own session."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from applier.binlog.charsets import charset_of_collation
+from applier.binlog.events import DeleteFile, ExecuteLoadQuery, LoadBlock, Query, parse
+from applier.binlog.header import ROWS_TYPES, Event, EventType
+from applier.binlog.transactions import query_text
+from applier.errors import InputError, ReplicationError
+from applier.mysql.ddl import drops_database
+from applier.mysql.dialect import Dialect
+from applier.mysql.feed import Format, SourceTransaction
+from applier.mysql.pipeline import Statement
+from applier.mysql.session_state import SessionState, preparation
+from applier.options import ReplayOptions
+
+ROW_TYPES = ROWS_TYPES | {EventType.TABLE_MAP}
+QUIET_TYPES = frozenset({EventType.ROWS_QUERY, EventType.ANNOTATE_ROWS, EventType.VIEW_CHANGE, EventType.TRANSACTION_CONTEXT})
+PREPARING_TYPES = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})
+OLD_LOAD_TYPES = frozenset({EventType.LOAD, EventType.NEW_LOAD, EventType.CREATE_FILE, EventType.EXEC_LOAD})
+TEXT_BYTES = 1 << 20
+"""Statements of a transaction are sent on when so much has come together."""
+SKIPPED_NOTE = "skipped by --skip-errors"
+
+
+class RowsWriter(Protocol):
+    """How rows reach the target: as events (`native`) or as statements (`sql_mode`).
+
+    Gets the TABLE_MAP and rows events of a transaction in order. `add` says when so much has come together that it is time for `flush`,
+    which hands out statements for all of them since the last time, to be sent in this order. `forget` drops what was added and all that
+    is known of the connection's session. With `one_by_one` set, each rows event gets statements of its own.
+    """
+
+    one_by_one: bool
+
+    def add(self, event: Event, format: Format) -> bool: ...
+
+    def flush(self) -> list[Statement]: ...
+
+    def forget(self) -> None: ...
+
+
+class Writer:
+    """Gathers the statements of transactions; `take` hands them out."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        options: ReplayOptions,
+        rows: RowsWriter,
+        *,
+        note: Callable[[str], None],
+        ship: Callable[[list[Statement]], None],
+    ) -> None:
+        self.dialect = dialect
+        self.options = options
+        self.rows = rows
+        self.note = note
+        self.ship = ship
+        self.state = SessionState(dialect)
+        self._out: list[Statement] = []
+        self._rows_state: bytes | None = None
+        self._statement_bytes = 0
+        self._preparing: list[Statement] = []
+        self._blocks: dict[int, bytearray] = {}
+        self._files = tempfile.TemporaryDirectory(prefix="binlag-load-")
+        self.loads_files = False
+        """A statement that was handed out asks for a local file."""
+
+    def append(self, sql: bytes, event: Event | None = None) -> None:
+        """A statement of our own, behind all that was added."""
+        self._flush_rows()
+        self._out.append(Statement(sql, event))
+
+    def take(self) -> list[Statement]:
+        """Everything added since the last time."""
+        self._flush_rows()
+        out, self._out, self._statement_bytes = self._out, [], 0
+        return out
+
+    def forget(self) -> None:
+        """After a failure or on a new connection: nothing is known of the session, and nothing is waiting."""
+        self.rows.forget()
+        self._out, self._preparing, self._statement_bytes, self._rows_state = [], [], 0, None
+        self.state = SessionState(self.dialect, source_is_mariadb=self.state.source_is_mariadb)
+
+    def close(self) -> None:
+        self._files.cleanup()
+
+    def add(self, source: SourceTransaction, allowed: frozenset[int] = frozenset()) -> None:
+        """The content of a transaction, in order. `allowed` are errors of its statements that do not count."""
+        self.state.source_is_mariadb = source.format.fde.is_mariadb
+        if source.opening is not None:
+            self._open(source.opening, source.format)
+        add_row, format = self.rows.add, source.format
+        for event in source.events:
+            type_code = event.type
+            if type_code in ROW_TYPES:
+                if add_row(event, format):
+                    self.ship(self.take())
+            elif type_code not in QUIET_TYPES:
+                self._flush_rows()
+                self._statement(event, format, allowed)
+                if self._statement_bytes > TEXT_BYTES:
+                    self.ship(self.take())
+        self._blocks.clear()
+
+    def _flush_rows(self) -> None:
+        self._out += self.rows.flush()
+
+    def _open(self, event: Event, format: Format) -> None:
+        """BEGIN: what its session was matters to rows only in a few variables, and seldom changes."""
+        buffer, body = event.buffer, event.body
+        raw = buffer[body + 11 : query_text(event)[0]]
+        if raw == self._rows_state:
+            return
+        self._rows_state = raw
+        sets = self.state.for_rows(parse(event, format.fde))
+        if sets:
+            self._flush_rows()
+            self._out += [Statement(sql, event) for sql in sets]
+
+    def _statement(self, event: Event, format: Format, allowed: frozenset[int]) -> None:
+        type_code = event.type
+        if type_code == EventType.QUERY:
+            self._query(event, parse(event, format.fde), allowed)
+        elif type_code in PREPARING_TYPES:
+            self._preparing.append(Statement(preparation(parse(event, format.fde), self.dialect), event))
+        elif type_code in (EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK):
+            block: LoadBlock = parse(event, format.fde)
+            self._blocks.setdefault(block.file_id, bytearray()).extend(block.data)
+        elif type_code == EventType.DELETE_FILE:
+            dropped: DeleteFile = parse(event, format.fde)
+            self._blocks.pop(dropped.file_id, None)
+        elif type_code == EventType.EXECUTE_LOAD_QUERY:
+            self._load(event, parse(event, format.fde), allowed)
+        elif type_code in OLD_LOAD_TYPES:
+            raise ReplicationError(
+                1235, f"a {event.name} event (LOAD DATA of MySQL 4.x and 5.0) is not supported", file=event.file, position=event.position
+            )
+        else:
+            raise InputError(f"a {event.name} event cannot be replayed", file=event.file, position=event.position)
+
+    def _query(self, event: Event, query: Query, allowed: frozenset[int]) -> None:
+        if query.sql[:3].upper() in (b"XA ", b"XA\t"):
+            return  # START and END: the rows of an XA transaction are carried out as an ordinary one
+        preparing, self._preparing = self._preparing, []
+        if self.wants(query):
+            self._out += preparing
+            self._run(event, query, query.sql.rstrip(b" \t\r\n;\0"), allowed)
+
+    def _run(self, event: Event, query: Query, sql: bytes, allowed: frozenset[int]) -> None:
+        database = self.target_database(query)
+        self._rows_state = None
+        prepare = self.state.for_statement(event, query, database.encode("utf-8", "surrogateescape"))
+        self._out += [Statement(text, event) for text in prepare]
+        if query.error_code:
+            allowed |= {query.error_code}
+        self._out.append(Statement(sql, event, None, self._skipped(allowed), on_error=self._passed_over(query, allowed)))
+        self._statement_bytes += len(sql)
+        if drops_database(text_of(query)):
+            self.state.forget_database()
+
+    def _skipped(self, allowed: frozenset[int]) -> frozenset[int]:
+        return ALL_ERRORS if self.options.skip_errors is None else allowed | self.options.skip_errors
+
+    def _passed_over(self, query: Query, allowed: frozenset[int]) -> Callable[[ReplicationError], None]:
+        def tell(error: ReplicationError) -> None:
+            if error.number not in allowed:
+                self.note(f"{SKIPPED_NOTE}: {error.message}")
+
+        return tell
+
+    def _load(self, event: Event, load: ExecuteLoadQuery, allowed: frozenset[int]) -> None:
+        """LOAD DATA with the file out of the log, which the client sends along."""
+        data = self._blocks.pop(load.file_id, None)
+        if data is None:
+            raise InputError(f"the file {load.file_id} of a LOAD DATA is not in the log", file=event.file, position=event.position)
+        preparing, self._preparing = self._preparing, []
+        if not self.wants(load.query):
+            return
+        path = Path(self._files.name) / f"{event.position}-{load.file_id}"
+        path.write_bytes(data)
+        sql = load.query.sql
+        how = (b"", b" IGNORE", b" REPLACE")[load.duplicate_handling % 3]
+        name = b" LOCAL INFILE '" + str(path).encode() + b"'" + how + b" INTO"
+        self.loads_files = True
+        self._out += preparing
+        self._run(event, load.query, sql[: load.name_start].rstrip() + name + sql[load.name_end :], allowed)
+
+    def wants(self, query: Query) -> bool:
+        """Statements are chosen by their default database, as binlog-do-db does; --table keeps all of its database."""
+        options = self.options
+        if not options.databases and not options.tables:
+            return True
+        database = query.database.decode("utf-8", "surrogateescape")
+        return database in options.databases or any(name.split(".")[0] == database for name in options.tables)
+
+    def target_database(self, query: Query) -> str:
+        """The default database of a statement as it is called on the target."""
+        database = query.database.decode("utf-8", "surrogateescape")
+        return self.options.rewrite.get(database, database)
+
+
+ALL_ERRORS = frozenset(range(1000, 7000))
+
+
+def text_of(query: Query) -> str:
+    """The statement as text, in the character set of the client that sent it."""
+    number = query.variables.charset[0] if query.variables.charset else 45
+    return charset_of_collation(number).decode(query.sql)
