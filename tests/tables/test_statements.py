@@ -173,8 +173,10 @@ def test_a_statement_that_failed_on_the_source_alike_is_done(tmp_path: Path) -> 
     [
         ("LOAD DATA INFILE 'x' INTO TABLE t", b"7\t70\tx\t\\N\n8\t\\N\ty\\tz\t8\n", [(7, 70, "x", None), (8, None, "y\tz", 8)]),
         (
-            "LOAD DATA LOCAL INFILE 'x' INTO TABLE t FIELDS TERMINATED BY ',' ENCLOSED BY '\"' LINES TERMINATED BY '\\r\\n'"
-            " IGNORE 1 LINES (id, b)",
+            (
+                "LOAD DATA LOCAL INFILE 'x' INTO TABLE t FIELDS TERMINATED BY ',' ENCLOSED BY '\"' LINES TERMINATED BY '\\r\\n'"
+                " IGNORE 1 LINES (id, b)"
+            ),
             b'id,b\r\n7,"q"\r\n8,r\r\n',
             [(7, None, "q", None), (8, None, "r", None)],
         ),
