@@ -207,14 +207,13 @@ def literal_converter(column: Column) -> Callable[[bytes], Any]:
     is_text = column.charset is not None and column.type not in ("enum", "set")
     as_bytes = is_text and own.codec in ("utf-8", "ascii")
     is_binary = TYPES[column.type].encoding in ("hex", "uint")
-    is_integer = column.type in ("tinyint", "smallint", "mediumint", "int", "bigint")
 
     def stored(literal: bytes) -> Any:
         if literal[-1] == 0x27:
             return convert(_string(literal))
         if literal[:4].upper() == b"NULL":
             return None
-        if is_integer and literal.lstrip(b"-").isdigit():
+        if literal.lstrip(b"-").isdigit():
             return convert(int(literal))
         if literal[:2] == b"0x":
             return convert(bytes.fromhex(literal[2:].decode()))
