@@ -82,13 +82,15 @@ class Fields:
         return tuple(field for field in self.fields if VERSIONS.index(field.since) <= VERSIONS.index(version))
 
     def announced(self, version: str, count: int) -> tuple[Field, ...]:
-        """The fields that a version reads behind a count.
+        """The fields that a version reads behind a count: no further than the count says and than it knows."""
+        return self.of(version)[: count - self.count_counts_itself]
 
-        A server reads no further than the count says and than it knows. Its own count stands for all that it writes: 5.7 counts 7 and
-        writes 8 (rpl_rli.cc writes LINES_IN_RELAY_LOG_INFO_WITH_ID and then the channel).
+    def uncounted(self, version: str, count: int | None) -> tuple[Field, ...]:
+        """What a version writes beyond its own count and never reads again.
+
+        5.7 counts 7 in relay-log.info and writes 8: LINES_IN_RELAY_LOG_INFO_WITH_ID, and then the channel too (rpl_rli.cc, write_info).
         """
-        known = self.of(version)
-        return known if count == self.counts[version] else known[: count - self.count_counts_itself]
+        return self.of(version)[count - self.count_counts_itself :] if count is not None and count == self.counts[version] else ()
 
     def versions_with(self, count: int | None) -> tuple[str, ...]:
         """The versions whose files begin with this count."""

@@ -36,7 +36,7 @@ class InfoFile(Generic[R]):
     stale: bytes
 
     def encode(self) -> bytes:
-        """The file again."""
+        """The file again, with all lines that its version writes."""
         return encode(self.record, self.version) + self.stale
 
 
@@ -72,6 +72,11 @@ class _Lines:
         self.offset += size
         return self._data[self.offset - size : self.offset]
 
+    def skip(self, expected: bytes) -> None:
+        """Passes over a line that may be there, and otherwise is not this version's but an older text's."""
+        if self._data.startswith(expected, self.offset):
+            self.offset += len(expected)
+
     def rest(self) -> bytes:
         return self._data[self.offset :]
 
@@ -98,6 +103,8 @@ def parse(record: type[R], data: bytes, server: str, *, file: str | None = None,
     for number, field in enumerate(fields):
         line = first if number == 0 and first is not None else None
         values[field.name] = _value(field, lines, line, values)
+    for field in table.uncounted(version, count):
+        lines.skip(field.kind.to_line(field.missing) + b"\n")
     return InfoFile(_build(record, values, lines), version, count, lines.rest())
 
 
@@ -158,6 +165,13 @@ def encode(record: R, server: str) -> bytes:
         )
     refuse_inexpressible(record, version)
     count = table.counts[version]
+    for field in table.uncounted(version, count):
+        if getattr(record, field.name) != field.missing:
+            raise CheckpointError(
+                f"MySQL {version} keeps only the default channel in {table.file_name}",
+                column=field.column,
+                hint=f"keep channels in mysql.{table.table}, as the server demands (error 3077)",
+            )
     parts = [] if count is None else [b"%d\n" % count]
     for field in table.of(version):
         try:
