@@ -33,6 +33,8 @@ class Statement:
     check: Callable[[int], None] | None = None
     on_error: Callable[[ReplicationError], None] | None = None
     """Told of an error that was allowed."""
+    explain: Callable[[ReplicationError], None] | None = None
+    """Adds to an error that is not allowed what the statement knows of it."""
 
 
 class Pipeline:
@@ -89,6 +91,8 @@ class Pipeline:
         if failed.event is not None:
             error.locate(file=failed.event.file, position=failed.event.position, table=failed.table)
         if error.number not in failed.allowed:
+            if failed.explain is not None:
+                failed.explain(error)
             raise error
         if failed.on_error is not None:
             failed.on_error(error)

@@ -1,0 +1,154 @@
+"""Stored values as SQL: an expression that makes the value again, and conditions that only rows with this very value meet.
+
+Text is hexadecimal behind its character set's name, so that no character set or SQL mode of the session changes it. Equality is
+that of bytes, as the server compares a before image with a row; collations decide nothing but where an index leads.
+The session must have row_sql.SETTINGS: UTC, zero dates and impossible dates allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from applier.binlog.cursor import Cursor
+from applier.binlog.types import json, to_text
+from applier.binlog.types.numbers import float_to_python
+from applier.errors import InputError
+from applier.mysql.cells import quoted
+from lookup.table import Column
+
+Literal = Callable[[Any], str]
+Condition = Callable[[Any], str]
+
+INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "enum", "set", "bit"})
+QUOTED = frozenset({"date", "datetime", "timestamp", "time", "uuid", "inet4", "inet6"})
+SPATIAL = frozenset(
+    """geometry point linestring polygon multipoint multilinestring multipolygon geometrycollection""".split()
+)
+OLD_NAMES = {"utf8mb3": "utf8"}
+"""Character set -> its name for 5.6 and 5.7."""
+OLD_SERVERS = frozenset({"5.6", "5.7"})
+DIFF_FUNCTIONS = {json.REPLACE: "JSON_REPLACE", json.INSERT: "JSON_INSERT", json.REMOVE: "JSON_REMOVE"}
+DECIMAL_HEAD = 2
+"""Bytes of precision and scale before a DECIMAL in a JSON document."""
+
+
+def literal(column: Column, rules_version: str) -> Literal:
+    """A function from stored values to SQL that makes them; None is NULL."""
+    make = _maker(column, rules_version)
+    return lambda stored: "NULL" if stored is None else make(stored)
+
+
+def _maker(column: Column, rules_version: str) -> Literal:
+    kind = column.type
+    if kind in INTEGERS:
+        return str
+    if kind == "year":
+        return lambda stored: str(stored + 1900 if stored else 0)
+    if kind in ("float", "double"):
+        read = float_to_python(column)
+        return lambda stored: double_literal(read(stored))
+    if kind == "decimal":
+        text: Literal = to_text(column)
+        return text
+    if kind in QUOTED:
+        shown = to_text(column)
+        return lambda stored: f"'{shown(stored)}'"
+    if kind == "json":
+        return lambda stored: json_expression(json.decode(stored))
+    if kind == "binary":
+        width = 1 if column.length is None else column.length
+        return lambda stored: f"_binary X'{stored.hex().ljust(2 * width, '0')}'"
+    introducer = "binary" if column.charset is None else column.charset
+    if rules_version in OLD_SERVERS:
+        introducer = OLD_NAMES.get(introducer, introducer)
+    return lambda stored: f"_{introducer} X'{stored.hex()}'"
+
+
+def double_literal(value: float) -> str:
+    """All its digits. The exponent makes it a DOUBLE, which is compared exactly; without one it would be a DECIMAL."""
+    text = repr(value)
+    return text if "e" in text else text + "e0"
+
+
+def equals(column: Column, rules_version: str) -> Condition:
+    """A function from stored values to a condition that holds for rows with the same bytes."""
+    name = quoted(column.name)
+    make = _maker(column, rules_version)
+    if column.type in SPATIAL or column.type == "vector":
+        return lambda stored: f"{name} IS NULL" if stored is None else f"HEX({name}) = '{stored.hex().upper()}'"
+    if column.charset is not None and column.type not in ("enum", "set"):
+        return lambda stored: f"{name} IS NULL" if stored is None else f"CAST({name} AS BINARY) = _binary X'{stored.hex()}'"
+    return lambda stored: f"{name} IS NULL" if stored is None else f"{name} = {make(stored)}"
+
+
+def key_equals(column: Column, rules_version: str) -> Condition:
+    """The condition that an index on the column answers: equal as its collation says."""
+    name = quoted(column.name)
+    if column.type in SPATIAL or column.type == "vector":
+        return equals(column, rules_version)
+    make = _maker(column, rules_version)
+    return lambda stored: f"{name} IS NULL" if stored is None else f"{name} = {make(stored)}"
+
+
+def compares_bytes(column: Column) -> bool:
+    """Whether `equals` says more than `key_equals`."""
+    return column.charset is not None and column.type not in ("enum", "set")
+
+
+# JSON
+
+
+def json_expression(document: json.Document) -> str:
+    """A document as SQL. Text makes it unless it holds values of MySQL's own types, which text would turn into strings."""
+    if not _has_opaque(document):
+        return f"CAST({utf8_literal(json.to_text(document))} AS JSON)"
+    if isinstance(document, dict):
+        return f"JSON_OBJECT({', '.join(f'{utf8_literal(key)}, {json_expression(item)}' for key, item in document.items())})"
+    if isinstance(document, list):
+        return f"JSON_ARRAY({', '.join(map(json_expression, document))})"
+    return f"CAST({_opaque_expression(document)} AS JSON)"
+
+
+def _has_opaque(document: json.Document) -> bool:
+    if isinstance(document, dict):
+        return any(map(_has_opaque, document.values()))
+    if isinstance(document, list):
+        return any(map(_has_opaque, document))
+    return isinstance(document, json.Opaque)
+
+
+def _opaque_expression(value: json.Opaque) -> str:
+    """A value of the type that the document keeps. Binary strings come out with the type code of a VARBINARY."""
+    text = json.to_text(value)
+    if value.type_code == json.NEWDECIMAL and len(value.data) > DECIMAL_HEAD:
+        return f"CAST({text} AS DECIMAL({value.data[0]},{value.data[1]}))"
+    if text.startswith('"base64:'):
+        return f"_binary X'{value.data.hex()}'"
+    kind = {json.DATE: "DATE", json.TIME: "TIME(6)"}.get(value.type_code, "DATETIME(6)")
+    return f"CAST('{text[1:-1]}' AS {kind})"
+
+
+def diff_expression(column: Column, diff: json.JsonDiff) -> str:
+    """Changes to a document that is known to the server only."""
+    expression = quoted(column.name)
+    cursor = Cursor(diff.data)
+    while cursor.left:
+        operation = cursor.u8()
+        if operation not in DIFF_FUNCTIONS:
+            raise InputError(f"a partial update holds the operation {operation}")
+        path = cursor.take(cursor.packed()).decode("utf-8", "surrogateescape")
+        arguments = [expression, utf8_literal(path)]
+        function = DIFF_FUNCTIONS[operation]
+        if operation != json.REMOVE:
+            arguments.append(json_expression(json.decode(cursor.take(cursor.packed()))))
+            legs = json.path_legs(path)
+            if operation == json.INSERT and legs and not isinstance(legs[-1], str):
+                function = "JSON_ARRAY_INSERT"
+        expression = f"{function}({', '.join(arguments)})"
+    return expression
+
+
+def utf8_literal(text: str) -> str:
+    """Text that is compared and stored as UTF-8."""
+    return f"_utf8mb4 X'{text.encode('utf-8', 'surrogateescape').hex()}'"
