@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from typing import Any
@@ -50,6 +51,9 @@ def main(arguments: list[str] | None = None) -> Any:
     """Runs the command line and ends the process with its exit code: 0, 1 the applier stopped, 2 bad input, 3 a gate was crossed."""
     from applier.errors import BinlagError
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # names in a log need not be UTF-8
     try:
         code = cli.main(args=arguments, standalone_mode=False)
     except click.ClickException as error:

@@ -52,7 +52,10 @@ def command(
         progress = stack.enter_context(_progress(files))
         result = replay(files, tables, on_rows=sink, keep_events=False, on_event=progress, **options)
     if dump is not None:
-        tables.dump(dump)
+        try:
+            tables.dump(dump)
+        except OSError as error:
+            raise UsageError(f"--dump: cannot write {error.filename or dump}: {error.strerror or error}") from None
     if as_json:
         click.echo(json.dumps(result.as_dict(), ensure_ascii=False))
     else:
@@ -72,7 +75,7 @@ def _stats_file(path: str | None) -> Iterator[Callable[[Any], None] | None]:
         yield None
         return
     try:
-        file: IO[str] = Path(path).open("w", encoding="utf-8")  # noqa: SIM115
+        file: IO[str] = Path(path).open("w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
     except OSError as error:
         raise UsageError(f"--stats: cannot write {path}: {error.strerror}") from None
     with file:
