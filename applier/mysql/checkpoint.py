@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -162,9 +162,8 @@ def replay_id(files: list[str]) -> str:
     return f"{server_id}-{stem}"[:64]
 
 
-def mark_of(path: Path, offset: int) -> str:
+def mark_of(log: bytes, offset: int) -> str:
     """What a file is known by: its format description, and what stands right before the offset."""
-    log = open_log(path)
     head = bytearray(log[4 : 4 + int.from_bytes(log[13:17], "little")][:1024])
     if len(head) > 19:
         head[17] &= ~EventFlag.IN_USE & 0xFF
@@ -177,14 +176,10 @@ def check_mark(files: list[str], checkpoint: Checkpoint) -> None:
     for path in map(Path, files):
         if path.name != checkpoint.file:
             continue
-        if path.stat().st_size < checkpoint.offset or mark_of(path, checkpoint.offset) != checkpoint.mark:
+        if path.stat().st_size < checkpoint.offset or mark_of(open_log(path), checkpoint.offset) != checkpoint.mark:
             raise InputError(
                 f"{path.name} is not the file that this replay read before: it comes from another server, or was written anew",
                 file=path.name,
                 position=checkpoint.offset,
                 hint=f"give the right file, or another --replay-id than {checkpoint.replay!r} to start anew",
             )
-
-
-def moved(checkpoint: Checkpoint, **fields: Any) -> Checkpoint:
-    return replace(checkpoint, **fields)

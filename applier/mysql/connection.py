@@ -91,8 +91,11 @@ class Server:
             self._connection._execute_command(COMMAND.COM_QUERY, sql)
         self.under_way = True
 
-    def receive(self) -> list[int]:
-        """Rows that each statement of the text matched. Raises at the first that failed; `answered` says how many came before it."""
+    def receive(self, statements: int = 1) -> list[int]:
+        """Rows that each statement of the text matched. Raises at the first that failed; `answered` says how many came before it.
+
+        `statements` of them are waited for at least: a BINLOG statement makes the server forget to say that more answers follow.
+        """
         assert self.under_way, "a text was sent"
         self.under_way = False
         self.counts = counts = []
@@ -100,7 +103,7 @@ class Server:
         with _said_well(self.endpoint):
             while True:
                 counts.append(connection._read_query_result())
-                if not connection._result.has_next:
+                if len(counts) >= statements and not connection._result.has_next:
                     return counts
 
     @contextmanager

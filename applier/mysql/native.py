@@ -32,6 +32,7 @@ STANDARD_LENGTHS = bytes(
     (56, 13, 0, 8, 0, 18, 0, 4, 4, 4, 4, 18, 0, 0, 95, 0, 4, 26, 8, 0, 0, 0, 8, 8, 8, 2, 0, 0, 0, 10, 10, 10, 42, 42, 0, 18, 52, 0, 10)
 )
 """Lengths of the fixed parts of the event types from 1 on, for events that are written anew."""
+AUTOMATIC_GTIDS = b"SET @@session.gtid_next='AUTOMATIC'"
 FLAGS_OFFSET = 6
 """Of the flags in a rows event's body, behind a table id of six bytes."""
 TABLE_ID_BYTES = 6
@@ -48,6 +49,7 @@ class NativeRows:
         self.limit = limit
         self.one_by_one = False
         self._upgrade = not dialect.accepted.rows_v1
+        self._has_gtids = "gtid_next" in dialect.variables
         self._plain = not (options.databases or options.tables or options.rewrite)
         self._described: bytes | None = None
         self._format: Format | None = None
@@ -65,8 +67,6 @@ class NativeRows:
 
     def add(self, event: Event, format: Format) -> bool:
         """One event of a transaction; those that no table sees are left out. True when it is time for a `flush`."""
-        if format is not self._format:
-            self._describe(format)
         if event.type == EventType.TABLE_MAP:
             self._add_map(event, format.fde)
         elif event.type in ROWS_TYPES:
@@ -88,9 +88,13 @@ class NativeRows:
         self._maps.clear()
         self._described = self._format = None
 
-    # the description
+    def describe(self, format: Format) -> list[Statement]:
+        """What must be sent, outside of a transaction, before rows of this format are added.
 
-    def _describe(self, format: Format) -> None:
+        A format description leaves GTID_NEXT "not yet determined", as if a GTID event were to follow (5.7.6 and later).
+        """
+        if format is self._format:
+            return []
         self._cut()
         self._format = format
         fde, event = format.fde, format.event
@@ -101,10 +105,12 @@ class NativeRows:
         if self._upgrade:
             fde = replace(fde, server_version=STANDARD_VERSION, post_header_lengths=STANDARD_LENGTHS, checksum=fde.checksum or 0)
         body = description_body(fde)
-        if body != self._described:
-            self._described = body
-            always = replace(fde, checksum=None if fde.checksum is None else 1)  # this event has one whatever the algorithm
-            self._done.append(Statement(literal([packed(event.header, event.type, body, always, flags=0)]), event))
+        if body == self._described:
+            return []
+        self._described = body
+        always = replace(fde, checksum=None if fde.checksum is None else 1)  # this event has one whatever the algorithm
+        shipped = Statement(literal([packed(event.header, event.type, body, always, flags=0)]), event)
+        return [shipped, Statement(AUTOMATIC_GTIDS)] if self._has_gtids else [shipped]
 
     # table maps and rows
 

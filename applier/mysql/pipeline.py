@@ -54,7 +54,7 @@ class Pipeline:
         while self._sent:
             sent, self._sent = self._sent, []
             try:
-                counts = self.server.receive()
+                counts = self.server.receive(len(sent))
             except ReplicationError as error:
                 self._failed(sent, error)
                 continue
@@ -75,7 +75,7 @@ class Pipeline:
         sent, self._sent = self._sent, []
         if sent:
             with suppress(ReplicationError):  # rolled back all the same
-                self.server.receive()
+                self.server.receive(len(sent))
         self.server.execute(b"ROLLBACK")
 
     def _start(self, statements: list[Statement]) -> None:

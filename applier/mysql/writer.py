@@ -31,12 +31,15 @@ SKIPPED_NOTE = "skipped by --skip-errors"
 class RowsWriter(Protocol):
     """How rows reach the target: as events (`native`) or as statements (`sql_mode`).
 
-    Gets the TABLE_MAP and rows events of a transaction in order. `add` says when so much has come together that it is time for `flush`,
-    which hands out statements for all of them since the last time, to be sent in this order. `forget` drops what was added and all that
-    is known of the connection's session. With `one_by_one` set, each rows event gets statements of its own.
+    `describe` hands out what must be sent, outside of a transaction, before events of a format are added. `add` gets the TABLE_MAP and
+    rows events of a transaction in order, and says when so much has come together that it is time for `flush`, which hands out statements
+    for all of them since the last time, to be sent in this order. `forget` drops what was added and all that is known of the connection's
+    session. With `one_by_one` set, each rows event gets statements of its own.
     """
 
     one_by_one: bool
+
+    def describe(self, format: Format) -> list[Statement]: ...
 
     def add(self, event: Event, format: Format) -> bool: ...
 
@@ -55,13 +58,13 @@ class Writer:
         rows: RowsWriter,
         *,
         note: Callable[[str], None],
-        ship: Callable[[list[Statement]], None],
     ) -> None:
         self.dialect = dialect
         self.options = options
         self.rows = rows
         self.note = note
-        self.ship = ship
+        self.ship: Callable[[list[Statement]], None] = lambda statements: None
+        """Where to send what of a long transaction has come together."""
         self.state = SessionState(dialect)
         self._out: list[Statement] = []
         self._rows_state: bytes | None = None
@@ -76,6 +79,14 @@ class Writer:
         """A statement of our own, behind all that was added."""
         self._flush_rows()
         self._out.append(Statement(sql, event))
+
+    def describe(self, format: Format) -> list[Statement]:
+        """What must be sent between two transactions before one of this format is added."""
+        return self.rows.describe(format)
+
+    def append_all(self, statements: list[Statement]) -> None:
+        self._flush_rows()
+        self._out += statements
 
     def take(self) -> list[Statement]:
         """Everything added since the last time."""

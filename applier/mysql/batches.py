@@ -1,0 +1,243 @@
+"""Transactions in batches: many of the source to one commit, the position with them, and what happens when one of them fails.
+
+A batch that fails is rolled back and taken once more, transaction by transaction and event by event, so that the error names its place and
+all before it is committed. While the server works on one batch the next one is made; what is under way is known to be committed when the
+server took the text after it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from applier.errors import BinlagError, InputError, ReplicationError
+from applier.mysql.checkpoint import TABLE, DdlMarker, read_checkpoint
+from applier.mysql.connection import MISSING_PRIVILEGE, Server
+from applier.mysql.dialect import Dialect
+from applier.mysql.feed import SourceTransaction
+from applier.mysql.keeper import Keeper
+from applier.mysql.outcome import Outcome
+from applier.mysql.pipeline import Pipeline, Statement
+from applier.mysql.survey import Survey
+from applier.mysql.writer import Writer
+from checkpoints.gtid import MariadbGtid
+
+DEFAULT_BATCH = 32
+BATCH_BYTES = 1 << 20
+"""A batch ends after so many bytes of events, however few its transactions are."""
+TRANSIENT = frozenset({1205, 1213, 3572})
+"""Another session was in the way: lock wait timeout, deadlock, NOWAIT."""
+MOST_RETRIES = 10
+COMMIT = Statement(b"COMMIT")
+
+
+@dataclass
+class Connected:
+    """What belongs to one connection to the target."""
+
+    server: Server
+    dialect: Dialect
+    pipeline: Pipeline
+    writer: Writer
+    survey: Survey
+
+
+class Batches:
+    """Takes what can be rolled back. `gtid` gives each transaction its own GTID on the target, and thereby a commit of its own."""
+
+    def __init__(self, target: Connected, keeper: Keeper, outcome: Outcome, *, size: int, gtid: bool) -> None:
+        self.target = target
+        self.keeper = keeper
+        self.outcome = outcome
+        self.gtid = gtid
+        self.size = 1 if gtid else size
+        self.final = False
+        """The next failure ends the replay: it is known to be no accident, or cannot be rolled back."""
+        self._open: list[SourceTransaction] = []
+        self._open_bytes = 0
+        self._under_way: list[SourceTransaction] = []
+        self._retries = 0
+        target.writer.ship = self.send
+
+    def add(self, source: SourceTransaction) -> None:
+        """Into the open batch; one that is not wanted moves the position only."""
+        try:
+            self._append(source)
+        except ReplicationError as error:
+            self._recover(error)
+
+    def finish(self) -> None:
+        """Commits what is open and waits for it."""
+        try:
+            self._commit()
+            self.target.pipeline.settle()
+        except ReplicationError as error:
+            self._recover(error)
+        self._confirm()
+
+    def alone(
+        self,
+        source: SourceTransaction,
+        *,
+        opening: tuple[bytes, ...] = (),
+        ending: tuple[bytes, ...] = (),
+        position_inside: bool = False,
+        allowed: frozenset[int] = frozenset(),
+    ) -> None:
+        """Between two commits of its own, the position inside of its transaction or behind it. A failure is final."""
+        self.finish()
+        final, self.final = self.final, True
+        writer = self.target.writer
+        writer.append_all(writer.describe(source.format))
+        for sql in (*self._gtid_next(source), *opening):
+            writer.append(sql)
+        self._open.append(source)
+        writer.add(source, allowed)
+        self.keeper.record(source)
+        statements, ends = writer.take(), [Statement(sql) for sql in ending]
+        tail = [self._position(), *ends, *self._gtid_over()] if position_inside else [*ends, *self._gtid_over(), self._position()]
+        self.send([*statements, *tail])
+        self._under_way, self._open = self._open, []
+        self.target.pipeline.settle()
+        self._confirm()
+        self.final = final
+
+    def mark(self, marker: DdlMarker | None) -> None:
+        """Writes the position as it is, with or without a marker."""
+        self.target.pipeline.execute(self.keeper.row(self.target.survey.owned, marker).update())
+
+    def send(self, statements: list[Statement]) -> None:
+        """Sends a text. All before it is carried out then."""
+        target = self.target
+        if target.writer.loads_files:
+            target.writer.loads_files = False
+            target.pipeline.settle()
+            with target.server.sending_files():
+                target.pipeline.send(statements)
+                target.pipeline.settle()
+        else:
+            target.pipeline.send(statements)
+        self._confirm()
+
+    # the batch
+
+    def _append(self, source: SourceTransaction) -> None:
+        description = self.target.writer.describe(source.format) if source.wanted else []
+        if description:
+            self._commit()
+            self.target.writer.append_all(description)
+        if not self._open:
+            for sql in (*self._gtid_next(source), b"BEGIN"):
+                self.target.writer.append(sql)
+        self._open.append(source)
+        if source.wanted:
+            self.target.writer.add(source)
+            self._open_bytes += source.bytes
+        self.keeper.record(source)
+        if len(self._open) >= self.size or self._open_bytes >= BATCH_BYTES or self.target.writer.rows.one_by_one:
+            self._commit()
+
+    def _commit(self) -> None:
+        """Sends the rest of the open batch and its commit."""
+        if not self._open:
+            return
+        statements = self.target.writer.take()
+        if any(statement.check is not None for statement in statements):
+            self.send(statements)  # the answers decide whether there is a commit
+            self.target.pipeline.settle()
+            statements = []
+        self.send([*statements, self._position(), COMMIT, *self._gtid_over()])
+        self._under_way, self._open, self._open_bytes = self._open, [], 0
+
+    def _confirm(self) -> None:
+        """What was under way is committed."""
+        if not self._under_way:
+            return
+        outcome, end = self.outcome, self._under_way[-1].end
+        for source in self._under_way:
+            outcome.transactions += source.wanted
+            outcome.bytes += source.bytes
+            outcome.gtid = source.gtid or outcome.gtid
+        outcome.commits += 1
+        outcome.file, outcome.position = end.file, end.offset
+        self._under_way, self._retries = [], 0
+
+    def _position(self) -> Statement:
+        return Statement(self.keeper.row(self.target.survey.owned).update(), check=self._one_row)
+
+    def _one_row(self, matched: int) -> None:
+        if matched != 1:
+            raise self._row_is_gone()
+
+    def _row_is_gone(self) -> InputError:
+        return InputError(
+            f"the row of {self.outcome.replay!r} in {TABLE} is gone", hint="somebody deleted it: start anew on an empty server"
+        )
+
+    # GTIDs on the target
+
+    def _gtid_next(self, source: SourceTransaction) -> list[bytes]:
+        gtid = source.gtid
+        if not self.gtid or gtid is None:
+            return []
+        if self.target.dialect.is_mariadb:
+            own = MariadbGtid.parse(gtid)
+            return [f"SET @@session.gtid_domain_id={own.domain}, @@session.server_id={own.server_id}, gtid_seq_no={own.sequence}".encode()]
+        return [f"SET @@session.gtid_next='{gtid}'".encode()]
+
+    def _gtid_over(self) -> list[Statement]:
+        return [Statement(b"SET @@session.gtid_next='AUTOMATIC'")] if self.gtid and not self.target.dialect.is_mariadb else []
+
+    # failures
+
+    def _recover(self, error: ReplicationError) -> None:
+        """Rolls back and takes what is not committed once more. Raises the error when it comes again."""
+        if self.final or error.number in MISSING_PRIVILEGE:
+            self.final = True
+            raise error
+        sources = self.roll_back()
+        if error.number in TRANSIENT and self._retries < MOST_RETRIES:
+            self._retries += 1
+            time.sleep(0.05 * self._retries)
+            for source in sources:
+                self.add(source)
+            return
+        rows = self.target.writer.rows
+        self.final = rows.one_by_one = True
+        try:
+            for source in sources:
+                self.add(source)
+            self.finish()
+            self.final = False
+        finally:
+            rows.one_by_one = False
+
+    def roll_back(self) -> list[SourceTransaction]:
+        """Goes back to what is committed, and returns what is not."""
+        sources = [*self._under_way, *self._open]
+        self._under_way, self._open, self._open_bytes = [], [], 0
+        self.target.pipeline.abandon()
+        for statement in self._gtid_over():
+            self.target.pipeline.execute(statement.sql)
+        self.target.writer.forget()
+        start = read_checkpoint(self.target.server, self.outcome.replay)
+        if start is None:
+            raise self._row_is_gone()
+        self.keeper.resume_from(start)
+        ends = [source.end for source in sources]
+        if start.position in ends:
+            behind = ends.index(start.position) + 1
+            self._under_way, sources = sources[:behind], sources[behind:]
+            self._confirm()
+        return sources
+
+    def end_before(self, error: BinlagError, failed: SourceTransaction | None) -> None:
+        """After an error that is no answer to a batch: commits the transactions before the one that failed."""
+        sources = self.roll_back()
+        if self.final:
+            return
+        self.final = True
+        for source in sources:
+            if source is not failed:
+                self.add(source)
+        self.finish()

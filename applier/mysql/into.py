@@ -1,0 +1,197 @@
+"""`binlag replay --into mysql://...`: connects, looks at the target, finds where to go on, and replays."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from applier.errors import BinlagError, UsageError
+from applier.mysql.batches import DEFAULT_BATCH, Batches, Connected
+from applier.mysql.checkpoint import Checkpoint, check_mark, create_checkpoint, lock_replay, read_checkpoint, replay_id
+from applier.mysql.connection import Server, connect
+from applier.mysql.dialect import Dialect
+from applier.mysql.feed import Feed, SourceTransaction
+from applier.mysql.keeper import Keeper, PreparedTransactions
+from applier.mysql.load import load_dump
+from applier.mysql.native import NativeRows
+from applier.mysql.outcome import Outcome
+from applier.mysql.pipeline import Pipeline
+from applier.mysql.replay import Replay
+from applier.mysql.safety import check_target
+from applier.mysql.survey import Survey
+from applier.mysql.url import Endpoint
+from applier.mysql.writer import RowsWriter, Writer
+from applier.options import ReplayOptions
+from checkpoints.gtid import parse_gtid_set
+
+MODES = ("native", "sql")
+EVENT_BYTES = 768 << 10
+"""Events in one BINLOG statement: a megabyte as base64."""
+
+
+@dataclass(frozen=True)
+class IntoOptions:
+    """How a replay into a server goes, beside what of the log it replays."""
+
+    apply: str = "native"
+    batch: int = DEFAULT_BATCH
+    gtid: bool = False
+    force: bool = False
+    dry_run: bool = False
+    replay_id: str | None = None
+    until_gtid: str | None = None
+    schema: str | None = None
+
+
+@dataclass
+class Watch:
+    """Who looks on. `on_rows` gets the rows counted so far, about once a second."""
+
+    on_transaction: Callable[[SourceTransaction], None] = lambda source: None
+    on_rows: Callable[[int], None] = lambda rows: None
+    stopped: Callable[[], bool] = lambda: False
+    every_seconds: float = 1.0
+
+
+def replay_into(files: Sequence[str], endpoint: Endpoint, options: ReplayOptions, into: IntoOptions, watch: Watch | None = None) -> Outcome:
+    """Replays `files` into a server. An error that ended it is in the outcome; what is said there is committed.
+
+    Raises UsageError and InputError for what is wrong before the first transaction.
+    """
+    _check_options(options, into)
+    began = time.monotonic()
+    outcome = Outcome(into.replay_id or replay_id(list(files)), str(endpoint), mode=into.apply, dry_run=into.dry_run)
+    server = connect(endpoint)
+    try:
+        outcome.server = server.version
+        dialect = Dialect.of(server)
+        check_target(server, dialect, force=into.force)
+        if into.dry_run:
+            _look(files, server, options, into, watch or Watch(), outcome)
+        else:
+            _replay(files, server, dialect, options, into, watch or Watch(), outcome)
+    finally:
+        server.close()
+        outcome.seconds = time.monotonic() - began
+    return outcome
+
+
+def _replay(
+    files: Sequence[str], server: Server, dialect: Dialect, options: ReplayOptions, into: IntoOptions, watch: Watch, outcome: Outcome
+) -> None:
+    start = _start(files, server, into, outcome)
+    _prepare_session(server, dialect, options)
+    pipeline = Pipeline(server)
+    rows = _rows_writer(pipeline, dialect, options, into, outcome)
+    writer = Writer(dialect, options, rows, note=outcome.note)
+    try:
+        survey = Survey(pipeline, writer, start.databases, force=into.force)
+        target = Connected(server, dialect, pipeline, writer, survey)
+        keeper = Keeper(files, start)
+        batches = Batches(target, keeper, outcome, size=into.batch, gtid=into.gtid)
+        executed = parse_gtid_set(server.value("SELECT @@GLOBAL.gtid_executed") or "") if into.gtid and not dialect.is_mariadb else None
+        prepared = PreparedTransactions(files, options)
+        run = Replay(target, batches, keeper, prepared, outcome, marker=start.ddl, executed=executed)
+        feed = Feed(files, options, start=start.position, until_gtid=into.until_gtid)
+        try:
+            run.run(feed, on_transaction=_ticking(watch, run), stopped=watch.stopped)
+        except BinlagError as error:
+            outcome.error = error
+        if into.until_gtid is not None and not feed.until_reached and outcome.error is None and not outcome.interrupted:
+            outcome.note(f"--until-gtid {into.until_gtid} was not met in the log")
+    finally:
+        writer.close()
+
+
+def _ticking(watch: Watch, run: Replay) -> Callable[[SourceTransaction], None]:
+    """Tells the watcher of each transaction, and asks the server for the rows now and then."""
+    told = time.monotonic()
+
+    def tick(source: SourceTransaction) -> None:
+        nonlocal told
+        watch.on_transaction(source)
+        now = time.monotonic()
+        if now - told >= watch.every_seconds:
+            told = now
+            watch.on_rows(run.rows())
+
+    return tick
+
+
+def _start(files: Sequence[str], server: Server, into: IntoOptions, outcome: Outcome) -> Checkpoint:
+    """The checkpoint to go on from, made when there is none."""
+    lock_replay(server, outcome.replay)
+    start = read_checkpoint(server, outcome.replay)
+    if start is None:
+        start = Checkpoint(outcome.replay, loaded=into.schema is None)
+        create_checkpoint(server, start)
+    if not start.loaded:
+        if into.schema is None:
+            raise UsageError(
+                f"the replay {outcome.replay!r} began with a dump that was not loaded to its end", hint="give --schema FILE.sql again"
+            )
+        start = load_dump(server, into.schema, start, force=into.force)
+    if start.file:
+        check_mark(list(files), start)
+        outcome.resumed_from = str(start.position)
+    return start
+
+
+def _look(files: Sequence[str], server: Server, options: ReplayOptions, into: IntoOptions, watch: Watch, outcome: Outcome) -> None:
+    """--dry-run: reads the log from where the replay would go on, and changes nothing."""
+    start = read_checkpoint(server, outcome.replay) or Checkpoint(outcome.replay)
+    if start.file:
+        check_mark(list(files), start)
+        outcome.resumed_from = str(start.position)
+    outcome.total_transactions = start.transactions
+    feed = Feed(files, options, start=start.position, until_gtid=into.until_gtid)
+    try:
+        for source in feed:
+            watch.on_transaction(source)
+            outcome.transactions += source.wanted
+            outcome.bytes += source.bytes
+            outcome.gtid = source.gtid or outcome.gtid
+            outcome.file, outcome.position = source.end.file, source.end.offset
+            if watch.stopped():
+                outcome.interrupted = True
+                break
+    except BinlagError as error:
+        outcome.error = error
+    if feed.unfinished is not None:
+        outcome.incomplete_transaction = f"{feed.unfinished.file}:{feed.unfinished.start}"
+
+
+def _prepare_session(server: Server, dialect: Dialect, options: ReplayOptions) -> None:
+    """What holds for all that is sent. A variable that the account may not set keeps its value."""
+    wanted = {"completion_type": "0", dialect.accepted.applier_mode: "1"}
+    if dialect.variables.get("binlog_format") == "STATEMENT":
+        wanted["binlog_format"] = "'ROW'"  # rows cannot be written to a log of statements
+    if options.idempotent:
+        wanted["rbr_exec_mode"] = "'IDEMPOTENT'"
+    for name, value in wanted.items():
+        if name in dialect.variables or name == "rbr_exec_mode":
+            server.execute(f"SET @@session.{name}={value}")
+
+
+def _rows_writer(pipeline: Pipeline, dialect: Dialect, options: ReplayOptions, into: IntoOptions, outcome: Outcome) -> RowsWriter:
+    limit = min(EVENT_BYTES, pipeline.server.packet_bytes // 3)
+    if into.apply == "sql":
+        rows: RowsWriter = importlib.import_module("applier.mysql.sql_mode").SqlRows(pipeline, dialect, options, outcome.note)
+        return rows
+    if options.idempotent and "rbr_exec_mode" not in dialect.variables:
+        raise UsageError(f"--exec-mode idempotent: {outcome.server} has no rbr_exec_mode", hint="use --apply sql")
+    return NativeRows(dialect, options, limit)
+
+
+def _check_options(options: ReplayOptions, into: IntoOptions) -> None:
+    """Raises UsageError for options that only a replay into memory has, or that go with the other mode."""
+    if into.apply not in MODES:
+        raise UsageError(f"--apply: {into.apply!r} is neither native nor sql")
+    if into.apply == "native" and options.conversions:
+        raise UsageError(
+            "--type-conversions: the target's own slave_type_conversions holds", hint="SET GLOBAL it there, or use --apply sql"
+        )
+    if options.server is not None or options.row_search is not None:
+        raise UsageError("--server and --row-search: a real server follows its own rules", hint="leave them out, or replay into memory")

@@ -1,0 +1,105 @@
+"""The position as it moves along with the transactions that are sent, before it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from applier.binlog.events import Gtid, MariadbGtidEvent
+from applier.binlog.reader import open_log
+from applier.binlog.transactions import Kind
+from applier.mysql.checkpoint import Checkpoint, DdlMarker, mark_of
+from applier.mysql.feed import Feed, SourceTransaction
+from applier.options import ReplayOptions
+from checkpoints.gtid import GtidSet, MariadbGtidSet, parse_gtid_set
+from checkpoints.position import Position
+
+
+class Keeper:
+    """Begins at a checkpoint; `record` takes in each transaction, `row` is the checkpoint behind the last one."""
+
+    def __init__(self, files: Iterable[str], start: Checkpoint) -> None:
+        self._logs = {Path(file).name: file for file in files}
+        self._opened: dict[str, bytes] = {}
+        self.resume_from(start)
+
+    def resume_from(self, start: Checkpoint) -> None:
+        """Forgets what was recorded since."""
+        self._start = start
+        self._gtids: GtidSet | MariadbGtidSet | None = parse_gtid_set(start.gtids) if start.gtids else None
+        self._transactions = start.transactions
+        self._end = start.position
+        self.pending = dict(start.pending)
+
+    def record(self, source: SourceTransaction) -> None:
+        identity = source.transaction.identity
+        if isinstance(identity, Gtid) and identity.uuid is not None:
+            self._gtids = self._gtids if isinstance(self._gtids, GtidSet) else GtidSet()
+            self._gtids.add(identity.uuid, identity.number, identity.tag)
+        elif isinstance(identity, MariadbGtidEvent):
+            self._gtids = self._gtids if isinstance(self._gtids, MariadbGtidSet) else MariadbGtidSet()
+            self._gtids.add(identity.gtid)
+        if source.wanted:
+            self._transactions += 1
+        if source.kind is Kind.XA_PREPARE and source.wanted:
+            self.pending[xid_of(source)] = (source.start.file, source.start.offset)
+        elif source.kind in (Kind.XA_COMMIT, Kind.XA_ROLLBACK):
+            self.pending.pop(prepared_xid(self.pending, source), None)
+        self._end = source.end
+
+    def row(self, databases: Iterable[str], ddl: DdlMarker | None = None) -> Checkpoint:
+        end = self._end
+        return Checkpoint(
+            self._start.replay,
+            end.file if end else "",
+            end.offset if end else 0,
+            "" if self._gtids is None else str(self._gtids),
+            self._transactions,
+            dict(self.pending),
+            frozenset(databases),
+            self._mark(end) if end else "",
+            ddl,
+        )
+
+    def _mark(self, end: Position) -> str:
+        log = self._opened.get(end.file)
+        if log is None:
+            self._opened = {end.file: open_log(Path(self._logs[end.file]))}
+            log = self._opened[end.file]
+        return mark_of(log, end.offset)
+
+
+def xid_of(source: SourceTransaction) -> str:
+    """The identifier of an XA transaction in one form, however the statement wrote it."""
+    return "".join((source.transaction.xid or "").split()).lower().removesuffix("onephase")
+
+
+def prepared_xid(pending: Iterable[str], source: SourceTransaction) -> str:
+    """The prepared transaction that an XA COMMIT or ROLLBACK means. MariaDB 10.11.19 cuts the text of a long xid short."""
+    xid, known = xid_of(source), list(pending)
+    return xid if xid in known else next((prepared for prepared in known if prepared.startswith(xid)), xid)
+
+
+class PreparedTransactions:
+    """The content of XA transactions that are prepared. It is carried out when they are committed."""
+
+    def __init__(self, files: Iterable[str], options: ReplayOptions) -> None:
+        self._files = list(files)
+        self._options = options
+        self._kept: dict[str, SourceTransaction] = {}
+
+    def keep(self, source: SourceTransaction) -> None:
+        self._kept[xid_of(source)] = source
+
+    def resolve(self, commit: SourceTransaction, pending: dict[str, tuple[str, int]]) -> bool:
+        """Gives an XA COMMIT the content of what it commits; False when that is not in the log."""
+        xid = prepared_xid(pending, commit)
+        prepared = self._kept.pop(xid, None)
+        if prepared is None and xid in pending:
+            prepared = next(iter(Feed(self._files, self._options, start=Position(*pending[xid]))), None)
+        commit.opening = None if prepared is None else prepared.opening
+        commit.events = [] if prepared is None else prepared.events
+        if prepared is not None:
+            commit.format = prepared.format
+            commit.bytes += prepared.bytes
+        return prepared is not None

@@ -1,0 +1,193 @@
+"""Replays a log into a server: exactly once, in the order of the log.
+
+    Feed -> transactions -> Survey (may we? can it be rolled back?) -> Batches -> Writer -> Pipeline
+
+What the server can roll back goes in batches, the position with them. What it cannot - DDL, tables without transactions - goes alone,
+between two positions; of a DDL statement a marker tells a later run whether it was done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from applier.binlog.events import Query, parse
+from applier.binlog.header import Event, EventType
+from applier.binlog.transactions import Kind
+from applier.errors import BinlagError, ReplicationError
+from applier.mysql.batches import Batches, Connected
+from applier.mysql.checkpoint import DdlMarker
+from applier.mysql.connection import ServerLost
+from applier.mysql.ddl import ALREADY_DONE, commits_by_itself, fingerprint, is_atomic_create, is_temporary
+from applier.mysql.feed import Feed, SourceTransaction, in_set
+from applier.mysql.keeper import Keeper, PreparedTransactions
+from applier.mysql.outcome import Outcome
+from applier.mysql.row_count import RowCount
+from applier.mysql.writer import text_of
+from checkpoints.gtid import GtidSet, MariadbGtidSet
+
+NOT_TRANSACTIONAL = "tables without transactions are written: what they saw last may be there twice or in part after a crash"
+"""Said once: the position cannot be committed together with them."""
+DONE_BEFORE = "a DDL statement that was under way when the last run ended had been carried out"
+
+
+class Replay:
+    """One run into one server."""
+
+    def __init__(
+        self,
+        target: Connected,
+        batches: Batches,
+        keeper: Keeper,
+        prepared: PreparedTransactions,
+        outcome: Outcome,
+        *,
+        marker: DdlMarker | None = None,
+        executed: GtidSet | MariadbGtidSet | None = None,
+    ) -> None:
+        self.target = target
+        self.batches = batches
+        self.keeper = keeper
+        self.prepared = prepared
+        self.outcome = outcome
+        self.count = RowCount(target.pipeline)
+        self._marker = marker
+        """Of the DDL statement that was under way when the run before ended."""
+        self._executed = executed
+        """Transactions that the server has under their own GTIDs."""
+
+    def run(self, feed: Feed, *, on_transaction: Callable[[SourceTransaction], None], stopped: Callable[[], bool]) -> None:
+        """All of the feed. Raises BinlagError; all that is complete before it is committed then."""
+        source: SourceTransaction | None = None
+        try:
+            for source in feed:
+                self._take(source)
+                on_transaction(source)
+                if stopped():
+                    self.outcome.interrupted = True
+                    break
+            source = None
+            self.batches.finish()
+        except ServerLost:
+            raise
+        except BinlagError as error:
+            if source is not None:
+                error.locate(file=source.start.file, position=source.start.offset)
+            self.batches.end_before(error, source)
+            self._sum_up()
+            raise
+        self._sum_up()
+        self._say_what_is_left(feed)
+
+    def _sum_up(self) -> None:
+        row = self.keeper.row(self.target.survey.owned)
+        outcome = self.outcome
+        outcome.file, outcome.position, outcome.gtids, outcome.total_transactions = (
+            row.file or None,
+            row.offset,
+            row.gtids,
+            row.transactions,
+        )
+        outcome.rows = self.rows()
+
+    def rows(self) -> int:
+        """Rows written, changed and deleted so far."""
+        return self.count.rows(self.outcome.commits)
+
+    def _say_what_is_left(self, feed: Feed) -> None:
+        if feed.unfinished is not None and not self.outcome.interrupted:
+            place = f"{feed.unfinished.file}:{feed.unfinished.start}"
+            self.outcome.incomplete_transaction = place
+            self.outcome.note(f"the transaction that starts at {place} is not complete in the log; it is left out")
+        for xid in self.keeper.pending:
+            self.outcome.note(f"XA transaction {xid} is prepared and neither committed nor rolled back: its rows wait for its end")
+
+    # one transaction
+
+    def _take(self, source: SourceTransaction) -> None:
+        kind = source.kind
+        if kind is Kind.XA_COMMIT and not self.prepared.resolve(source, self.keeper.pending):
+            self.outcome.note("an XA transaction is committed whose content is not in the log: nothing of it is replayed")
+        if source.wanted and self._executed is not None and in_set(self._executed, source.transaction):
+            source.wanted = False
+        if not source.wanted:
+            self.batches.add(source)
+        elif kind is Kind.INCIDENT:
+            raise _incident(source)
+        elif kind is Kind.XA_PREPARE:
+            self.prepared.keep(source)
+            self._move(source)
+        elif kind is Kind.XA_ROLLBACK:
+            self._move(source)
+        else:
+            self._carry_out(source)
+
+    def _move(self, source: SourceTransaction) -> None:
+        """Only the position moves, and what is prepared."""
+        self.batches.add(replace(source, events=[], opening=None))
+
+    def _carry_out(self, source: SourceTransaction) -> None:
+        queries = list(self._queries(source))
+        committing = next((query for query in queries if commits_by_itself(text_of(query)) or is_atomic_create(text_of(query))), None)
+        can_roll_back = self.target.survey.can_roll_back(source)
+        if committing is not None:
+            self._ddl(source, committing)
+        elif source.kind is Kind.ROLLED_BACK:
+            self.batches.alone(source, opening=(b"BEGIN",), ending=(b"ROLLBACK",))
+        elif source.kind is Kind.STATEMENT and any(is_temporary(text_of(query)) for query in queries):
+            self.batches.alone(source)
+        elif can_roll_back:
+            self.batches.add(source)
+        else:
+            self.outcome.notes.setdefault(NOT_TRANSACTIONAL, 1)
+            self.batches.alone(source, opening=(b"BEGIN",), ending=(b"COMMIT",), position_inside=True)
+
+    def _queries(self, source: SourceTransaction) -> Iterable[Query]:
+        """Its statements, as far as they are wanted."""
+        for event in source.events:
+            if event.type == EventType.QUERY:
+                query: Query = parse(event, source.format.fde)
+                if self.target.writer.wants(query):
+                    yield query
+
+    # statements that commit by themselves
+
+    def _ddl(self, source: SourceTransaction, query: Query) -> None:
+        """With a marker before it, by which a later run knows whether it was done."""
+        self.batches.finish()
+        pipeline, start = self.target.pipeline, source.start
+        before = fingerprint(pipeline, text_of(query), self.target.writer.target_database(query))
+        old, self._marker = self._marker, None
+        allowed: frozenset[int] = frozenset()
+        if old is not None and (old.file, old.offset) == (start.file, start.offset):
+            if old.fingerprint != before:
+                self.outcome.note(DONE_BEFORE)
+                source.wanted = False
+                self.batches.add(source)
+                return
+            allowed = ALREADY_DONE
+        self.batches.mark(DdlMarker(start.file, start.offset, before))
+        rows = self.rows()
+        try:
+            ending = (b"COMMIT",) if is_atomic_create(text_of(query)) else ()
+            self.batches.alone(source, ending=ending, allowed=allowed)
+        except ReplicationError:
+            self.batches.roll_back()
+            self.batches.mark(None)  # the server says that it was not done: there is nothing to recognise
+            raise
+        finally:
+            self.target.survey.forget_tables()
+        if not is_atomic_create(text_of(query)):
+            self.count.leave_out_since(rows, self.outcome.commits)
+
+
+def _incident(source: SourceTransaction) -> ReplicationError:
+    event: Event = source.events[-1]
+    incident = parse(event, source.format.fde)
+    return ReplicationError(
+        1590,
+        f"The incident LOST_EVENTS occurred on the source. Message: {incident.message}",
+        file=event.file,
+        position=event.position,
+        hint="the source lost events here: start again from a fresh dump",
+    )
