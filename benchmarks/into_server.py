@@ -1,0 +1,213 @@
+"""Replaying a log into a server: binlag beside `mysqlbinlog | mysql` and the server's own replica applier, in one run.
+
+    python docker/servers/bring.py 9.7
+    python benchmarks/into_server.py [--transactions 10000] [--runs 3] [--output benchmarks/results/into_server.json]
+
+Two logs are made on a real 9.7: `small`, transactions of a few rows from 8 clients at once; `bulk`, large row events. Each contestant
+replays them into a fresh server with the same schema and rows, at the same settings, one after another, `durable`
+(innodb_flush_log_at_trx_commit=1, sync_binlog=1) and `relaxed` (2 and 0):
+
+    pipe           mysqlbinlog LOG | mysql
+    applier, 1     the server's own applier with one worker; the relay log is there already
+    applier, 4     the same with four workers and the log's own dependencies
+    binlag         binlag replay LOG --into mysql://…, the whole process
+
+After each run the tables are compared with the source's by CHECKSUM TABLE.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from decode import machine
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "docker"))
+from servers.server import Server
+
+DATABASE, TABLES, ROWS, CLIENTS = "bench", 4, 10_000, 8
+SETTINGS = {
+    "durable": {"innodb_flush_log_at_trx_commit": 1, "sync_binlog": 1},
+    "relaxed": {"innodb_flush_log_at_trx_commit": 2, "sync_binlog": 0},
+}
+COMMON = {"innodb_buffer_pool_size": "512M", "innodb_redo_log_capacity": "512M", "max_binlog_size": 1 << 30, "max_allowed_packet": "256M"}
+
+
+def table(number: int) -> str:
+    return (
+        f"CREATE TABLE {DATABASE}.t{number} "
+        "(id INT NOT NULL PRIMARY KEY, k INT NOT NULL, c CHAR(120) NOT NULL, pad CHAR(60) NOT NULL, KEY (k))"
+    )
+
+
+def fill(server: Server) -> None:
+    server.execute(f"CREATE DATABASE {DATABASE}", "SET SESSION cte_max_recursion_depth = 100000")
+    for number in range(TABLES):
+        server.execute(
+            table(number),
+            f"INSERT INTO {DATABASE}.t{number} WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < {ROWS}) "
+            "SELECT /*+ SET_VAR(cte_max_recursion_depth=100000) */ n, n % 1000, REPEAT('c', 110), REPEAT('p', 50) FROM r",
+        )
+
+
+def client(server: Server, seed: int, transactions: int) -> None:
+    """One client: each transaction updates two rows, deletes one and inserts it again, in a part of the tables of its own."""
+    chance = random.Random(seed)
+    connection = server.connect()
+    with connection.cursor() as cursor:
+        for _ in range(transactions):
+            one, two, three = (chance.randrange(ROWS // CLIENTS) * CLIENTS + seed + 1 for _ in range(3))
+            name = f"{DATABASE}.t{chance.randrange(TABLES)}"
+            cursor.execute("BEGIN")
+            cursor.execute(f"UPDATE {name} SET k = k + 1 WHERE id = {one}")
+            cursor.execute(f"UPDATE {name} SET c = '{chance.random():.17f}' WHERE id = {two}")
+            cursor.execute(f"DELETE FROM {name} WHERE id = {three}")
+            cursor.execute(f"INSERT INTO {name} VALUES ({three}, {chance.randrange(1000)}, '{chance.random()}', 'x')")
+            cursor.execute("COMMIT")
+    connection.close()
+
+
+def write_small(server: Server, transactions: int) -> None:
+    threads = [threading.Thread(target=client, args=(server, seed, transactions // CLIENTS)) for seed in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def write_bulk(server: Server, transactions: int) -> None:
+    """As many rows as `small`, in statements of thousands."""
+    for turn in range(max(transactions * 4 // ROWS, 1)):
+        server.execute(f"UPDATE {DATABASE}.t{turn % TABLES} SET k = k + 1, pad = REPEAT('{turn % 10}', 40)")
+
+
+def make_log(kind: str, transactions: int, folder: Path) -> dict[str, Any]:
+    """The schema with its rows, the log, and what the tables are at its end."""
+    with Server("9.7", options={**COMMON, **SETTINGS["relaxed"]}, gtids=True) as source:
+        source.execute("SET SESSION sql_log_bin = 0")
+        fill(source)
+        schema = folder / f"{kind}.sql"
+        with schema.open("wb") as target:
+            dump = source.client("mysqldump", "--set-gtid-purged=OFF", "--databases", DATABASE)
+            subprocess.run(dump, stdout=target, check=True)
+        source.execute("RESET BINARY LOGS AND GTIDS")
+        {"small": write_small, "bulk": write_bulk}[kind](source, transactions)
+        log = folder / f"{kind}.000001"
+        gtids = source.query("SELECT @@gtid_executed")[0][0]
+        shutil.copyfile(source.binlog_files()[0], log)
+        return {"log": log, "schema": schema, "gtids": gtids.replace("\n", ""), "checksums": checksums(source)}
+
+
+def checksums(server: Server) -> Any:
+    return server.query("CHECKSUM TABLE " + ", ".join(f"{DATABASE}.t{number}" for number in range(TABLES)))
+
+
+def prepare(server: Server, made: dict[str, Any]) -> None:
+    with made["schema"].open("rb") as sql:
+        subprocess.run(server.client("mysql", "--init-command=SET sql_log_bin=0"), stdin=sql, check=True)
+
+
+def run_pipe(server: Server, made: dict[str, Any]) -> float:
+    started = time.perf_counter()
+    reader = subprocess.Popen([*server.installed.command("mysqlbinlog"), str(made["log"])], stdout=subprocess.PIPE)
+    subprocess.run(server.client("mysql"), stdin=reader.stdout, check=True)
+    reader.wait()
+    return time.perf_counter() - started
+
+
+def run_applier(server: Server, made: dict[str, Any], workers: int) -> float:
+    server.execute("CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=1, SOURCE_USER='x', SOURCE_AUTO_POSITION=0")
+    server.stop()
+    shutil.copyfile(made["log"], server.data / "relay.000001")
+    (server.data / "relay.index").write_text("./relay.000001\n")
+    server.restart(replica_parallel_workers=workers, replica_preserve_commit_order=True)
+    server.execute("CHANGE REPLICATION SOURCE TO RELAY_LOG_FILE='relay.000001', RELAY_LOG_POS=4")
+    started = time.perf_counter()
+    server.execute("START REPLICA SQL_THREAD")
+    done = server.query(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{made['gtids']}', 1200)")
+    seconds = time.perf_counter() - started
+    assert done == ((0,),), server.query("SELECT LAST_ERROR_MESSAGE FROM performance_schema.replication_applier_status_by_worker")
+    server.execute("STOP REPLICA")
+    return seconds
+
+
+def run_binlag(server: Server, made: dict[str, Any], *options: str) -> float:
+    address = server.address()
+    url = f"mysql://{server.user}@127.0.0.1:{address['port']}"
+    command = [sys.executable, "-m", "applier", "replay", str(made["log"]), "--into", url, *options]
+    environment = {**os.environ, "BINLAG_PASSWORD": server.password, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    started = time.perf_counter()
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return time.perf_counter() - started
+
+
+CONTESTANTS: dict[str, Callable[[Server, dict[str, Any]], float]] = {
+    "pipe": run_pipe,
+    "applier, 1": lambda server, made: run_applier(server, made, 1),
+    "applier, 4": lambda server, made: run_applier(server, made, 4),
+    "binlag": run_binlag,
+}
+
+
+def measure(name: str, setting: str, made: dict[str, Any]) -> float:
+    options = {
+        **COMMON,
+        **SETTINGS[setting],
+        "server_id": 2,
+        "relay_log": "relay",
+        "relay_log_recovery": 0,
+        "relay_log_purge": 0,
+        "skip_replica_start": 1,
+    }
+    with Server("9.7", options=options, gtids=True) as server:
+        prepare(server, made)
+        seconds = CONTESTANTS[name](server, made)
+        assert checksums(server) == made["checksums"], f"{name}: the tables differ"
+        return seconds
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--transactions", type=int, default=10_000)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--only", action="append", choices=CONTESTANTS, help="not all contestants")
+    parser.add_argument("--setting", action="append", choices=SETTINGS)
+    parser.add_argument("--kind", action="append", choices=("small", "bulk"))
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+    result: dict[str, Any] = {"machine": machine(), "transactions": arguments.transactions, "seconds": {}}
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in arguments.kind or ("small", "bulk"):
+            made = make_log(kind, arguments.transactions, Path(folder))
+            print(f"{kind}: {made['log'].stat().st_size:,} bytes", flush=True)
+            for setting in arguments.setting or SETTINGS:
+                times: dict[str, list[float]] = {}
+                for _ in range(arguments.runs):
+                    for name in arguments.only or CONTESTANTS:
+                        times.setdefault(name, []).append(measure(name, setting, made))
+                for name, seconds in times.items():
+                    own = statistics.median(times.get("binlag", seconds))
+                    median = statistics.median(seconds)
+                    shown = f"{min(seconds):8.2f}s best{median:8.2f}s median{median / own:7.1f} × binlag"
+                    print(f"{kind:6}{setting:8}{name:12}{shown}", flush=True)
+                result["seconds"][f"{kind}, {setting}"] = times
+    if arguments.output:
+        arguments.output.write_text(json.dumps(result, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
