@@ -106,20 +106,6 @@ def any_container(request: pytest.FixtureRequest, server_factory: ServerFactory)
     server.close()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With `-n N --dist loadgroup`, one worker runs all tests of one server: no version is started twice."""
-    for item in items:
-        callspec = getattr(item, "callspec", None)
-        for fixture in ("any_server", "any_container"):
-            if callspec is not None and fixture in callspec.params:
-                item.add_marker(pytest.mark.xdist_group(f"{fixture}-{callspec.params[fixture]}"))
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """The mark exists without pytest-xdist too."""
-    config.addinivalue_line("markers", "xdist_group(name): tests that one worker is to run")
-
-
 def describe() -> list[str]:
     """A line for the local servers and one for the Docker engine."""
     there = [
