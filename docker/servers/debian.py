@@ -100,7 +100,7 @@ class PrivateApt:
             if stamp.exists() and time.time() - stamp.stat().st_mtime < fresh_seconds:
                 return
             self._configure()
-            self._apt("update")
+            self._apt("-oAPT::Update::Error-Mode=any", "update")  # a mirror that does not answer would only be a warning
             stamp.touch()
 
     def _configure(self) -> None:
