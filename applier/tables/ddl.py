@@ -78,9 +78,15 @@ class DdlSession:
         )
 
 
+_FIRST_WORD = re.compile(
+    r"(?:\s+|/\*(?!M?!).*?\*/|/\*M!999999.*?\*/|#[^\n]*(?:\n|$)|--(?:[ \t\r][^\n]*)?(?:\n|$)|/\*M?!\d*|\*/|\()*(\w+)", re.DOTALL
+)
+"""M!999999 is a comment for every server that there is ("enable the sandbox mode" at the head of MariaDB's dumps)."""
+
+
 def statement_kind(sql: str) -> str:
     """The first word of a statement in upper case, comments skipped."""
-    match = re.match(r"(?:\s+|/\*(?!M?!).*?\*/|#[^\n]*\n|--\s[^\n]*\n|/\*M?!\d*|\()*(\w+)", sql, re.DOTALL)
+    match = _FIRST_WORD.match(sql)
     return match[1].upper() if match else ""
 
 

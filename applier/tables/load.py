@@ -22,11 +22,12 @@ from applier.binlog.charsets import charset
 from applier.binlog.types import TYPES, ValueRefused, from_sql
 from applier.errors import BinlagError, InputError
 from applier.tables.catalog import Tables
-from applier.tables.ddl import DdlSession, apply_ddl
+from applier.tables.ddl import DDL_STATEMENTS, IGNORED_STATEMENTS, DdlSession, apply_ddl, statement_kind
 from applier.tables.defaults import complete_rows
 from applier.tables.engine import MemoryTable
-from applier.tables.sql_text import unescape
-from lookup.handler import RowError
+from applier.tables.sql_text import Parser, unescape
+from applier.tables.statements import DML_STATEMENTS, StatementSession, execute_statement, value_rows
+from lookup.handler import DuplicateKey, Row, RowError
 from lookup.table import Column
 
 _PIECE = re.compile(
@@ -42,10 +43,10 @@ _INSERT = re.compile(
 )
 _VALUE = rb"(NULL|-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|(?:_binary\s*)?'(?:[^'\\]|\\.|'')*'|0x[0-9a-fA-F]*|[xXbB]'[0-9a-fA-F]*')"
 _NAME = re.compile(rb"`((?:[^`]|``)*)`|([\w$\x80-\xff]+)")
-_IGNORED = re.compile(
-    rb"\s*(SET|LOCK|UNLOCK|DROP\s+TABLE|DROP\s+VIEW|/\*|COMMIT|BEGIN|START|CHANGE|ANALYZE|FLUSH|GRANT|DELIMITER|CALL|SELECT)\b",
-    re.IGNORECASE,
+SESSION_STATEMENTS = frozenset(
+    "COMMIT BEGIN ROLLBACK SAVEPOINT RELEASE XA PREPARE EXECUTE DEALLOCATE SHOW EXPLAIN DESCRIBE DESC HELP SIGNAL".split()
 )
+"""Statements that change nothing that a table holds; those of IGNORED_STATEMENTS come to them."""
 _OPENERS: dict[str, Callable[[Path], Any]] = {
     ".gz": gzip.open,
     ".xz": lzma.open,
@@ -99,15 +100,16 @@ class _Loader:
         if match is not None:
             self._insert(statement, match)
             return
-        if _IGNORED.match(statement) and not _IGNORED.match(statement).group(1).startswith(b"/*"):  # type: ignore[union-attr]
-            return
         text = statement.decode("utf-8", "surrogateescape").strip()
-        use = re.fullmatch(r"USE\s+(`(?:[^`]|``)*`|\S+)", text, re.IGNORECASE)
-        if use is not None:
-            self.database = use[1].strip("`").replace("``", "`")
-            return
-        if re.match(r"(/\*.*?\*/\s*)*(/\*!\d*\s*)?(CREATE|ALTER|RENAME|DROP)\b", text, re.IGNORECASE | re.DOTALL):
+        kind = statement_kind(text)
+        if kind == "USE":
+            self.database = Parser(text).after("USE").name()
+        elif kind in DDL_STATEMENTS:
             apply_ddl(self.tables, text, self.database, self.session)
+        elif kind in DML_STATEMENTS:
+            execute_statement(self.tables, text, self.database, StatementSession())
+        elif kind and kind not in IGNORED_STATEMENTS and kind not in SESSION_STATEMENTS:
+            raise InputError(f"statement that is not known: {text[:60]!r}")
 
     def _insert(self, statement: bytes, match: re.Match[bytes]) -> None:
         names = [_unquote(piece) for piece in _NAME.findall(match[1])]
@@ -117,8 +119,25 @@ class _Loader:
             raise InputError(f"an INSERT into `{database}`.`{name}`, which no CREATE TABLE made")
         columns = self._columns(table, match[2])
         rows = list(insert_rows(table, columns, statement, match.end()))
-        table.load(complete_rows(table.definition, columns, rows))
+        whole = complete_rows(table.definition, columns, rows)
+        head = statement[: match.start(1)].upper()
+        if b"REPLACE" in head or b"IGNORE" in head:
+            for row in whole:
+                self._insert_over(table, row, replacing=b"REPLACE" in head)
+        else:
+            table.load(whole)
         self.tables.commit()
+
+    def _insert_over(self, table: MemoryTable, row: Row, *, replacing: bool) -> None:
+        """REPLACE removes each row in the way, INSERT IGNORE leaves it."""
+        while True:
+            try:
+                table.insert(row)
+                return
+            except DuplicateKey as duplicate:
+                if not replacing:
+                    return
+                table.delete(duplicate.ref)
 
     def _columns(self, table: MemoryTable, listed: bytes | None) -> tuple[int, ...]:
         definition = table.definition
@@ -194,8 +213,6 @@ def insert_rows(table: MemoryTable, columns: tuple[int, ...], statement: bytes, 
     by_column = [list(map(convert, values)) for convert, values in zip(converters, zip(*batch, strict=True), strict=False)]
     yield from zip(*by_column, strict=True)
     if statement[at:].strip(b" \t\r\n;"):
-        from applier.tables.statements import value_rows
-
         text = statement[at:].decode("utf-8", "surrogateescape").lstrip(" \t\r\n,")
         yield from value_rows(definition, columns, text)
 

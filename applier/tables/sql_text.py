@@ -111,6 +111,11 @@ class Parser:
         if not self.accept(*words):
             raise self.refuse(f"expected {' '.join(words)}")
 
+    def after(self, *words: str) -> Parser:
+        """The parser itself, behind words that must stand there."""
+        self.expect(*words)
+        return self
+
     def rest(self) -> str:
         """The SQL from the cursor on. Raises InputError at the end."""
         if self.at >= len(self.tokens):

@@ -169,6 +169,34 @@ def test_what_stands_behind_a_trigger_is_not_lost() -> None:
     assert tables["shop.later"].rows() == [(1,), (2,), (2,), (3,)]
 
 
+def test_every_statement_that_changes_rows_counts() -> None:
+    sql = """CREATE TABLE d.t (a int PRIMARY KEY, b int); USE d;
+    INSERT INTO t SET a = 1, b = 2; INSERT INTO t VALUES (2, 3), (3, 4), (4, 5);
+    UPDATE t SET b = b * 10 WHERE a > 1; DELETE FROM t WHERE a = 3;
+    REPLACE INTO t VALUES (4, 0); INSERT IGNORE INTO t VALUES (4, 9), (5, 5);
+    DROP TABLE IF EXISTS u; CREATE TABLE u (z int); INSERT INTO u VALUES (1); TRUNCATE u; RENAME TABLE u TO v;
+    CREATE TABLE w (x int); DROP TABLE w; CREATE TABLE w (y int);"""
+    tables = applier.load_schema(sql)
+    assert tables["d.t"].rows() == [(1, 2), (2, 30), (4, 0), (5, 5)]
+    assert (len(tables["d.v"]), [column.name for column in tables["d.w"].definition.columns]) == (0, ["y"])
+
+
+@pytest.mark.parametrize(
+    "sql", ["INSERT INTO d.t SELECT 1", "GARBAGE in", "LOAD DATA INFILE 'x' INTO TABLE d.t", "DROP TABLE d.gone", "UPDATE d.gone SET a = 1"]
+)
+def test_no_statement_is_dropped_without_a_word(sql: str) -> None:
+    with pytest.raises(InputError, match="line 2: "):
+        applier.load_schema(f"CREATE TABLE d.t (a int);\n{sql};")
+
+
+def test_the_head_of_a_mariadb_dump() -> None:
+    head = (
+        "/*M!999999\\- enable the sandbox mode */ \n-- MariaDB dump 10.19\n--\n-- Host: x\n"
+        "/*!40101 SET NAMES utf8mb4 */;\n/*M!100616 SET @a=1 */;\n"
+    )
+    assert len(applier.load_schema(head + "--\nCREATE TABLE d.t (a int);")) == 1
+
+
 def test_an_empty_dump() -> None:
     for text in (";", "-- empty\n", "\n\n", "/* nothing */;"):
         assert len(applier.load_schema(text)) == 0
