@@ -1,0 +1,338 @@
+"""A disk in memory that can crash, fill up and fail, and that knows every state in which a crash may leave it.
+
+It keeps two things of each file: what the programs see, and what was there at the last fsync with the list of changes since. A crash of the
+process leaves what the programs see. A crash of the machine leaves any of `outcomes`; `after` is the disk that the next start finds.
+
+Operations are numbered from 1. A run is cut off at a `crash_at`, or watched by an `observer` that is called at every crash point with the
+disk in just that state: it can take the disks `after` every outcome there and then, so that one run shows all crashes.
+
+After a failed fsync the changes that it should have kept stay visible and never reach the disk, whatever fsync says later: Linux marks such
+pages as clean. That is the worst case; a real disk may have kept some.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import itertools
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from checkpoints.crash import Crashed, CrashKind, CrashPoint, Fault, Moment, Operation, tears
+from checkpoints.disk import plain
+from checkpoints.errors import CheckpointError
+from checkpoints.outcomes import Change, Kept, Medium, Outcome, Truncate, Write, choices
+
+Observer = Callable[["SimulatedDisk", CrashPoint], None]
+
+
+class Coverage(StrEnum):
+    """How many outcomes are tried."""
+
+    EVERY = "every"
+    """All combinations: the product of what may be left of each file."""
+    CORNERS = "corners"
+    """Each file in each of its states while all others are kept, and while all others are lost."""
+
+
+@dataclass(eq=False)
+class _Inode:
+    number: int
+    cached: bytearray = field(default_factory=bytearray)
+    durable: bytes = b""
+    pending: list[Change] = field(default_factory=list)
+
+    def change(self, change: Change) -> None:
+        change.apply(self.cached)
+        self.pending.append(change)
+
+
+@dataclass(frozen=True)
+class _NameChange:
+    """`inode` gets `name`, which None takes away; a rename takes away the `old` one in the same step."""
+
+    name: str
+    inode: _Inode | None
+    old: str | None = None
+
+    def apply(self, names: dict[str, _Inode]) -> None:
+        if self.old is not None:
+            names.pop(self.old, None)
+        if self.inode is None:
+            names.pop(self.name, None)
+        else:
+            names[self.name] = self.inode
+
+
+class SimulatedDisk:
+    """One folder of files in memory. `files` are there, and durable, from the beginning."""
+
+    def __init__(
+        self,
+        files: Mapping[str, bytes] | None = None,
+        *,
+        medium: Medium | None = None,
+        capacity_bytes: int | None = None,
+        crash_at: CrashPoint | None = None,
+        faults: Iterable[Fault] = (),
+        observer: Observer | None = None,
+    ) -> None:
+        self.medium = medium or Medium()
+        self.capacity_bytes = capacity_bytes
+        self.crash_at = crash_at
+        self.observer = observer
+        self.operations: list[Operation] = []
+        self.crashed = False
+        self._faults = {fault.operation: fault for fault in faults}
+        self._numbers = itertools.count(1)
+        self._names: dict[str, _Inode] = {}
+        for name, content in sorted((files or {}).items()):
+            self._names[plain(name)] = _Inode(next(self._numbers), bytearray(content), bytes(content))
+        self._durable_names = dict(self._names)
+        self._pending_names: list[_NameChange] = []
+
+    # What programs do with it
+
+    def open(self, name: str, *, create: bool = False) -> SimulatedFile:
+        self._alive()
+        name = plain(name)
+        if name not in self._names:
+            if not create:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+            with self._operation("create", name):
+                self._rename_in_cache(_NameChange(name, _Inode(next(self._numbers))))
+        return SimulatedFile(self, name, self._names[name])
+
+    def names(self) -> tuple[str, ...]:
+        self._alive()
+        return tuple(sorted(self._names))
+
+    def rename(self, old: str, new: str) -> None:
+        self._alive()
+        old, new = plain(old), plain(new)
+        inode = self._existing(old)
+        if old == new:
+            return
+        with self._operation("rename", f"{old} to {new}"):
+            self._rename_in_cache(_NameChange(new, inode, old))
+
+    def remove(self, name: str) -> None:
+        self._alive()
+        name = plain(name)
+        self._existing(name)
+        with self._operation("remove", name):
+            self._rename_in_cache(_NameChange(name, None))
+
+    def fsync_names(self) -> None:
+        with self._operation("fsync names", ""):
+            self._keep_names(len(self._pending_names))
+
+    def contents(self) -> dict[str, bytes]:
+        """All files as the programs see them."""
+        return {name: bytes(inode.cached) for name, inode in sorted(self._names.items())}
+
+    # What a crash leaves of it
+
+    def outcomes(self, kind: CrashKind, coverage: Coverage = Coverage.CORNERS) -> Iterator[Outcome]:
+        """The states in which a crash at this moment may leave the disk, always in the same order."""
+        if kind is CrashKind.PROCESS:
+            yield Outcome(kind)
+            return
+        files = {inode.number: list(choices(inode.pending, self.medium, len(inode.durable))) for inode in self._changed()}
+        names = range(len(self._pending_names) + 1)
+        if coverage is Coverage.EVERY:
+            for count in names:
+                for kept in itertools.product(*files.values()):
+                    yield Outcome(kind, count, dict(zip(files, kept, strict=True)))
+            return
+        seen = set()
+        for lost in (False, True):
+            base = {number: options[0] if lost else Kept(_longest(options)) for number, options in files.items()}
+            last = 0 if lost else len(self._pending_names)
+            for outcome in itertools.chain(
+                (Outcome(kind, last, base),),
+                (Outcome(kind, count, base) for count in names),
+                (Outcome(kind, last, base | {number: kept}) for number, options in files.items() for kept in options),
+                (Outcome(kind, len(self._pending_names), base | {number: kept}) for number, options in files.items() for kept in options),
+            ):
+                if str(outcome) not in seen:
+                    seen.add(str(outcome))
+                    yield outcome
+
+    def after(self, outcome: Outcome) -> SimulatedDisk:
+        """The disk that the next start finds. It is whole: no crash point, no faults, everything on it durable."""
+        if outcome.kind is CrashKind.PROCESS:
+            files = self.contents()
+        else:
+            names = dict(self._durable_names)
+            for change in self._pending_names[: outcome.names]:
+                change.apply(names)
+            files = {name: self._left(inode, outcome) for name, inode in names.items()}
+        return SimulatedDisk(files, medium=self.medium, capacity_bytes=self.capacity_bytes)
+
+    def crashes(self, kind: CrashKind, coverage: Coverage = Coverage.CORNERS) -> Iterator[tuple[Outcome, SimulatedDisk]]:
+        """Every different disk that a crash at this moment may leave, each with one outcome that leads to it."""
+        seen = set()
+        for outcome in self.outcomes(kind, coverage):
+            disk = self.after(outcome)
+            state = hashlib.blake2b(repr(disk.contents()).encode(), digest_size=16).digest()
+            if state not in seen:
+                seen.add(state)
+                yield outcome, disk
+
+    # How it works
+
+    def _alive(self) -> None:
+        if self.crashed:
+            raise Crashed(None)
+
+    def _existing(self, name: str) -> _Inode:
+        if name not in self._names:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+        return self._names[name]
+
+    def _left(self, inode: _Inode, outcome: Outcome) -> bytes:
+        kept = outcome.files.get(inode.number)
+        if kept is None and inode.pending:
+            raise CheckpointError(f"the outcome {str(outcome)!r} says nothing of file {inode.number}", hint="use an outcome of this disk")
+        return (kept or Kept()).apply(inode.durable, inode.pending, self.medium.block_bytes)
+
+    def _changed(self) -> list[_Inode]:
+        """The files with changes that a crash may lose and whose names may be left."""
+        named = [*self._durable_names.values(), *(change.inode for change in self._pending_names if change.inode is not None)]
+        found = {inode.number: inode for inode in named if inode.pending}
+        return [found[number] for number in sorted(found)]
+
+    def _rename_in_cache(self, change: _NameChange) -> None:
+        change.apply(self._names)
+        self._pending_names.append(change)
+
+    def _keep_names(self, count: int) -> None:
+        for change in self._pending_names[:count]:
+            change.apply(self._durable_names)
+        del self._pending_names[:count]
+
+    def _operation(self, action: str, name: str, offset: int = 0, size: int = 0) -> _Step:
+        self._alive()
+        operation = Operation(len(self.operations) + 1, action, name, offset, size)
+        self.operations.append(operation)
+        return _Step(self, operation)
+
+    def _reach(self, point: CrashPoint) -> None:
+        if self.observer is not None:
+            self.observer(self, point)
+        if point == self.crash_at:
+            self.crashed = True
+            raise Crashed(point)
+
+    def _write(self, inode: _Inode, name: str, offset: int, data: bytes) -> None:
+        with self._operation("write", name, offset, len(data)) as step:
+            for byte in self._cuts(step.operation):
+                self._reach_inside(inode, Write(offset, data[:byte]), CrashPoint(step.operation.number, Moment.INSIDE, byte))
+            room = self._room(inode, offset, len(data))
+            if step.fault or room < len(data):
+                done = min(room, step.fault.done) if step.fault else room
+                if done:
+                    inode.change(Write(offset, data[:done]))
+                raise _error(step.fault.number if step.fault else errno.ENOSPC, name)
+            if data:
+                inode.change(Write(offset, bytes(data)))
+
+    def _cuts(self, operation: Operation) -> list[int]:
+        cuts = set(tears(operation.offset, operation.size, self.medium.sector_bytes)) if self.observer else set()
+        if self.crash_at and (self.crash_at.operation, self.crash_at.moment) == (operation.number, Moment.INSIDE):
+            cuts.add(self.crash_at.byte)
+        return sorted(cut for cut in cuts if 0 < cut < operation.size)
+
+    def _reach_inside(self, inode: _Inode, part: Write, point: CrashPoint) -> None:
+        """Does a part of a write for as long as it takes to look at it."""
+        size, old = len(inode.cached), bytes(inode.cached[part.offset : part.offset + len(part.data)])
+        inode.change(part)
+        self._reach(point)
+        inode.pending.pop()
+        inode.cached[part.offset : part.offset + len(old)] = old
+        del inode.cached[size:]
+
+    def _room(self, inode: _Inode, offset: int, size: int) -> int:
+        """How many bytes of a write fit onto the disk."""
+        if self.capacity_bytes is None:
+            return size
+        used = sum(len(other.cached) for other in self._names.values() if other is not inode)
+        return max(0, min(size, max(self.capacity_bytes - used, len(inode.cached)) - offset))
+
+    def _truncate(self, inode: _Inode, name: str, size: int) -> None:
+        with self._operation("truncate", name, size=size):
+            inode.change(Truncate(size))
+
+    def _fsync(self, inode: _Inode, name: str) -> None:
+        with self._operation("fsync", name) as step:
+            if step.fault:
+                inode.pending.clear()
+                raise _error(step.fault.number, name)
+            inode.durable = Kept(len(inode.pending)).apply(inode.durable, inode.pending, self.medium.block_bytes)
+            inode.pending.clear()
+            if self.medium.fsync_names:
+                own = [number for number, change in enumerate(self._pending_names, 1) if change.inode is inode]
+                self._keep_names(max(own, default=0))
+
+
+class _Step:
+    """An operation while it happens: crash points at both ends, and the fault that strikes it."""
+
+    def __init__(self, disk: SimulatedDisk, operation: Operation) -> None:
+        self._disk = disk
+        self.operation = operation
+        self.fault = disk._faults.get(operation.number)
+
+    def __enter__(self) -> _Step:
+        self._disk._reach(CrashPoint(self.operation.number, Moment.BEFORE))
+        if self.fault and self.operation.action not in ("write", "fsync"):
+            raise _error(self.fault.number, self.operation.name)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None or issubclass(kind, OSError):
+            self._disk._reach(CrashPoint(self.operation.number, Moment.AFTER))
+
+
+class SimulatedFile:
+    """An open file of a simulated disk."""
+
+    def __init__(self, disk: SimulatedDisk, name: str, inode: _Inode) -> None:
+        self._disk = disk
+        self._name = name
+        self._inode = inode
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def size(self) -> int:
+        self._disk._alive()
+        return len(self._inode.cached)
+
+    def read(self, offset: int = 0, size: int | None = None) -> bytes:
+        self._disk._alive()
+        return bytes(self._inode.cached[offset : None if size is None else offset + size])
+
+    def write(self, offset: int, data: bytes) -> None:
+        self._disk._write(self._inode, self._name, offset, data)
+
+    def truncate(self, size: int) -> None:
+        self._disk._truncate(self._inode, self._name, size)
+
+    def fsync(self) -> None:
+        self._disk._fsync(self._inode, self._name)
+
+    def close(self) -> None:
+        """Closing keeps nothing: only fsync does."""
+
+
+def _longest(options: Iterable[Kept]) -> int:
+    return max(kept.changes for kept in options)
+
+
+def _error(number: int, name: str) -> OSError:
+    return OSError(number, os.strerror(number), name)
