@@ -55,7 +55,7 @@ def _maker(column: Column, rules_version: str) -> Literal:
         shown = to_text(column)
         return lambda stored: f"'{shown(stored)}'"
     if kind == "json":
-        return lambda stored: json_expression(json.decode(stored))
+        return lambda stored: json_expression(json.decode(stored), rules_version)
     if kind == "binary":
         width = 1 if column.length is None else column.length
         return lambda stored: f"_binary X'{stored.hex().ljust(2 * width, '0')}'"
@@ -72,9 +72,14 @@ def double_literal(value: float) -> str:
 
 
 def equals(column: Column, rules_version: str) -> Condition:
-    """A function from stored values to a condition that holds for rows with the same bytes."""
+    """A function from stored values to a condition that holds for rows with the same bytes.
+
+    A SET is compared with a number as a DOUBLE, in which two sets of more than 53 labels may be the same.
+    """
     name = quoted(column.name)
     make = _maker(column, rules_version)
+    if column.type == "set":
+        return lambda stored: f"{name} IS NULL" if stored is None else f"CAST({name} AS UNSIGNED) = {stored}"
     if column.type in SPATIAL or column.type == "vector":
         return lambda stored: f"{name} IS NULL" if stored is None else f"HEX({name}) = '{stored.hex().upper()}'"
     if column.charset is not None and column.type not in ("enum", "set"):
@@ -85,7 +90,7 @@ def equals(column: Column, rules_version: str) -> Condition:
 def key_equals(column: Column, rules_version: str) -> Condition:
     """The condition that an index on the column answers: equal as its collation says."""
     name = quoted(column.name)
-    if column.type in SPATIAL or column.type == "vector":
+    if column.type in SPATIAL or column.type in ("set", "vector"):
         return equals(column, rules_version)
     make = _maker(column, rules_version)
     return lambda stored: f"{name} IS NULL" if stored is None else f"{name} = {make(stored)}"
@@ -99,15 +104,34 @@ def compares_bytes(column: Column) -> bool:
 # JSON
 
 
-def json_expression(document: json.Document) -> str:
-    """A document as SQL. Text makes it unless it holds values of MySQL's own types, which text would turn into strings."""
+class NotExpressible(Exception):
+    """No expression of the server makes this value."""
+
+
+BINARY_TYPES: dict[str, dict[int, str]] = {
+    "5.7": {15: "_binary X'{}'", 16: "X'{}'", 253: "CAST(X'{}' AS BINARY)"},
+    "8.0": {15: "_binary X'{}'"},
+    "8.4": {15: "_binary X'{}'"},
+    "9.7": {15: "_binary X'{}'"},
+}
+"""What a binary string must be to get a type code in a JSON document; the codes of columns (BLOB, BIT, ...) come from columns only."""
+TIMES_BREAK = frozenset({"5.7"})
+"""5.7 takes a TIME for a DATETIME when it puts it into a document, and loses its days."""
+
+
+def json_expression(document: json.Document, rules_version: str) -> str:
+    """A document as SQL. Text makes it unless it holds values of MySQL's own types, which text would turn into strings.
+
+    Raises NotExpressible for a value that only a column can bring into a document.
+    """
     if not _has_opaque(document):
         return f"CAST({utf8_literal(json.to_text(document))} AS JSON)"
     if isinstance(document, dict):
-        return f"JSON_OBJECT({', '.join(f'{utf8_literal(key)}, {json_expression(item)}' for key, item in document.items())})"
+        pairs = (f"{utf8_literal(key)}, {json_expression(item, rules_version)}" for key, item in document.items())
+        return f"JSON_OBJECT({', '.join(pairs)})"
     if isinstance(document, list):
-        return f"JSON_ARRAY({', '.join(map(json_expression, document))})"
-    return f"CAST({_opaque_expression(document)} AS JSON)"
+        return f"JSON_ARRAY({', '.join(json_expression(item, rules_version) for item in document)})"
+    return f"CAST({_opaque_expression(document, rules_version)} AS JSON)"
 
 
 def _has_opaque(document: json.Document) -> bool:
@@ -118,18 +142,22 @@ def _has_opaque(document: json.Document) -> bool:
     return isinstance(document, json.Opaque)
 
 
-def _opaque_expression(value: json.Opaque) -> str:
-    """A value of the type that the document keeps. Binary strings come out with the type code of a VARBINARY."""
+def _opaque_expression(value: json.Opaque, rules_version: str) -> str:
+    """A value of the very type that the document keeps."""
     text = json.to_text(value)
-    if value.type_code == json.NEWDECIMAL and len(value.data) > DECIMAL_HEAD:
+    kind = value.type_code
+    if kind == json.NEWDECIMAL and len(value.data) > DECIMAL_HEAD:
         return f"CAST({text} AS DECIMAL({value.data[0]},{value.data[1]}))"
-    if text.startswith('"base64:'):
-        return f"_binary X'{value.data.hex()}'"
-    kind = {json.DATE: "DATE", json.TIME: "TIME(6)"}.get(value.type_code, "DATETIME(6)")
-    return f"CAST('{text[1:-1]}' AS {kind})"
+    made = BINARY_TYPES.get(rules_version, {}).get(kind)
+    if made is not None:
+        return made.format(value.data.hex())
+    temporal = {json.DATE: "DATE", json.TIME: "TIME(6)", json.DATETIME: "DATETIME(6)"}.get(kind)
+    if temporal is None or text.startswith('"base64:') or (kind == json.TIME and rules_version in TIMES_BREAK):
+        raise NotExpressible(f"a JSON document holds a value of type {kind}")
+    return f"CAST('{text[1:-1]}' AS {temporal})"
 
 
-def diff_expression(column: Column, diff: json.JsonDiff) -> str:
+def diff_expression(column: Column, diff: json.JsonDiff, rules_version: str) -> str:
     """Changes to a document that is known to the server only."""
     expression = quoted(column.name)
     cursor = Cursor(diff.data)
@@ -141,7 +169,7 @@ def diff_expression(column: Column, diff: json.JsonDiff) -> str:
         arguments = [expression, utf8_literal(path)]
         function = DIFF_FUNCTIONS[operation]
         if operation != json.REMOVE:
-            arguments.append(json_expression(json.decode(cursor.take(cursor.packed()))))
+            arguments.append(json_expression(json.decode(cursor.take(cursor.packed())), rules_version))
             legs = json.path_legs(path)
             if operation == json.INSERT and legs and not isinstance(legs[-1], str):
                 function = "JSON_ARRAY_INSERT"

@@ -47,6 +47,7 @@ class RowSql:
         row_search: frozenset[str] | None = None,
     ) -> None:
         self.definition = definition
+        self._rules_version = rules_version
         self.kind = kind
         self.name = f"{quoted(definition.database)}.{quoted(definition.name)}"
         self.decision = Decision(NOT_NEEDED)
@@ -174,7 +175,7 @@ class RowSql:
             return make(value)
         if at in self.before_columns:
             return make(value.apply(before[self.before_columns.index(at)] or b""))
-        return diff_expression(self.definition.columns[at], value)
+        return diff_expression(self.definition.columns[at], value, self._rules_version)
 
     def _hint(self) -> str:
         key = self.decision.key

@@ -17,6 +17,7 @@ from applier.mysql.cells import quoted
 from applier.mysql.dialect import Dialect
 from applier.mysql.event_sql import EventRows, Notes
 from applier.mysql.feed import Format
+from applier.mysql.literals import NotExpressible
 from applier.mysql.native import NativeRows
 from applier.mysql.pipeline import Pipeline, Statement
 from applier.mysql.row_sql import SETTINGS, RowSql
@@ -156,23 +157,30 @@ class SqlRows:
         if table is None:
             return
         if table.definition is None:
-            self._put_settings_back()
-            self._native.add(map_event, format)
-            self._native.add(event, format)
+            self._add_native(map_event, event, format)
             return
         if not traits_of(table.definition).stores_rows:
             return
         self._flush_native()
         try:
             plan = self._plan(rows, table, table.definition)
-            images = plan.images.rows(event, rows)
+            made = EventRows(event, rows, plan.sql, self._notes, self._source_word, one_by_one=self._one_by_one)
+            statements = made.statements(plan.images.rows(event, rows))
             self._set_session(event, rows, plan)
-            self._out += EventRows(event, rows, plan.sql, self._notes, self._source_word, one_by_one=self._one_by_one).statements(images)
+            self._out += statements
+        except NotExpressible as reason:
+            self._note(f"rows of {table.name} are sent as events: {reason}, which no expression makes")
+            self._add_native(map_event, event, format)
         except (ReplicationError, InputError) as error:
             error.locate(file=event.file, position=event.position, table=table.name)
             if not (isinstance(error, ReplicationError) and self.options.skips(error.number)):
                 raise
             self._note(f"skipped by --skip-errors: {error.message}")
+
+    def _add_native(self, map_event: Event, event: Event, format: Format) -> None:
+        self._put_settings_back()
+        self._native.add(map_event, format)
+        self._native.add(event, format)
 
     @property
     def _source_word(self) -> str:
