@@ -18,7 +18,7 @@ from applier.result import RowsRecord
 
 @click.command(name="replay", short_help="Replay binary logs into tables and say what each table cost.")
 @FILES
-@click.option("--into", default="memory", metavar="TARGET", show_default=True, help="Where to: memory.")
+@click.option("--into", default="memory", metavar="TARGET", show_default=True, help="Where to: memory, or mysql://USER@HOST:PORT.")
 @click.option("--schema", type=click.Path(dir_okay=False), metavar="FILE.sql", help="Tables and rows before the first event: a mysqldump.")
 @click.option("--server", metavar="VERSION", help="Whose rules: 5.6, 5.7, 8.0, 8.4, 9.7 or mariadb. [default: the log's]")
 @click.option("--row-search", metavar="LIST", help="slave_rows_search_algorithms, e.g. INDEX_SCAN,HASH_SCAN. [default: the server's]")
@@ -27,19 +27,35 @@ from applier.result import RowsRecord
 @click.option("--type-conversions", default="", metavar="LIST", help="slave_type_conversions: ALL_LOSSY, ALL_NON_LOSSY, …")
 @click.option("--rewrite-db", multiple=True, metavar="A:B", help="Rows and statements of database A go to B.")
 @filter_options
+@click.option("--apply", type=click.Choice(["native", "sql"]), help="Into a server: the log's events or statements. [default: native]")
+@click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Into a server: source transactions per commit. [default: 32]")
+@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Into a server: connections at the same time. [default: 1]")
+@click.option("--gtid", is_flag=True, help="Into a server: each transaction under its own GTID; what the server has is left out.")
+@click.option("--until-gtid", metavar="GTID", help="Into a server: end after this transaction.")
+@click.option("--replay-id", metavar="NAME", help="Into a server: the name of its position. [default: server id and name of the log]")
+@click.option("--password-file", type=click.Path(dir_okay=False), metavar="FILE", help="Into a server: the password is its first line.")
+@click.option("--force", is_flag=True, help="Into a server: even if it has replicas, or its databases hold other data.")
+@click.option("--dry-run", is_flag=True, help="Into a server: say what would be replayed, and change nothing.")
 @click.option("--dump", type=click.Path(file_okay=False), metavar="DIR", help="Write the tables afterwards, one .tsv each.")
 @click.option("--stats", type=click.Path(dir_okay=False), metavar="FILE.jsonl", help="Write one JSON object per rows event.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def command(
     files: tuple[str, ...], into: str, schema: str | None, dump: str | None, stats: str | None, as_json: bool, **options: Any
 ) -> int:
-    """Replay FILES, in order, into tables in memory.
+    """Replay FILES, in order, into tables in memory or into a server.
 
-    Each row is found as the server would find it; the handler calls that this costs are counted exactly. Exit code 0: done;
-    1: the applier stopped with a replication error; 2: bad usage or unreadable input.
+    In memory each row is found as the server would find it; the handler calls that this costs are counted exactly. Into a server
+    the log is replayed exactly once: the position is kept there (binlag.position), and the same command goes on where it ended.
+    Exit code 0: done; 1: the applier stopped with a replication error; 2: bad usage or unreadable input.
     """
+    from applier.cli.replay_into import SERVER_OPTIONS, refuse_memory_options, refuse_server_options, replay_into_server
+
+    own = {name: options.pop(name) for name in SERVER_OPTIONS}
     if into != "memory":
-        raise UsageError(f"--into: {into!r} is not supported yet", hint="replay into memory, and write the tables with --dump DIR")
+        refuse_memory_options(dump=dump, stats=stats)
+        given = {name: value for name, value in own.items() if value is not None}
+        return replay_into_server(files, into, schema=schema, as_json=as_json, **{"password_file": None, **given, **options})
+    refuse_server_options(**own)
     from applier.options import parse_options
     from applier.replay_loop import replay
     from applier.tables.catalog import Tables

@@ -36,6 +36,8 @@ class Connected:
     """What belongs to one connection to the target."""
 
     server: Server
+    side: Server
+    """A second connection, for questions: what they cost is not in the first one's counters, and they wait for nothing."""
     dialect: Dialect
     pipeline: Pipeline
     writer: Writer

@@ -11,7 +11,7 @@ import hashlib
 import re
 
 from applier.errors import ReplicationError
-from applier.mysql.pipeline import Pipeline
+from applier.mysql.connection import Server
 from applier.tables.ddl import statement_kind
 from applier.tables.sql_text import tokenize
 
@@ -85,44 +85,44 @@ def names_in(sql: str, database: str) -> list[tuple[str, str]]:
     return list(found)
 
 
-def fingerprint(pipeline: Pipeline, sql: str, database: str) -> str:
+def fingerprint(side: Server, sql: str, database: str) -> str:
     """A hash of all that the statement names as it is now."""
     names = names_in(sql, database)
     parts: list[object] = []
     for schema, name in names:
-        if _exists(pipeline, schema, name):
-            parts.append((schema, name, _definition(pipeline, schema, name)))
+        if _exists(side, schema, name):
+            parts.append((schema, name, _definition(side, schema, name)))
     words = ",".join(sorted({_literal(name) for _, name in names})) or "''"
     for view, column, columns in _DDL_NOUNS:
-        parts += _rows(pipeline, f"SELECT {columns} FROM information_schema.{view} WHERE {column} IN ({words}) ORDER BY 1, 2")
+        parts += _rows(side, f"SELECT {columns} FROM information_schema.{view} WHERE {column} IN ({words}) ORDER BY 1, 2")
     for schema in sorted({schema for schema, _ in names if schema}):
-        parts += _innodb_tables(pipeline, schema)
+        parts += _innodb_tables(side, schema)
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
-def _exists(pipeline: Pipeline, schema: str, name: str) -> bool:
+def _exists(side: Server, schema: str, name: str) -> bool:
     where = f"TABLE_SCHEMA={_literal(schema)} AND TABLE_NAME={_literal(name)}"
-    return bool(schema) and bool(pipeline.query(f"SELECT 1 FROM information_schema.TABLES WHERE {where}"))
+    return bool(schema) and bool(side.query(f"SELECT 1 FROM information_schema.TABLES WHERE {where}"))
 
 
-def _definition(pipeline: Pipeline, schema: str, name: str) -> object:
+def _definition(side: Server, schema: str, name: str) -> object:
     place = f"`{schema.replace('`', '``')}`.`{name.replace('`', '``')}`"
-    return _rows(pipeline, f"SHOW CREATE TABLE {place}")
+    return _rows(side, f"SHOW CREATE TABLE {place}")
 
 
-def _innodb_tables(pipeline: Pipeline, schema: str) -> list[object]:
+def _innodb_tables(side: Server, schema: str) -> list[object]:
     """Numbers change when a table is made anew and go along when it is renamed. The view needs the PROCESS privilege."""
     pattern = _literal(schema.replace("\\", "\\\\").replace("_", "\\_").replace("%", "\\%") + "/%")
     for view in _INNODB_VIEWS:
-        found = _rows(pipeline, f"SELECT NAME, TABLE_ID FROM information_schema.{view} WHERE NAME LIKE {pattern} ORDER BY NAME")
+        found = _rows(side, f"SELECT NAME, TABLE_ID FROM information_schema.{view} WHERE NAME LIKE {pattern} ORDER BY NAME")
         if found:
             return found
     return []
 
 
-def _rows(pipeline: Pipeline, sql: str) -> list[object]:
+def _rows(side: Server, sql: str) -> list[object]:
     try:
-        return list(pipeline.query(sql))
+        return list(side.query(sql))
     except ReplicationError as error:
         return [error.number]
 

@@ -37,6 +37,7 @@ class IntoOptions:
 
     apply: str = "native"
     batch: int = DEFAULT_BATCH
+    workers: int = 1
     gtid: bool = False
     force: bool = False
     dry_run: bool = False
@@ -86,9 +87,10 @@ def _replay(
     pipeline = Pipeline(server)
     rows = _rows_writer(pipeline, dialect, options, into, outcome)
     writer = Writer(dialect, options, rows, note=outcome.note)
+    side = connect(server.endpoint)
     try:
-        survey = Survey(pipeline, writer, start.databases, force=into.force)
-        target = Connected(server, dialect, pipeline, writer, survey)
+        survey = Survey(side, writer, start.databases, force=into.force)
+        target = Connected(server, side, dialect, pipeline, writer, survey)
         keeper = Keeper(files, start)
         batches = Batches(target, keeper, outcome, size=into.batch, gtid=into.gtid)
         executed = parse_gtid_set(server.value("SELECT @@GLOBAL.gtid_executed") or "") if into.gtid and not dialect.is_mariadb else None
@@ -102,6 +104,7 @@ def _replay(
         if into.until_gtid is not None and not feed.until_reached and outcome.error is None and not outcome.interrupted:
             outcome.note(f"--until-gtid {into.until_gtid} was not met in the log")
     finally:
+        side.close()
         writer.close()
 
 

@@ -155,8 +155,8 @@ class Replay:
     def _ddl(self, source: SourceTransaction, query: Query) -> None:
         """With a marker before it, by which a later run knows whether it was done."""
         self.batches.finish()
-        pipeline, start = self.target.pipeline, source.start
-        before = fingerprint(pipeline, text_of(query), self.target.writer.target_database(query))
+        start = source.start
+        before = fingerprint(self.target.side, text_of(query), self.target.writer.target_database(query))
         old, self._marker = self._marker, None
         allowed: frozenset[int] = frozenset()
         if old is not None and (old.file, old.offset) == (start.file, start.offset):
@@ -166,8 +166,8 @@ class Replay:
                 self.batches.add(source)
                 return
             allowed = ALREADY_DONE
-        self.batches.mark(DdlMarker(start.file, start.offset, before))
         rows = self.rows()
+        self.batches.mark(DdlMarker(start.file, start.offset, before))
         try:
             ending = (b"COMMIT",) if is_atomic_create(text_of(query)) else ()
             self.batches.alone(source, ending=ending, allowed=allowed)

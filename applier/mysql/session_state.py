@@ -171,4 +171,4 @@ def user_value(variable: UserVar, dialect: Dialect) -> str:
         return decimal_to_text(raw[0], raw[1])(raw[2:])
     own = collation_name(variable.collation), charset_of_collation(variable.collation).name
     collation, charset = dialect.collations.get(variable.collation, own)
-    return f"_{charset} {hex_literal(raw)} COLLATE {collation}"
+    return f"_{charset} {hex_literal(raw)} COLLATE `{collation}`"

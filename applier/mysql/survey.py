@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from applier.binlog.events import Query, parse
 from applier.binlog.header import Event, EventType, FormatDescription
 from applier.binlog.table_map import parse_table_map
+from applier.mysql.connection import Server
 from applier.mysql.ddl import names_in
 from applier.mysql.feed import SourceTransaction
-from applier.mysql.pipeline import Pipeline
 from applier.mysql.safety import SYSTEM_SCHEMAS, foreign_data, holds_data
 from applier.mysql.writer import Writer, text_of
 
@@ -18,10 +18,10 @@ _DML = re.compile(r"\s*(INSERT|REPLACE|UPDATE|DELETE|LOAD)\b", re.IGNORECASE)
 
 
 class Survey:
-    """Looks at each table once. Raises UsageError for a database that holds data of somebody else."""
+    """Looks at each table once, over a connection of its own. Raises UsageError for a database that holds data of somebody else."""
 
-    def __init__(self, pipeline: Pipeline, writer: Writer, owned: Iterable[str], *, force: bool) -> None:
-        self.pipeline = pipeline
+    def __init__(self, side: Server, writer: Writer, owned: Iterable[str], *, force: bool) -> None:
+        self.side = side
         self.writer = writer
         self.owned = set(owned)
         self.force = force
@@ -52,10 +52,8 @@ class Survey:
         """Takes a database for the replay's own, when it may."""
         if not database or database in self.owned or database in SYSTEM_SCHEMAS:
             return
-        if not self.force:
-            self.pipeline.settle()
-            if holds_data(self.pipeline.server, database):
-                raise foreign_data(self.pipeline.server, database)
+        if not self.force and holds_data(self.side, database):
+            raise foreign_data(self.side, database)
         self.owned.add(database)
 
     def _look_at_map(self, event: Event, fde: FormatDescription) -> bool:
@@ -91,6 +89,6 @@ class Survey:
                 "SELECT E.TRANSACTIONS FROM information_schema.TABLES T JOIN information_schema.ENGINES E ON E.ENGINE = T.ENGINE "
                 f"WHERE T.TABLE_SCHEMA={schema} AND T.TABLE_NAME={name}"
             )
-            rows = self.pipeline.query(sql)
+            rows = self.side.query(sql)
             self._tables[place] = not rows or rows[0][0] == b"YES"
         return self._tables[place]
