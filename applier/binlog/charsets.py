@@ -43,9 +43,10 @@ class Charset:
         if len(text) <= characters:
             return data
         try:
-            return self.encode(text[:characters])
+            first = self.encode(text[:characters])
         except UnicodeEncodeError:
-            return data[: characters * self.max_bytes]
+            first = b""
+        return first if first and data.startswith(first) else data[: characters * self.max_bytes]
 
 
 def _latin1_byte(char: str) -> bytes:
