@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from applier.cli.options import FILES, filter_options
-from applier.errors import ReplicationError
+from applier.errors import ReplicationError, UsageError
 from applier.options import ReplayOptions, parse_options
 
 if TYPE_CHECKING:
+    from applier.mysql.connection import Server
     from applier.mysql.verify import RowDifference, TableReport, Verification
 
 ROWS_SHOWN = 3
@@ -33,17 +35,28 @@ VALUE_WIDTH = 60
 @click.option("--type-conversions", default="", metavar="LIST", help="slave_type_conversions: ALL_LOSSY, ALL_NON_LOSSY, …")
 @click.option("--rewrite-db", multiple=True, metavar="A:B", help="Rows and statements of database A go to B.")
 @filter_options
+@click.option("--replay-id", metavar="NAME", help="The replay whose position on the server holds. [default: from the source and its log]")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def command(files: tuple[str, ...], into: str, password_file: str | None, schema: str | None, as_json: bool, **options: Any) -> int:
+def command(
+    files: tuple[str, ...],
+    into: str,
+    password_file: str | None,
+    schema: str | None,
+    replay_id: str | None,
+    as_json: bool,
+    **options: Any,
+) -> int:
     """Replay FILES, in order, into tables in memory, and compare the tables of a server with them.
 
-    Every row of every table is compared, tables without a key too. Exit code 0: no difference; 1: the tables differ, or the
+    The log counts up to where the server's own replay of it stands; to its end when it has none. Every row of every table is
+    compared, tables without a key too. Exit code 0: no difference; 1: the tables differ, or the
     log stops with a replication error; 2: bad usage or unreadable input.
     """
     from applier.mysql.connection import connect
     from applier.mysql.url import find_password, parse_url
     from applier.mysql.verify import verify
     from applier.replay_loop import replay
+    from applier.result import ReplayResult
     from applier.tables.catalog import Tables
     from applier.tables.load import load_schema
 
@@ -52,7 +65,8 @@ def command(files: tuple[str, ...], into: str, password_file: str | None, schema
     server = connect(endpoint)
     try:
         tables = load_schema(schema, server=options["server"] or "9.7") if schema else Tables()
-        result = replay(files, tables, keep_events=False, **options)
+        files, options["stop_position"] = _recorded(server, files, replay_id, options["stop_position"])
+        result = replay(files, tables, keep_events=False, **options) if files else ReplayResult()
         verification = verify(server, tables, _wanted(parsed))
     finally:
         server.close()
@@ -64,6 +78,22 @@ def command(files: tuple[str, ...], into: str, password_file: str | None, schema
     if result.error is not None:
         click.echo(f"binlag: the replay in memory stopped: {result.error}", err=True)
     return 0 if verification.equal and result.error is None else ReplicationError.exit_code
+
+
+def _recorded(server: Server, files: tuple[str, ...], replay: str | None, stop: int | None) -> tuple[tuple[str, ...], int | None]:
+    """The files, and the byte of the last one, up to which the server's own replay of them has come."""
+    from applier.mysql.checkpoint import check_mark, read_checkpoint, replay_id
+
+    checkpoint = read_checkpoint(server, replay or replay_id(list(files)))
+    if checkpoint is None:
+        return files, stop
+    if not checkpoint.file:
+        return (), None
+    names = [Path(file).name for file in files]
+    if checkpoint.file not in names:
+        raise UsageError(f"the replay stands in {checkpoint.file}, which is not among the files", hint="give all files from the first on")
+    check_mark(list(files), checkpoint)
+    return files[: names.index(checkpoint.file) + 1], checkpoint.offset
 
 
 def _ask() -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from applier.binlog.types.json import JsonDiff
 from applier.mysql.cells import quoted
 from applier.mysql.literals import Condition, Literal, compares_bytes, diff_expression, equals, key_equals, literal
-from lookup.decision import BY_INDEX, HASH_OVER_TABLE, NOT_NEEDED, Decision, decide
+from lookup.decision import BY_INDEX, HASH_OVER_INDEX, HASH_OVER_TABLE, NOT_NEEDED, Decision, decide
 from lookup.rows import compared_columns
 from lookup.table import TableDefinition
 from lookup.versions import RULES, ServerRules
@@ -80,6 +80,11 @@ class RowSql:
     def by_unique_key(self) -> bool:
         """The row is found by its key alone; that it differs elsewhere stops no replica."""
         return self.decision.algorithm == BY_INDEX and self.decision.key_class in ("primary", "unique")
+
+    @property
+    def by_hash(self) -> bool:
+        """All images of an event are known before the first row is looked for."""
+        return self.decision.algorithm in (HASH_OVER_INDEX, HASH_OVER_TABLE)
 
     @property
     def one_pass(self) -> bool:
