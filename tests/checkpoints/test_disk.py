@@ -6,6 +6,7 @@ import errno
 import itertools
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -35,14 +36,17 @@ def run(disk: Disk, steps: list[Step]) -> Iterator[None]:
     """A program of random steps; what it does to a file that is not there creates the file or is left out."""
     for action, name, number, data in steps:
         if action == "write":
-            disk.open(name, create=True).write(number, data)
+            with closing(disk.open(name, create=True)) as file:
+                file.write(number, data)
         elif action == "fsync names":
             disk.fsync_names()
         elif name in disk.names():
             if action == "truncate":
-                disk.open(name).truncate(number)
+                with closing(disk.open(name)) as file:
+                    file.truncate(number)
             elif action == "fsync":
-                disk.open(name).fsync()
+                with closing(disk.open(name)) as file:
+                    file.fsync()
             elif action == "rename":
                 disk.rename(name, NAMES[number % 3])
             else:
@@ -125,8 +129,9 @@ def test_simulated_and_real(steps: list[Step]) -> None:
             assert real.names() == simulated.names()
             assert {name: read_file(real, name) for name in real.names()} == simulated.contents()
             for name in real.names():
-                assert real.open(name).size() == simulated.open(name).size()
-                assert real.open(name).read(2, 3) == simulated.open(name).read(2, 3)
+                with real.open(name) as file:
+                    assert file.size() == simulated.open(name).size()
+                    assert file.read(2, 3) == simulated.open(name).read(2, 3)
         assert {path.name: path.read_bytes() for path in Path(folder).iterdir()} == simulated.contents()
 
 
