@@ -23,6 +23,7 @@ demo: $(VENV)/.run
 	@$(BIN)/python scripts/demo.py
 
 test: $(VENV)/.dev
+	-$(BIN)/python docker/servers/bring.py
 	$(BIN)/python -m pytest -n 2
 
 lint: $(VENV)/.dev
@@ -31,7 +32,6 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/replay.py
-
 
 clean:
 	rm -rf $(VENV)
