@@ -236,6 +236,7 @@ class Batches:
     def end_before(self, error: BinlagError, failed: SourceTransaction | None) -> None:
         """After an error that is no answer to a batch: commits the transactions before the one that failed."""
         sources = self.roll_back()
+        _name_transaction(error, sources)
         if self.final:
             return
         self.final = True
@@ -243,3 +244,12 @@ class Batches:
             if source is not failed:
                 self.add(source)
         self.finish()
+
+
+def _name_transaction(error: BinlagError, sources: list[SourceTransaction]) -> None:
+    """Says which transaction an error is in, when that has a GTID."""
+    for source in sources:
+        if source.gtid and error.position is not None and (error.file, error.position) >= (source.start.file, source.start.offset):
+            within = error.file != source.end.file or error.position < source.end.offset
+            if within and source.gtid not in error.message:
+                error.message += f", in the transaction {source.gtid}"

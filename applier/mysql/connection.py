@@ -27,6 +27,19 @@ LOST = frozenset({CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, CR.CR_SERVER_LOST_
 NOT_REACHED = frozenset({CR.CR_CONNECTION_ERROR, CR.CR_CONN_HOST_ERROR, CR.CR_IPSOCK_ERROR, CR.CR_UNKNOWN_HOST, CR.CR_SSL_CONNECTION_ERROR})
 WRONG_ACCOUNT = frozenset({1045, 1698, 1820, 1862, 3118, 1130, 1129, 2059, 2061})
 MISSING_PRIVILEGE = frozenset({1044, 1142, 1143, 1227, 1370, 1419})
+_GRANT = "grant the account all on the databases of the log and on binlag, and SUPER (from 8.0 on REPLICATION_APPLIER and BINLOG_ADMIN)"
+_OTHER_DATA = "the tables are not as they were on the source: load the dump that belongs to the log (--schema), or skip with --apply sql"
+HINTS: dict[int, str] = {
+    **dict.fromkeys(MISSING_PRIVILEGE, _GRANT),
+    **dict.fromkeys((1032, 1062, 1146, 1049, 1451, 1452), _OTHER_DATA),
+    1153: "SET GLOBAL max_allowed_packet to more on the target",
+    1148: "SET GLOBAL local_infile=1 on the target: the log loads files",
+    3948: "SET GLOBAL local_infile=1 on the target: the log loads files",
+    1298: "load the time zones into the target: mysql_tzinfo_to_sql",
+    1677: "the columns differ from the source's: SET GLOBAL slave_type_conversions (replica_type_conversions) on the target",
+    1730: "the target is too old for an event of this log: use --apply sql",
+}
+"""Error number -> what to do next."""
 RESUME_HINT = "start the server, then the same command again: it goes on after the last transaction that was committed"
 
 
@@ -179,4 +192,4 @@ def _ours(error: pymysql.err.MySQLError, endpoint: Endpoint) -> BinlagError:
         return InputError(
             f"{endpoint} refuses the account: {text}", hint="set BINLAG_PASSWORD, give --password-file FILE, or name another user"
         )
-    return ReplicationError(number, text)
+    return ReplicationError(number, text, hint=HINTS.get(number))

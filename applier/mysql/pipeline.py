@@ -12,10 +12,12 @@ from dataclasses import dataclass
 
 from applier.binlog.header import Event
 from applier.errors import ReplicationError
-from applier.mysql.connection import Row, Server
+from applier.mysql.connection import HINTS, Row, Server
 
 SEPARATOR = b"\n;"
 """On a line of its own: a statement of the log may end in a comment."""
+
+UNKNOWN_ERROR = 1105
 
 
 @dataclass(slots=True)
@@ -83,10 +85,19 @@ class Pipeline:
             self._sent = statements
             self.server.send(SEPARATOR.join([statement.sql for statement in statements]))
 
+    def _first_error(self, error: ReplicationError) -> ReplicationError:
+        """A BINLOG statement says "unknown error" behind the error that it met."""
+        for level, number, message in self.server.texts("SHOW WARNINGS"):
+            if level == "Error" and number not in (None, str(UNKNOWN_ERROR)):
+                return ReplicationError(int(number or 0), message or "", hint=HINTS.get(int(number or 0)))
+        return error
+
     def _failed(self, sent: list[Statement], error: ReplicationError) -> None:
         """The statement that failed, and those behind it, which the server did not look at."""
         place = self.server.answered
         failed = sent[min(place, len(sent) - 1)]
+        if error.number == UNKNOWN_ERROR:
+            error = self._first_error(error)
         _check(sent[:place], self.server.counts)
         if failed.event is not None:
             error.locate(file=failed.event.file, position=failed.event.position, table=failed.table)
