@@ -171,7 +171,7 @@ def _prepare_session(server: Server, dialect: Dialect, options: ReplayOptions) -
     wanted = {"completion_type": "0", dialect.accepted.applier_mode: "1"}
     if dialect.variables.get("binlog_format") == "STATEMENT":
         wanted["binlog_format"] = "'ROW'"  # rows cannot be written to a log of statements
-    if options.idempotent:
+    if options.idempotent and dialect.accepted.exec_mode:
         wanted["rbr_exec_mode"] = "'IDEMPOTENT'"
     for name, value in wanted.items():
         if name in dialect.variables or name == "rbr_exec_mode":
@@ -183,7 +183,7 @@ def _rows_writer(pipeline: Pipeline, dialect: Dialect, options: ReplayOptions, i
     if into.apply == "sql":
         rows: RowsWriter = importlib.import_module("applier.mysql.sql_mode").SqlRows(pipeline, dialect, options, outcome.note)
         return rows
-    if options.idempotent and "rbr_exec_mode" not in dialect.variables:
+    if options.idempotent and not dialect.accepted.exec_mode:
         raise UsageError(f"--exec-mode idempotent: {outcome.server} has no rbr_exec_mode", hint="use --apply sql")
     return NativeRows(dialect, options, limit)
 
