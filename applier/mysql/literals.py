@@ -127,11 +127,15 @@ def json_expression(document: json.Document, rules_version: str) -> str:
     if not _has_opaque(document):
         return f"CAST({utf8_literal(json.to_text(document))} AS JSON)"
     if isinstance(document, dict):
-        pairs = (f"{utf8_literal(key)}, {json_expression(item, rules_version)}" for key, item in document.items())
-        return f"JSON_OBJECT({', '.join(pairs)})"
+        return f"JSON_OBJECT({', '.join(f'{utf8_literal(key)}, {_element(item, rules_version)}' for key, item in document.items())})"
     if isinstance(document, list):
-        return f"JSON_ARRAY({', '.join(json_expression(item, rules_version) for item in document)})"
-    return f"CAST({_opaque_expression(document, rules_version)} AS JSON)"
+        return f"JSON_ARRAY({', '.join(_element(item, rules_version) for item in document)})"
+    return f"JSON_EXTRACT(JSON_ARRAY({_element(document, rules_version)}), '$[0]')"  # CAST takes no binary string
+
+
+def _element(document: json.Document, rules_version: str) -> str:
+    """A value inside of a document."""
+    return (_opaque_expression if isinstance(document, json.Opaque) else json_expression)(document, rules_version)
 
 
 def _has_opaque(document: json.Document) -> bool:
