@@ -180,7 +180,7 @@ class Batches:
 
     def _gtid_next(self, source: SourceTransaction) -> list[bytes]:
         gtid = source.gtid
-        if not self.gtid or gtid is None:
+        if not self.gtid or gtid is None or source.executed:
             return []
         if self.target.dialect.is_mariadb:
             own = MariadbGtid.parse(gtid)

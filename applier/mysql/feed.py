@@ -44,6 +44,8 @@ class SourceTransaction:
     events: list[Event] = field(default_factory=list)
     opening: Event | None = None
     wanted: bool = True
+    executed: bool = False
+    """The target has it under its own GTID."""
     bytes: int = 0
 
     @property

@@ -109,7 +109,7 @@ class Replay:
         if kind is Kind.XA_COMMIT and not self.prepared.resolve(source, self.keeper.pending):
             self.outcome.note("an XA transaction is committed whose content is not in the log: nothing of it is replayed")
         if source.wanted and self._executed is not None and in_set(self._executed, source.transaction):
-            source.wanted = False
+            source.wanted, source.executed = False, True
         if not source.wanted:
             self.batches.add(source)
         elif kind is Kind.INCIDENT:
