@@ -23,6 +23,8 @@ from checkpoints.gtid import GtidError, GtidSet, MariadbGtid
 TIMESTAMP_FLAG = 1 << 55
 VERSION_FLAG = 1 << 31
 UNDEFINED_VERSION = 999999
+_GTID_HEAD = struct.Struct("<B16sq").unpack
+_GTID_CLOCK = struct.Struct("<qq").unpack
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,13 +230,11 @@ Parsed = Any
 
 
 def _gtid(cursor: Cursor, event: Event, _fde: FormatDescription) -> Gtid:
-    flags = cursor.u8()
-    uuid = str(uuid_module.UUID(bytes=cursor.take(16)))
-    number = cursor.signed(8)
-    name = None if event.type == EventType.ANONYMOUS_GTID else uuid
+    flags, uuid, number = _GTID_HEAD(cursor.take(25))
+    name = None if event.type == EventType.ANONYMOUS_GTID else _uuid_text(uuid)
     if cursor.left < 17 or cursor.u8() != 2:
         return Gtid(name, number, flags=flags)
-    last_committed, sequence_number = cursor.signed(8), cursor.signed(8)
+    last_committed, sequence_number = _GTID_CLOCK(cursor.take(16))
     immediate = original = length = ticket = 0
     immediate_version = original_version = UNDEFINED_VERSION
     if cursor.left >= 7:
