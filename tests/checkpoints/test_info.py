@@ -312,7 +312,7 @@ def test_any_value_round_trips(name: str, offset: int, source: str, delay: int, 
         WorkerInfo(workers, name, offset, source, offset, checkpoint_group_bitmap=stale, channel_name=channel),
     )
     for record in records:
-        read = parse(type(record), encode(record, "8.0") + stale, "8.0")  # type: ignore[type-var]
+        read = parse(type(record), encode(record, "8.0") + stale, "8.0")
         assert (read.record, read.stale) == (record, stale)
         assert from_row(type(record), to_row(record, "9.7"), "9.7") == record
 
