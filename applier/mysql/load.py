@@ -67,4 +67,4 @@ def _load(pipeline: Pipeline, data: bytes, path: str) -> None:
         pipeline.send(waiting)
         pipeline.settle()
     except ReplicationError as error:
-        raise InputError(f"--schema: the server refuses {path}: error {error.number}: {error.message}") from None
+        raise InputError(f"--schema: the server refuses {path}: error {error.number}: {error.message}", hint=error.hint) from None

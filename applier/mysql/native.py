@@ -102,7 +102,7 @@ class NativeRows:
             raise InputError(
                 "rows events of MySQL before 5.1.4 cannot be shipped", file=event.file, position=event.position, hint="use --apply sql"
             )
-        if self._upgrade:
+        if self._upgrade and (fde.is_mariadb or not fde.post_header_length(EventType.WRITE_ROWS)):
             fde = replace(fde, server_version=STANDARD_VERSION, post_header_lengths=STANDARD_LENGTHS, checksum=fde.checksum or 0)
         body = description_body(fde)
         if body == self._described:

@@ -1,0 +1,327 @@
+"""Logs of real servers, replayed into the version that wrote them: to the end, in pieces, and through kills and bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from servers.server import Server
+
+from applier.errors import InputError, UsageError
+from applier.mysql.into import IntoOptions, Watch, replay_into
+from applier.mysql.outcome import Outcome
+from applier.options import parse_options
+from tests.captures_support import CAPTURES, logs
+from tests.mysql.after import differences
+from tests.mysql.server_support import Servers, endpoint, replayable, version_of
+from tests.servers.fixtures import ServerFactory
+
+NO_KEY, DDL, OLTP, XA, MIXED = (
+    CAPTURES / "open" / name for name in ("my_nokey_duplicates", "my_ddl", "my_oltp_compressed_rotated", "my_xa", "my_statement_mixed")
+)
+KILLS = int(os.environ.get("BINLAG_KILLS", "5"))
+
+
+@pytest.fixture(scope="module")
+def servers(server_factory: ServerFactory) -> Iterator[Servers]:
+    servers = Servers(server_factory)
+    yield servers
+    servers.close()
+
+
+def schema_of(capture: Path) -> str | None:
+    dump = capture / "before.sql"
+    return str(dump) if dump.read_bytes().strip() != b"-- empty" else None
+
+
+def go(
+    server: Server, capture: Path, *, files: list[Path] | None = None, watch: Watch | None = None, into: Any = None, **options: Any
+) -> Outcome:
+    chosen = IntoOptions(**{"schema": schema_of(capture), **(into or {})})
+    return replay_into([str(file) for file in files or logs(capture)], endpoint(server), parse_options(**options), chosen, watch)
+
+
+def stopping_after(transactions: int) -> Watch:
+    seen = 0
+
+    def stopped() -> bool:
+        nonlocal seen
+        seen += 1
+        return seen >= transactions
+
+    return Watch(stopped=stopped)
+
+
+@pytest.mark.parametrize("capture", replayable(), ids=lambda capture: capture.name)
+def test_the_server_holds_what_the_source_held(capture: Path, servers: Servers) -> None:
+    server = servers.empty(version_of(capture))
+    outcome = go(server, capture)
+    assert outcome.error is None
+    assert differences(server, capture / "after") == []
+    again = go(server, capture)
+    assert (again.transactions, again.rows, again.total_transactions) == (0, 0, outcome.total_transactions)
+
+
+@pytest.mark.parametrize("capture", [NO_KEY, DDL, XA, MIXED], ids=lambda capture: capture.name)
+def test_in_pieces_it_is_the_same(capture: Path, servers: Servers) -> None:
+    server = servers.empty("9.7")
+    total = 0
+    while True:
+        outcome = go(server, capture, watch=stopping_after(7), into={"batch": 3})
+        assert outcome.error is None
+        total += outcome.transactions
+        if not outcome.interrupted:
+            break
+    assert differences(server, capture / "after") == []
+    assert total == outcome.total_transactions
+
+
+def test_rows_are_counted_by_the_server(servers: Servers) -> None:
+    import applier
+
+    server = servers.empty("9.7")
+    expected = applier.replay(logs(NO_KEY), into=applier.load_schema(NO_KEY / "before.sql"))
+    outcome = go(server, NO_KEY)
+    assert (outcome.rows, outcome.transactions) == (expected.rows, expected.transactions)
+
+
+def test_gtids_are_the_sources_own(server_factory: ServerFactory) -> None:
+    server = server_factory("9.7", gtids=True, options={"server_id": 7})
+    outcome = go(server, OLTP, into={"gtid": True})
+    assert outcome.error is None
+    assert outcome.gtids in server.query("SELECT @@GLOBAL.gtid_executed")[0][0].replace("\n", "")
+    server.execute("DROP DATABASE binlag")
+    again = go(server, OLTP, into={"gtid": True, "schema": None, "force": True})
+    assert (again.error, again.transactions) == (None, 0)
+    assert differences(server, OLTP / "after") == []
+    server.close()
+
+
+def test_until_a_gtid(servers: Servers) -> None:
+    server = servers.empty("9.7")
+    first = go(server, NO_KEY, watch=stopping_after(5))
+    assert first.gtid is not None
+    uuid, number = first.gtid.rsplit(":", 1)
+    outcome = go(server, NO_KEY, into={"until_gtid": f"{uuid}:{int(number) + 5}"})
+    assert (outcome.transactions, outcome.total_transactions) == (5, 10)
+
+
+def test_a_dry_run_changes_nothing(servers: Servers) -> None:
+    server = servers.empty("9.7")
+    outcome = go(server, NO_KEY, into={"dry_run": True})
+    assert outcome.transactions > 0
+    assert ("binlag",) not in server.query("SHOW DATABASES")
+
+
+# kills
+
+
+def command(server: Server, capture: Path) -> list[str]:
+    schema = schema_of(capture)
+    files = [str(file) for file in logs(capture)]
+    target = f"mysql://root@localhost?socket={server.socket}"
+    return [
+        sys.executable,
+        "-m",
+        "applier",
+        "replay",
+        *files,
+        "--into",
+        target,
+        "--batch",
+        "4",
+        "--json",
+        *(["--schema", schema] if schema else []),
+    ]
+
+
+def run_and_kill(server: Server, capture: Path, kill: Any, seed: int) -> dict[str, Any]:
+    """Runs the command, kills something KILLS times at random moments, and runs it to its end."""
+    chance, environment = random.Random(seed), {**os.environ, "BINLAG_PASSWORD": server.password}
+    kills = 0
+    while True:
+        process = subprocess.Popen(command(server, capture), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            out, err = process.communicate(timeout=chance.uniform(0.1, 0.8) if kills < KILLS else 120)
+        except subprocess.TimeoutExpired:
+            kills += 1
+            kill(process)
+            _, err = process.communicate()
+            assert "Traceback" not in err
+            continue
+        assert process.returncode == 0, err
+        found: dict[str, Any] = json.loads(out)
+        if kills >= KILLS or found["total_transactions"]:
+            return found
+
+
+@pytest.mark.parametrize("capture", [OLTP, DDL], ids=lambda capture: capture.name)
+def test_killing_binlag_loses_and_doubles_nothing(capture: Path, servers: Servers) -> None:
+    server = servers.empty("9.7")
+    run_and_kill(server, capture, lambda process: process.kill(), seed=1)
+    assert differences(server, capture / "after") == []
+
+
+@pytest.mark.parametrize("capture", [OLTP, DDL], ids=lambda capture: capture.name)
+def test_killing_the_server_loses_and_doubles_nothing(capture: Path, server_factory: ServerFactory) -> None:
+    server = server_factory("9.7", options={"innodb_flush_log_at_trx_commit": 1, "sync_binlog": 1})
+
+    def kill(process: subprocess.Popen[str]) -> None:
+        server.kill()
+        process.wait(60)
+        server.start()
+
+    run_and_kill(server, capture, kill, seed=2)
+    assert differences(server, capture / "after") == []
+    server.close()
+
+
+# what goes wrong
+
+
+def test_a_missing_row_stops_with_its_place_and_all_before_it_is_committed(servers: Servers) -> None:
+    server = servers.empty("9.7")
+    first = go(server, NO_KEY, watch=stopping_after(10))
+    for file in (NO_KEY / "after").glob("*.tsv"):
+        database, table = file.stem.split(".")
+        server.execute(f"DELETE FROM `{database}`.`{table}`")
+    outcome = go(server, NO_KEY)
+    error = outcome.error
+    assert error is not None
+    assert (error.exit_code, error.file) == (1, "binlog.000001")
+    assert error.table is not None
+    assert outcome.file is not None
+    assert error.position is not None
+    assert first.position <= outcome.position < error.position
+    assert "1032" in str(error)
+    again = go(server, NO_KEY)
+    assert (again.transactions, again.position, str(again.error)) == (0, outcome.position, str(error))
+
+
+def test_a_damaged_log_stops_there_and_the_good_one_goes_on(servers: Servers, tmp_path: Path) -> None:
+    server = servers.empty("9.7")
+    data = bytearray(logs(NO_KEY)[0].read_bytes())
+    data[len(data) // 2] ^= 0x40
+    damaged = tmp_path / logs(NO_KEY)[0].name
+    damaged.write_bytes(data)
+    outcome = go(server, NO_KEY, files=[damaged])
+    assert outcome.error is not None
+    assert (outcome.error.exit_code, outcome.error.file) == (2, damaged.name)
+    assert outcome.transactions > 0
+    rest = go(server, NO_KEY)
+    assert rest.error is None
+    assert rest.total_transactions == outcome.transactions + rest.transactions
+    assert differences(server, NO_KEY / "after") == []
+
+
+def test_a_file_of_the_same_name_from_elsewhere_is_refused(servers: Servers, tmp_path: Path) -> None:
+    server = servers.empty("9.7")
+    go(server, NO_KEY, watch=stopping_after(10))
+    other = tmp_path / logs(NO_KEY)[0].name
+    other.write_bytes(logs(DDL)[0].read_bytes())
+    with pytest.raises(InputError, match="not the file that this replay read before"):
+        go(server, NO_KEY, files=[other])
+
+
+def test_a_gap_between_files_stops_before_it(servers: Servers) -> None:
+    server = servers.empty("9.7")
+    outcome = go(server, XA, files=[logs(XA)[0], logs(XA)[2]])
+    assert outcome.error is not None
+    assert "is followed by binlog.000002" in str(outcome.error)
+    assert go(server, XA).error is None
+    assert differences(server, XA / "after") == []
+
+
+def test_a_ddl_that_fails_is_not_taken_for_done(servers: Servers) -> None:
+    server = servers.empty("9.7")
+    go(server, DDL, watch=stopping_after(3))
+    server.execute("CREATE DATABASE shortlived")
+    first, second = go(server, DDL), go(server, DDL)
+    assert "1007" in str(first.error)
+    assert str(second.error) == str(first.error)
+    skipped = go(server, DDL, skip_errors="1007")
+    assert (skipped.error, sum(skipped.notes.values())) == (None, 1)
+    assert differences(server, DDL / "after") == []
+
+
+def test_data_of_others_is_refused(servers: Servers) -> None:
+    server = servers.empty("9.7")
+    go(server, NO_KEY, watch=stopping_after(5))
+    with pytest.raises(UsageError, match="already holds tables"):
+        go(server, NO_KEY, into={"replay_id": "other"})
+    outcome = go(server, NO_KEY, into={"replay_id": "third", "schema": None})
+    assert isinstance(outcome.error, UsageError)
+
+
+def test_a_read_only_server_is_refused(servers: Servers) -> None:
+    server = servers.empty("9.7")
+    server.execute("SET GLOBAL super_read_only=1")
+    try:
+        with pytest.raises(UsageError, match="read-only"):
+            go(server, NO_KEY)
+    finally:
+        server.execute("SET GLOBAL super_read_only=0", "SET GLOBAL read_only=0")
+
+
+def test_one_replay_does_not_run_twice_at_a_time(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    from applier.mysql import checkpoint
+    from applier.mysql.connection import connect
+
+    server = servers.empty("9.7")
+    go(server, NO_KEY, watch=stopping_after(5))
+    holder = connect(endpoint(server))
+    checkpoint.lock_replay(holder, go(server, NO_KEY, into={"dry_run": True}).replay)
+    monkeypatch.setattr(checkpoint.lock_replay, "__defaults__", (0,))
+    with pytest.raises(InputError, match="is running already"):
+        go(server, NO_KEY)
+    holder.close()
+
+
+def test_an_account_without_privileges_is_told_which(servers: Servers) -> None:
+    server = servers.empty("9.7")
+    server.execute(
+        "DROP USER IF EXISTS few@localhost", "CREATE USER few@localhost IDENTIFIED BY 'x'", "GRANT ALL ON binlag.* TO few@localhost"
+    )
+    few = [*command(server, NO_KEY)]
+    few[few.index("--into") + 1] = few[few.index("--into") + 1].replace("root@", "few@")
+    done = subprocess.run(few, env={**os.environ, "BINLAG_PASSWORD": "x"}, capture_output=True, text=True, check=False)
+    assert done.returncode in (1, 2)
+    assert done.stderr.count("\n") == 1
+    assert "grant the account" in done.stderr
+
+
+def test_a_wrong_password_and_no_server_are_one_line_each(servers: Servers) -> None:
+    server = servers.empty("9.7")
+    wrong = subprocess.run(
+        command(server, NO_KEY), env={**os.environ, "BINLAG_PASSWORD": "wrong"}, capture_output=True, text=True, check=False
+    )
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
+    assert "refuses the account" in wrong.stderr
+    nowhere = command(server, NO_KEY)
+    nowhere[nowhere.index("--into") + 1] = "mysql://root@localhost?socket=/nowhere"
+    gone = subprocess.run(nowhere, env={**os.environ, "BINLAG_PASSWORD": ""}, capture_output=True, text=True, check=False)
+    assert (gone.returncode, gone.stderr.count("\n")) == (2, 1)
+    assert "cannot be reached" in gone.stderr
+
+
+def test_only_some_tables_under_another_name(servers: Servers) -> None:
+    server = servers.empty("9.7")
+    database, table = next(iter((NO_KEY / "after").glob("*.tsv"))).stem.split(".")
+    before = (NO_KEY / "before.sql").read_text()
+    server.execute("CREATE DATABASE elsewhere")
+    subprocess_input = before.replace(f"`{database}`", "`elsewhere`")
+    from tests.mysql.server_support import client
+
+    subprocess.run(client(server), input=subprocess_input.encode(), capture_output=True, check=True)
+    outcome = go(server, NO_KEY, into={"schema": None, "force": True}, table=f"{database}.{table}", rewrite_db=f"{database}:elsewhere")
+    assert outcome.error is None
+    server.execute(f"CREATE DATABASE `{database}`", f"RENAME TABLE elsewhere.`{table}` TO `{database}`.`{table}`")
+    found = [line for line in differences(server, NO_KEY / "after") if line.startswith(f"{database}.{table}")]
+    assert found == []
