@@ -215,7 +215,10 @@ def test_no_shape_costs_less_than_nothing(version: str) -> None:
     shares = st.sampled_from((0.0, 1e-6, 0.3, 1.0))
 
     @EXACT
-    @given(st.sampled_from(OPTION_SETS), st.floats(0, 1e12), st.sampled_from(KEY_KINDS), sizes, shares, sizes, ENGINES, LOOKUPS, sizes, shares, st.booleans())
+    @given(
+        st.sampled_from(OPTION_SETS), st.floats(0, 1e12), st.sampled_from(KEY_KINDS), sizes, shares, sizes, ENGINES,
+        LOOKUPS, sizes, shares, st.booleans(),
+    )  # fmt: skip
     def check(
         options: frozenset[str] | None, rows: float, key: str, group: float, nulls: float, copies: float, engine: str,
         kind: str, changed: float, missing: float, few: bool,
