@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from applier.binlog.events import ExecuteLoadQuery, Gtid, MariadbGtidEvent, Query, XaPrepare, gtid_text, parse
-from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType, FormatDescription
+from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType, FormatDescription, version_number
 from applier.binlog.reader import LogReader
 from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHead, RowsHeads
 from applier.binlog.table_map import TableMap, parse_table_map
@@ -160,9 +160,14 @@ class _Replay:
         server = self.options.server or fde.server_version
         row_search = self.options.row_search if rules.row_search_selectable else None
         apply_options = ApplyOptions(rules, row_search, self.options.idempotent, self.options.skip_errors)
-        self.rows_applier = RowsApplier(self.tables, apply_options, self.result, self.options.conversions, self.options.rewrite)
+        version = 0 if fde.is_mariadb else version_number(fde.server_version)
+        self.rows_applier = RowsApplier(
+            self.tables, apply_options, self.result, self.options.conversions, self.options.rewrite, version
+        )
         self.statements = StatementApplier(self.tables, server, self.options.rewrite)
         self.tables.display_widths = rules.name in ("5.6", "5.7", "mariadb")
+        if self.options.row_search is not None and not rules.row_search_selectable:
+            self.result.note(f"--row-search has no effect: {rules.name} has no slave_rows_search_algorithms; choose another --server")
         self.result.server = rules.name
         self.result.row_search = _row_search_text(rules, row_search)
 

@@ -69,9 +69,11 @@ class Matching:
         return tuple(place for place in places if place is not None)
 
 
-def match(table_map: TableMap, definition: TableDefinition, conversions: frozenset[str] = frozenset()) -> Matching:
-    """Raises ReplicationError 1677 naming the first column that cannot be converted."""
-    offset = _hidden_key_offset(table_map, definition)
+def match(
+    table_map: TableMap, definition: TableDefinition, conversions: frozenset[str] = frozenset(), *, source_version: int = 0
+) -> Matching:
+    """Raises ReplicationError 1677 naming the first column that cannot be converted. `source_version` as 80030; 0: not known."""
+    offset = _hidden_key_offset(table_map, definition, source_version)
     targets = []
     for at, source in enumerate(table_map.columns):
         place = at + offset
@@ -92,15 +94,30 @@ def match(table_map: TableMap, definition: TableDefinition, conversions: frozens
     return Matching(tuple(targets))
 
 
-def _hidden_key_offset(table_map: TableMap, definition: TableDefinition) -> int:
-    """How far columns shift when one side has a generated invisible primary key (8.0.30+)."""
-    return int(definition.generated_invisible_key) - int(table_map.has_generated_invisible_key) if _differs(table_map, definition) else 0
+FLAGS_HIDDEN_KEYS = 80030
+"""The first version whose table maps say whether the table has a generated invisible primary key."""
 
 
-def _differs(table_map: TableMap, definition: TableDefinition) -> bool:
-    if table_map.has_generated_invisible_key == definition.generated_invisible_key:
-        return False
-    return table_map.has_generated_invisible_key or len(table_map.columns) != len(definition.columns)
+def _hidden_key_offset(table_map: TableMap, definition: TableDefinition, source_version: int) -> int:
+    """How far columns shift when one side has a generated invisible primary key."""
+    return int(definition.generated_invisible_key) - int(_source_has_hidden_key(table_map, definition, source_version))
+
+
+def _source_has_hidden_key(table_map: TableMap, definition: TableDefinition, source_version: int) -> bool:
+    """`compute_source_table_gipk_info` (sql/rpl_utility.cc 9.7): an older source has the key when the columns are as many."""
+    if source_version >= FLAGS_HIDDEN_KEYS or not definition.generated_invisible_key:
+        return table_map.has_generated_invisible_key
+    more = len(definition.columns) - len(table_map.columns)
+    if more not in (0, 1):
+        raise ReplicationError(
+            13964,
+            f"Failed to apply row event with {len(table_map.columns)} columns, originating from a server of unknown version on table "
+            f"'{definition.full_name}', which has {len(definition.columns)} columns, one of which is a generated implicit primary key",
+            table=definition.full_name,
+            hint="replication is unsupported when the source is older than 8.0.30, the replica's table has a generated invisible primary "
+            "key, and the numbers of columns differ by more: make the tables alike",
+        )
+    return more == 0
 
 
 def _permitted(order: int, conversions: frozenset[str], source: SourceColumn, local: Column) -> bool:

@@ -28,7 +28,7 @@ class RowImages:
 
     `before_columns` and `after_columns` are the local columns that the images hold; a write has its images in both. `bitmap_full`
     says that the first image holds every column of the source's table. `canonical_json`: JSON documents are serialized anew, so
-    that equal ones have equal bytes.
+    that equal ones have equal bytes. `source_version` is a number like 80030, 0 when it is not known.
     """
 
     __slots__ = (
@@ -54,11 +54,12 @@ class RowImages:
         conversions: frozenset[str] = frozenset(),
         *,
         canonical_json: bool = False,
+        source_version: int = 0,
     ) -> None:
         self.table_map = table_map
         self.definition = definition
         self._canonical_json = canonical_json
-        self._matching = match(table_map, definition, conversions)
+        self._matching = match(table_map, definition, conversions, source_version=source_version)
         width, first, second = rows.columns()
         if width != len(table_map.columns):
             raise InputError(

@@ -62,6 +62,8 @@ class RowsApplier:
     conversions: frozenset[str] = frozenset()
     rename: dict[str, str] = field(default_factory=dict)
     """--rewrite-db: database in the log -> database here."""
+    source_version: int = 0
+    """Who wrote the log, as 80030; 0 for MariaDB."""
     _plans: dict[RowsHead, Plan] = field(default_factory=dict)
 
     def apply(self, event: Event, rows: RowsHead, table_map: TableMap, transaction: Named) -> None:
@@ -121,7 +123,14 @@ class RowsApplier:
                 hint="give the tables that exist before the first event with --schema FILE.sql",
             )
         definition = table.definition
-        images = RowImages(rows, table_map, definition, self.conversions, canonical_json=self._compares(table))
+        images = RowImages(
+            rows,
+            table_map,
+            definition,
+            self.conversions,
+            canonical_json=self._compares(table),
+            source_version=self.source_version,
+        )
         before_columns, after_columns = images.before_columns, images.after_columns
         stored = before_columns if rows.kind == "write" else after_columns
         shape = RowsShape(
