@@ -90,6 +90,7 @@ class Batches:
         self.finish()
         final, self.final = self.final, True
         writer = self.target.writer
+        one_by_one, writer.rows.one_by_one = writer.rows.one_by_one, True  # it is not tried again: it must name its row at once
         writer.append_all(writer.describe(source.format))
         for sql in (*self._gtid_next(source), *opening):
             writer.append(sql)
@@ -98,7 +99,8 @@ class Batches:
         self.keeper.record(source)
         statements, ends = writer.take(), [Statement(sql) for sql in ending]
         tail = [self._position(), *ends, *self._gtid_over()] if position_inside else [*ends, *self._gtid_over(), self._position()]
-        self.send([*statements, *tail])
+        writer.rows.one_by_one = one_by_one
+        self.send([*self._answered(statements), *tail])
         self._under_way, self._open = self._open, []
         self.target.pipeline.settle()
         self._confirm()
@@ -143,13 +145,17 @@ class Batches:
         """Sends the rest of the open batch and its commit."""
         if not self._open:
             return
-        statements = self.target.writer.take()
-        if any(statement.check is not None for statement in statements):
-            self.send(statements)  # the answers decide whether there is a commit
-            self.target.pipeline.settle()
-            statements = []
+        statements = self._answered(self.target.writer.take())
         self.send([*statements, self._position(), COMMIT, *self._gtid_over()])
         self._under_way, self._open, self._open_bytes = self._open, [], 0
+
+    def _answered(self, statements: list[Statement]) -> list[Statement]:
+        """Carries out statements whose answers decide whether there is a commit; returns what may be sent together with it."""
+        if not any(statement.check is not None for statement in statements):
+            return statements
+        self.send(statements)
+        self.target.pipeline.settle()
+        return []
 
     def _confirm(self) -> None:
         """What was under way is committed."""

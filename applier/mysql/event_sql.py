@@ -24,7 +24,7 @@ from applier.tables.target import EVENT_TEXT, HINTS
 IDEMPOTENT_ERRORS = frozenset({1032, 1062, 1451, 1452})
 """What exec mode IDEMPOTENT lets pass (`idempotent_error_code`, sql/log_event.cc)."""
 MOST_SKIPPED = frozenset(range(1000, 14000))
-MOST_IN_ONE_SCAN = 64
+MOST_IN_ONE_SCAN = 256
 MOST_STATEMENT_BYTES = 1 << 18
 """Rows of an INSERT are cut into statements of about this many bytes of event."""
 TOO_MANY_ROWS = 1242
@@ -87,11 +87,11 @@ class EventRows:
             for index, row in enumerate(rows):
                 self._guarded(index, row)
         elif self.sql.by_unique_key:
-            for index, row in enumerate(rows):
-                self._by_key(index, row)
+            for start, chunk in self._chunks(rows, MOST_IN_ONE_SCAN):
+                self._by_keys(start, chunk)
         elif self.sql.one_pass and len(rows) > 1:
-            for start in range(0, len(rows), MOST_IN_ONE_SCAN):
-                self._in_one_scan(start, rows[start : start + MOST_IN_ONE_SCAN])
+            for start, chunk in self._chunks(rows, MOST_IN_ONE_SCAN):
+                self._in_one_scan(start, chunk)
         else:
             self._by_image(0, rows)
         return self._statements
@@ -100,15 +100,30 @@ class EventRows:
 
     def _write(self, rows: Sequence[Image]) -> None:
         single = self.one_by_one or self._leaves(1062) or self.sql.definition.engine.lower() != "innodb"
-        size = max(1, self.event.end - self.event.body) // len(rows) + 1 if rows else 1
-        step = 1 if single else max(1, MOST_STATEMENT_BYTES // size)
         idempotent = self.notes.options.idempotent
-        for start in range(0, len(rows), step):
-            chunk = rows[start : start + step]
+        for start, chunk in self._chunks(rows, 1 if single else len(rows)):
             where = partial(self._row_text, start, chunk[0]) if len(chunk) == 1 else partial(self._rows_text, start, len(chunk))
             statement = self._add(self.sql.insert(chunk, replace=idempotent), where)
             if idempotent:
                 statement.check = self._overwritten(len(chunk))
+
+    def _chunks(self, rows: Sequence[Any], most: int) -> Iterator[tuple[int, Sequence[Any]]]:
+        """The rows in statements of not too many, and not too many bytes; with the place of the first."""
+        size = (self.event.end - self.event.body) // max(1, len(rows)) + 1
+        step = max(1, min(most, MOST_STATEMENT_BYTES // size))
+        for start in range(0, len(rows), step):
+            yield start, rows[start : start + step]
+
+    def _by_keys(self, first: int, rows: Sequence[Any]) -> None:
+        """Many rows in one statement, if their order does not matter and a failure can be taken back and looked into row by row."""
+        together = len(rows) > 1 and not self.one_by_one and not self.notes.options.idempotent and self.sql.can_be_undone
+        befores = {row[0] if self.kind == "update" else row for row in rows}
+        if not (together and len(befores) == len(rows) and all(map(self.sql.keeps_unique_keys, rows))):
+            for index, row in enumerate(rows):
+                self._by_key(first + index, row)
+            return
+        where = partial(self._rows_text, first, len(rows))
+        self._add(self.sql.change_all(rows, "TRUE"), where).check = self._exactly(len(rows), where)
 
     def _by_key(self, index: int, row: Any) -> None:
         """By the whole image; and if that matched nothing by the key, as a server does from the start."""

@@ -14,11 +14,17 @@ from applier.binlog.types.json import JsonDiff
 from applier.mysql.cells import quoted
 from applier.mysql.literals import Condition, Literal, compares_bytes, diff_expression, equals, key_equals, literal
 from lookup.decision import BY_INDEX, HASH_OVER_INDEX, HASH_OVER_TABLE, NOT_NEEDED, Decision, decide
+from lookup.handler import traits_of
 from lookup.rows import compared_columns
-from lookup.table import TableDefinition
+from lookup.table import Key, TableDefinition
 from lookup.versions import RULES, ServerRules
 
 Image = tuple[Any, ...]
+
+FILTERING = frozenset(
+    """tinyint smallint mediumint int bigint decimal year date datetime timestamp time double float char varchar binary varbinary""".split()
+)
+"""Types whose values stand well in an IN list. Where a collation or a DOUBLE finds more than the bytes are, the images decide."""
 
 SETTINGS: dict[str, str] = {
     "character_set_client": "utf8mb4",
@@ -70,10 +76,16 @@ class RowSql:
         self._key: list[tuple[int, Condition]] = [
             (before_columns.index(at), key_equals(columns[at], rules_version)) for at in key if at in before_columns
         ]
+        self._unique_columns = {at for one in definition.keys if one.unique for at in (*one.columns, *self._computed(one))}
         compared = compared_columns(definition, before_columns)
         bare = {at for at in key if not compares_bytes(columns[at])}
         self._rest: list[tuple[int, Condition]] = [
             (before_columns.index(at), equals(columns[at], rules_version)) for at in compared if at not in bare
+        ]
+        self._filters: list[tuple[int, str, Literal]] = [
+            (before_columns.index(at), quoted(columns[at].name), literal(columns[at], rules_version))
+            for at in (*key, *(at for at in compared if at not in key))
+            if at in before_columns and columns[at].type in FILTERING
         ]
 
     @property
@@ -91,6 +103,24 @@ class RowSql:
         """Many images are looked for in one scan of the table."""
         return self.decision.algorithm == HASH_OVER_TABLE
 
+    @property
+    def can_be_undone(self) -> bool:
+        """Statements that matched too few rows can be rolled back."""
+        return traits_of(self.definition).transactional
+
+    def keeps_unique_keys(self, row: Any) -> bool:
+        """Whether an update leaves every unique key as it is; only such ones may change places."""
+        if self.kind != "update":
+            return True
+        before, after = row
+        for at in self._unique_columns:
+            if at in self.after_columns:
+                if at not in self.before_columns:
+                    return False
+                if before[self.before_columns.index(at)] != after[self.after_columns.index(at)]:
+                    return False
+        return True
+
     # conditions
 
     def key_condition(self, image: Image) -> str:
@@ -104,6 +134,27 @@ class RowSql:
     def condition(self, image: Image) -> str:
         """The whole image. One without a local column names no row."""
         return " AND ".join(filter(None, (self.key_condition(image), self.rest_condition(image)))) or "FALSE"
+
+    def filter(self, rows: Sequence[Any]) -> str:
+        """A list of values of one column that all images are in: what a server compares fastest, with an index too.
+
+        It is the key's first column where there is a key, else the one with the most different values.
+        """
+        images = [row[0] for row in rows] if self.kind == "update" else rows
+        best: tuple[int, str, bool, Literal, set[Any]] | None = None
+        for place, name, make in self._filters:
+            values = {image[place] for image in images}
+            has_null = None in values
+            values.discard(None)
+            if values and (best is None or len(values) > best[0]):
+                best = len(values), name, has_null, make, values
+            if self._key and best is not None:
+                break
+        if best is None:
+            return "TRUE"
+        _, name, has_null, make, values = best
+        listed = f"{name} IN ({', '.join(make(value) for value in sorted(values))})"
+        return f"({listed} OR {name} IS NULL)" if has_null else listed
 
     # statements
 
@@ -134,29 +185,38 @@ class RowSql:
     def count_images(self, needed: Sequence[tuple[Any, int]]) -> bytes:
         """One scan that sets @binlag_found to the number of images that the table holds exactly as often as needed."""
         cases, counts = self._cases([row for row, _ in needed]), " ".join(f"WHEN {at} THEN {count}" for at, (_, count) in enumerate(needed))
-        counted = f"SELECT CASE {cases} END AS `image`, COUNT(*) AS `found` FROM {self.name} GROUP BY 1"
+        where = self.filter([row for row, _ in needed])
+        counted = f"SELECT CASE {cases} END AS `image`, COUNT(*) AS `found` FROM {self.name} WHERE {where} GROUP BY 1"
         wanted = f"SELECT COUNT(*) FROM ({counted}) AS `counted` WHERE `found` = CASE `image` {counts} END"
         return f"SET @binlag_found = ({wanted})".encode("utf-8", "surrogateescape")
 
     def change_all(self, rows: Sequence[Any], only_if: str) -> bytes:
         """One scan that changes every row of the table that is one of the images, which must differ from each other.
 
-        Which image a row is gets decided before anything is set: SET alone would see the values that it has set already.
+        Which image a row is gets decided before anything is set: SET alone would see the values that it has set already. Big
+        unsigned numbers say that they are: 5.6 takes them for negative where a CASE has small ones too.
         """
         if self.kind == "delete":
-            where = " OR ".join(f"({self.condition(image)})" for image in rows)
-            return f"DELETE FROM {self.name} WHERE {only_if} AND ({where})".encode("utf-8", "surrogateescape")
+            images = " OR ".join(f"({self.condition(image)})" for image in rows)
+            return f"DELETE FROM {self.name} WHERE {only_if} AND {self.filter(rows)} AND ({images})".encode("utf-8", "surrogateescape")
         numbers = " UNION ALL ".join(["SELECT 0 AS `image`", *(f"SELECT {at}" for at in range(1, len(rows)))])
         assignments = [f"{name} = {name}" for name in self._kept]
         for place, at, make in self._stored:
-            values = " ".join(f"WHEN {number} THEN {self._value(pair, place, at, make)}" for number, pair in enumerate(rows))
-            assignments.append(f"{quoted(self.definition.columns[at].name)} = CASE `binlag`.`image` {values} END")
+            column = self.definition.columns[at]
+            form = "CAST({} AS UNSIGNED)" if (column.unsigned and "int" in column.type) or column.type in ("bit", "set") else "{}"
+            values = " ".join(f"WHEN {number} THEN {form.format(self._value(pair, place, at, make))}" for number, pair in enumerate(rows))
+            assignments.append(f"{quoted(column.name)} = CASE `binlag`.`image` {values} END")
         return (
             f"UPDATE {self.name} STRAIGHT_JOIN ({numbers}) AS `binlag` ON `binlag`.`image` = CASE {self._cases(rows)} END "
-            f"SET {', '.join(assignments)} WHERE {only_if}"
+            f"SET {', '.join(assignments)} WHERE {only_if} AND {self.filter(rows)}"
         ).encode("utf-8", "surrogateescape")
 
     # pieces
+
+    def _computed(self, key: Key) -> list[int]:
+        """The columns that a unique key's generated columns or expressions may be made of: all of them."""
+        generated = key.is_functional or any(self.definition.columns[at].generated for at in key.columns)
+        return list(range(len(self.definition.columns))) if generated else []
 
     def _cases(self, rows: Sequence[Any]) -> str:
         """Which image a row is: WHEN ... THEN its number."""

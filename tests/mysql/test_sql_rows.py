@@ -101,11 +101,11 @@ def test_by_another_index_the_whole_image() -> None:
 def test_without_an_index_one_scan_that_counts_and_one_that_changes() -> None:
     statements, _ = made(row_sql(KEYLESS, "delete"), [(1, 1), (2, 2), (1, 1)])
     images = "CASE WHEN `a` = 1 AND `b` = 1 THEN 0 WHEN `a` = 2 AND `b` = 2 THEN 1 END"
-    counted = f"SELECT {images} AS `image`, COUNT(*) AS `found` FROM `d`.`t` GROUP BY 1"
+    counted = f"SELECT {images} AS `image`, COUNT(*) AS `found` FROM `d`.`t` WHERE `a` IN (1, 2) GROUP BY 1"
     needed = "CASE `image` WHEN 0 THEN 2 WHEN 1 THEN 1 END"
     assert texts(statements) == [
         f"SET @binlag_found = (SELECT COUNT(*) FROM ({counted}) AS `counted` WHERE `found` = {needed})",
-        "DELETE FROM `d`.`t` WHERE @binlag_found = 2 AND ((`a` = 1 AND `b` = 1) OR (`a` = 2 AND `b` = 2))",
+        "DELETE FROM `d`.`t` WHERE @binlag_found = 2 AND `a` IN (1, 2) AND ((`a` = 1 AND `b` = 1) OR (`a` = 2 AND `b` = 2))",
         "DELETE FROM `d`.`t` WHERE @binlag_found <> 2 AND `a` = 1 AND `b` = 1 LIMIT 1",
         "DELETE FROM `d`.`t` WHERE @binlag_found <> 2 AND `a` = 2 AND `b` = 2 LIMIT 1",
         "DELETE FROM `d`.`t` WHERE @binlag_found <> 2 AND `a` = 1 AND `b` = 1 LIMIT 1",
@@ -122,7 +122,7 @@ def test_an_update_in_one_scan_sees_no_value_that_it_has_set() -> None:
         "UPDATE `d`.`t` STRAIGHT_JOIN (SELECT 0 AS `image` UNION ALL SELECT 1) AS `binlag` "
         "ON `binlag`.`image` = CASE WHEN `a` = 1 AND `b` = 1 THEN 0 WHEN `a` = 2 AND `b` = 2 THEN 1 END "
         "SET `a` = CASE `binlag`.`image` WHEN 0 THEN 2 WHEN 1 THEN 3 END, `b` = CASE `binlag`.`image` WHEN 0 THEN 2 WHEN 1 THEN NULL END "
-        "WHERE @binlag_found = 2"
+        "WHERE @binlag_found = 2 AND `a` IN (1, 2)"
     )
 
 
