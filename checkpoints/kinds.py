@@ -136,6 +136,14 @@ def _unpack_server_ids(line: bytes) -> tuple[int, ...]:
     return tuple(ids)
 
 
+def _scan_server_ids(line: bytes) -> tuple[int, ...]:
+    """No more ids than announced, but fewer will do."""
+    words = line.split()
+    if not words or not all(map(bytes.isdigit, words)):
+        raise ValueError(f"{_shown(line)} is no list of server ids")
+    return tuple(int(word) for word in words[1 : 1 + int(words[0])])
+
+
 def _ids_cell(cell: Any) -> tuple[int, ...]:
     return _unpack_server_ids(_text_line(_cell_text(cell)) or b"0")
 
@@ -174,7 +182,7 @@ SIGNED = _integer("number", -(1 << 31), (1 << 31) - 1)
 BOOLEAN = Kind("boolean", lambda value: b"%d" % bool(value), _boolean_line, int, _boolean_cell, lambda line: bool(UNSIGNED.scan(line)))
 SECONDS = Kind("seconds", lambda value: b"%.3f" % value, _three_decimals, _same, _float_cell, _scan_float)
 SERVER_IDS = Kind(
-    "server ids", _pack_server_ids, _unpack_server_ids, lambda ids: _pack_server_ids(ids).decode(), _ids_cell, _unpack_server_ids
+    "server ids", _pack_server_ids, _unpack_server_ids, lambda ids: _pack_server_ids(ids).decode(), _ids_cell, _scan_server_ids
 )
 BITMAP = Kind("bitmap", bytes, bytes, bytes, _bytes_cell, bytes)
 """The only value that is no line: raw bytes, as many as the line before says, and no line feed after them."""
