@@ -1,0 +1,262 @@
+"""Why rows events on a table are expensive, in words with the numbers in them; each from the decision and the formulas of cost.
+
+Two questions. `reasons`: what stands between a table and a lookup that reads one row. `hash_verdict`: whether HASH_SCAN helps,
+which it does under two conditions only: (1) no key is usable, or the rows of one event share key values; (2) one event changes
+several rows. Both are computed for the events at hand, and what they come to, in reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lookup.cost import Expected, expected
+from lookup.decision import BY_INDEX, BY_TABLE, HASH_OVER_INDEX, HASH_OVER_TABLE, NEVER_HASHED_ENGINES, Decision, explain
+from lookup.shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE, EventShape, TableShape, shape_of
+from lookup.table import Key, TableDefinition
+from lookup.versions import HASH_SCAN, INDEX_SCAN, RULES, TABLE_SCAN, ServerRules
+
+WITHOUT_HASH = frozenset({INDEX_SCAN, TABLE_SCAN})
+WITH_HASH = frozenset({INDEX_SCAN, HASH_SCAN})
+REFERENCE = RULES["8.0"]
+"""Has both ways of finding rows; on other servers the comparison says what the way not taken would cost."""
+FEW_READS = 2.0
+"""Reads per row up to which nothing is worth a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One fact. `code` is for machines and does not change; `numbers` are those in the text."""
+
+    code: str
+    text: str
+    key: str | None = None
+    numbers: tuple[tuple[str, float], ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"code": self.code, "text": self.text, "key": self.key, "numbers": dict(self.numbers)}
+
+
+@dataclass(frozen=True, slots=True)
+class HashVerdict:
+    """Whether HASH_SCAN helps events of a shape. Reads are per event; `rows_per_value` are rows of one event.
+
+    `no_key` or `shared_values` is the first condition, `several_rows` the second.
+    """
+
+    no_key: bool
+    shared_values: bool
+    several_rows: bool
+    rows_per_event: float
+    rows_per_value: float
+    reads_with: float
+    reads_without: float
+
+    @property
+    def helps(self) -> bool:
+        return self.reads_with < self.reads_without * (1 - 1e-9)
+
+    @property
+    def factor(self) -> float:
+        """How many times fewer reads with HASH_SCAN; below 1 it costs more."""
+        return self.reads_without / self.reads_with if self.reads_with else 1.0
+
+    @property
+    def text(self) -> str:
+        if self.no_key:
+            first = "(1) yes: no key is usable"
+        else:
+            yes = "yes" if self.shared_values else "no"
+            first = f"(1) {yes}: a key is usable, and {_number(self.rows_per_value)} rows of an event share a value of it"
+        second = f"(2) {'yes' if self.several_rows else 'no'}: an event changes {_count(self.rows_per_event, 'row')}"
+        reads = f"{_number(self.reads_with)} reads an event with it, {_number(self.reads_without)} without"
+        if self.helps:
+            verdict = f"HASH_SCAN helps, {_number(self.factor)} times fewer reads"
+        elif self.reads_with > self.reads_without * (1 + 1e-9):
+            verdict = f"HASH_SCAN costs {_number(1 / self.factor)} times as many reads"
+        else:
+            verdict = "HASH_SCAN changes nothing"
+        return f"{verdict}: {first}; {second}; {reads}"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "helps": self.helps,
+            "no_key": self.no_key,
+            "shared_values": self.shared_values,
+            "several_rows": self.several_rows,
+            "rows_per_event": self.rows_per_event,
+            "rows_per_value": self.rows_per_value,
+            "reads_with": self.reads_with,
+            "reads_without": self.reads_without,
+            "text": self.text,
+        }
+
+
+def hash_verdict(table: TableShape, event: EventShape) -> HashVerdict:
+    """Compares INDEX_SCAN,HASH_SCAN with INDEX_SCAN,TABLE_SCAN for updates or deletes of this shape.
+
+    With a primary or NOT NULL unique key both are an index scan, and HASH_SCAN changes nothing.
+    """
+    with_hash = expected(table, event, REFERENCE, WITH_HASH)
+    without = expected(table, event, REFERENCE, WITHOUT_HASH)
+    values = with_hash.counters.read_key if with_hash.algorithm == HASH_OVER_INDEX else event.rows
+    per_value = event.rows / max(values, 1.0)
+    return HashVerdict(
+        table.key == NO_KEY,
+        table.key not in (NO_KEY, PRIMARY, UNIQUE) and per_value > 1.005,
+        event.rows > 1,
+        event.rows,
+        per_value,
+        with_hash.counters.rows_read,
+        without.counters.rows_read,
+    )
+
+
+def reasons(
+    definition: TableDefinition,
+    columns: Collection[int],
+    event: EventShape,
+    rules: ServerRules,
+    row_search: frozenset[str] | None = None,
+    *,
+    rows: float,
+    rows_per_value: Callable[[Key], float] | None = None,
+    null_share: float = 0.0,
+) -> list[Reason]:
+    """Why updates or deletes of this shape, with `columns` in their before image, read more than the rows they change.
+
+    The cause comes first. Empty where a lookup reads one row, and for a write.
+    """
+    if event.kind == "write":
+        return []
+    shape, decision = shape_of(definition, columns, rules, row_search, rows=rows, rows_per_value=rows_per_value, null_share=null_share)
+    if decision.algorithm == BY_INDEX and decision.key_class in ("primary", "unique"):
+        return []
+    cost = expected(shape, event, rules, row_search)
+    found = _of_keys(definition, columns, rules, row_search, rows_per_value)
+    found += _of_server(definition, decision, shape, event, cost, rules, row_search)
+    found += _of_duplicates(decision, shape, event, cost, rules)
+    if decision.algorithm == HASH_OVER_TABLE and event.rows < 2:
+        found.append(_one_row(cost, event))
+    return found
+
+
+def _of_keys(
+    definition: TableDefinition,
+    columns: Collection[int],
+    rules: ServerRules,
+    row_search: frozenset[str] | None,
+    rows_per_value: Callable[[Key], float] | None,
+) -> list[Reason]:
+    """What is wrong with each key, in the server's order of keys."""
+    if not definition.keys:
+        return [Reason("no key", f"{definition.full_name} has no key")]
+    explanation = explain(definition, columns, rules, row_search, rows_per_value)
+    rejected = {id(rejection.key): rejection.reason for rejection in explanation.rejections}
+    taken = explanation.decision.key
+    found = []
+    for key in definition.sorted_keys:
+        missing = () if rules.find_row else [at for at in definition.actual_key_columns(key) if at not in columns]
+        if key.unique and definition.is_nullable(key) and not key.is_functional and not missing:
+            found.append(_nullable(definition, key))
+        elif id(key) not in rejected:
+            continue
+        elif missing:
+            names = ", ".join(f"`{definition.columns[at].name}`" for at in missing)
+            found.append(Reason("not in the image", f"key `{key.name}` exists, but the before image lacks column {names}", key.name))
+        elif taken is None or not _comes_behind(definition, key, taken):
+            found.append(Reason("key not usable", f"key `{key.name}` is not used: {rejected[id(key)]}", key.name))
+        elif rows_per_value is not None and rows_per_value(key) * FEW_READS < rows_per_value(taken):
+            found.append(_better_behind(key, taken, rows_per_value))
+    return found
+
+
+def _comes_behind(definition: TableDefinition, key: Key, taken: Key) -> bool:
+    order = definition.sorted_keys
+    return order.index(key) > order.index(taken)
+
+
+def _nullable(definition: TableDefinition, key: Key) -> Reason:
+    names = ", ".join(f"`{definition.columns[at].name}`" for at in key.columns if definition.columns[at].nullable)
+    text = f"unique key `{key.name}` does not count as unique: {names} may be NULL, so it is treated like a key with duplicates"
+    return Reason("nullable unique", text, key.name)
+
+
+def _better_behind(key: Key, taken: Key, rows_per_value: Callable[[Key], float]) -> Reason:
+    chosen, better = rows_per_value(taken), rows_per_value(key)
+    text = (
+        f"key `{taken.name}` ({_number(chosen)} rows a value) is taken since it comes first; "
+        f"`{key.name}` ({_number(better)}) would read less, but cardinality is not compared"
+    )
+    return Reason("worse key first", text, key.name, (("rows_per_value", chosen), ("rows_per_value_behind", better)))
+
+
+def _of_server(
+    definition: TableDefinition,
+    decision: Decision,
+    shape: TableShape,
+    event: EventShape,
+    cost: Expected,
+    rules: ServerRules,
+    row_search: frozenset[str] | None,
+) -> list[Reason]:
+    """What the server, its options or the engine forbid, with what that costs."""
+    options = row_search if row_search is not None and rules.row_search_selectable else rules.row_search
+    found = []
+    if not rules.find_row and INDEX_SCAN not in options and definition.primary is not None:
+        text = "slave_rows_search_algorithms lacks INDEX_SCAN: the primary key is not looked up row by row"
+        found.append(Reason("no index scan", text, definition.primary.name))
+    if decision.algorithm not in (BY_TABLE, BY_INDEX):
+        return found
+    never = definition.engine.lower() in NEVER_HASHED_ENGINES
+    if not (never or rules.find_row or HASH_SCAN not in options):
+        return found
+    if never:
+        return [*found, Reason("never hashed", f"rows of engine {definition.engine} are never hashed; it stores none, so nothing is read")]
+    hashed = expected(shape, event, REFERENCE, WITH_HASH).counters.rows_read
+    numbers = (("reads", cost.counters.rows_read), ("reads_hashed", hashed))
+    compared = f"{_number(numbers[0][1])} reads an event, {_number(hashed)} if it did"
+    if rules.find_row:
+        found.append(Reason("never hashed", f"MariaDB looks for each row by itself and never hashes an event: {compared}", None, numbers))
+    elif hashed < numbers[0][1]:
+        text = f"slave_rows_search_algorithms lacks HASH_SCAN: each row is looked for by itself, {compared}"
+        found.append(Reason("no hash scan", text, None, numbers))
+    return found
+
+
+def _of_duplicates(decision: Decision, shape: TableShape, event: EventShape, cost: Expected, rules: ServerRules) -> list[Reason]:
+    """Many rows with the same key value: what the key is still good for beside a scan of the table."""
+    if decision.key is None or shape.key not in (OTHER, NULLABLE_UNIQUE):
+        return []
+    reads = cost.counters.rows_read
+    if reads / event.rows <= FEW_READS:
+        return []
+    group = shape.rows_per_value if shape.key == OTHER else shape.null_share * shape.rows
+    scan = expected(replace(shape, key=NO_KEY), event, rules, None if rules.find_row else WITH_HASH).counters.rows_read
+    numbers = (("rows_per_value", group), ("reads", reads), ("reads_by_scan", scan))
+    name, per_row = decision.key.name, reads / event.rows
+    what = (
+        f"a value of key `{name}` stands in {_number(group)} rows" if shape.key == OTHER else f"{_number(group)} rows have NULL in `{name}`"
+    )
+    if decision.algorithm == HASH_OVER_INDEX and reads >= scan / FEW_READS:
+        text = (
+            f"{what}: hashing over the key is useless, it reads {_number(reads)} rows an event where a scan of the whole table "
+            f"reads {_number(scan)}"
+        )
+        return [Reason("useless key", text, name, numbers)]
+    return [Reason("duplicates", f"{what}: {_number(per_row)} reads for each row changed", name, numbers)]
+
+
+def _one_row(cost: Expected, event: EventShape) -> Reason:
+    per_row = cost.counters.rows_read / event.rows
+    text = f"one row an event: the hash holds a single row, so each event is a plain table scan of {_number(per_row)} reads on average"
+    return Reason("one row per event", text, None, (("reads", per_row),))
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 or value == round(value) else f"{value:.2g}"
+
+
+def _count(value: float, word: str) -> str:
+    return f"{_number(value)} {word}" + ("" if value == 1 else "s")

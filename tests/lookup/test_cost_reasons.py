@@ -1,0 +1,139 @@
+"""Why a table is expensive: each reason appears where its cause is, with the numbers of the formulas."""
+
+from __future__ import annotations
+
+import pytest
+
+from lookup.reasons import HashVerdict, Reason, hash_verdict, reasons
+from lookup.shape import NULLABLE_UNIQUE, OTHER, PRIMARY, EventShape, TableShape
+from lookup.table import Column, Key, KeyPart, TableDefinition
+from lookup.versions import RULES
+
+COLUMNS = (Column("id", "int", nullable=False), Column("code", "int"), Column("kind", "int", nullable=False))
+PK = Key("PRIMARY", (KeyPart(0),), unique=True)
+CODE = Key("u_code", (KeyPart(1),), unique=True)
+KIND = Key("k_kind", (KeyPart(2),))
+CODES = Key("k_code", (KeyPart(1),))
+ONE, MANY = EventShape("delete"), EventShape("delete", 100)
+OLD = frozenset({"INDEX_SCAN", "TABLE_SCAN"})
+
+
+def table(*keys: Key, engine: str = "InnoDB") -> TableDefinition:
+    return TableDefinition("d", "t", COLUMNS, keys, engine=engine)
+
+
+def found(
+    definition: TableDefinition,
+    event: EventShape = MANY,
+    version: str = "9.7",
+    row_search: frozenset[str] | None = None,
+    columns: tuple[int, ...] = (0, 1, 2),
+    rows: float = 100_000,
+    null_share: float = 0.0,
+    **duplicates: float,
+) -> dict[str, Reason]:
+    told = reasons(
+        definition, columns, event, RULES[version], row_search,
+        rows=rows, rows_per_value=lambda key: duplicates.get(key.name, 1.0), null_share=null_share,
+    )  # fmt: skip
+    assert len({(reason.code, reason.key) for reason in told}) == len(told)
+    return {reason.code: reason for reason in told}
+
+
+def test_a_primary_key_needs_no_excuse() -> None:
+    for version in RULES:
+        assert found(table(PK, KIND), version=version) == {}
+    assert found(table(), EventShape("write", 10)) == {}
+
+
+def test_no_key_at_all() -> None:
+    assert list(found(table())) == ["no key"]
+    assert found(table())["no key"].text == "d.t has no key"
+
+
+def test_one_row_an_event_makes_the_hash_a_scan() -> None:
+    told = found(table(), ONE)
+    assert list(told) == ["no key", "one row per event"]
+    assert dict(told["one row per event"].numbers) == {"reads": 50_000.5}
+    assert "plain table scan of 50,000 reads" in told["one row per event"].text
+
+
+@pytest.mark.parametrize("version", RULES)
+def test_a_nullable_unique_key(version: str) -> None:
+    told = found(table(CODE), version=version)
+    assert told["nullable unique"].key == "u_code"
+    assert "`code` may be NULL" in told["nullable unique"].text
+
+
+def test_nulls_in_a_unique_key_are_duplicates() -> None:
+    told = found(table(CODE), null_share=0.9)
+    assert told["useless key"].text.startswith("90,000 rows have NULL in `u_code`: hashing over the key is useless")
+
+
+def test_a_column_that_the_image_lacks() -> None:
+    told = found(table(KIND), columns=(0, 1))
+    assert told["not in the image"].text == "key `k_kind` exists, but the before image lacks column `kind`"
+    behind_primary = found(table(PK), columns=(1, 2))
+    assert "`id`" in behind_primary["not in the image"].text
+
+
+def test_engines_and_servers_that_never_hash() -> None:
+    assert "BLACKHOLE" in found(table(engine="BLACKHOLE"))["never hashed"].text
+    maria = found(table(), version="mariadb")["never hashed"]
+    assert dict(maria.numbers)["reads"] > 40 * dict(maria.numbers)["reads_hashed"]
+    assert "never hashes" in maria.text
+
+
+def test_options_that_forbid_the_better_way() -> None:
+    told = found(table(), version="5.7")
+    assert "lacks HASH_SCAN" in told["no hash scan"].text
+    assert "no hash scan" not in found(table(), ONE, version="5.7"), "it would not help"
+    assert found(table(PK), version="8.0", row_search=frozenset({"TABLE_SCAN"}))["no index scan"].key == "PRIMARY"
+    assert "no index scan" not in found(table(KIND), version="9.7", row_search=frozenset({"TABLE_SCAN"})), "9.7 has no such option"
+
+
+def test_duplicates_and_a_useless_key() -> None:
+    some = found(table(KIND), k_kind=50.0)
+    assert list(some) == ["duplicates"]
+    assert some["duplicates"].text.startswith("a value of key `k_kind` stands in 50 rows: ")
+    useless = found(table(KIND), k_kind=50_000.0)["useless key"]
+    assert dict(useless.numbers)["reads"] == pytest.approx(100_000, rel=0.02)
+    assert dict(useless.numbers)["reads_by_scan"] == pytest.approx(100_000, rel=0.02)
+    assert found(table(KIND), k_kind=1.0) == {}
+
+
+def test_the_first_key_wins_however_bad_it_is() -> None:
+    told = found(table(KIND, CODES), k_kind=5000.0, k_code=2.0)
+    assert "would read less" in told["worse key first"].text
+    assert "worse key first" not in found(table(CODES, KIND), k_kind=5000.0, k_code=2.0)
+    assert "worse key first" not in found(table(KIND, CODES), version="mariadb", k_kind=5000.0, k_code=2.0)
+
+
+def test_the_two_conditions_for_hashing() -> None:
+    """No usable key or shared values; several rows an event. Only both together pay."""
+
+    def conditions(verdict: HashVerdict) -> tuple[bool, bool, bool]:
+        return verdict.no_key or verdict.shared_values, verdict.several_rows, verdict.helps
+
+    million = TableShape(1e6)
+    assert conditions(hash_verdict(million, MANY)) == (True, True, True)
+    assert hash_verdict(million, MANY).factor == pytest.approx(51, rel=0.01)
+    assert conditions(hash_verdict(million, ONE)) == (True, False, False)
+    indexed = TableShape(1e6, OTHER, 1000)
+    assert conditions(hash_verdict(indexed, EventShape("delete", 100, distinct_values=1))) == (True, True, True)
+    assert conditions(hash_verdict(indexed, EventShape("delete", 100, distinct_values=100))) == (False, True, False)
+    assert conditions(hash_verdict(indexed, ONE)) == (False, False, False)
+    assert hash_verdict(TableShape(1e6, PRIMARY), MANY).factor == 1
+    assert not hash_verdict(TableShape(1e6, NULLABLE_UNIQUE), MANY).helps
+
+
+def test_verdicts_in_words() -> None:
+    assert hash_verdict(TableShape(1000), EventShape("delete", 1000)).text == (
+        "HASH_SCAN helps, 501 times fewer reads: (1) yes: no key is usable; (2) yes: an event changes 1,000 rows; "
+        "1,000 reads an event with it, 500,500 without"
+    ) or hash_verdict(TableShape(1000), EventShape("update", 1000)).factor == pytest.approx(500.5)
+    alone = hash_verdict(TableShape(999), ONE)
+    assert alone.text == (
+        "HASH_SCAN changes nothing: (1) yes: no key is usable; (2) no: an event changes 1 row; 500 reads an event with it, 500 without"
+    )
+    assert alone.as_dict()["helps"] is False
