@@ -144,9 +144,8 @@ def run_applier(server: Server, made: dict[str, Any], workers: int) -> float:
 
 
 def run_binlag(server: Server, made: dict[str, Any], *options: str) -> float:
-    address = server.address()
-    url = f"mysql://{server.user}@127.0.0.1:{address['port']}"
-    command = [sys.executable, "-m", "applier", "replay", str(made["log"]), "--into", url, *options]
+    url = f"mysql://{server.user}@127.0.0.1:{server.port}"
+    command = [sys.executable, "-m", "applier", "replay", str(made["log"]), "--into", url, "--force", *options]
     environment = {**os.environ, "BINLAG_PASSWORD": server.password, "PYTHONPATH": str(Path(__file__).parent.parent)}
     started = time.perf_counter()
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
