@@ -88,6 +88,12 @@ class Kept:
             Write(following.offset, following.data[: self.torn]).apply(content)
         return bytes(content)
 
+    def size(self, durable: int, changes: Sequence[Change]) -> int:
+        """The size of the file when whole changes are kept."""
+        for change in changes[: self.changes]:
+            durable = max(durable, change.offset + len(change.data)) if isinstance(change, Write) else change.size
+        return durable
+
     def __str__(self) -> str:
         hole = "" if self.hole is None else f"-{self.hole}"
         return f"{self.changes}{hole}" + (f"+{self.torn}" if self.torn else "") + ("z" if self.zeros else "")
@@ -119,6 +125,22 @@ def choices(changes: Sequence[Change], medium: Medium, size: int) -> Iterator[Ke
                 content_size = max(content_size, end)
             else:
                 content_size = following.size
+
+
+def edges(changes: Sequence[Change], medium: Medium, size: int) -> Iterator[Kept]:
+    """Nothing, all, and all ways in which the last change alone may be missing: what `choices` has at its two ends."""
+    last = len(changes)
+    yield Kept(0)
+    if last > 1:
+        yield Kept(last - 1)
+    for kept in choices(changes[-1:], medium, Kept(last - 1).size(size, changes) if changes else size):
+        if kept.torn or kept.zeros:
+            yield Kept(last - 1, torn=kept.torn, zeros=kept.zeros)
+    if medium.reorders_within_files:
+        for hole in _blocks_that_may_be_missing(changes, medium.block_bytes)[:1]:
+            yield Kept(last, hole)
+    if changes:
+        yield Kept(last)
 
 
 def _blocks_that_may_be_missing(changes: Sequence[Change], block_bytes: int) -> list[int]:

@@ -13,6 +13,7 @@ pages as clean. That is the worst case; a real disk may have kept some.
 from __future__ import annotations
 
 import errno
+import functools
 import hashlib
 import itertools
 import os
@@ -23,7 +24,7 @@ from enum import StrEnum
 from checkpoints.crash import Crashed, CrashKind, CrashPoint, Fault, Moment, Operation, tears
 from checkpoints.disk import plain
 from checkpoints.errors import CheckpointError
-from checkpoints.outcomes import Change, Kept, Medium, Outcome, Truncate, Write, choices
+from checkpoints.outcomes import Change, Kept, Medium, Outcome, Truncate, Write, choices, edges
 
 Observer = Callable[["SimulatedDisk", CrashPoint], None]
 
@@ -35,6 +36,18 @@ class Coverage(StrEnum):
     """All combinations: the product of what may be left of each file."""
     CORNERS = "corners"
     """Each file in each of its states while all others are kept, and while all others are lost."""
+    EDGES = "edges"
+    """As corners, but of a file only nothing, all, and all but its last change, which may be torn; does not grow with the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """One different disk that a crash may leave, with an outcome that leads to it. `digest` is the same for the same files."""
+
+    outcome: Outcome
+    digest: bytes
+    disk: Callable[[], SimulatedDisk]
+    """Makes the disk that the next start finds."""
 
 
 @dataclass(eq=False)
@@ -140,8 +153,10 @@ class SimulatedDisk:
         if kind is CrashKind.PROCESS:
             yield Outcome(kind)
             return
-        files = {inode.number: list(choices(inode.pending, self.medium, len(inode.durable))) for inode in self._changed()}
-        names = range(len(self._pending_names) + 1)
+        of_file = edges if coverage is Coverage.EDGES else choices
+        files = {inode.number: list(of_file(inode.pending, self.medium, len(inode.durable))) for inode in self._changed()}
+        last_name = len(self._pending_names)
+        names = sorted({0, max(0, last_name - 1), last_name}) if coverage is Coverage.EDGES else range(last_name + 1)
         if coverage is Coverage.EVERY:
             for count in names:
                 for kept in itertools.product(*files.values()):
@@ -163,24 +178,31 @@ class SimulatedDisk:
 
     def after(self, outcome: Outcome) -> SimulatedDisk:
         """The disk that the next start finds. It is whole: no crash point, no faults, everything on it durable."""
-        if outcome.kind is CrashKind.PROCESS:
-            files = self.contents()
-        else:
-            names = dict(self._durable_names)
-            for change in self._pending_names[: outcome.names]:
-                change.apply(names)
-            files = {name: self._left(inode, outcome) for name, inode in names.items()}
+        process = outcome.kind is CrashKind.PROCESS
+        left = self._names_left(outcome)
+        files = {name: bytes(inode.cached) if process else self._left(inode, outcome) for name, inode in left.items()}
         return SimulatedDisk(files, medium=self.medium, capacity_bytes=self.capacity_bytes)
 
     def crashes(self, kind: CrashKind, coverage: Coverage = Coverage.CORNERS) -> Iterator[tuple[Outcome, SimulatedDisk]]:
         """Every different disk that a crash at this moment may leave, each with one outcome that leads to it."""
+        return ((left.outcome, left.disk()) for left in self.left(kind, coverage))
+
+    def left(self, kind: CrashKind, coverage: Coverage = Coverage.CORNERS) -> Iterator[Left]:
+        """As `crashes`, but makes only those disks that are asked for, and only while the run stands where it is."""
         seen = set()
+        digests: dict[tuple[int, Kept | None], bytes] = {}
         for outcome in self.outcomes(kind, coverage):
-            disk = self.after(outcome)
-            state = hashlib.blake2b(repr(disk.contents()).encode(), digest_size=16).digest()
-            if state not in seen:
-                seen.add(state)
-                yield outcome, disk
+            whole = hashlib.blake2b(digest_size=16)
+            for name, inode in sorted(self._names_left(outcome).items()):
+                kept = None if kind is CrashKind.PROCESS else outcome.files.get(inode.number, Kept())
+                digest = digests.get((inode.number, kept))
+                if digest is None:
+                    content = inode.cached if kept is None else self._left(inode, outcome)
+                    digest = digests[inode.number, kept] = hashlib.blake2b(content, digest_size=16).digest()
+                whole.update(b"%d %b" % (len(name.encode()), name.encode()) + digest)
+            if whole.digest() not in seen:
+                seen.add(whole.digest())
+                yield Left(outcome, whole.digest(), functools.partial(self.after, outcome))
 
     # How it works
 
@@ -192,6 +214,14 @@ class SimulatedDisk:
         if name not in self._names:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
         return self._names[name]
+
+    def _names_left(self, outcome: Outcome) -> dict[str, _Inode]:
+        if outcome.kind is CrashKind.PROCESS:
+            return self._names
+        names = dict(self._durable_names)
+        for change in self._pending_names[: outcome.names]:
+            change.apply(names)
+        return names
 
     def _left(self, inode: _Inode, outcome: Outcome) -> bytes:
         kept = outcome.files.get(inode.number)

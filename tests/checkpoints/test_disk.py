@@ -149,6 +149,11 @@ def test_crashes_beside_the_naive_model(steps: list[Step], fsync_names: bool) ->
     assert every == naive.crashes()
     corners = states(tame, CrashKind.OS, Coverage.CORNERS)
     assert corners <= every
+    edges = states(tame, CrashKind.OS, Coverage.EDGES)
+    assert edges <= corners
+    assert states(wild, CrashKind.OS, Coverage.EDGES) <= states(wild, CrashKind.OS, Coverage.CORNERS)
+    lost = {name: naive.snapshots[file][0] for name, file in naive.names[0].items()}
+    assert {tuple(sorted(naive.cached().items())), tuple(sorted(lost.items()))} <= edges
     assert tuple(sorted(naive.cached().items())) in corners
     assert naive.crashes() <= states(wild, CrashKind.OS, Coverage.EVERY)
 
@@ -217,6 +222,16 @@ def test_an_info_file_overwritten_in_place() -> None:
         "os names=0 1=0+1": b"92345678",
         "os names=0 1=0+2": b"99345678",
     }
+
+
+def test_edges_do_not_grow() -> None:
+    """However many changes of a file are pending: nothing, all, and what may be left of the last one."""
+    disk = SimulatedDisk({"info": b"0000"}, medium=TAME)
+    for number in range(1, 9):
+        disk.open("info").write(0, b"%d000" % number * 2)
+    left = [str(found.outcome) for found in disk.left(CrashKind.OS, Coverage.EDGES)]
+    assert left == ["os names=0 1=8", "os names=0 1=0", "os names=0 1=7", "os names=0 1=7+1"]
+    assert [len(found.disk().contents()["info"]) for found in disk.left(CrashKind.OS, Coverage.EDGES)] == [8, 4, 8, 8]
 
 
 def test_files_are_lost_independently() -> None:
