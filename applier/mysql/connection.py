@@ -47,6 +47,10 @@ class ServerLost(InputError):
     """The connection ended under way; what was under way may or may not be committed, and the position row says which."""
 
 
+class NotReached(InputError):
+    """No connection came about: nobody listens there, or TLS failed."""
+
+
 class Server:
     """A connection. `version` is the server's own text, `rules_version` the row of `lookup.versions` that holds for it."""
 
@@ -59,6 +63,11 @@ class Server:
         """Rows that each statement of the last text matched, as far as they were carried out."""
         self.under_way = False
         self.packet_bytes = int(self.value("SELECT @@max_allowed_packet") or 0)
+
+    @property
+    def driver(self) -> Any:
+        """The driver's connection, for those who speak another part of the protocol."""
+        return self._connection
 
     @property
     def answered(self) -> int:
@@ -87,7 +96,7 @@ class Server:
 
     def stream(self, sql: str) -> Iterator[Row]:
         """The rows of a big result, one after the other. Nothing else can be asked before the last one came."""
-        with _said_well(self.endpoint), self._connection.cursor(SSCursor) as cursor:
+        with said_well(self.endpoint), self._connection.cursor(SSCursor) as cursor:
             cursor.execute(sql)
             yield from cursor
 
@@ -100,7 +109,7 @@ class Server:
     def send(self, sql: str | bytes) -> None:
         """Hands over a text. The answers are `receive`'s."""
         assert not self.under_way, "one text at a time"
-        with _said_well(self.endpoint):
+        with said_well(self.endpoint):
             self._connection._execute_command(COMMAND.COM_QUERY, sql)
         self.under_way = True
 
@@ -113,7 +122,7 @@ class Server:
         self.under_way = False
         self.counts = counts = []
         connection: Any = self._connection
-        with _said_well(self.endpoint):
+        with said_well(self.endpoint):
             while True:
                 counts.append(connection._read_query_result())
                 if len(counts) >= statements and not connection._result.has_next:
@@ -137,7 +146,7 @@ class Server:
 
 def connect(endpoint: Endpoint) -> Server:
     """Raises InputError when the server cannot be reached or does not let us in."""
-    with _said_well(endpoint):
+    with said_well(endpoint):
         connection: Any = pymysql.connect(
             host=endpoint.host,
             port=endpoint.port,
@@ -170,8 +179,8 @@ def _tls(endpoint: Endpoint) -> dict[str, Any]:
 
 
 @contextmanager
-def _said_well(endpoint: Endpoint) -> Iterator[None]:
-    """Turns the driver's errors into ours. Neither the password nor the SQL is in them."""
+def said_well(endpoint: Endpoint) -> Iterator[None]:
+    """Turns the driver's errors into ours inside the block. Neither the password nor the SQL is in them."""
     try:
         yield
     except pymysql.err.MySQLError as error:
@@ -185,7 +194,7 @@ def _ours(error: pymysql.err.MySQLError, endpoint: Endpoint) -> BinlagError:
         hint = "is the server running, and the address right?"
         if "SSL" in text or "TLS" in text:
             hint = "the server offers a TLS that this machine refuses: add ?tls=off to the URL, or use its unix socket"
-        return InputError(f"{endpoint} cannot be reached: {text}", hint=hint)
+        return NotReached(f"{endpoint} cannot be reached: {text}", hint=hint)
     if number in LOST or isinstance(error, pymysql.err.InterfaceError):
         return ServerLost(f"the connection to {endpoint} was lost: {text or 'it is closed'}", hint=RESUME_HINT)
     if number in WRONG_ACCOUNT:

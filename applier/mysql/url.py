@@ -49,23 +49,23 @@ class Endpoint:
         return replace(self, password=password)
 
 
-def parse_url(url: str) -> Endpoint:
-    """Raises UsageError; the text of a password that stands in the URL is not repeated."""
+def parse_url(url: str, option: str = "--into") -> Endpoint:
+    """Raises UsageError that names the option; the text of a password that stands in the URL is not repeated."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise UsageError("--into: the port or the address is none", hint=URL_HINT) from None
+        raise UsageError(f"{option}: the port or the address is none", hint=URL_HINT) from None
     if parts.scheme != SCHEME:
-        raise UsageError(f"--into: {parts.scheme or url!r} is no target", hint=f"memory, or {URL_HINT}")
+        raise UsageError(f"{option}: {parts.scheme or url!r} is no address of a server", hint=URL_HINT)
     if parts.password is not None:
         raise UsageError(
-            "--into: a password in the URL stands in the process list for all to read",
+            f"{option}: a password in the URL stands in the process list for all to read",
             hint=f"leave it out and set {PASSWORD_VARIABLES[0]}, or give --password-file FILE",
         )
-    options = _options(parts.query)
+    options = _options(parts.query, option)
     if parts.path not in ("", "/"):
-        raise UsageError("--into: the log names the databases, so the URL names none", hint="see --database and --rewrite-db")
+        raise UsageError(f"{option}: the log names the databases, so the URL names none", hint=URL_HINT)
     return Endpoint(
         host=parts.hostname or "127.0.0.1",
         port=port or DEFAULT_PORT,
@@ -75,15 +75,15 @@ def parse_url(url: str) -> Endpoint:
     )
 
 
-def _options(query: str) -> dict[str, str]:
+def _options(query: str, option: str) -> dict[str, str]:
     options = {name: values[-1] for name, values in parse_qs(query, keep_blank_values=True).items()}
     unknown = options.keys() - {"socket", "tls"}
     if unknown:
         raise UsageError(
-            f"--into: {sorted(unknown)[0]!r} is no option of a target", hint="there are socket=PATH and tls=preferred|required|off"
+            f"{option}: {sorted(unknown)[0]!r} is no option of an address", hint="there are socket=PATH and tls=preferred|required|off"
         )
     if options.get("tls", TLS_WORDS[0]) not in TLS_WORDS:
-        raise UsageError(f"--into: tls={options['tls']} is none of {', '.join(TLS_WORDS)}")
+        raise UsageError(f"{option}: tls={options['tls']} is none of {', '.join(TLS_WORDS)}")
     return options
 
 

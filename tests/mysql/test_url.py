@@ -63,3 +63,8 @@ def test_the_password_comes_from_the_first_place_that_has_one(tmp_path: Path, mo
 def test_a_password_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--password-file"):
         find_password(tmp_path / "none")
+
+
+def test_an_error_names_the_option_that_was_wrong() -> None:
+    with pytest.raises(UsageError, match=r"^SOURCE: 'nonsense' is no address of a server"):
+        parse_url("nonsense", "SOURCE")
