@@ -41,13 +41,15 @@ def _of_capture(capture: Path) -> Log:
     return Log(capture.name, version_of(capture), tuple(map(str, logs(capture))), capture / "after", rows, schema)
 
 
-def _of_source(source: Path) -> Log:
-    """The log of a source whose replica was watched; all were of 9.7."""
-    rows = {file.stem: file.read_bytes().count(b"\n") - 1 for file in (source / "after").glob("*.tsv")}
-    return Log(source.parent.name, "9.7", tuple(map(str, logs(source))), source / "after", rows)
+def _of_replica(folder: Path) -> Log:
+    """A source whose replica was watched, or the replica's relay logs: these were complete whenever they were copied. All of 9.7."""
+    after = folder.parent / "source" / "after"
+    rows = {file.stem: file.read_bytes().count(b"\n") - 1 for file in after.glob("*.tsv")}
+    return Log(f"{folder.parent.name}-{folder.name}", "9.7", tuple(map(str, logs(folder))), after, rows)
 
 
-LOGS = [*map(_of_capture, captures()), *map(_of_source, sorted((CAPTURES / "open").glob("my_relay_*/source")))]
+REPLICAS = [folder for name in ("source", "relay_*") for folder in sorted((CAPTURES / "open").glob(f"my_relay_*/{name}"))]
+LOGS = [*map(_of_capture, captures()), *(_of_replica(folder) for folder in REPLICAS if (folder.parent / "source" / "after").exists())]
 
 
 @pytest.fixture(scope="module")

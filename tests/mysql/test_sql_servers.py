@@ -1,4 +1,4 @@
-"""SQL mode on real servers: every capture, twins, rows that differ, and what the exec mode and the skip list let pass."""
+"""SQL mode on real servers: twins, rows that differ, and what the exec mode and the skip list let pass."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from applier.mysql.verify import Verification, verify
 from applier.options import parse_options
 from applier.tables.catalog import Tables
 from tests.captures_support import CAPTURES, logs
-from tests.mysql.server_support import Servers, connection, endpoint, load_before, replayable, version_of
+from tests.mysql.server_support import Servers, connection, endpoint, load_before
 from tests.servers.fixtures import ServerFactory
 
 VERSIONS = ("5.6", "5.7", "9.7", "mariadb")
@@ -48,19 +48,6 @@ def compare(server: Server, tables: Tables) -> Verification:
 
 def differences(server: Server, tables: Tables) -> list[dict[str, Any]]:
     return [report.as_dict() for report in compare(server, tables).tables if not report.equal]
-
-
-@pytest.mark.parametrize("capture", replayable(), ids=lambda capture: capture.name)
-def test_every_capture_is_carried_out_by_statements(capture: Path, servers: Servers) -> None:
-    version = version_of(capture)
-    server = servers.empty(version)
-    load_before(server, capture)
-    outcome = replay_sql(server, logs(capture))
-    assert outcome.error is None
-    assert [note for note in outcome.notes if "differed" in note] == []
-    tables = applier.load_schema(capture / "before.sql", server=version)
-    assert applier.replay(logs(capture), into=tables).error is None
-    assert differences(server, tables) == []
 
 
 @pytest.fixture(scope="module")
