@@ -1,0 +1,79 @@
+"""Events that a replica writes itself, and the few fields that it changes or looks at in those of its source.
+
+An event of a relay log is bytes: common header, body, checksum. Layouts as in `applier.binlog.header` and `applier.binlog.events`.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+
+from applier.binlog.header import CHECKSUM_LENGTH, HEADER, HEADER_LENGTH, Event, EventFlag, EventType
+from applier.errors import InputError
+
+_POSITION = struct.Struct("<Q")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What stands at the front of an event. `length` includes header and checksum, `log_pos` is the end in the source's log."""
+
+    timestamp: int
+    type: int
+    server_id: int
+    length: int
+    log_pos: int
+    flags: int
+
+
+def head_of(data: bytes) -> Head:
+    """The common header. Raises InputError when it is not all there or its length is not that of the bytes."""
+    if len(data) < HEADER_LENGTH:
+        raise InputError(f"an event of {len(data)} bytes has no room for its header", hint="the source's answer was cut off: connect again")
+    head = Head(*HEADER.unpack_from(data))
+    if head.length != len(data):
+        raise InputError(f"an event of {len(data)} bytes says it has {head.length}", hint="the source's answer was cut off: connect again")
+    return head
+
+
+def make_event(
+    type_code: EventType, body: bytes, *, timestamp: int, server_id: int, log_pos: int = 0, flags: int = 0, checksum: bool = True
+) -> bytes:
+    """A whole event; a format description has a checksum in any case."""
+    length = HEADER_LENGTH + len(body) + (CHECKSUM_LENGTH if checksum else 0)
+    data = HEADER.pack(timestamp, type_code, server_id, length, log_pos, flags) + body
+    return data + zlib.crc32(data).to_bytes(4, "little") if checksum else data
+
+
+def rotate_body(file: str, position: int) -> bytes:
+    return _POSITION.pack(position) + file.encode("utf-8", "surrogateescape")
+
+
+def rotate_target(data: bytes, checksum_length: int) -> tuple[str, int]:
+    """File and position that a ROTATE event names."""
+    end = len(data) - checksum_length
+    if end <= HEADER_LENGTH + _POSITION.size:
+        raise InputError("a Rotate event names no file", hint="the source's answer is damaged: connect again")
+    (position,) = _POSITION.unpack_from(data, HEADER_LENGTH)
+    return data[HEADER_LENGTH + _POSITION.size : end].decode("utf-8", "surrogateescape"), position
+
+
+def format_body(server_version: str, post_header_lengths: bytes, *, created: int = 0, checksum: int = 1) -> bytes:
+    """The body of a FORMAT_DESCRIPTION without its checksum. `checksum` is the algorithm: 0 none, 1 CRC32."""
+    return struct.pack("<H50sIB", 4, server_version.encode("latin-1"), created, HEADER_LENGTH) + post_header_lengths + bytes([checksum])
+
+
+def as_artificial_format(data: bytes) -> bytes:
+    """The source's format description as it is repeated at the head of the next relay log: artificial, never created."""
+    head = bytearray(data[:-CHECKSUM_LENGTH])
+    (flags,) = struct.unpack_from("<H", head, 17)
+    struct.pack_into("<H", head, 17, flags | EventFlag.ARTIFICIAL)
+    struct.pack_into("<I", head, HEADER_LENGTH + 52, 0)
+    return bytes(head) + zlib.crc32(bytes(head)).to_bytes(4, "little")
+
+
+def event_of(data: bytes, *, file: str, position: int, header_length: int = HEADER_LENGTH, checksum_length: int = CHECKSUM_LENGTH) -> Event:
+    """Bytes as an event that knows where it stands."""
+    head_of(data)
+    return Event(file, position, HEADER.unpack_from(data), data, header_length, len(data) - checksum_length)

@@ -1,0 +1,204 @@
+"""The source as the replica sees it: binary logs that are dumped event by event.
+
+A dump begins with a rotate event that is not in the log (timestamp 0, ARTIFICIAL) and names where it starts; the format description
+follows, without a position when the start is behind it. After the last event of a file the rotate event of the log itself goes over, then
+an artificial one for the next file (Binlog_sender::run, 5.7 to 9.7). With auto-position what the replica has is left out
+(Binlog_sender::skip_event), and a heartbeat tells how far that went.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Generator, Iterator, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from applier.binlog.events import Gtid, parse
+from applier.binlog.header import (
+    CHECKSUM_LENGTH,
+    GTID_TYPES,
+    HEADER_LENGTH,
+    MAGIC,
+    EventFlag,
+    EventType,
+    FormatDescription,
+    parse_format_description,
+)
+from applier.errors import InputError, ReplicationError
+from applier.replica.event_bytes import event_of, head_of, make_event, rotate_body
+from checkpoints.gtid import GtidSet
+
+_FATAL = "Got fatal error 1236 from source when reading data from binary log: "
+NO_SUCH_LOG = _FATAL + "'Could not find first log file name in binary log index file'"
+PURGED = _FATAL + "'Cannot replicate because the source purged required binary logs. The missing transactions are {missing!r}'"
+BEHIND = _FATAL + "'Client requested source to start replication from position > file size'"
+INSIDE = _FATAL + "'bogus data in log event'"
+
+
+class Source(Protocol):
+    """Who is replicated. Both dumps end when there is nothing more for now; every item is one whole event, checksum included."""
+
+    @property
+    def uuid(self) -> str: ...
+
+    @property
+    def server_id(self) -> int: ...
+
+    def dump(self, file: str, position: int) -> Iterator[bytes]:
+        """From a position on; file "" means the first log. Raises ReplicationError 1236 when it is not there."""
+        ...
+
+    def dump_gtids(self, received: GtidSet) -> Iterator[bytes]:
+        """Everything but `received`. Raises ReplicationError 1236 when some of it was purged."""
+        ...
+
+
+class BinlogFiles:
+    """A source made of binary log files: name -> content, oldest first. More may be appended while a dump goes on."""
+
+    def __init__(self, files: Mapping[str, bytes], *, uuid: str = "", server_id: int | None = None) -> None:
+        self.files = dict(files)
+        for name, content in self.files.items():
+            if not content.startswith(MAGIC):
+                raise InputError("not a binary log: it does not start with fe 62 69 6e", file=name, position=0)
+        self._uuid = uuid
+        self._server_id = server_id
+
+    @classmethod
+    def read(cls, paths: list[str | os.PathLike[str]], *, uuid: str = "") -> BinlogFiles:
+        """The files of a folder. Raises InputError for one that cannot be read."""
+        try:
+            return cls({Path(path).name: Path(path).read_bytes() for path in paths}, uuid=uuid)
+        except OSError as error:
+            raise InputError(f"cannot read the file: {error.strerror}", file=str(error.filename)) from None
+
+    @property
+    def uuid(self) -> str:
+        return self._uuid
+
+    @property
+    def server_id(self) -> int:
+        """That of the first format description when none was given."""
+        if self._server_id is None:
+            first = next(iter(self.files.values()), b"")
+            self._server_id = int.from_bytes(first[9:13], "little") if len(first) > HEADER_LENGTH else 0
+        return self._server_id
+
+    def end(self) -> tuple[str, int]:
+        """The end of the last file: file, position."""
+        name = list(self.files)[-1]
+        return name, len(self.files[name])
+
+    def dump(self, file: str, position: int) -> Iterator[bytes]:
+        names = list(self.files)
+        if file and file not in names:
+            raise ReplicationError(1236, NO_SUCH_LOG, file=file, hint=f"the source has {_span(names)}")
+        if file and position > len(self.files[file]):
+            raise ReplicationError(1236, BEHIND, file=file, position=position, hint="the source lost the end of its log in a crash")
+        yield from self._from(file or names[0], max(position, len(MAGIC)), None)
+
+    def dump_gtids(self, received: GtidSet) -> Iterator[bytes]:
+        names = list(self.files)
+        before = {name: _previous_gtids(self.files[name], name) for name in names}
+        start = next((name for name in reversed(names) if before[name].issubset(received)), None)
+        if start is None:
+            missing = str(before[names[0]].subtract(received))
+            raise ReplicationError(1236, PURGED.format(missing=missing), file=names[0], hint="set the replica up again from a backup")
+        yield from self._from(start, len(MAGIC), received)
+
+    def _from(self, start: str, position: int, skip: GtidSet | None) -> Iterator[bytes]:
+        timestamp = 0
+        name: str | None = start
+        while name is not None:
+            format_event, description = _format(self.files[name], name)
+            checksum = description.checksum == 1
+            yield make_event(
+                EventType.ROTATE,
+                rotate_body(name, position),
+                timestamp=timestamp,
+                server_id=self.server_id,
+                flags=EventFlag.ARTIFICIAL,
+                checksum=checksum,
+            )
+            yield _sent_format(format_event, from_the_middle=position > len(MAGIC))
+            timestamp = yield from self._events(name, max(position, len(MAGIC) + len(format_event)), description, skip)
+            names = list(self.files)
+            at = names.index(name) + 1
+            name, position = (names[at] if at < len(names) else None), len(MAGIC)
+
+    def _events(self, name: str, position: int, description: FormatDescription, skip: GtidSet | None) -> Generator[bytes, None, int]:
+        """The events of one file from a position on; returns the timestamp of the last one."""
+        timestamp, skipping, skipped_to = 0, False, 0
+        while position < len(self.files[name]):
+            data = _event_at(self.files[name], position, name)
+            head = head_of(data)
+            if skip is not None and head.type in GTID_TYPES:
+                gtid = parse(event_of(data, file=name, position=position, checksum_length=description.checksum_length), description)
+                skipping = isinstance(gtid, Gtid) and gtid.uuid is not None and skip.contains(gtid.uuid, gtid.number, gtid.tag)
+            elif head.type == EventType.ROTATE:
+                skipping = False
+            position += len(data)
+            timestamp = head.timestamp
+            if skipping:
+                skipped_to = position
+                continue
+            if skipped_to:
+                yield self._heartbeat(name, skipped_to, description)
+                skipped_to = 0
+            yield data
+        if skipped_to:
+            yield self._heartbeat(name, skipped_to, description)
+        return timestamp
+
+    def _heartbeat(self, name: str, position: int, description: FormatDescription) -> bytes:
+        """A HEARTBEAT event: its log_pos says how far the source has read."""
+        checksum = description.checksum == 1
+        return make_event(
+            EventType.HEARTBEAT, name.encode(), timestamp=0, server_id=self.server_id, log_pos=position, checksum=checksum
+        )
+
+
+def _event_at(content: bytes, position: int, name: str) -> bytes:
+    if position + HEADER_LENGTH > len(content):
+        raise ReplicationError(1236, INSIDE, file=name, position=position, hint="the position is not the start of an event")
+    length = int.from_bytes(content[position + 9 : position + 13], "little")
+    if length < HEADER_LENGTH or position + length > len(content):
+        raise ReplicationError(1236, INSIDE, file=name, position=position, hint="the position is not the start of an event")
+    return content[position : position + length]
+
+
+def _format(content: bytes, name: str) -> tuple[bytes, FormatDescription]:
+    """The format description event of a file, with the flag of an open file cleared as the dump does, and its meaning."""
+    data = bytearray(_event_at(content, len(MAGIC), name))
+    data[17] &= ~EventFlag.IN_USE & 0xFF
+    return bytes(data), parse_format_description(bytes(data[HEADER_LENGTH:]))
+
+
+def _sent_format(data: bytes, *, from_the_middle: bool) -> bytes:
+    """As it goes over: a dump that starts behind it sends it without position and without the moment of the server's start."""
+    if not from_the_middle:
+        return data
+    changed = bytearray(data[:-CHECKSUM_LENGTH])
+    struct.pack_into("<I", changed, 13, 0)
+    struct.pack_into("<I", changed, HEADER_LENGTH + 52, 0)
+    return bytes(changed) + zlib.crc32(bytes(changed)).to_bytes(4, "little")
+
+
+def _previous_gtids(content: bytes, name: str) -> GtidSet:
+    """What was executed before a file began; nothing for a log without GTIDs."""
+    _, description = _format(content, name)
+    position = len(MAGIC)
+    while position + HEADER_LENGTH <= len(content):
+        data = _event_at(content, position, name)
+        if data[4] == EventType.PREVIOUS_GTIDS:
+            return GtidSet.decode(data[HEADER_LENGTH : len(data) - description.checksum_length])
+        if data[4] not in (EventType.FORMAT_DESCRIPTION, EventType.ROTATE):
+            break
+        position += len(data)
+    return GtidSet()
+
+
+def _span(names: list[str]) -> str:
+    return "no binary logs" if not names else names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"

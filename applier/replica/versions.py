@@ -1,0 +1,114 @@
+"""What the replica of each server version does its own way: one row per version.
+
+Relay logs of real 5.6.24, 5.7.29 and 9.7.4 gave the format descriptions and the heads; the rest is sql/rpl_slave.cc, rpl_rli.cc and
+binlog.cc (5.6, 5.7), rpl_replica.cc, rpl_rli.cc and rpl_relay_log_sanitizer.cc (8.0 to 9.7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from applier.errors import UsageError
+from checkpoints.fields import column_of
+
+_LENGTHS_56: Final = bytes.fromhex("380d0008001200040404041200005c00041a08000000080808020000000a0a0a191900")
+_LENGTHS_57: Final = bytes.fromhex("380d0008001200040404041200005f00041a08000000080808020000000a0a0a2a2a00123400")
+_LENGTHS_80: Final = bytes.fromhex("000d0008000000000400040000006200041a08000000080808020000000a0a0a2a2a001234000a2800")
+_LENGTHS_83: Final = bytes.fromhex("000d0008000000000400040000006300041a08000000000000020000000a0a0a2a2a001234000a280000")
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaRules:
+    """A server version as a replica."""
+
+    name: str
+    server_version: str
+    """What its own format description says when nobody names a version."""
+    post_header_lengths: bytes
+    previous_gtids: bool
+    """Relay logs say which GTIDs were received before even when there are none (5.6: only with gtid_mode=ON)."""
+    previous_gtids_flags: int
+    """RELAY_LOG, and IGNORABLE from 5.7 on."""
+    rotates_know_their_place: bool
+    """A rotate event that stands for what was not written has its end in the relay log as log_pos; 0 from 8.0 on."""
+    splits_transactions: bool
+    """max_relay_log_size is obeyed inside a transaction, too (5.6 has no boundary parser)."""
+    gaps_forbid_recovery: bool
+    """relay_log_recovery=1 refuses to start while the workers left gaps (5.6: error 1872); later versions fill them first."""
+    gaps_matter_with_auto_position: bool
+    """Gaps are looked for even with GTID auto-position, where the source sends again what is missing."""
+    parallel_types: tuple[str, ...]
+    """The first one is the default."""
+    default_workers: int
+    least_workers: int
+    preserve_commit_order: bool
+    """The default of replica_preserve_commit_order."""
+    sanitizes: bool
+    """A partial transaction at the end of the relay logs is cut off at the start (8.4 on, without relay_log_recovery)."""
+    atomic_ddl: bool
+    """DDL commits together with the position."""
+
+
+_R56: Final = ReplicaRules(
+    name="5.6",
+    server_version="5.6.24-log",
+    post_header_lengths=_LENGTHS_56,
+    previous_gtids=False,
+    previous_gtids_flags=0x40,
+    rotates_know_their_place=True,
+    splits_transactions=True,
+    gaps_forbid_recovery=True,
+    gaps_matter_with_auto_position=True,
+    parallel_types=("DATABASE",),
+    default_workers=0,
+    least_workers=0,
+    preserve_commit_order=False,
+    sanitizes=False,
+    atomic_ddl=False,
+)
+_R57: Final = replace(
+    _R56,
+    name="5.7",
+    server_version="5.7.29-log",
+    post_header_lengths=_LENGTHS_57,
+    previous_gtids=True,
+    previous_gtids_flags=0xC0,
+    splits_transactions=False,
+    gaps_forbid_recovery=False,
+    gaps_matter_with_auto_position=False,
+    parallel_types=("DATABASE", "LOGICAL_CLOCK"),
+)
+_R80: Final = replace(
+    _R57,
+    name="8.0",
+    server_version="8.0.46",
+    post_header_lengths=_LENGTHS_80,
+    rotates_know_their_place=False,
+    parallel_types=("LOGICAL_CLOCK", "DATABASE"),
+    default_workers=4,
+    preserve_commit_order=True,
+    atomic_ddl=True,
+)
+_R83: Final = replace(
+    _R80,
+    name="8.3",
+    server_version="9.7.4",
+    post_header_lengths=_LENGTHS_83,
+    parallel_types=("LOGICAL_CLOCK",),
+    least_workers=1,
+    sanitizes=True,
+)
+VERSIONS: Final[dict[str, ReplicaRules]] = {rules.name: rules for rules in (_R56, _R57, _R80, _R83)}
+"""Named as the columns of checkpoints.fields; 8.3 stands for 8.4 and 9.x."""
+
+
+def replica_rules(server: str) -> ReplicaRules:
+    """The rules of a version such as 5.7, 8.0.46 or 9.7. Raises UsageError for one without GTIDs and workers (before 5.6)."""
+    try:
+        name = column_of(server)
+    except ValueError as error:
+        raise UsageError(f"version: {error}") from None
+    if name not in VERSIONS:
+        raise UsageError(f"no replica of MySQL {server} is emulated", hint="name a version from 5.6 on")
+    return VERSIONS[name]
