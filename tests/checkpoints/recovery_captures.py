@@ -44,7 +44,12 @@ def folder() -> Path:
         return CAPTURES / "recovery"
     _UNPACKED.append(tempfile.TemporaryDirectory(prefix="binlag-recovery-"))
     with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(_UNPACKED[0].name, filter="data")
+        for member in filter(tarfile.TarInfo.isfile, archive):  # Debian 12's extractall has no filter yet
+            path = Path(_UNPACKED[0].name) / member.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            content = archive.extractfile(member)
+            assert content is not None
+            path.write_bytes(content.read())
     return Path(_UNPACKED[0].name) / "recovery"
 
 
