@@ -3,6 +3,9 @@
 A BINLOG statement (sql/sql_binlog.cc 5.6 to 9.7) takes events in base64: a format description first, then table maps and rows. It
 forgets its table maps when it ends, so those of a statement stand in one literal with its rows; rows of many statements and
 transactions may follow one another in it. It does not verify checksums and takes no events of any other kind.
+
+For each statement the server opens its tables, locks them and ends the statement, which costs more than a row or two. So statements
+that follow one another travel as one: all their table maps, then all their rows as they stand in the log, the last of them ending it.
 """
 
 from __future__ import annotations
@@ -10,9 +13,9 @@ from __future__ import annotations
 import struct
 import zlib
 from binascii import b2a_base64
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from applier.binlog.header import CHECKSUM_LENGTH, HEADER, HEADER_LENGTH, ROWS_TYPES, Event, EventType, FormatDescription
+from applier.binlog.header import HEADER, HEADER_LENGTH, ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.rows import DUMMY_TABLE_IDS, STATEMENT_END
 from applier.binlog.table_map import parse_table_map
 from applier.errors import InputError
@@ -36,6 +39,25 @@ AUTOMATIC_GTIDS = b"SET @@session.gtid_next='AUTOMATIC'"
 FLAGS_OFFSET = 6
 """Of the flags in a rows event's body, behind a table id of six bytes."""
 TABLE_ID_BYTES = 6
+_FLAGS = HEADER_LENGTH + FLAGS_OFFSET
+_FLAG_BYTES = [bytes([flags]) for flags in range(256)]
+
+
+@dataclass(slots=True)
+class Group:
+    """Statements of the log that are carried out as one: their table maps first, then their rows, of which the last ends it.
+
+    The server opens and locks the tables of a statement once. What decides how rows are carried out is the same for all of them:
+    `alike` is the second they ran in (a default of a column that only the target has may depend on it) and the flags of their events.
+    """
+
+    alike: tuple[int, int]
+    bodies: dict[bytes, bytes] = field(default_factory=dict)
+    """Table id -> body of its table map."""
+    names: set[bytes] = field(default_factory=set)
+    maps: list[bytes] = field(default_factory=list)
+    rows: list[bytes] = field(default_factory=list)
+    """Three pieces for each event: up to its flags, the low byte of them, the rest."""
 
 
 class NativeRows:
@@ -54,25 +76,25 @@ class NativeRows:
         self._described: bytes | None = None
         self._format: Format | None = None
         self._done: list[Statement] = []
-        self._maps: dict[bytes, bytes | None] = {}
-        """Of the statement that is being read: table id -> table map as it is shipped, None for a table that is not wanted."""
-        self._map_events: dict[bytes, Event] = {}
-        """Table id -> its table map as it stands in the log."""
-        self._table: str | None = None
+        self._maps: dict[bytes, Event] = {}
+        """Of the statement that is being read: table id -> its table map."""
+        self._unwanted: set[bytes] = set()
+        """Bodies of table maps whose tables are left out."""
+        self._group: Group | None = None
+        self._joined = False
+        """The tables of the statement that is being read are in the group."""
         self._literal: list[bytes] = []
         self._size = 0
         self._first: Event | None = None
-        self._open = False
-        """The last rows event of the literal does not end its statement."""
 
     def add(self, event: Event, format: Format) -> bool:
         """One event of a transaction; those that no table sees are left out. True when it is time for a `flush`."""
         if event.type == EventType.TABLE_MAP:
-            self._add_map(event, format.fde)
+            self._maps[event.buffer[event.body : event.body + TABLE_ID_BYTES]] = event
         elif event.type in ROWS_TYPES:
-            self._add_rows(event, format.fde)
+            table_map = self._add_rows(event, format.fde)
             if self.one_by_one or self._size >= self.limit:
-                self._cut()
+                self._cut(_full_name(table_map, format.fde) if self.one_by_one else None)
                 return True
         return False
 
@@ -114,16 +136,58 @@ class NativeRows:
 
     # table maps and rows
 
-    def _add_map(self, event: Event, fde: FormatDescription) -> None:
-        table_id = event.buffer[event.body : event.body + TABLE_ID_BYTES]
-        self._map_events[table_id] = event
-        shipped = self._shipped(event, fde) if self._plain else self._chosen_map(event, fde)
-        self._maps[table_id] = shipped
-        if shipped is not None:
-            self._append(event, shipped)
+    def _add_rows(self, event: Event, fde: FormatDescription) -> Event | None:
+        """Adds the event to the group, in which its statement's tables are from its first rows on. Returns its table map."""
+        buffer, body = event.buffer, event.body
+        flags = buffer[body + FLAGS_OFFSET]
+        table_id = buffer[body : body + TABLE_ID_BYTES]
+        table_map = self._maps.get(table_id)
+        if table_map is not None:
+            if not self._joined:
+                self._join((event.timestamp, flags & ~STATEMENT_END), fde)
+            assert self._group is not None
+            if table_id in self._group.bodies:
+                self._append(event, flags & ~STATEMENT_END, fde)
+        elif int.from_bytes(table_id, "little") not in DUMMY_TABLE_IDS:
+            raise _unknown_table(event, int.from_bytes(table_id, "little"))
+        if flags & STATEMENT_END:
+            self._maps.clear()
+            self._joined = False
+        return table_map
 
-    def _chosen_map(self, event: Event, fde: FormatDescription) -> bytes | None:
+    def _join(self, alike: tuple[int, int], fde: FormatDescription) -> None:
+        """Takes the statement's tables into the group, or into a new one where they do not go together."""
+        group, self._joined = self._group, True
+        if group is None or group.alike != alike or not self._fits(group, fde):
+            self._close_group()
+            group = self._group = Group(alike)
+        for table_id, event in self._maps.items():
+            body = event.buffer[event.body : event.end]
+            if table_id in group.bodies or body in self._unwanted:
+                continue
+            shipped = self._shipped_map(event, fde)
+            if shipped is None:
+                self._unwanted.add(body)
+                continue
+            group.bodies[table_id] = body
+            group.names.add(_name(body, fde))
+            group.maps.append(shipped)
+            self._size += len(shipped)
+
+    def _fits(self, group: Group, fde: FormatDescription) -> bool:
+        """Whether no table of the statement is in the group in another form or under another number."""
+        bodies = group.bodies
+        for table_id, event in self._maps.items():
+            body = event.buffer[event.body : event.end]
+            known = bodies.get(table_id)
+            if known != body and (known is not None or _name(body, fde) in group.names):
+                return False
+        return True
+
+    def _shipped_map(self, event: Event, fde: FormatDescription) -> bytes | None:
         """The table map with the database's name on the target; None for a table that is not wanted."""
+        if self._plain:
+            return self._shipped(event, fde)
         table_map = parse_table_map(event.buffer, event.body, event.end, fde.post_header_length(EventType.TABLE_MAP))
         if not self.options.wants(table_map.database, table_map.table):
             return None
@@ -136,39 +200,6 @@ class NativeRows:
         body = event.buffer[event.body : start] + bytes([len(name)]) + name + event.buffer[behind : event.end]
         return packed(event.header, event.type, body, fde)
 
-    def _add_rows(self, event: Event, fde: FormatDescription) -> None:
-        buffer, body = event.buffer, event.body
-        ends = buffer[body + FLAGS_OFFSET] & STATEMENT_END
-        table_id = buffer[body : body + TABLE_ID_BYTES]
-        shipped = self._maps.get(table_id, b"")
-        if shipped is None:
-            if ends:
-                self._close_statement(fde)
-        elif not shipped and int.from_bytes(table_id, "little") not in DUMMY_TABLE_IDS:
-            raise InputError(
-                f"a {event.name} event speaks of table id {int.from_bytes(table_id, 'little')}, which no table map before it names",
-                file=event.file,
-                position=event.position,
-                hint="start at the beginning of a transaction (binlag events lists them), not inside one",
-            )
-        else:
-            if not self._literal:  # a long statement goes on: the server has forgotten its table maps
-                for table_map in self._maps.values():
-                    if table_map is not None:
-                        self._append(event, table_map)
-            self._append(event, self._shipped(event, fde))
-            self._open = not ends
-            if self.one_by_one:
-                self._table = self._table_name(table_id)
-        if ends:
-            self._maps.clear()
-
-    def _close_statement(self, fde: FormatDescription) -> None:
-        """The event that ends the statement is left out: the last that is not ends it instead."""
-        if self._open and self._literal:
-            self._literal[-1] = with_statement_end(self._literal[-1], fde)
-        self._open = False
-
     def _shipped(self, event: Event, fde: FormatDescription) -> bytes:
         """The event as it stands in the log, or written anew where it cannot be taken as it is."""
         if self._upgrade and event.type in UPGRADED:
@@ -179,24 +210,50 @@ class NativeRows:
             return event.buffer[event.position : event.position + event.length]
         return packed(event.header, event.type, event.data, fde)
 
-    def _append(self, event: Event, shipped: bytes) -> None:
-        if not self._literal or (self.one_by_one and event.type != EventType.TABLE_MAP):
+    def _append(self, event: Event, flags: int, fde: FormatDescription) -> None:
+        assert self._group is not None
+        if self._first is None:
             self._first = event
-        self._literal.append(shipped)
+        shipped = self._shipped(event, fde)
+        self._group.rows += (shipped[:_FLAGS], _FLAG_BYTES[flags], shipped[_FLAGS + 1 :])
         self._size += len(shipped)
 
-    def _cut(self) -> None:
-        """Ends the literal."""
-        if not self._literal:
-            return
-        assert self._format is not None
-        self._close_statement(self._format.fde)
-        self._done.append(Statement(literal(self._literal), self._first, self._table))
-        self._literal, self._size, self._table = [], 0, None
+    def _close_group(self) -> None:
+        group, self._group = self._group, None
+        if group is not None and group.rows:
+            group.rows[-2] = _FLAG_BYTES[group.rows[-2][0] | STATEMENT_END]
+            self._literal += group.maps
+            self._literal += group.rows
 
-    def _table_name(self, table_id: bytes) -> str | None:
-        event = self._map_events.get(table_id)
-        return None if event is None else parse_table_map(event.buffer, event.body, event.end, 8).full_name
+    def _cut(self, table: str | None = None) -> None:
+        """Ends the literal. A statement that goes on behind it brings its table maps anew: the server has forgotten them."""
+        self._close_group()
+        self._joined = False
+        if self._literal:
+            self._done.append(Statement(literal(self._literal), self._first, table))
+        self._literal, self._size, self._first = [], 0, None
+
+
+def _name(body: bytes, fde: FormatDescription) -> bytes:
+    """Database and table of a table map, each with its length before it."""
+    start = fde.post_header_length(EventType.TABLE_MAP)
+    middle = start + 2 + body[start]
+    return body[start : middle + 1 + body[middle]]
+
+
+def _full_name(event: Event | None, fde: FormatDescription) -> str | None:
+    if event is None:
+        return None
+    return parse_table_map(event.buffer, event.body, event.end, fde.post_header_length(EventType.TABLE_MAP)).full_name
+
+
+def _unknown_table(event: Event, table_id: int) -> InputError:
+    return InputError(
+        f"a {event.name} event speaks of table id {table_id}, which no table map before it names",
+        file=event.file,
+        position=event.position,
+        hint="start at the beginning of a transaction (binlag events lists them), not inside one",
+    )
 
 
 def literal(events: list[bytes]) -> bytes:
@@ -210,16 +267,6 @@ def packed(header: tuple[int, ...], type: int, body: bytes, fde: FormatDescripti
     length = HEADER_LENGTH + len(body) + fde.checksum_length
     data = HEADER.pack(timestamp, type, server_id, length, log_pos, old_flags if flags is None else flags) + body
     return data + struct.pack("<I", zlib.crc32(data)) if fde.checksum_length else data
-
-
-def with_statement_end(event: bytes, fde: FormatDescription) -> bytes:
-    """A rows event that ends its statement."""
-    changed = bytearray(event)
-    changed[HEADER_LENGTH + FLAGS_OFFSET] |= STATEMENT_END
-    if fde.checksum_length:
-        content = bytes(changed[:-CHECKSUM_LENGTH])
-        return content + struct.pack("<I", zlib.crc32(content))
-    return bytes(changed)
 
 
 def description_body(fde: FormatDescription) -> bytes:
