@@ -1,0 +1,50 @@
+"""What a system under test is: it runs on a disk, and it recovers on what a crash has left of that disk.
+
+The replica of this project is one such system; an applier, a consumer with a saved offset or a small store of one's own is another.
+Everything that is to survive goes through the disk (`checkpoints.disk.Disk`): what an object remembers dies with it, and each recovery is
+asked of a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from checkpoints.disk import Disk
+
+
+class CannotStart(Exception):
+    """The system does not start, or stops before it has caught up. `number` is an error number, where there is one."""
+
+    def __init__(self, message: str, *, number: int | None = None) -> None:
+        super().__init__(message if number is None else f"error {number}: {message}")
+        self.number = number
+
+
+@dataclass(frozen=True)
+class State:
+    """What a system holds when it has recovered and caught up with its source."""
+
+    applied: tuple[Hashable, ...]
+    """The ledger: every piece of work whose effect is there, as often as it is there. Kept with the effects: a position proves nothing."""
+    content: Any = field(default=None, repr=False)
+    """The data themselves, in a form that `==` compares."""
+
+
+class System(Protocol):
+    """A system under test. Runs must be the same each time: no clock, no chance but from a seed, no threads that race."""
+
+    def run(self, disk: Disk) -> Iterator[Hashable]:
+        """Does all its work, from a disk with nothing on it; yields each piece when its user has been told that it is done.
+
+        It may be cut off at any operation of the disk. An OSError of the disk may be handled, or end the run as it would end the process.
+        """
+        ...
+
+    def recover(self, disk: Disk) -> State:
+        """Starts again on what is left and catches up: all work of the run is to be there once, whether acknowledged or not.
+
+        Raises CannotStart, or whatever else keeps it from starting.
+        """
+        ...

@@ -1,0 +1,314 @@
+"""Every crash point of a run, and what the system makes of every disk that is left.
+
+One run is watched. At each crash point the disks that a crash may leave there are named by their content; a disk that was seen before is
+not tried again, a new one is recovered on the spot, by a new object of the system. So a run with thousands of crash points costs one run
+and as many recoveries as there are different disks.
+
+| kind | ends | leaves |
+|---|---|---|
+| process | the process, as by kill -9 | what it had written |
+| os | the machine | any of what was not synced: lost, torn, reordered (`checkpoints.outcomes`) |
+| full disk | nothing; one write finds no room | half of that write; then whatever the system does about it, and a restart with room |
+| I/O error | nothing; one operation fails | likewise; behind a failed fsync also the machine, with what could not be synced |
+
+The last two change the run, so they cost one run for each operation. A crash of the machine is tried behind each change of the disk, which
+covers the points before and inside it: the change not done and the change torn are among its outcomes.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from applier.crashtest.checkers import Judgement, Verdict, judge
+from applier.crashtest.contract import State, System
+from applier.errors import UsageError
+from checkpoints.crash import Crashed, CrashKind, CrashPoint, Fault, Moment, Operation, crash_points
+from checkpoints.errors import CheckpointError
+from checkpoints.outcomes import Medium, Outcome
+from checkpoints.simulated_disk import Coverage, Left, SimulatedDisk
+
+Make = Callable[[], System]
+QUIET_ACTIONS = frozenset({"fsync", "fsync names"})
+"""Operations that add nothing to what a crash of the machine may leave."""
+
+
+class Kind(StrEnum):
+    """What goes wrong."""
+
+    PROCESS = "process"
+    OS = "os"
+    FULL_DISK = "full disk"
+    IO_ERROR = "I/O error"
+
+
+CRASHES = {Kind.PROCESS: CrashKind.PROCESS, Kind.OS: CrashKind.OS}
+FAULTS = {Kind.FULL_DISK: errno.ENOSPC, Kind.IO_ERROR: errno.EIO}
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One crash and its judgement. Point and outcome are all that `reproduce` needs."""
+
+    kind: Kind
+    point: CrashPoint
+    outcome: Outcome
+    acknowledged: int
+    """Pieces of work that had been acknowledged by then."""
+    judgement: Judgement
+
+    @property
+    def place(self) -> str:
+        """The crash as one line: kind, point and outcome; `parse_place` reads it."""
+        return f"{self.kind} | {self.point} | {self.outcome}"
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.judgement}"
+
+
+def parse_place(text: str) -> tuple[Kind, CrashPoint, Outcome]:
+    """The crash that was shown as this line."""
+    words = [word.strip() for word in text.split("|")]
+    if len(words) != 3 or words[0] not in {*Kind}:
+        raise UsageError(f"{text!r} is no crash", hint='write it as it was shown: "process | 17 inside 8 | process"')
+    try:
+        return Kind(words[0]), CrashPoint.parse(words[1]), Outcome.parse(words[2])
+    except CheckpointError as error:
+        raise UsageError(str(error)) from None
+
+
+@dataclass
+class Exploration:
+    """What became of one run."""
+
+    operations: list[Operation] = field(default_factory=list)
+    points: Counter[Kind] = field(default_factory=Counter)
+    """Kind -> crash points tried."""
+    trials: list[Trial] = field(default_factory=list)
+    """One for each kind and different disk, in the order of the run."""
+    acknowledged: list[Hashable] = field(default_factory=list)
+
+    @property
+    def failures(self) -> list[Trial]:
+        return [trial for trial in self.trials if trial.judgement.verdict is not Verdict.CONSISTENT]
+
+    @property
+    def safe(self) -> bool:
+        return not self.failures
+
+    def counts(self, kind: Kind | None = None) -> Counter[Verdict]:
+        return Counter(trial.judgement.verdict for trial in self.trials if kind in (None, trial.kind))
+
+    def disks(self, kind: Kind) -> int:
+        return sum(trial.kind is kind for trial in self.trials)
+
+    def first(self, kind: Kind, verdict: Verdict) -> Trial | None:
+        """The first crash of a kind that ends so."""
+        return next((trial for trial in self.trials if trial.kind is kind and trial.judgement.verdict is verdict), None)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """A disk that some crash leaves: where, first and again whenever more had been acknowledged, and what became of it."""
+
+    found: State | Exception
+    places: list[tuple[int, CrashPoint, Outcome]]
+
+
+@dataclass
+class _Explorer:
+    make: Make
+    kinds: frozenset[Kind]
+    coverage: Coverage
+    medium: Medium
+    expected: State | None
+    on_point: Callable[[], None]
+    result: Exploration = field(default_factory=Exploration)
+    recovered: dict[bytes, State | Exception] = field(default_factory=dict)
+    seen: dict[tuple[Kind, bytes], _Seen] = field(default_factory=dict)
+    last_tried: int = -1
+
+    def watch(self) -> SimulatedDisk:
+        """The run without a fault, with all its crashes."""
+        disk = SimulatedDisk(medium=self.medium, observer=self._reached)
+        for work in self.make().run(disk):
+            self.result.acknowledged.append(work)
+        disk.observer = None
+        end = CrashPoint(len(disk.operations), Moment.AFTER)
+        self._try_crashes(disk, end)
+        self.result.operations = disk.operations
+        points = sum(1 for _ in crash_points(disk.operations, sector_bytes=self.medium.sector_bytes))
+        self.result.points.update(dict.fromkeys(self.kinds & CRASHES.keys(), points))
+        return disk
+
+    def _reached(self, disk: SimulatedDisk, point: CrashPoint) -> None:
+        self.on_point()
+        quiet = disk.operations[point.operation - 1].action in QUIET_ACTIONS
+        told_more = len(self.result.acknowledged) > self.last_tried
+        self.last_tried = len(self.result.acknowledged)
+        if told_more or (point.moment is Moment.AFTER and not quiet):
+            self._try_crashes(disk, point)
+        elif point.moment is Moment.INSIDE:
+            self._try(disk, point, Kind.PROCESS, self.coverage)
+
+    def _try_crashes(self, disk: SimulatedDisk, point: CrashPoint) -> None:
+        for kind in CRASHES:
+            self._try(disk, point, kind, self.coverage)
+
+    def _try(self, disk: SimulatedDisk, point: CrashPoint, kind: Kind, coverage: Coverage) -> None:
+        if kind in self.kinds:
+            for left in disk.left(CRASHES[kind], coverage):
+                self._note(kind, left, len(self.result.acknowledged), point)
+
+    def _note(self, kind: Kind, left: Left, acknowledged: int, point: CrashPoint) -> None:
+        known = self.seen.get((kind, left.digest))
+        if known is None:
+            known = self.seen[kind, left.digest] = _Seen(self._recover(left), [])
+        if not known.places or known.places[-1][0] < acknowledged:
+            known.places.append((acknowledged, point, left.outcome))
+
+    def _recover(self, left: Left) -> State | Exception:
+        if left.digest not in self.recovered:
+            self.recovered[left.digest] = recover(self.make, left.disk())
+        return self.recovered[left.digest]
+
+    def fail(self, operations: list[Operation], kind: Kind) -> None:
+        """Runs again for each operation, and lets that one fail."""
+        for operation in operations:
+            point = fault_point(operation, kind)
+            if point is None:
+                continue
+            self.on_point()
+            self.result.points[kind] += 1
+            disk = SimulatedDisk(medium=self.medium, faults=[fault_of(point, kind)])
+            acknowledged = run_until_stopped(self.make, disk)
+            for outcome in fault_outcomes(disk, operation):
+                self._judge_fault(kind, point, outcome, disk, acknowledged)
+
+    def _judge_fault(self, kind: Kind, point: CrashPoint, outcome: Outcome, disk: SimulatedDisk, acknowledged: list[Hashable]) -> None:
+        after = disk.after(outcome)
+        left = next(after.left(CrashKind.PROCESS))
+        known = self._recover(left)
+        self.result.trials.append(self._trial(kind, point, outcome, acknowledged, known))
+
+    def finish(self) -> Exploration:
+        """Judges all crashes; each disk counts once, where it fails first."""
+        for (kind, _), seen in self.seen.items():
+            told = self.result.acknowledged
+            trials = [self._trial(kind, point, outcome, told[:count], seen.found) for count, point, outcome in seen.places]
+            wrong = [trial for trial in trials if trial.judgement.verdict is not Verdict.CONSISTENT]
+            self.result.trials.append((wrong or trials)[0])
+        self.result.trials.sort(key=lambda trial: (list(Kind).index(trial.kind), trial.point.operation))
+        return self.result
+
+    def _trial(self, kind: Kind, point: CrashPoint, outcome: Outcome, acknowledged: list[Hashable], found: State | Exception) -> Trial:
+        assert self.expected is not None
+        return Trial(kind, point, outcome, len(acknowledged), judge(found, self.expected, acknowledged))
+
+
+def explore(
+    make: Make,
+    *,
+    kinds: Iterable[Kind] = (Kind.PROCESS, Kind.OS),
+    coverage: Coverage = Coverage.CORNERS,
+    medium: Medium | None = None,
+    expected: State | None = None,
+    on_point: Callable[[], None] = lambda: None,
+) -> Exploration:
+    """Tries every crash point of `make().run` and judges every recovery.
+
+    `make` makes the system anew: it is called for each run and each recovery. `expected` is what must be there in the end; without it, what
+    a restart after the whole run finds. Raises UsageError when not even that run adds up.
+    """
+    explorer = _Explorer(make, frozenset(kinds), coverage, medium or Medium(), expected, on_point)
+    disk = explorer.watch()
+    if explorer.expected is None:
+        explorer.expected = reference(make, disk, explorer.result.acknowledged)
+    for kind in FAULTS:
+        if kind in explorer.kinds:
+            explorer.fail(disk.operations, kind)
+    return explorer.finish()
+
+
+def reproduce(
+    make: Make,
+    kind: Kind,
+    point: CrashPoint,
+    outcome: Outcome,
+    *,
+    medium: Medium | None = None,
+    expected: State | None = None,
+) -> Trial:
+    """One trial again, from its kind, point and outcome."""
+    medium = medium or Medium()
+    if expected is None:
+        whole = SimulatedDisk(medium=medium)
+        expected = reference(make, whole, list(make().run(whole)))
+    disk, acknowledged = crash(make, kind, point, outcome, medium=medium)
+    return Trial(kind, point, outcome, len(acknowledged), judge(recover(make, disk), expected, acknowledged))
+
+
+def crash(
+    make: Make, kind: Kind, point: CrashPoint, outcome: Outcome, *, medium: Medium | None = None
+) -> tuple[SimulatedDisk, list[Hashable]]:
+    """Runs until the crash; returns the disk that is left and what had been acknowledged. Raises UsageError when there is no such point."""
+    medium = medium or Medium()
+    crashes = kind in CRASHES
+    disk = SimulatedDisk(medium=medium, crash_at=point) if crashes else SimulatedDisk(medium=medium, faults=[fault_of(point, kind)])
+    acknowledged = run_until_stopped(make, disk)
+    last = len(disk.operations)
+    if not disk.crashed and (point.operation > last or (crashes and point != CrashPoint(last, Moment.AFTER))):
+        raise UsageError(f"the run has no point {str(point)!r}: it ends with operation {last}", hint="name a point of this very run")
+    return disk.after(outcome), acknowledged
+
+
+def reference(make: Make, disk: SimulatedDisk, acknowledged: list[Hashable]) -> State:
+    """What a restart finds after the whole run, on its disk; it must be all the work, each piece once."""
+    found = recover(make, disk.after(Outcome(CrashKind.PROCESS)))
+    if isinstance(found, Exception):
+        raise UsageError(f"the system does not even start after a run without a crash: {found}", hint="mend run or recover") from found
+    judgement = judge(found, State(tuple(acknowledged), found.content), acknowledged)
+    if judgement.verdict is not Verdict.CONSISTENT:
+        raise UsageError(f"run and recover do not agree even without a crash: {judgement}", hint="yield what State.applied will hold")
+    return found
+
+
+def recover(make: Make, disk: SimulatedDisk) -> State | Exception:
+    try:
+        return make().recover(disk)
+    except Exception as error:
+        error.__context__ = error.__cause__ = None  # thousands of them are kept, their frames and disks need not be
+        return error.with_traceback(None)
+
+
+def run_until_stopped(make: Make, disk: SimulatedDisk) -> list[Hashable]:
+    """Runs until the end, the crash or an error of the disk that ends the process; returns what was acknowledged."""
+    acknowledged: list[Hashable] = []
+    try:
+        for work in make().run(disk):
+            acknowledged.append(work)
+    except (Crashed, OSError):
+        pass
+    return acknowledged
+
+
+def fault_point(operation: Operation, kind: Kind) -> CrashPoint | None:
+    """Where an operation fails: a write in its middle, anything else at its start. A full disk concerns only what needs room."""
+    if kind is Kind.FULL_DISK and operation.action not in ("write", "create"):
+        return None
+    done = operation.size // 2 if operation.action == "write" else 0
+    return CrashPoint(operation.number, Moment.INSIDE, done) if done else CrashPoint(operation.number, Moment.BEFORE)
+
+
+def fault_of(point: CrashPoint, kind: Kind) -> Fault:
+    return Fault(point.operation, FAULTS[kind], point.byte)
+
+
+def fault_outcomes(disk: SimulatedDisk, operation: Operation) -> Iterator[Outcome]:
+    """The process is restarted; behind a failed fsync the machine is, too, and has kept all that it still had to write."""
+    yield Outcome(CrashKind.PROCESS)
+    if operation.action in QUIET_ACTIONS:
+        yield next(disk.outcomes(CrashKind.OS, Coverage.EDGES))

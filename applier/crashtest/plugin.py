@@ -1,0 +1,126 @@
+"""The pytest plugin: crash tests of appliers of one's own.
+
+    @pytest.mark.crash_points(system=Consumer)
+    def test_every_crash(crash):           # once for each different disk that a crash of Consumer().run may leave
+        crash.check()                      # recover on it, and judge
+
+    def test_all_at_once(crash_test):
+        crash_test(Consumer)               # the same in one test
+
+`Consumer` is a class or function that makes a system (`applier.crashtest.contract`). The marker and the fixture take what
+`applier.crashtest.explore` takes: kinds, coverage, medium, expected. `--crash "process | 17 inside 8 | process"` tries that one crash only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from applier.crashtest.contract import State
+    from applier.crashtest.explorer import Exploration, Make, Trial
+    from checkpoints.outcomes import Medium
+    from checkpoints.simulated_disk import SimulatedDisk
+
+MARKER = "crash_points"
+OPTION = "--crash"
+SHOWN = 5
+"""Failures that a message lists."""
+
+
+@dataclass(frozen=True)
+class Crash:
+    """One crash of a run, for a test of its own."""
+
+    make: Make
+    trial: Trial
+    medium: Medium | None
+
+    def again(self) -> tuple[SimulatedDisk, list[Hashable]]:
+        """The disk that is left, and the work that had been acknowledged."""
+        from applier.crashtest.explorer import crash
+
+        return crash(self.make, self.trial.kind, self.trial.point, self.trial.outcome, medium=self.medium)
+
+    @property
+    def disk(self) -> SimulatedDisk:
+        return self.again()[0]
+
+    @property
+    def acknowledged(self) -> list[Hashable]:
+        return self.again()[1]
+
+    def recover(self) -> State:
+        """What the system makes of the disk."""
+        return self.make().recover(self.disk)
+
+    def check(self) -> None:
+        """Raises AssertionError unless the system recovers, has all its work, and has it once."""
+        __tracebackhide__ = True
+        from applier.crashtest.checkers import Verdict
+
+        if self.trial.judgement.verdict is not Verdict.CONSISTENT:
+            raise AssertionError(str(self.trial))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.getgroup("binlag").addoption(OPTION, metavar="PLACE", default=None, help="Only this crash, as a failed crash test showed it.")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", f"{MARKER}(system=…, **options): once for every different disk that a crash of system().run may leave"
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    marker = metafunc.definition.get_closest_marker(MARKER)
+    if marker is None:
+        return
+    options = dict(marker.kwargs)
+    make = options.pop("system", None)
+    if "crash" not in metafunc.fixturenames or make is None or marker.args:
+        raise pytest.UsageError(f"{metafunc.definition.nodeid}: write @pytest.mark.{MARKER}(system=…) and take the argument `crash`")
+    trials = _trials(metafunc.config, make, options)
+    crashes = [Crash(make, trial, options.get("medium")) for trial in trials]
+    metafunc.parametrize("crash", crashes, ids=[trial.place for trial in trials])
+
+
+@pytest.fixture
+def simulated_disk() -> SimulatedDisk:
+    """A disk in memory that can crash: `disk.crashes(kind)` are the disks that may be left."""
+    from checkpoints.simulated_disk import SimulatedDisk
+
+    return SimulatedDisk()
+
+
+@pytest.fixture
+def crash_test(request: pytest.FixtureRequest) -> Iterator[Callable[..., Exploration]]:
+    """A function that tries all crashes of a system and raises AssertionError that lists the first failures, one a line."""
+    from applier.crashtest.checkers import Verdict
+    from applier.crashtest.explorer import Exploration
+
+    def run(make: Make, **options: Any) -> Exploration:
+        __tracebackhide__ = True
+        trials = _trials(request.config, make, options)
+        failures = [trial for trial in trials if trial.judgement.verdict is not Verdict.CONSISTENT]
+        if failures:
+            shown = [f"  {trial}" for trial in failures[:SHOWN]] + (["  …"] if len(failures) > SHOWN else [])
+            again = f'  again: {OPTION} "{failures[0].place}"'
+            raise AssertionError("\n".join([f"{len(failures)} of {len(trials)} disks after a crash are wrong", *shown, again]))
+        return Exploration(trials=trials)
+
+    yield run
+
+
+def _trials(config: pytest.Config, make: Make, options: dict[str, Any]) -> list[Trial]:
+    from applier.crashtest.explorer import explore, parse_place, reproduce
+
+    place = config.getoption(OPTION)
+    if place is None:
+        return explore(make, **options).trials
+    own = {name: value for name, value in options.items() if name in ("medium", "expected")}
+    return [reproduce(make, *parse_place(place), **own)]
