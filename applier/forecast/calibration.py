@@ -1,0 +1,124 @@
+"""What one unit of a replica's work costs on one machine: a small JSON file, measured by `binlag measure`.
+
+`default_calibration` gives one that ships with the package. It says what it was measured on; on other machines it tells which
+table is the trouble and by what factor a key helps, and seconds only roughly.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from applier.errors import InputError
+from applier.forecast.units import UNITS, Prices
+from lookup.versions import rules_for
+
+FORMAT = 1
+HINT = "write a new one with `binlag measure --output FILE`"
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """How well the prices explain what was measured: relative errors of cells, those of cells left out of the fit beside."""
+
+    cells: int = 0
+    median: float = 0.0
+    p90: float = 0.0
+    worst: float = 0.0
+    unseen_median: float = 0.0
+    unseen_p90: float = 0.0
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Prices with 95 % intervals, and where they come from. `target` says how events were applied when it was measured."""
+
+    server_version: str
+    prices: Prices
+    low: Prices
+    high: Prices
+    residuals: Residuals = Residuals()
+    target: str = ""
+    machine: str = ""
+    date: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+    """The file it was read from."""
+
+    @property
+    def rules_name(self) -> str:
+        return rules_for(self.server_version).name
+
+    @property
+    def spread(self) -> float:
+        """The relative error that nine of ten cells stay below when they are not part of the fit."""
+        return self.residuals.unseen_p90
+
+    def as_dict(self) -> dict[str, Any]:
+        units = {
+            name: {"seconds": self.prices[name], "low": self.low[name], "high": self.high[name]} for name in UNITS if self.high[name] > 0
+        }
+        return {
+            "format": FORMAT,
+            "server_version": self.server_version,
+            "target": self.target,
+            "machine": self.machine,
+            "date": self.date,
+            "settings": dict(self.settings),
+            "units": units,
+            "residuals": {name: getattr(self.residuals, name) for name in Residuals.__dataclass_fields__},
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        Path(path).write_text(json.dumps(self.as_dict(), indent=1) + "\n")
+
+
+def load_calibration(path: str | os.PathLike[str]) -> Calibration:
+    """Raises InputError naming the file and what is wrong with it."""
+    name = os.fspath(path)
+    try:
+        return _of(json.loads(Path(path).read_text()), name)
+    except OSError as error:
+        raise InputError(f"cannot read the calibration: {error.strerror}", file=name, hint=HINT) from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"no calibration: {error or type(error).__name__}", file=name, hint=HINT) from None
+
+
+def default_calibration(rules_name: str) -> Calibration:
+    """The one that ships for these rules, or for those that cost most alike."""
+    folder = resources.files("applier.forecast") / "calibrations"
+    known = {item.name.removesuffix(".json") for item in folder.iterdir() if item.name.endswith(".json")}
+    nearest = {"5.6": "5.7", "8.0": "9.7", "8.4": "9.7"}
+    name = rules_name if rules_name in known else nearest.get(rules_name, "9.7")
+    text = (folder / f"{name}.json").read_text()
+    return _of(json.loads(text), f"the default for {name}")
+
+
+def _of(data: dict[str, Any], source: str) -> Calibration:
+    if data["format"] != FORMAT:
+        raise ValueError(f"format {data['format']} is not {FORMAT}")
+    units = data["units"]
+    unknown = [name for name in units if name not in UNITS]
+    if unknown:
+        raise ValueError(f"unknown unit {unknown[0]!r}")
+    prices = {which: Prices.of({name: float(unit[which]) for name, unit in units.items()}) for which in ("seconds", "low", "high")}
+    if min(prices["low"].seconds) < 0 or max(prices["seconds"].seconds) <= 0:
+        raise ValueError("prices must not be negative, and not all zero")
+    rules_for(data["server_version"])
+    return Calibration(
+        data["server_version"],
+        prices["seconds"],
+        prices["low"],
+        prices["high"],
+        Residuals(**data["residuals"]),
+        data["target"],
+        data["machine"],
+        data["date"],
+        data["settings"],
+        source,
+    )

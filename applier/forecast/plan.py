@@ -1,0 +1,119 @@
+"""A forecast from its options: which scenarios there are, where transactions come from, and which calibration is used."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from applier.errors import UsageError
+from applier.forecast.calibration import Calibration, default_calibration, load_calibration
+from applier.forecast.facts import TableFacts, with_rows
+from applier.forecast.loads import LoadReader, Schema, TransactionLoad
+from applier.forecast.run import Forecast
+from applier.forecast.scenario import Scenario, what_if
+from applier.forecast.summary import summarize
+from lookup.table import Key, TableDefinition
+from lookup.versions import RULES, parse_row_search, rules_for
+
+DEFAULT_WHAT_IFS = ("primary-key",)
+LATEST = "9.7"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """See the options of `binlag forecast`. `loads` stands in for `files` where there is no log."""
+
+    files: Sequence[str] = ()
+    loads: Iterable[TransactionLoad] | None = None
+    facts: Mapping[str, TableFacts] | None = None
+    server: str | None = None
+    row_search: str | None = None
+    row_counts: Sequence[str] = ()
+    calibration: str | Calibration | None = None
+    workers: int = 1
+    preserve_order: bool = True
+    what_ifs: Sequence[str] = DEFAULT_WHAT_IFS
+    placement: tuple[float, float] = (0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Forecasted:
+    """A forecast that is done; `summary` is what --json prints."""
+
+    forecast: Forecast
+    what_ifs: int
+
+    def summary(self) -> dict[str, Any]:
+        runs = self.forecast.runs
+        return summarize(self.forecast, ideal=runs[1], low=runs[2], high=runs[3], what_ifs=runs[4 : 4 + self.what_ifs])
+
+
+def run(plan: Plan, tick: Callable[[int], None] | None = None) -> Forecasted:
+    """Reads the log once. Raises InputError for a log or calibration that cannot be read, UsageError for options."""
+    reader: LoadReader | None = None
+    loads: Iterator[TransactionLoad]
+    if plan.loads is None:
+        reader = LoadReader(plan.files)
+        loads = iter(reader)
+        first = next(loads, None)
+        loads = loads if first is None else itertools.chain([first], loads)
+    else:
+        loads = iter(plan.loads)
+    version = plan.server or (reader.server_version if reader is not None else "") or LATEST
+    base = _base(plan, version)
+    facts = with_rows(dict(plan.facts or {}), plan.row_counts)
+    calibration, notes = _calibration(plan.calibration, base)
+    scenarios = [
+        base,
+        replace(base, name="rows found at once", found_at_once=True),
+        replace(base, name="low", factor=max(1 - calibration.spread, 0.1)),
+        replace(base, name="high", factor=1 + calibration.spread),
+        *(what_if(text, base) for text in plan.what_ifs or DEFAULT_WHAT_IFS),
+    ]
+    forecast = Forecast(scenarios, facts, calibration, placement=plan.placement)
+    if reader is not None:
+        reader.schema = _schema(facts, base)
+    forecast.add_all(loads, tick)
+    for note in notes:
+        forecast.note(note)
+    for note, times in (reader.notes if reader is not None else {}).items():
+        forecast.note(note, times)
+    if not forecast.transactions:
+        forecast.note("the log holds no complete transaction")
+    return Forecasted(forecast, len(scenarios) - 4)
+
+
+def _base(plan: Plan, version: str) -> Scenario:
+    if plan.server is not None and plan.server not in RULES and not plan.server[:1].isdigit():
+        raise UsageError(f"--server: {plan.server!r} is not one of {', '.join(RULES)}")
+    try:
+        rules = rules_for(version)
+        row_search = None if plan.row_search is None else parse_row_search(plan.row_search)
+    except ValueError as error:
+        raise UsageError(f"--server, --row-search: {error}") from None
+    return Scenario("as it is", rules, row_search, plan.workers, plan.preserve_order)
+
+
+def _calibration(given: str | Calibration | None, base: Scenario) -> tuple[Calibration, list[str]]:
+    """The calibration, and what is to be said of it."""
+    if given is None:
+        calibration = default_calibration(base.rules.name)
+        where = f"{calibration.server_version} on {calibration.machine}"
+        notes = [f"no --calibration: prices of {where}; binlag measure gives those of your machine"]
+    else:
+        calibration = given if isinstance(given, Calibration) else load_calibration(given)
+        notes = []
+    if calibration.rules_name != base.rules.name:
+        notes.append(f"the calibration is of {calibration.server_version}, the replica of {base.rules.name}: seconds are a guess")
+    return calibration, notes
+
+
+def _schema(facts: Mapping[str, TableFacts], base: Scenario) -> Schema:
+    """What the reader looks at to count distinct key values."""
+
+    def rows_per_value(definition: TableDefinition, key: Key) -> float:
+        return facts[definition.full_name].rows_per_value(key)
+
+    return Schema({name: one.definition for name, one in facts.items()}, base.rules, base.row_search, rows_per_value)

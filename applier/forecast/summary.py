@@ -1,0 +1,160 @@
+"""A forecast as plain data: what `binlag forecast --json` prints and the report draws. Times in seconds, points in time since 1970."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from applier.forecast.loads import Target
+from applier.forecast.run import NEVER, Forecast, ScenarioRun
+from lookup.reasons import hash_verdict, reasons
+from lookup.shape import EventShape
+
+OFFENDING_SHARE = 0.1
+"""A table offends when it takes at least this share of all applying; the first one always does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offender:
+    """A table that puts the replica further behind than allowed."""
+
+    table: str
+    lag: float
+    share: float
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.table}: {duration(self.lag)} behind, {self.share:.0%} of the applying; {self.why}"
+
+
+def scenario_dict(run: ScenarioRun, log_seconds: float) -> dict[str, Any]:
+    return {
+        "name": run.scenario.name,
+        "workers": run.scenario.workers,
+        "peak_lag_seconds": run.curve.peak,
+        "peak_at": run.curve.peak_at,
+        "end_lag_seconds": run.end_lag,
+        "catch_up_seconds": run.catch_up(log_seconds),
+        "utilisation": run.utilisation(log_seconds),
+        "apply_seconds": run.seconds,
+        "lookup_seconds": run.lookup,
+    }
+
+
+def summarize(
+    forecast: Forecast, *, low: ScenarioRun, high: ScenarioRun, ideal: ScenarioRun, what_ifs: Sequence[ScenarioRun]
+) -> dict[str, Any]:
+    base, log_seconds = forecast.base, forecast.duration
+    tables = sorted(base.tables.values(), key=lambda table: -table.seconds)
+    calibration = forecast.calibration
+    return {
+        "transactions": forecast.transactions,
+        "rows": forecast.rows,
+        "first_commit": forecast.first_commit,
+        "last_commit": forecast.last_commit,
+        "log_seconds": log_seconds,
+        "server": base.scenario.rules.name,
+        "replica": scenario_dict(base, log_seconds),
+        "peak_low_seconds": low.curve.peak,
+        "peak_high_seconds": high.curve.peak,
+        "without_lookup": scenario_dict(ideal, log_seconds),
+        "what_if": [scenario_dict(run, log_seconds) for run in what_ifs],
+        "tables": [
+            table.as_dict(base.seconds)
+            | {
+                "reasons": [reason.as_dict() for reason in table_reasons(forecast, table.table)],
+                "hash_scan": verdicts(forecast, table.table),
+            }
+            for table in tables
+        ],
+        "worst": [worst.as_dict() for worst in base.worst()],
+        "curve": {"width_seconds": base.curve.width, "points": [[time, lag] for time, lag in base.curve]},
+        "curves": {run.scenario.name: [[time, lag] for time, lag in run.curve] for run in what_ifs},
+        "calibration": {
+            "source": calibration.source,
+            "server_version": calibration.server_version,
+            "target": calibration.target,
+            "machine": calibration.machine,
+            "date": calibration.date,
+            "median_error": calibration.residuals.unseen_median,
+            "p90_error": calibration.spread,
+        },
+        "assumptions": forecast.assumptions(),
+        "notes": forecast.notes,
+    }
+
+
+def _typical(forecast: Forecast, table: str) -> list[tuple[Target, EventShape]]:
+    """For updates and deletes of a table: the images that most events have, and the mean event."""
+    found = {}
+    for kind in ("update", "delete"):
+        targets = [(target, seen) for target, seen in forecast.targets.items() if (target.table, target.kind) == (table, kind)]
+        if targets and (rows := sum(seen[1] for _, seen in targets)):
+            target = max(targets, key=lambda item: item[1][0])[0]
+            found[kind] = target, EventShape(kind, max(rows / max(sum(seen[0] for _, seen in targets), 1), 1.0))
+    return list(found.values())
+
+
+def table_reasons(forecast: Forecast, table: str) -> list[Any]:
+    """Why the table's rows are expensive to find; empty when they are not, or when the schema lacks the table."""
+    facts = forecast.facts.get(table)
+    if facts is None:
+        return []
+    scenario, state, found = forecast.base.scenario, forecast.states[table], {}
+    for target, event in _typical(forecast, table):
+        columns = tuple(at for at in target.before if at < len(facts.definition.columns))
+        told = reasons(
+            facts.definition, columns, event, scenario.rules, scenario.row_search,
+            rows=max(state.rows, event.rows), rows_per_value=facts.statistics,
+        )  # fmt: skip
+        found.update({(reason.code, reason.key): reason for reason in told if (reason.code, reason.key) not in found})
+    return list(found.values())
+
+
+def verdicts(forecast: Forecast, table: str) -> list[str]:
+    """Whether HASH_SCAN helps, for updates and for deletes of the table."""
+    told = []
+    if table not in forecast.facts:
+        return []
+    for target, event in _typical(forecast, table):
+        state = forecast.states[table]
+        shape = forecast.base.pricer.shape(target, max(state.rows, event.rows), state.row_bytes)
+        told.append(f"{target.kind}s of {table}: {hash_verdict(shape, event).text}")
+    return told
+
+
+def offenders(forecast: Forecast, limit: float) -> list[Offender]:
+    """The tables to name when the replica falls further behind than `limit` seconds; empty when it does not."""
+    base = forecast.base
+    if base.curve.peak <= limit:
+        return []
+    tables = sorted(base.tables.values(), key=lambda table: -table.seconds)
+    found = []
+    for number, table in enumerate(tables):
+        share = table.seconds / base.seconds if base.seconds else 0.0
+        if number and (share < OFFENDING_SHARE or table.lag <= limit):
+            continue
+        why = table_reasons(forecast, table.table)
+        large = "its transactions are large; its rows are found at once"
+        text = why[0].text if why else large
+        found.append(Offender(table.table, table.lag, share, text))
+    return found
+
+
+def duration(seconds: float | str) -> str:
+    """Seconds for people."""
+    if isinstance(seconds, str):
+        return seconds
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 172_800:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 86_400:.1f} days"
+
+
+__all__ = ["NEVER", "Offender", "duration", "offenders", "scenario_dict", "summarize", "table_reasons", "verdicts"]

@@ -1,0 +1,90 @@
+"""What a replica's time is made of: units, each with a price in seconds. Linear, so that prices can be fitted and added up.
+
+An event's time is the sum over the units of amount times price. The amounts come from `lookup.cost` (handler calls) and from the
+event itself. Scans have prices of their own: a table scan compares each row it reads (`record_compare`), a hash scan works out a
+hash over all of its columns (`Hash_slave_rows::make_hash_key`, sql/log_event.cc), and both read its bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lookup.cost import Expected
+from lookup.decision import BY_INDEX, BY_TABLE, HASH_OVER_INDEX, HASH_OVER_TABLE
+
+UNITS: dict[str, str] = {
+    "transaction": "one transaction: begin, commit, the replica's position",
+    "event": "one rows event: table map, open and lock, memory",
+    "byte": "one byte of row images in the log: read, unpack",
+    "insert": "one row inserted",
+    "update": "one row updated in place",
+    "delete": "one row deleted",
+    "index entry": "one entry of a secondary index written or marked",
+    "key read": "one row found by its primary or unique key",
+    "secondary read": "one key read in a secondary index, and its row",
+    "next": "one step in a secondary index, and its row",
+    "hashed row": "one before image put into the hash and taken out again",
+    "scan start": "one scan begun",
+    "scan row": "one row read by a table scan and compared",
+    "scan byte": "one byte of such a row",
+    "hash row": "one row read by a hash scan over the table, its hash looked up",
+    "hash byte": "one byte of such a row",
+    "ghost": "one deleted row that its own transaction still steps over",
+}
+"""Unit -> what it stands for. The order is that of amounts."""
+LOOKUP_UNITS = frozenset(list(UNITS)[list(UNITS).index("key read") :])
+"""Spent on finding rows; the rest is spent on changing them, whatever the keys."""
+PLACE = {name: place for place, name in enumerate(UNITS)}
+Amounts = tuple[float, ...]
+"""One number for each unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Seconds for each unit."""
+
+    seconds: tuple[float, ...]
+
+    @classmethod
+    def of(cls, named: dict[str, float]) -> Prices:
+        return cls(tuple(named.get(name, 0.0) for name in UNITS))
+
+    def __getitem__(self, unit: str) -> float:
+        return self.seconds[PLACE[unit]]
+
+    def cost(self, amounts: Amounts) -> tuple[float, float]:
+        """(Seconds in all, those of them spent on finding rows)."""
+        lookup = sum(amounts[PLACE[name]] * self[name] for name in LOOKUP_UNITS)
+        return sum(amount * price for amount, price in zip(amounts, self.seconds, strict=True)), lookup
+
+
+def amounts(**named: float) -> Amounts:
+    """Amounts by name, with an underscore for a space."""
+    wrong = [name for name in named if name.replace("_", " ") not in PLACE]
+    if wrong:
+        raise ValueError(f"no unit {wrong[0]!r}")
+    return tuple(named.get(name.replace(" ", "_"), 0.0) for name in UNITS)
+
+
+def event_amounts(expected: Expected, kind: str, rows: float, row_bytes: float, index_entries: float, ghosts: float = 0.0) -> Amounts:
+    """The amounts of one event but for its bytes in the log.
+
+    `row_bytes` are those of one stored row, `index_entries` those that one changed row touches in secondary indexes, `ghosts` rows
+    that the transaction deleted before and the event's scan steps over.
+    """
+    counted, algorithm = expected.counters, expected.algorithm
+    named = {"event": 1.0, kind if kind != "write" else "insert": rows, "index_entry": rows * index_entries}
+    if kind == "write":
+        return amounts(**named)
+    if algorithm == BY_INDEX and expected.key in ("primary", "unique"):
+        named["key_read"] = rows
+    elif algorithm in (BY_INDEX, HASH_OVER_INDEX):
+        named["secondary_read"], named["next"] = counted.read_key, counted.read_next
+        named["hashed_row"] = rows if algorithm == HASH_OVER_INDEX else 0.0
+    elif algorithm == HASH_OVER_TABLE:
+        read = counted.read_rnd_next
+        named |= {"hashed_row": rows, "scan_start": 1.0, "hash_row": read, "hash_byte": read * row_bytes, "ghost": ghosts}
+    elif algorithm == BY_TABLE:
+        read = counted.read_rnd_next
+        named |= {"scan_start": rows, "scan_row": read, "scan_byte": read * row_bytes, "ghost": ghosts * rows}
+    return amounts(**named)
