@@ -1,0 +1,135 @@
+"""The applier with workers: the coordinator reads and hands out, workers execute and commit.
+
+exec_relay_log_event(), Log_event::get_slave_worker(), slave_worker_exec_job_group() (sql/rpl_replica.cc, log_event.cc, rpl_rli_pdb.cc).
+A transaction's worker begins while the coordinator still reads it; the coordinator goes on as soon as all of it is handed out.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from applier.errors import ReplicationError
+from applier.replica.admission import Verdict
+from applier.replica.applier_thread import Applier
+from applier.replica.coordinator import Coordinator
+from applier.replica.rules import LOGICAL_CLOCK
+from applier.replica.schedule import ByDatabase, LogicalClock, Scheduler
+from applier.replica.simulation import Simulation
+from applier.replica.timed import TimedTransaction
+from applier.replica.workers import PendingEvents, Worker
+
+
+class Parallel(Applier):
+    """The coordinator with its workers."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        super().__init__(simulation, parallel=True)
+        configuration, rules = self.configuration, self.rules
+        self.coordinator = Coordinator(
+            simulation.start, self.timestamp, period=configuration.checkpoint_period_seconds, group=configuration.checkpoint_group
+        )
+        simulation.positions = self.coordinator.positions
+        workers = [Worker(number + 1, simulation.start) for number in range(configuration.worker_count)]
+        self.scheduler: Scheduler = (
+            LogicalClock(self.coordinator, workers, rules)
+            if configuration.scheduling == LOGICAL_CLOCK
+            else ByDatabase(self.coordinator, workers)
+        )
+        self.pending = PendingEvents(configuration.pending_bytes_max, large_event_waits=rules.large_event_waits)
+        self.commit_order = configuration.commit_order and configuration.worker_count > 1
+        self._last_commit = simulation.start
+        self._reading = configuration.coordinator_seconds, configuration.coordinator_seconds_per_byte
+
+    def take(self, transaction: TimedTransaction, first_byte: float, last_byte: float, verdict: Verdict) -> tuple[float, float, int]:
+        """(start, end, the worker's id; -1 for one that is not executed)"""
+        coordinator = self.coordinator
+        if first_byte > coordinator.now:
+            coordinator.idle_until(first_byte)
+        self.now = coordinator.now
+        if verdict is Verdict.NOT_RECEIVED or verdict is Verdict.SKIP:
+            if verdict is Verdict.SKIP:
+                coordinator.read(transaction.stamp)
+            self.now = coordinator.skip()
+            return self.now, self.now, -1
+        self._before(transaction, first_byte)
+        group = coordinator.begin()
+        worker = self.scheduler.choose(transaction)
+        if not self.timestamp.value:
+            self.timestamp.read(coordinator.now, transaction.body_stamp)
+        coordinator.now = self.pending.first(transaction, coordinator.now)
+        start = max(coordinator.now, worker.free)
+        end = self._execute(transaction, first_byte, last_byte, start, changes=verdict is Verdict.EXECUTE)
+        coordinator.now = self.pending.rest(transaction, coordinator.now, start, end)
+        end = max(end, coordinator.now)
+        if self.commit_order:
+            end = self._last_commit = max(end, self._last_commit)
+        worker.free = group.end = end
+        group.stamp = transaction.last_stamp
+        self.scheduler.handed_out(transaction, worker, end)
+        self.now = coordinator.now
+        return start, end, worker.id
+
+    def drain(self, stop: float) -> None:
+        """Nothing comes any more: idle, with a checkpoint each period, until the stop."""
+        self.coordinator.idle_until(stop)
+        self.now = self.coordinator.now
+        self.end(stop)
+
+    def end(self, moment: float) -> None:
+        """STOP: groups up to the last one begun are executed, those behind it dropped. Nothing is half done, and no gap is left."""
+        if moment == inf or self.ended:
+            return
+        simulation = self.simulation
+        begun = [number for number in simulation.recent() if simulation.starts[number] <= moment]
+        last = begun[-1] if begun else -1
+        simulation.stopped_at = max([moment, *(simulation.ends[number] for number in begun)])
+        for number in simulation.recent():
+            if number > last:
+                simulation.drop(number)
+        self.ended = True
+
+    def fail(self, error: ReplicationError) -> None:
+        """An error of the coordinator is like a stop. One of a worker: the others end the group they are in, and gaps may remain."""
+        self.simulation.error = error
+        if self.error_time is None:
+            self.end(self.coordinator.now)
+            return
+        moment = self.error_time
+        simulation = self.simulation
+        for number in simulation.recent():
+            if simulation.starts[number] > moment:
+                simulation.drop(number)
+        simulation.stopped_at = max([moment, *(simulation.ends[number] for number in simulation.recent() if simulation.ends[number] < inf)])
+        self.ended = True
+
+    def _before(self, transaction: TimedTransaction, first_byte: float) -> None:
+        """The first event: a new file of the source waits for all workers (ROTATE is executed alone), then time and delay."""
+        coordinator = self.coordinator
+        if transaction.starts_file:
+            coordinator.wait_for_all()
+        self.relay_event(transaction, coordinator.now, first_byte)
+        coordinator.read(transaction.stamp)
+        if self.delayed:
+            until = self.gate.gtid(transaction.stamp, transaction.commit if transaction.timed else None)
+            coordinator.now = self.nap(coordinator.now, until)
+        each, byte = self._reading
+        if each or byte:
+            coordinator.now += each + byte * transaction.bytes
+
+    def _execute(self, transaction: TimedTransaction, first_byte: float, last_byte: float, start: float, *, changes: bool) -> float:
+        """When the worker is through with it, commit order aside."""
+        end = start
+        coordinator = self.coordinator
+        if last_byte <= coordinator.now and not self.delayed:
+            end += transaction.seconds if changes else 0.0
+        else:
+            for arrival, step in self.parts(transaction, first_byte, last_byte):
+                if arrival > coordinator.now:
+                    coordinator.idle_until(arrival)
+                    coordinator.read(step.stamp)
+                if self.delayed:
+                    coordinator.now = self.nap(coordinator.now, self.gate.event(step.header))
+                end = max(end, coordinator.now) + (step.seconds if changes else 0.0)
+        if transaction.errors and changes:
+            end += self.retry(transaction, start)
+        return end
