@@ -61,7 +61,7 @@ def replay(
     """
     tables = into if into is not None else Tables()
     with _no_cycle_collection():
-        loop = _Replay(tables, parse_options(**options), on_rows, keep_events=keep_events and on_rows is None)
+        loop = ReplayLoop(tables, parse_options(**options), on_rows, keep_events=keep_events and on_rows is None)
         return loop.run([os.fspath(file) for file in files], on_event)
 
 
@@ -83,7 +83,9 @@ def _shown(events: Iterable[Event], on_event: Callable[[Event], None]) -> Iterat
         yield event
 
 
-class _Replay:
+class ReplayLoop:
+    """One event after the other. `run` reads files; `feed` takes events of any other origin, such as a relay log."""
+
     def __init__(self, tables: Tables, options: ReplayOptions, on_rows: Callable[[RowsRecord], None] | None, *, keep_events: bool) -> None:
         self.tables = tables
         self.options = options
@@ -95,6 +97,9 @@ class _Replay:
         """Body of a TABLE_MAP event -> table id and, where the table is wanted, the map: one object for the same bytes."""
         self._fde: FormatDescription | None = None
         self._version = ""
+        self._find = self._handlers().get
+        self.before_commit: Callable[[Event], None] = _nothing
+        """Called with the event that ends a transaction while its changes can still be seen in the tables' journal."""
 
     def run(self, files: list[str], on_event: Callable[[Event], None] | None) -> ReplayResult:
         options = self.options
@@ -109,7 +114,7 @@ class _Replay:
         if options.start_time is not None or options.stop_time is not None:
             events = self._in_time(events)
         event: Event | None = None
-        find = self._handlers().get
+        find = self._find
         try:
             for event in events:
                 handler = find(event.type)
@@ -125,6 +130,15 @@ class _Replay:
             raise
         self._finish(reader, event)
         return self.result
+
+    def feed(self, event: Event, fde: FormatDescription) -> None:
+        """One event and the format description that governs it. Raises ReplicationError where the applier stops."""
+        if event.type == EventType.FORMAT_DESCRIPTION:
+            self._describe(fde)
+            return
+        handler = self._find(event.type)
+        if handler is not None:
+            handler(event)
 
     def _handlers(self) -> dict[int, Callable[[Event], None]]:
         """Event type -> what to do; a type that is not here changes no table. The keys are plain numbers: they compare faster."""
@@ -147,8 +161,10 @@ class _Replay:
 
     def _format_description(self, event: Event) -> None:
         """Table ids start anew, and the version says whose rules hold."""
-        fde = self._reader.format
-        assert fde is not None
+        assert self._reader.format is not None
+        self._describe(self._reader.format)
+
+    def _describe(self, fde: FormatDescription) -> None:
         self._fde = fde
         self._heads = RowsHeads(fde)
         self.maps.clear()
@@ -206,6 +222,7 @@ class _Replay:
                 yield event
 
     def _commit(self, event: Event) -> None:
+        self.before_commit(event)
         self.tables.commit()
         self.result.transactions += not self.transaction.skipped
         self._end(event)
@@ -422,6 +439,10 @@ class _Replay:
                 error.locate(file=self.result.last_file, position=self.result.last_position)
             else:
                 self.result.note(f"XA transaction {xid} is prepared and neither committed nor rolled back: its rows are left out")
+
+
+def _nothing(event: Event) -> None:
+    """No one wants to know."""
 
 
 _MISSING: Any = object()
