@@ -6,7 +6,7 @@ stops at the first that fails; what failed is then known by how many answers cam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -18,6 +18,9 @@ SEPARATOR = b"\n;"
 """On a line of its own: a statement of the log may end in a comment."""
 
 UNKNOWN_ERROR = 1105
+PACKET_TOO_LARGE = 1153
+HEADER_BYTES = 1024
+"""Of max_allowed_packet, left for what is not the text."""
 
 
 @dataclass(slots=True)
@@ -47,9 +50,10 @@ class Pipeline:
         self._sent: list[Statement] = []
 
     def send(self, statements: Iterable[Statement]) -> None:
-        """Hands over the statements once those before are answered."""
-        self.settle()
-        self._start(list(statements))
+        """Hands over the statements once those before are answered; in several texts where one is more than the server takes at a time."""
+        for text in self._texts(statements):
+            self.settle()
+            self._start(text)
 
     def settle(self) -> None:
         """Waits until all that was sent is carried out."""
@@ -80,6 +84,21 @@ class Pipeline:
                 self.server.receive(len(sent))
         self.server.execute(b"ROLLBACK")
 
+    def _texts(self, statements: Iterable[Statement]) -> Iterator[list[Statement]]:
+        most = self.server.packet_bytes - HEADER_BYTES
+        text: list[Statement] = []
+        size = 0
+        for statement in statements:
+            length = len(statement.sql) + len(SEPARATOR)
+            if length > most:
+                raise _too_big(statement, self.server.packet_bytes)
+            if size + length > most:
+                yield text
+                text, size = [], 0
+            text.append(statement)
+            size += length
+        yield text
+
     def _start(self, statements: list[Statement]) -> None:
         if statements:
             self._sent = statements
@@ -108,6 +127,18 @@ class Pipeline:
         if failed.on_error is not None:
             failed.on_error(error)
         self._start(sent[place + 1 :])
+
+
+def _too_big(statement: Statement, packet_bytes: int) -> ReplicationError:
+    needed = len(statement.sql) + HEADER_BYTES
+    error = ReplicationError(
+        PACKET_TOO_LARGE,
+        f"a statement of {needed:,} bytes is needed, and the target's max_allowed_packet is {packet_bytes:,}",
+        hint=f"SET GLOBAL max_allowed_packet = {1 << needed.bit_length()} on the target, then start again",
+    )
+    if statement.event is not None:
+        error.locate(file=statement.event.file, position=statement.event.position, table=statement.table)
+    return error
 
 
 def _check(statements: list[Statement], counts: list[int]) -> None:
