@@ -22,20 +22,24 @@ Cell = Callable[[Any], bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How one server version shows doubles and JSON. A double that is computed has all its digits, whatever its column shows."""
+    """How one server version shows doubles and JSON. A double that is computed has all its digits, whatever its column shows.
+
+    A sum loses the sign of zero, which the column's own text has; MariaDB's has not.
+    """
 
     double: str
     signed_zero: bool
     json_point: bool
 
 
-_OLD = Dialect("{} + 0e0", signed_zero=False, json_point=False)
+_SUM = "IF({0} = 0 AND {0} LIKE '%-%', '-0', {0} + 0e0)"
+_OLD = Dialect(_SUM, signed_zero=True, json_point=False)
 _NEW = Dialect("CAST({} AS DOUBLE)", signed_zero=True, json_point=True)
 DIALECTS: dict[str, Dialect] = {
     "5.6": _OLD,
     "5.7": _OLD,
-    "mariadb": _OLD,
-    "8.0": Dialect("{} + 0e0", signed_zero=False, json_point=True),  # CAST AS DOUBLE came with 8.0.17
+    "mariadb": Dialect("{} + 0e0", signed_zero=False, json_point=False),
+    "8.0": Dialect(_SUM, signed_zero=True, json_point=True),  # CAST AS DOUBLE came with 8.0.17
     "8.4": _NEW,
     "9.7": _NEW,
 }

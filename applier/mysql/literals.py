@@ -14,7 +14,7 @@ from applier.binlog.cursor import Cursor
 from applier.binlog.types import json, to_text
 from applier.binlog.types.numbers import float_to_python
 from applier.errors import InputError
-from applier.mysql.cells import quoted
+from applier.mysql.cells import DIALECTS, quoted
 from lookup.table import Column
 
 Literal = Callable[[Any], str]
@@ -22,9 +22,7 @@ Condition = Callable[[Any], str]
 
 INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "enum", "set", "bit"})
 QUOTED = frozenset({"date", "datetime", "timestamp", "time", "uuid", "inet4", "inet6"})
-SPATIAL = frozenset(
-    """geometry point linestring polygon multipoint multilinestring multipolygon geometrycollection""".split()
-)
+SPATIAL = frozenset("""geometry point linestring polygon multipoint multilinestring multipolygon geometrycollection""".split())
 OLD_NAMES = {"utf8mb3": "utf8"}
 """Character set -> its name for 5.6 and 5.7."""
 OLD_SERVERS = frozenset({"5.6", "5.7"})
@@ -74,10 +72,13 @@ def double_literal(value: float) -> str:
 def equals(column: Column, rules_version: str) -> Condition:
     """A function from stored values to a condition that holds for rows with the same bytes.
 
-    A SET is compared with a number as a DOUBLE, in which two sets of more than 53 labels may be the same.
+    A SET is compared with a number as a DOUBLE, in which two sets of more than 53 labels may be the same. Documents are compared by
+    their values, in which 1 is 1.0: `exact_order` tells such apart.
     """
     name = quoted(column.name)
     make = _maker(column, rules_version)
+    if _shows_signed_zero(column, rules_version):
+        return lambda stored: f"{name} IS NULL" if stored is None else f"{name} = {make(stored)}{_sign_of_zero(name, stored)}"
     if column.type == "set":
         return lambda stored: f"{name} IS NULL" if stored is None else f"CAST({name} AS UNSIGNED) = {stored}"
     if column.type in SPATIAL or column.type == "vector":
@@ -96,16 +97,39 @@ def key_equals(column: Column, rules_version: str) -> Condition:
     return lambda stored: f"{name} IS NULL" if stored is None else f"{name} = {make(stored)}"
 
 
-def compares_bytes(column: Column) -> bool:
+def compares_bytes(column: Column, rules_version: str) -> bool:
     """Whether `equals` says more than `key_equals`."""
-    return column.charset is not None and column.type not in ("enum", "set")
+    return (column.charset is not None and column.type not in ("enum", "set")) or _shows_signed_zero(column, rules_version)
+
+
+def exact_order(column: Column, rules_version: str) -> Condition | None:
+    """What to ORDER BY so that the row with these very bytes comes before others that `equals` takes for the same; None: there are none."""
+    if column.type != "json":
+        return None
+    name, point = quoted(column.name), DIALECTS[rules_version].json_point
+
+    def order(stored: Any) -> str:
+        return f"CAST({name} AS CHAR) = {utf8_literal(json.to_text(json.decode(stored), point=point))} DESC"
+
+    return lambda stored: "" if stored is None else order(stored)
+
+
+def _shows_signed_zero(column: Column, rules_version: str) -> bool:
+    """-0 equals 0; as text it has its sign. MariaDB shows it without, and makes it only from numbers too small for a FLOAT."""
+    return column.type in ("float", "double") and rules_version != "mariadb"
+
+
+def _sign_of_zero(name: str, stored: bytes) -> str:
+    if any(stored[:-1]) or stored[-1] & 0x7F:
+        return ""
+    return f" AND {name}{'' if stored[-1] else ' NOT'} LIKE '%-%'"
 
 
 # JSON
 
 
 class NotExpressible(Exception):
-    """No expression of the server makes this value."""
+    """No statement that the server takes carries these values; the text says why."""
 
 
 BINARY_TYPES: dict[str, dict[int, str]] = {
@@ -157,7 +181,7 @@ def _opaque_expression(value: json.Opaque, rules_version: str) -> str:
         return made.format(value.data.hex())
     temporal = {json.DATE: "DATE", json.TIME: "TIME(6)", json.DATETIME: "DATETIME(6)"}.get(kind)
     if temporal is None or text.startswith('"base64:') or (kind == json.TIME and rules_version in TIMES_BREAK):
-        raise NotExpressible(f"a JSON document holds a value of type {kind}")
+        raise NotExpressible(f"a JSON document holds a value of type {kind}, which no expression makes")
     return f"CAST('{text[1:-1]}' AS {temporal})"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from applier.binlog.types.json import JsonDiff
 from applier.mysql.cells import quoted
-from applier.mysql.literals import Condition, Literal, compares_bytes, diff_expression, equals, key_equals, literal
+from applier.mysql.literals import Condition, Literal, compares_bytes, diff_expression, equals, exact_order, key_equals, literal
 from lookup.decision import BY_INDEX, HASH_OVER_INDEX, HASH_OVER_TABLE, NOT_NEEDED, Decision, decide
 from lookup.handler import traits_of
 from lookup.rows import compared_columns
@@ -78,10 +78,12 @@ class RowSql:
         ]
         self._unique_columns = {at for one in definition.keys if one.unique for at in (*one.columns, *self._computed(one))}
         compared = compared_columns(definition, before_columns)
-        bare = {at for at in key if not compares_bytes(columns[at])}
+        bare = {at for at in key if not compares_bytes(columns[at], rules_version)}
         self._rest: list[tuple[int, Condition]] = [
             (before_columns.index(at), equals(columns[at], rules_version)) for at in compared if at not in bare
         ]
+        orders = ((before_columns.index(at), exact_order(columns[at], rules_version)) for at in compared)
+        self._exact: list[tuple[int, Condition]] = [(place, order) for place, order in orders if order is not None]
         self._filters: list[tuple[int, str, Literal]] = [
             (before_columns.index(at), quoted(columns[at].name), literal(columns[at], rules_version))
             for at in (*key, *(at for at in compared if at not in key))
@@ -136,11 +138,14 @@ class RowSql:
         return " AND ".join(filter(None, (self.key_condition(image), self.rest_condition(image)))) or "FALSE"
 
     def filter(self, rows: Sequence[Any]) -> str:
-        """A list of values of one column that all images are in: what a server compares fastest, with an index too.
+        """What holds for every row that is one of the images, in a form that an index answers.
 
-        It is the key's first column where there is a key, else the one with the most different values.
+        By a key of several columns it is the keys themselves: the first column alone may lead to half of the table. Else it is a list
+        of values of one column: the key's, or that with the most different values.
         """
         images = [row[0] for row in rows] if self.kind == "update" else rows
+        if len(self._key) > 1:
+            return f"({' OR '.join(f'({self.key_condition(image)})' for image in images)})"
         best: tuple[int, str, bool, Literal, set[Any]] | None = None
         for place, name, make in self._filters:
             values = {image[place] for image in images}
@@ -176,6 +181,7 @@ class RowSql:
         before = row[0] if self.kind == "update" else row
         where = self.key_condition(before) if key_only else self.condition(before)
         where = f"{only_if} AND {where}" if only_if else where
+        where += "" if key_only else self._exact_first(before)
         if self.kind == "update":
             sql = f"UPDATE {self.name}{self._hint()} SET {self._assignments(*row)} WHERE {where} LIMIT {count}"
         else:
@@ -212,6 +218,13 @@ class RowSql:
         ).encode("utf-8", "surrogateescape")
 
     # pieces
+
+    def _exact_first(self, image: Image) -> str:
+        """Of rows that all equal the image, the one that is the image goes first."""
+        if self.decision.key_class in ("primary", "unique"):
+            return ""
+        orders = ", ".join(filter(None, (order(image[place]) for place, order in self._exact)))
+        return f" ORDER BY {orders}" if orders else ""
 
     def _computed(self, key: Key) -> list[int]:
         """The columns that a unique key's generated columns or expressions may be made of: all of them."""

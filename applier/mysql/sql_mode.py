@@ -19,7 +19,7 @@ from applier.mysql.event_sql import EventRows, Notes
 from applier.mysql.feed import Format
 from applier.mysql.literals import NotExpressible
 from applier.mysql.native import NativeRows
-from applier.mysql.pipeline import Pipeline, Statement
+from applier.mysql.pipeline import HEADER_BYTES, Pipeline, Statement
 from applier.mysql.row_sql import SETTINGS, RowSql
 from applier.options import ReplayOptions
 from applier.tables.ddl import DdlSession
@@ -37,6 +37,8 @@ EVENT_BYTES = 768 << 10
 """Of events in one BINLOG statement, and of statements that are sent together."""
 OLD_HEAD = 6
 """Bytes in the head of a table map before 5.1.4, which BINLOG does not take."""
+NO_CHECK_CONSTRAINT_CHECKS = 1 << 7
+"""Flag of MariaDB's rows events: the source's session had check_constraint_checks off (sql/log_event.h 10.11)."""
 NO_PRIVILEGE = frozenset({1227})
 NO_SUCH_TABLE = frozenset({1049, 1146})
 
@@ -70,6 +72,9 @@ class SqlRows:
         self._notes = Notes(options, note)
         self._native = NativeRows(dialect, options, EVENT_BYTES)
         self._note = note
+        self._most_bytes = pipeline.server.packet_bytes - HEADER_BYTES
+        self._checks_constraints = "check_constraint_checks" in dialect.variables
+        self._saved = (*SAVED, *(["check_constraint_checks"] if self._checks_constraints else []))
         self._one_by_one = False
         self._out: list[Statement] = []
         self._bytes = 0
@@ -166,10 +171,12 @@ class SqlRows:
             plan = self._plan(rows, table, table.definition)
             made = EventRows(event, rows, plan.sql, self._notes, self._source_word, one_by_one=self._one_by_one)
             statements = made.statements(plan.images.rows(event, rows))
+            if max((len(statement.sql) for statement in statements), default=0) > self._most_bytes:
+                raise NotExpressible("as statements they are more than the target's max_allowed_packet")
             self._set_session(event, rows, plan)
             self._out += statements
         except NotExpressible as reason:
-            self._note(f"rows of {table.name} are sent as events: {reason}, which no expression makes")
+            self._note(f"rows of {table.name} are sent as events: {reason}")
             self._add_native(map_event, event, format)
         except (ReplicationError, InputError) as error:
             error.locate(file=event.file, position=event.position, table=table.name)
@@ -259,12 +266,14 @@ class SqlRows:
         """What the event's statements need and the session does not have yet."""
         if self._session is None:
             self._session = dict(SETTINGS)
-            self._out += [Statement(saving(SAVED)), Statement(setting(SETTINGS))]
+            self._out += [Statement(saving(self._saved)), Statement(setting(SETTINGS))]
         flags = rows.flags
         wanted = {
             "foreign_key_checks": str(int(not flags & (NO_FOREIGN_KEY_CHECKS | SQL_FOREIGN_KEY))),
             "unique_checks": str(int(not flags & RELAXED_UNIQUE_CHECKS)),
         }
+        if self._checks_constraints:
+            wanted["check_constraint_checks"] = str(int(not flags & NO_CHECK_CONSTRAINT_CHECKS))
         if plan.needs_time:
             wanted["timestamp"] = str(event.timestamp)
         changed = {name: value for name, value in wanted.items() if self._session.get(name) != value}
@@ -274,7 +283,7 @@ class SqlRows:
 
     def _put_settings_back(self) -> None:
         if self._session is not None:
-            names = [name for name in SAVED if name in self._session]
+            names = [name for name in self._saved if name in self._session]
             self._out.append(Statement(putting_back(names)))
             self._session = None
 

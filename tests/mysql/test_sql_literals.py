@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from applier.binlog.types import from_sql, json
-from applier.mysql.literals import NotExpressible, diff_expression, equals, json_expression, key_equals, literal
+from applier.mysql.literals import NotExpressible, diff_expression, equals, exact_order, json_expression, key_equals, literal
 from lookup.table import Column
 
 MILLISECONDS = Column("a", "datetime", scale=3)
@@ -56,6 +56,9 @@ def test_old_servers_know_utf8mb3_by_its_old_name() -> None:
         (LATIN, b"x ", "CAST(`a` AS BINARY) = _binary X'7820'", "`a` = _latin1 X'7820'"),
         (Column("a", "set", charset="latin1", labels=("x",)), 1, "CAST(`a` AS UNSIGNED) = 1", "CAST(`a` AS UNSIGNED) = 1"),
         (Column("a", "geometry"), b"\xab", "HEX(`a`) = 'AB'", "HEX(`a`) = 'AB'"),
+        (Column("a", "double"), b"\0" * 8, "`a` = 0.0e0 AND `a` NOT LIKE '%-%'", "`a` = 0.0e0"),
+        (Column("a", "float"), b"\0\0\0\x80", "`a` = -0.0e0 AND `a` LIKE '%-%'", "`a` = -0.0e0"),
+        (Column("a", "float"), struct.pack("<f", -0.5), "`a` = -0.5e0", "`a` = -0.5e0"),
         (Column("a`b", "varbinary"), b"", "`a``b` = _binary X''", "`a``b` = _binary X''"),
     ],
 )
@@ -65,6 +68,14 @@ def test_conditions(column: Column, value: Any, by_bytes: str, by_key: str) -> N
     null = f"`{column.name.replace('`', '``')}` IS NULL"
     assert equals(column, "9.7")(None) == null
     assert key_equals(column, "9.7")(None) == null
+
+
+def test_documents_that_are_equal_but_not_the_same_are_told_apart() -> None:
+    order = exact_order(Column("a", "json"), "9.7")
+    assert order is not None
+    assert order(json.encode([1.0])) == f"CAST(`a` AS CHAR) = {hexed('[1.0]')} DESC"
+    assert order(None) == ""
+    assert exact_order(Column("a", "int"), "9.7") is None
 
 
 def hexed(text: str) -> str:

@@ -9,6 +9,7 @@ import pytest
 import applier
 from applier.binlog.header import Event, EventType
 from applier.binlog.rows import RowsHead
+from applier.binlog.types import json
 from applier.errors import ReplicationError
 from applier.mysql.event_sql import NOT_FOUND_GUARD, NOTHING, EventRows, Notes
 from applier.mysql.pipeline import Statement
@@ -130,6 +131,22 @@ def test_one_before_image_with_two_futures_is_changed_one_by_one() -> None:
     statements, _ = made(row_sql(KEYLESS, "update"), [((1, 1), (2, 2)), ((1, 1), (3, 3))])
     assert [text.partition(" SET ")[0] for text in texts(statements)] == ["UPDATE `d`.`t`"] * 2
     assert all(text.endswith("LIMIT 1") for text in texts(statements))
+
+
+def test_a_key_of_several_columns_filters_by_all_of_them() -> None:
+    """The first column alone may lead to half of the table."""
+    table = "CREATE TABLE t (a INT, b INT, c INT, PRIMARY KEY (a, b))"
+    rows = [((1, 1, 5), (1, 1, 6)), ((1, 2, 5), (1, 2, 7))]
+    (statement,) = texts(made(row_sql(table, "update", (0, 1, 2), (0, 1, 2)), rows)[0])
+    assert statement.endswith(" WHERE TRUE AND ((`a` = 1 AND `b` = 1) OR (`a` = 1 AND `b` = 2))")
+
+
+def test_of_equal_documents_the_same_one_goes_first() -> None:
+    table = "CREATE TABLE t (a INT, j JSON)"
+    sql = row_sql(table, "delete")
+    (statement,) = texts(made(sql, [(1, json.encode(1.0))])[0])
+    assert statement.endswith(f" ORDER BY CAST(`j` AS CHAR) = _utf8mb4 X'{b'1.0'.hex()}' DESC LIMIT 1")
+    assert "ORDER BY" not in texts(made(sql, [(1, None)])[0])[0]
 
 
 def test_a_table_scan_is_chosen_by_its_option() -> None:
