@@ -13,8 +13,10 @@ import click
 COMMANDS = {
     "replay": "Replay binary logs into tables and say what each table cost.",
     "events": "List every event of binary logs: text, JSON lines or Parquet.",
+    "receive": "Receive the log of a live source into relay logs, as a replica does.",
     "verify": "Compare a server's tables with those of the replay in memory.",
     "explain": "Say which key and algorithm each table of a schema gets, and why.",
+    "forecast": "Say how far behind a replica will be, why, and what a key would change.",
 }
 """Command -> its line in --help; the command itself is `command` in applier/cli/<name>.py."""
 

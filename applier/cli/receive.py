@@ -1,0 +1,148 @@
+"""`binlag receive mysql://...` on the terminal: progress, what happens to the connection, and the end by a signal."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from applier.errors import UsageError
+
+if TYPE_CHECKING:
+    from applier.replica.receive import LiveReceiver, Received, Watch
+    from applier.replica.receive_folder import Start
+
+
+@click.command(name="receive", short_help="Receive the log of a live source into relay logs, as a replica does.")
+@click.argument("source", metavar="mysql://USER@HOST:PORT")
+@click.option("--dir", "folder", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Where the relay logs are.")
+@click.option("--from", "position", metavar="FILE:POSITION", help="Where to begin. [default: the oldest log of the source]")
+@click.option("--auto-position", is_flag=True, help="Ask for transactions by their GTIDs, not for a position.")
+@click.option("--executed-gtids", metavar="SET", help="What is there already; with --auto-position.")
+@click.option("--server-id", type=click.IntRange(1, (1 << 32) - 1), metavar="N", help="Our own. [default: made of a random UUID]")
+@click.option("--to-end", is_flag=True, help="End where the source's log ends, instead of waiting for more.")
+@click.option("--heartbeat", type=click.FloatRange(min=0.1, max=3600), default=30.0, show_default=True, metavar="SECONDS",
+              help="How often the source says that it is alive; twice as long without a word, and we connect again.")  # fmt: skip
+@click.option("--retries", type=click.IntRange(min=0), default=86400, show_default=True, metavar="N",
+              help="Give up after so many connections in vain.")  # fmt: skip
+@click.option("--max-relay-log-size", type=click.IntRange(4096, 1 << 30), default=1 << 30, metavar="BYTES",
+              help="Begin a new relay log after so many. [default: 1 GiB]")  # fmt: skip
+@click.option("--password-file", type=click.Path(dir_okay=False), metavar="FILE", help="The password is its first line.")
+def command(source: str, folder: str, password_file: str | None, auto_position: bool, **given: Any) -> int:
+    """Receive the binary log of a live SOURCE into relay logs in DIR.
+
+    The relay logs are those that a replica writes; `binlag replay DIR` reads them, with --follow while they grow. A lost connection
+    is made again, and a receiver that was ended or killed goes on where it was: no event is lost or doubled.
+    The account needs REPLICATION SLAVE. Ctrl-C and SIGTERM end it behind the last whole event.
+    """
+    from applier.mysql.url import find_password, parse_url
+    from applier.replica.receive import LiveReceiver, ReceiveOptions
+    from applier.replica.receive_folder import Folder
+
+    endpoint = parse_url(source, "SOURCE")
+    start, by_gtids = _start(auto_position=auto_position, **given)
+    options = ReceiveOptions(by_gtids, given["to_end"], given["heartbeat"], retries=given["retries"])
+    endpoint = endpoint.with_password(find_password(password_file, ask=_ask if sys.stdin.isatty() else None))
+    began = time.monotonic()
+    with _watch() as watch:
+        receiver = LiveReceiver(endpoint, Folder(Path(folder), start, auto_position=by_gtids), options, watch)
+        with _ended_by_signals(receiver):
+            received = receiver.run()
+    seconds = time.monotonic() - began
+    rates = f"{seconds:.1f} s ({received.events / seconds:,.0f} events/s, {received.bytes / seconds / 1e6:,.1f} MB/s)"
+    click.echo(f"received {received.events:,} events, {received.bytes:,} bytes in {rates}; the source's log up to {received.position}")
+    return 0
+
+
+def _ask() -> str:
+    return str(click.prompt("Password", hide_input=True, default="", show_default=False, err=True))
+
+
+def _start(
+    *, position: str | None, executed_gtids: str | None, auto_position: bool, server_id: int | None, max_relay_log_size: int, **_: Any
+) -> tuple[Start, bool]:
+    """What a new folder begins with, and whether GTIDs are asked for."""
+    from applier.replica.receive_folder import Start
+    from checkpoints.gtid import GtidError, parse_gtid_set
+    from checkpoints.position import Position
+
+    if executed_gtids is not None and not auto_position:
+        raise UsageError("--executed-gtids: a position is asked for", hint="add --auto-position")
+    if position is not None and auto_position:
+        raise UsageError("--from and --auto-position: either a position or GTIDs", hint="leave one of them out")
+    place = None
+    if position is not None:
+        file, _colon, offset = position.rpartition(":")
+        if not file or not offset.isdecimal() or int(offset) < 4:
+            raise UsageError(f"--from: {position!r} is not FILE:POSITION", hint="as SHOW BINARY LOGS names it: binlog.000003:4")
+        place = Position(file, int(offset))
+    try:
+        gtids = parse_gtid_set(executed_gtids) if executed_gtids else None
+    except GtidError as error:
+        raise UsageError(f"--executed-gtids: {error}") from None
+    return Start(place, gtids, server_id, max_relay_log_size), auto_position
+
+
+@contextmanager
+def _ended_by_signals(receiver: LiveReceiver) -> Iterator[None]:
+    """Ctrl-C and SIGTERM stop the receiver; a second one ends the process at once, which loses nothing either."""
+    asked = False
+
+    def ask(number: int, frame: Any) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        receiver.stop()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _note(text: str) -> None:
+    click.echo(f"binlag: {text}", err=True)
+
+
+@contextmanager
+def _watch() -> Iterator[Watch]:
+    """A line with events and bytes per second and the position, on a terminal only; what happens to the connection always."""
+    from applier.replica.receive import Watch
+
+    if not sys.stderr.isatty():
+        yield Watch(on_note=_note)
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("connecting", total=None)
+        rates = _Rates()
+        yield Watch(lambda received: bar.update(task, description=rates.text(received)), lambda text: console.print(text, highlight=False))
+
+
+class _Rates:
+    """Events and bytes of about the last second."""
+
+    def __init__(self) -> None:
+        self._since, self._events, self._bytes = time.monotonic(), 0, 0
+        self._text = ""
+
+    def text(self, received: Received) -> str:
+        seconds = time.monotonic() - self._since
+        if seconds >= 1 or not self._text:
+            events, size = (received.events - self._events) / max(seconds, 1), (received.bytes - self._bytes) / max(seconds, 1)
+            self._text = f"{events:,.0f} events/s, {size / 1e6:,.1f} MB/s"
+            self._since, self._events, self._bytes = time.monotonic(), received.events, received.bytes
+        return f"{self._text}  {received.position}  {received.events:,} events{', waiting for more' if received.waiting else ''}"

@@ -1,0 +1,87 @@
+"""What the relay logs of an earlier run say about where to go on.
+
+The last file is read from its beginning, and older ones as long as something is missing that only they know: the log of the source, the
+beginning of a transaction that went on in the next file, MariaDB's list of domains. What was being written when the receiver was killed is
+half an event at most; it is cut off, and the source sends it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from applier.binlog.events import parse
+from applier.binlog.header import HEADER, HEADER_LENGTH, MAGIC, Event, EventFlag, EventType, FormatDescription, parse_format_description
+from applier.binlog.reader import open_log
+from applier.errors import InputError
+from applier.replica.receive_progress import Progress
+
+_HINT = "receive into a new folder; replay what is good of the old one"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the relay logs hold. `size` is how much of the last one is whole events, `server_id` is the receiver's own."""
+
+    progress: Progress
+    size: int
+    server_id: int
+
+
+class _RelayLog:
+    """The whole events of one file, with the checksums that hold for them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.data = open_log(path)
+        self.size = 0
+        """Offset behind the last whole event."""
+
+    def __iter__(self) -> Iterator[tuple[Event, FormatDescription]]:
+        data, end, position = self.data, len(self.data), len(MAGIC)
+        format_description: FormatDescription | None = None
+        while position + HEADER_LENGTH <= end:
+            header = HEADER.unpack_from(data, position)
+            if header[3] < HEADER_LENGTH:
+                raise InputError("an event without a length", file=self.path.name, position=position, hint=_HINT)
+            if position + header[3] > end:
+                break
+            if header[1] == EventType.FORMAT_DESCRIPTION:
+                format_description = parse_format_description(data[position + HEADER_LENGTH : position + header[3]])
+            if format_description is None:
+                raise InputError("the file does not begin with a format description", file=self.path.name, position=position, hint=_HINT)
+            stop = position + header[3] - format_description.checksum_length
+            yield Event(self.path.name, position, header, data, position + HEADER_LENGTH, stop), format_description
+            position += header[3]
+            self.size = position
+
+
+def find(paths: Sequence[Path], *, by_domains: bool) -> Found | None:
+    """Reads the relay logs, oldest first, as far back as needed; None when there are none.
+
+    `progress.file` is "" when nothing of a source is in them. `by_domains`: MariaDB's GTIDs are wanted.
+    """
+    found: Found | None = None
+    for start in range(len(paths) - 1, -1, -1):
+        found = _read(paths[start:])
+        progress = found.progress
+        begun = progress.first is None or progress.first.begin
+        if progress.file and begun and (progress.knows_domains or not by_domains):
+            break
+    return found
+
+
+def _read(paths: Sequence[Path]) -> Found:
+    progress, server_id, size = Progress(), 0, 0
+    for path in paths:
+        log = _RelayLog(path)
+        for event, format_description in log:
+            if event.flags & EventFlag.RELAY_LOG:
+                server_id = event.server_id
+                if event.type == EventType.PREVIOUS_GTIDS:
+                    progress.gtids = progress.gtids.union(parse(event, format_description).gtids)
+            elif progress.file or event.type in (EventType.ROTATE, EventType.FORMAT_DESCRIPTION):
+                progress.take(event)
+        size = log.size
+    return Found(progress, size, server_id)
