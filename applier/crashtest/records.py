@@ -1,0 +1,63 @@
+"""A file of records that only grows: each has its length and its checksum, and what follows a record that is not whole does not count.
+
+The redo log, the binary log and the data of non-transactional tables are such files here.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+from checkpoints.disk import Disk
+
+_HEAD = struct.Struct("<II")
+
+
+def framed(record: Any) -> bytes:
+    """A record as it stands in a file."""
+    payload = pickle.dumps(record, protocol=5)
+    return _HEAD.pack(len(payload), zlib.crc32(payload)) + payload
+
+
+def whole_records(data: bytes) -> Iterator[tuple[Any, int]]:
+    """The records at the beginning of a file that are whole, each with the offset of its end."""
+    at = 0
+    while at + _HEAD.size <= len(data):
+        length, checksum = _HEAD.unpack_from(data, at)
+        payload = data[at + _HEAD.size : at + _HEAD.size + length]
+        if not length or len(payload) < length or zlib.crc32(payload) != checksum:
+            return
+        at += _HEAD.size + length
+        yield pickle.loads(payload), at
+
+
+class RecordFile:
+    """One such file. `append` keeps records in the process, as a log buffer does; `write` hands them to the system; `sync` to the disk."""
+
+    def __init__(self, disk: Disk, name: str) -> None:
+        self._file = disk.open(name, create=True)
+        self._buffer = bytearray()
+        self.records: list[Any] = []
+        """What was there at the start."""
+        self.size = 0
+        for record, end in whole_records(self._file.read()):
+            self.records.append(record)
+            self.size = end
+        if self._file.size() > self.size:
+            self._file.truncate(self.size)
+
+    def append(self, record: Any) -> None:
+        self._buffer += framed(record)
+
+    def write(self) -> None:
+        if self._buffer:
+            self._file.write(self.size, bytes(self._buffer))
+            self.size += len(self._buffer)
+            self._buffer.clear()
+
+    def sync(self) -> None:
+        self.write()
+        self._file.fsync()
