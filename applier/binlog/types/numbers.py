@@ -23,7 +23,8 @@ MOST_DIGITS = 100
 FLOAT_MAX = 3.4028234663852886e38
 INTEGER_BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 SHORTEST_FIXED, LONGEST_FIXED = -14, 15
-"""Decimal point positions between which the server writes a double without an exponent (`my_gcvt`, strings/dtoa.cc)."""
+"""Decimal point positions between which the server writes a double without an exponent; behind them too where digits follow the point
+(`my_gcvt`, strings/dtoa.cc; held against 5.6, 5.7, 9.7 and MariaDB 10.11)."""
 
 
 def double_text(value: float, width: int | None = None) -> str:
@@ -43,7 +44,7 @@ def double_text(value: float, width: int | None = None) -> str:
     minus = "-" if sign else ""
     room = None if width is None else width - sign
     fixed_size = len(text) - point + 2 if point <= 0 else len(text) + 1 if point < len(text) else point
-    if point < SHORTEST_FIXED or point > LONGEST_FIXED or (room is not None and fixed_size > room):
+    if point < SHORTEST_FIXED or (point > LONGEST_FIXED and len(text) <= point) or (room is not None and fixed_size > room):
         return minus + _with_exponent(text, point, abs(value), room)
     if point <= 0:
         return f"{minus}0.{'0' * -point}{text}"
