@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import shutil
@@ -15,7 +16,7 @@ import pytest
 from servers.container import engine, image_of
 from servers.process import free_port
 
-from tests.servers.fixtures import lacking, there_or_lacking
+from tests.servers.fixtures import ServerFactory, lacking, there_or_lacking
 
 ROOT = Path(__file__).resolve().parents[2]
 _OWN_IMAGE = "binlag/binlag:latest"
@@ -62,6 +63,21 @@ def test_own_image_reads_a_log() -> None:
     assert "Server ver: 5.7.29-log" in done.stdout
 
 
+def test_own_image_replays_into_a_server_and_verifies(server_factory: ServerFactory) -> None:
+    image = _image(_OWN_IMAGE)
+    server = server_factory.container("9.7")
+    environment = {**os.environ, "BINLAG_PASSWORD": server.password}
+    capture = ROOT / "tests/captures/open/my_nokey_duplicates"
+    run = ["docker", "run", "--rm", "--network=host", "-e", "BINLAG_PASSWORD", "-v", f"{capture}:/logs:ro", image]
+    arguments = ["/logs/binlog.000001", "--schema", "/logs/before.sql", "--into", f"mysql://root@127.0.0.1:{server.port}", "--json"]
+    for apply, replayed in (("native", True), ("sql", False)):
+        done = subprocess.run([*run, "replay", *arguments, "--apply", apply], env=environment, capture_output=True, text=True, check=True)
+        assert (json.loads(done.stdout)["transactions"] > 0) is replayed  # the second run goes on where the first one ended
+    done = subprocess.run([*run, "verify", *arguments], env=environment, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["equal"]
+    server.close()
+
+
 @pytest.fixture(params=[("9.7", "--gtid-mode=ON --enforce-gtid-consistency=ON"), ("mariadb", "")], ids=["9.7", "mariadb"])
 def composed(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
     """Source and replica of compose.yaml; the environment that it was started with."""
@@ -82,7 +98,7 @@ def composed(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
         subprocess.run([*command, "up", "-d", "--no-build"], env=environment, capture_output=True, check=True)
         yield environment
     finally:
-        subprocess.run([*command, "down", "-v"], env=environment, capture_output=True, check=True)
+        subprocess.run([*command, "down", "-v", "--timeout", "1"], env=environment, capture_output=True, check=True)
 
 
 def test_replica_of_the_compose_file_follows(composed: dict[str, str]) -> None:
