@@ -84,7 +84,7 @@ def test_what_has_not_arrived_is_not_counted() -> None:
     assert [true_lag(single, at) for at in (65.0, 124.0)] == [30.0, 59.5]
     left = single.work_left(START + 65.0)
     assert (left.transactions, left.bytes) == (121, 121 * 500_000)
-    assert shown(runs("slow-network")["1 MB/s, workers"], 65.0) == 30
+    assert shown(runs("slow-network")["1 MB/s, workers"], 65.0) == 31
 
 
 def test_a_large_transaction_holds_positions_and_number_but_not_the_others() -> None:
@@ -103,7 +103,7 @@ def test_a_delay_on_the_source_lets_workers_work() -> None:
     replicas = runs("group-commit-delay")
     assert peak(replicas["20 ms, 4 workers"], 100) <= 1
     assert [peak(replicas[name], 100) for name in ("no delay, 4 workers", "20 ms, no workers")] == [31, 30]
-    assert max(replicas["20 ms, 4 workers"].lags) < 0.02
+    assert max(replicas["20 ms, 4 workers"].lags[100:]) < 0.02, "last_committed 0 serialises the first group"
     assert max(replicas["no delay, 4 workers"].lags) == pytest.approx(30.0, abs=0.1)
 
 
