@@ -13,10 +13,10 @@ from math import inf
 from applier.errors import ReplicationError
 from applier.replica.admission import Verdict
 from applier.replica.clock import ClockConfiguration
-from applier.replica.parallel import Parallel
 from applier.replica.seconds_behind import clock_difference
+from applier.replica.simulated_parallel import Parallel
+from applier.replica.simulated_single import Single
 from applier.replica.simulation import Simulation
-from applier.replica.single import Single
 from applier.replica.timed import TimedTransaction
 
 

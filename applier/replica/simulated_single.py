@@ -9,7 +9,7 @@ from math import inf
 
 from applier.errors import ReplicationError
 from applier.replica.admission import Verdict
-from applier.replica.applier_thread import Applier
+from applier.replica.simulated_applier import Applier
 from applier.replica.simulation import Simulation
 from applier.replica.timed import TimedTransaction
 

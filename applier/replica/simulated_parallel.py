@@ -10,10 +10,10 @@ from math import inf
 
 from applier.errors import ReplicationError
 from applier.replica.admission import Verdict
-from applier.replica.applier_thread import Applier
 from applier.replica.coordinator import Coordinator
 from applier.replica.rules import LOGICAL_CLOCK
 from applier.replica.schedule import ByDatabase, LogicalClock, Scheduler
+from applier.replica.simulated_applier import Applier
 from applier.replica.simulation import Simulation
 from applier.replica.timed import TimedTransaction
 from applier.replica.workers import PendingEvents, Worker
