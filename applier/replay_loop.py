@@ -17,7 +17,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from applier.binlog.events import ExecuteLoadQuery, Gtid, MariadbGtidEvent, Query, XaPrepare, gtid_text, parse
-from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType, FormatDescription, version_number
+from applier.binlog.follow import open_reader
+from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventFlag, EventType, FormatDescription, version_number
 from applier.binlog.reader import LogReader
 from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHead, RowsHeads
 from applier.binlog.table_map import TableMap, parse_table_map
@@ -62,7 +63,7 @@ def replay(
     tables = into if into is not None else Tables()
     with _no_cycle_collection():
         loop = ReplayLoop(tables, parse_options(**options), on_rows, keep_events=keep_events and on_rows is None)
-        return loop.run([os.fspath(file) for file in files], on_event)
+        return loop.run(files, on_event)
 
 
 @contextmanager
@@ -101,9 +102,9 @@ class ReplayLoop:
         self.before_commit: Callable[[Event], None] = _nothing
         """Called with the event that ends a transaction while its changes can still be seen in the tables' journal."""
 
-    def run(self, files: list[str], on_event: Callable[[Event], None] | None) -> ReplayResult:
+    def run(self, files: Sequence[str | os.PathLike[str]], on_event: Callable[[Event], None] | None) -> ReplayResult:
         options = self.options
-        reader = LogReader(
+        reader = open_reader(
             files,
             verify_checksum=options.verify_checksum,
             start_position=options.start_position,
@@ -160,15 +161,21 @@ class ReplayLoop:
         return {int(event_type): handler for event_type, handler in handlers.items()}
 
     def _format_description(self, event: Event) -> None:
-        """Table ids start anew, and the version says whose rules hold."""
-        assert self._reader.format is not None
-        self._describe(self._reader.format)
+        """The source's; a relay log begins with the receiver's own, which says nothing about what follows."""
+        fde = self._reader.format
+        assert fde is not None
+        if event.flags & EventFlag.RELAY_LOG:
+            return
+        begins = event.log_pos != 0 and not event.flags & EventFlag.ARTIFICIAL  # or one log of the source goes on in another relay log
+        self._describe(fde, begins=begins)
 
-    def _describe(self, fde: FormatDescription) -> None:
+    def _describe(self, fde: FormatDescription, *, begins: bool = True) -> None:
+        """Where a log begins, table ids start anew; the version says whose rules hold."""
         self._fde = fde
         self._heads = RowsHeads(fde)
-        self.maps.clear()
-        self._known_maps.clear()
+        if begins:
+            self.maps.clear()
+            self._known_maps.clear()
         if fde.server_version == self._version:
             return
         self._version = fde.server_version
@@ -192,6 +199,8 @@ class ReplayLoop:
     def _gtid(self, event: Event) -> None:
         assert self._fde is not None
         options = self.options
+        if self.transaction.begun:
+            self._abandon(event)
         if event.type == EventType.GTID and options.include_gtids is None and options.exclude_gtids is None:
             self.transaction.start(event)
             return
@@ -234,6 +243,11 @@ class ReplayLoop:
     def _rollback(self, event: Event) -> None:
         self.tables.rollback()
         self._end(event)
+
+    def _abandon(self, event: Event) -> None:
+        """A receiver that asks for transactions by their GTIDs gets one that was cut off again from its beginning."""
+        self.result.note("the beginning of a transaction was rolled back: the log has the whole of it behind")
+        self._rollback(event)
 
     # rows
 

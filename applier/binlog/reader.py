@@ -78,27 +78,36 @@ class LogReader:
 
     def __iter__(self) -> Iterator[Event]:
         previous: _FileEnd | None = None
-        for number, path in enumerate(self.paths):
-            buffer = open_log(path)
+        for number, path in enumerate(self._files()):
             file = _FileEnd(path, previous)
             start = self.start_position if number == 0 else None
-            stop = self.stop_position if number == len(self.paths) - 1 else None
             self.format = None
             self.position = len(MAGIC)
             try:
-                yield from self._events(file, buffer, len(buffer) if stop is None else min(stop, len(buffer)), start or 0)
+                for buffer, limit in self._pieces(number, path):
+                    yield from self._events(file, buffer, limit, start or 0)
             except InputError as error:
-                error.locate(file=path.name, position=self.position)
+                if error.file is None:
+                    error.locate(file=path.name, position=self.position)
                 raise
             previous = file
 
+    def _files(self) -> Iterator[Path]:
+        return iter(self.paths)
+
+    def _pieces(self, number: int, path: Path) -> Iterator[tuple[bytes, int]]:
+        """The file as it is now, and how far to read in it: once, or again and again while it grows."""
+        buffer = open_log(path)
+        stop = self.stop_position if number == len(self.paths) - 1 else None
+        yield buffer, len(buffer) if stop is None else min(stop, len(buffer))
+
     def _events(self, file: _FileEnd, buffer: bytes, limit: int, start: int) -> Iterator[Event]:
-        """The loop over one file. What it does per event is the floor under the cost of everything else: keep it short."""
+        """The loop over one file, from `self.position` on. What it does per event is the floor under all else: keep it short."""
         name, view, unpack, crc32, size = file.path.name, memoryview(buffer), HEADER.unpack_from, zlib.crc32, len(buffer)
-        plain: frozenset[int] = frozenset()  # nothing is plain before the format description
-        verify, trailer, header_length, shortest = False, 0, HEADER_LENGTH, HEADER_LENGTH
-        position, event = len(MAGIC), None
-        if start > size:
+        plain, trailer, header_length, verify = self._layout()
+        shortest = header_length + trailer
+        position, event = self.position, file.last
+        if start > size and limit == size:
             raise InputError(f"the start position {start} lies behind the end of the file, {size}")
         while position < limit:
             if position + HEADER_LENGTH > size:
@@ -124,9 +133,9 @@ class LogReader:
             else:
                 self.position = position
                 if type_code == EventType.FORMAT_DESCRIPTION:
-                    self.format = format_description = self._format(event, view)
-                    trailer, header_length = format_description.checksum_length, format_description.header_length
-                    verify, plain, shortest = self.verify_checksum and trailer > 0, PLAIN_TYPES, header_length + trailer
+                    self.format = self._format(event, view)
+                    plain, trailer, header_length, verify = self._layout()
+                    shortest = header_length + trailer
                 elif verify and crc32(view[position:end]) != CRC_RESIDUE:
                     raise InputError(f"the checksum of a {event.name} event is wrong", hint=_corrupt_hint(position, start))
                 self._special(event, file, _corrupt_hint(position, start))
@@ -140,6 +149,13 @@ class LogReader:
             position = end
         self.position = position
         file.last = event
+
+    def _layout(self) -> tuple[frozenset[int], int, int, bool]:
+        """What the format description says: types that need only their header, bytes of checksum and header, and whether to verify."""
+        if self.format is None:
+            return frozenset(), 0, HEADER_LENGTH, False
+        trailer = self.format.checksum_length
+        return PLAIN_TYPES, trailer, self.format.header_length, self.verify_checksum and trailer > 0
 
     def _format(self, event: Event, view: memoryview) -> FormatDescription:
         body = event.buffer[event.position + HEADER_LENGTH : event.position + event.length]
@@ -240,8 +256,8 @@ class _FileEnd:
         return f"{match[1]}{int(match[2]) + 1:0{len(match[2])}d}"
 
 
-def open_log(path: Path) -> bytes:
-    """The content of a log file, mapped into memory. Raises InputError for anything but a plain binary log."""
+def open_log(path: Path, size: int = 0) -> bytes:
+    """The content of a log file, or its first `size` bytes, mapped into memory. Raises InputError for anything but a plain binary log."""
     try:
         with path.open("rb") as file:
             magic = file.read(len(MAGIC))
@@ -255,7 +271,7 @@ def open_log(path: Path) -> bytes:
                 )
             if magic != MAGIC:
                 raise InputError("not a binary log: it does not start with fe 62 69 6e", file=str(path), position=0)
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # type: ignore[return-value]
+            return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)  # type: ignore[return-value]
     except OSError as error:
         raise InputError(f"cannot read the file: {error.strerror}", file=str(path)) from None
 

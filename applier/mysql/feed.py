@@ -12,7 +12,8 @@ from pathlib import Path
 
 from applier.binlog.events import Gtid, MariadbGtidEvent
 from applier.binlog.filters import AnyGtidSet, holds
-from applier.binlog.header import GTID_TYPES, Event, EventType, FormatDescription
+from applier.binlog.follow import IndexedLogs, LogFollower
+from applier.binlog.header import GTID_TYPES, Event, EventFlag, EventType, FormatDescription
 from applier.binlog.reader import LogReader
 from applier.binlog.transactions import MEMBER_TYPES, QUIET_TYPES, Kind, Transaction, TransactionTracker
 from applier.errors import InputError
@@ -78,13 +79,18 @@ class Feed:
         self.until_gtid = until_gtid
         self.unfinished: Transaction | None = None
         self.until_reached = False
-        files = _from_file(files, start)
-        self._reader = LogReader(
-            files,
-            verify_checksum=options.verify_checksum,
-            start_position=options.start_position if start is None else start.offset,
-            stop_position=options.stop_position,
-        )
+        first = _place_of(files, start)
+        if isinstance(files, IndexedLogs) and files.follow:
+            self._reader: LogReader = LogFollower(
+                files, start=files[first], verify_checksum=options.verify_checksum, start_position=start.offset if start else None
+            )
+        else:
+            self._reader = LogReader(
+                files[first:],
+                verify_checksum=options.verify_checksum,
+                start_position=options.start_position if start is None else start.offset,
+                stop_position=options.stop_position,
+            )
         self.format: Format | None = None
         self._current: SourceTransaction | None = None
 
@@ -93,7 +99,7 @@ class Feed:
         reader, begun = self._reader, tracker.feed
         for event in reader:
             type_code = event.type
-            if type_code == EventType.FORMAT_DESCRIPTION:
+            if type_code == EventType.FORMAT_DESCRIPTION and not event.flags & EventFlag.RELAY_LOG:
                 self._new_format(event, tracker)
             current = self._current
             if current is not None and type_code in QUIET_TYPES and type_code != EventType.TRANSACTION_PAYLOAD:
@@ -189,10 +195,10 @@ def _is_begin(event: Event) -> bool:
     return event.buffer[max(event.end - 5, event.body) : event.end].upper() == b"BEGIN"
 
 
-def _from_file(files: Sequence[str], start: Position | None) -> list[str]:
-    """The files from the one on that `start` names."""
+def _place_of(files: Sequence[str], start: Position | None) -> int:
+    """Where among the files the one is that `start` names."""
     if start is None:
-        return list(files)
+        return 0
     names = [Path(file).name for file in files]
     if start.file not in names:
         raise InputError(
@@ -201,4 +207,4 @@ def _from_file(files: Sequence[str], start: Position | None) -> list[str]:
             position=start.offset,
             hint=f"give {start.file} and the files after it, or another --replay-id for a new replay",
         )
-    return list(files[names.index(start.file) :])
+    return names.index(start.file)

@@ -19,7 +19,7 @@ class Keeper:
     """Begins at a checkpoint; `record` takes in each transaction, `row` is the checkpoint behind the last one."""
 
     def __init__(self, files: Iterable[str], start: Checkpoint) -> None:
-        self._logs = {Path(file).name: file for file in files}
+        self._files = files
         self._opened: dict[str, bytes] = {}
         self.resume_from(start)
 
@@ -63,8 +63,9 @@ class Keeper:
 
     def _mark(self, end: Position) -> str:
         log = self._opened.get(end.file)
-        if log is None:
-            self._opened = {end.file: open_log(Path(self._logs[end.file]))}
+        if log is None or len(log) < end.offset:  # a log that is followed grows, and others come behind it
+            path = next(path for path in map(Path, self._files) if path.name == end.file)
+            self._opened = {end.file: open_log(path)}
             log = self._opened[end.file]
         return mark_of(log, end.offset)
 

@@ -83,11 +83,6 @@ class Progress:
             )
         return expected + missing
 
-    def restart(self, file: str) -> None:
-        """The source begins with a log that it names itself: what was open is sent again as a whole."""
-        self._tracker.finish()
-        self.file, self.offset = file, 4
-
     def _format(self) -> FormatDescription:
         return self.format or FormatDescription(4, "", 0, HEADER_LENGTH, bytes([0, 13, 0, 8]), 0)
 
@@ -98,8 +93,6 @@ class Progress:
         artificial = event.log_pos == 0 or event.flags & EventFlag.ARTIFICIAL
         if not artificial:
             self.offset += event.length
-            if format_description.created:
-                self._tracker.finish()  # the source was started anew: what was open then was never committed
         self.format, self.format_event, self.source_server_id = format_description, raw, event.server_id
 
     def _listed(self, event: Event) -> None:

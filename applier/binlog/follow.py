@@ -1,0 +1,139 @@
+"""Logs while they grow: the reader that waits at the end for more.
+
+Which logs there are is in their index, as a server keeps it. A log is over when the index names the next one; until then half an event at
+its end is one that is being written. Only whole events are mapped, so that the half one may be cut off by a receiver that starts again.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path, PurePath
+from typing import overload
+
+from applier.binlog.header import HEADER_LENGTH, MAGIC
+from applier.binlog.reader import LogReader, open_log
+from applier.errors import InputError
+
+PIECE_BYTES = 8 << 20
+"""What is handed out between two looks at the index and at `stopped`."""
+POLL_SECONDS = 0.05
+
+
+class IndexedLogs(Sequence[str]):
+    """The logs that an index names, oldest first, as of the moment that somebody looks.
+
+    `folder` has one index, or is the index itself. With `follow` a reader of these logs waits for more at their end, until `stopped` says
+    so; `on_idle` is called each time that it begins to wait.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, follow: bool = False, stopped: Callable[[], bool] = lambda: False) -> None:
+        self.index_file = _index_of(Path(folder))
+        self.follow = follow
+        self.stopped = stopped
+        self.on_idle: Callable[[], None] = lambda: None
+        self._names: list[str] = []
+        self._seen = b""
+
+    def paths(self) -> list[str]:
+        """Reads the index. While it is being replaced it may be missing: what it said before holds."""
+        try:
+            content = self.index_file.read_bytes()
+        except FileNotFoundError:
+            return self._names
+        if content != self._seen:
+            lines = content.decode("utf-8", "surrogateescape").split("\n")
+            self._names = [str(self.index_file.parent / PurePath(line).name) for line in lines if line]
+            self._seen = content
+        return self._names
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[str]: ...
+    def __getitem__(self, at: int | slice) -> str | list[str]:
+        return self.paths()[at]
+
+    def __len__(self) -> int:
+        return len(self.paths())
+
+    def after(self, path: Path) -> Path | None:
+        """The log behind this one, None when it is the last."""
+        names = self.paths()
+        if str(path) not in names:
+            raise InputError(
+                f"{path.name} was taken out of {self.index_file.name} while it was read", hint="somebody removes relay logs too early"
+            )
+        at = names.index(str(path)) + 1
+        return Path(names[at]) if at < len(names) else None
+
+
+def _index_of(path: Path) -> Path:
+    if not path.is_dir():
+        return path
+    found = sorted(path.glob("*.index"))
+    if len(found) != 1:
+        names = ", ".join(file.name for file in found) or "none"
+        raise InputError(f"{path} should have one index of logs, and has {names}", hint="name the index: FOLDER/relay-bin.index")
+    return found[0]
+
+
+class LogFollower(LogReader):
+    """Iterates over the events of growing logs from the one at `start` in the index on, until `logs.stopped()`."""
+
+    def __init__(
+        self, logs: IndexedLogs, *, start: str | None = None, verify_checksum: bool = True, start_position: int | None = None
+    ) -> None:
+        first = [start] if start is not None else logs[:1]
+        if not first:
+            raise InputError(f"{logs.index_file} names no log", hint="is the receiver at work?")
+        super().__init__(first, verify_checksum=verify_checksum, start_position=start_position)
+        self.logs = logs
+
+    def _files(self) -> Iterator[Path]:
+        path: Path | None = self.paths[0]
+        while path is not None:
+            yield path
+            path = None if self.logs.stopped() else self.logs.after(path)
+
+    def _pieces(self, number: int, path: Path) -> Iterator[tuple[bytes, int]]:
+        logs, idle, end = self.logs, False, len(MAGIC)
+        with path.open("rb") as file:
+            while not logs.stopped():
+                following = logs.after(path)  # looked at first: behind it nothing is added to this file
+                whole = _whole_events(file.fileno(), end)
+                if whole > end:
+                    idle, end = False, whole
+                    yield open_log(path, whole), whole
+                elif following is not None:
+                    size = os.fstat(file.fileno()).st_size
+                    if size > end:
+                        yield open_log(path, size), size  # half an event that nobody will finish: the reader says so
+                    return
+                else:
+                    if not idle:
+                        idle = True
+                        logs.on_idle()
+                    time.sleep(POLL_SECONDS)
+
+
+def _whole_events(descriptor: int, position: int) -> int:
+    """Offset behind the last whole event within the next piece."""
+    size = os.fstat(descriptor).st_size
+    limit = position + PIECE_BYTES
+    while position + HEADER_LENGTH <= size and position < limit:
+        length = int.from_bytes(os.pread(descriptor, 4, position + 9), "little")
+        if position + length > size:
+            break
+        position += max(length, HEADER_LENGTH)  # an impossible length is the reader's to complain of
+    return position
+
+
+def open_reader(
+    files: Sequence[str | os.PathLike[str]], *, verify_checksum: bool, start_position: int | None, stop_position: int | None
+) -> LogReader:
+    """A reader of these files; one that waits for more if they are logs to follow."""
+    if isinstance(files, IndexedLogs) and files.follow:
+        return LogFollower(files, verify_checksum=verify_checksum, start_position=start_position)
+    return LogReader(files, verify_checksum=verify_checksum, start_position=start_position, stop_position=stop_position)
