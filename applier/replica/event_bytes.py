@@ -10,6 +10,7 @@ import zlib
 from dataclasses import dataclass
 
 from applier.binlog.header import CHECKSUM_LENGTH, HEADER, HEADER_LENGTH, Event, EventFlag, EventType
+from applier.binlog.reader import CRC_RESIDUE
 from applier.errors import InputError
 
 _POSITION = struct.Struct("<Q")
@@ -59,16 +60,31 @@ def rotate_target(data: bytes, checksum_length: int) -> tuple[str, int]:
     return data[HEADER_LENGTH + _POSITION.size : end].decode("utf-8", "surrogateescape"), position
 
 
+def has_checksum(data: bytes) -> bool:
+    """Whether the last four bytes are the CRC32 of the others."""
+    return zlib.crc32(data) == CRC_RESIDUE
+
+
+def with_checksum(data: bytes, *, wanted: bool) -> bytes:
+    """The event with or without a checksum. The first event of a dump comes before anybody knows which of the two the log has."""
+    if has_checksum(data) == wanted:
+        return data
+    head = bytearray(data if wanted else data[:-CHECKSUM_LENGTH])
+    struct.pack_into("<I", head, 9, len(head) + (CHECKSUM_LENGTH if wanted else 0))
+    return bytes(head) + (zlib.crc32(bytes(head)).to_bytes(4, "little") if wanted else b"")
+
+
 def format_body(server_version: str, post_header_lengths: bytes, *, created: int = 0, checksum: int = 1) -> bytes:
     """The body of a FORMAT_DESCRIPTION without its checksum. `checksum` is the algorithm: 0 none, 1 CRC32."""
     return struct.pack("<H50sIB", 4, server_version.encode("latin-1"), created, HEADER_LENGTH) + post_header_lengths + bytes([checksum])
 
 
 def as_artificial_format(data: bytes) -> bytes:
-    """The source's format description as it is repeated at the head of the next relay log: artificial, never created."""
+    """The source's format description as it is repeated at the head of the next relay log: artificial, without a
+    position, never created."""
     head = bytearray(data[:-CHECKSUM_LENGTH])
     (flags,) = struct.unpack_from("<H", head, 17)
-    struct.pack_into("<H", head, 17, flags | EventFlag.ARTIFICIAL)
+    struct.pack_into("<IH", head, 13, 0, flags | EventFlag.ARTIFICIAL)
     struct.pack_into("<I", head, HEADER_LENGTH + 52, 0)
     return bytes(head) + zlib.crc32(bytes(head)).to_bytes(4, "little")
 

@@ -43,7 +43,7 @@ class Written:
 class RelayLogWriter:
     """The relay logs of one channel. `retrieved` is asked for at the head of each new file.
 
-    `checksum` says whether events of our own are written with one: as the source does, once its format description came.
+    `checksum` says whether events of our own, and so the file, have one: as the source's, once its format description came.
     Everything goes through `disk`; whatever fails raises OSError and leaves the file as it is.
     """
 
@@ -82,28 +82,29 @@ class RelayLogWriter:
     def open(self) -> None:
         """Server start: reads the index and begins a new file; the old ones stay."""
         self.index.open()
-        self.begin_file()
+        self.begin_file(at_start=True)
 
-    def begin_file(self, source_format: bytes | None = None) -> None:
-        """A new file, in the index once its head is on disk. `source_format` is the source's format description, made artificial."""
+    def begin_file(self, source_format: bytes | None = None, *, at_start: bool = False) -> None:
+        """A new file, in the index once its head is on disk. `source_format` is the source's format description, made artificial;
+        `at_start` says that it is a server's start.
+        """
         configuration, rules = self.configuration, self.configuration.rules
         name = self._next_name()
         self.index.register([name])
         file = self._disk.open(name, create=True)
         head = MAGIC + self._own(
             EventType.FORMAT_DESCRIPTION,
-            format_body(configuration.server_version or "", rules.post_header_lengths, checksum=int(configuration.relay_log_checksum)),
+            format_body(configuration.server_version or "", rules.post_header_lengths, checksum=int(self.checksum)),
             at=len(MAGIC),
             flags=EventFlag.RELAY_LOG,
             checksum=True,
         )
-        if rules.previous_gtids or configuration.gtid_mode:
+        if (rules.previous_gtids or configuration.gtid_mode) and (rules.previous_gtids_at_start or not at_start):
             head += self._own(
                 EventType.PREVIOUS_GTIDS,
                 self.retrieved().encode(),
                 at=len(head),
                 flags=rules.previous_gtids_flags,
-                checksum=configuration.relay_log_checksum,
             )
         head += source_format or b""
         file.write(0, head)
@@ -146,7 +147,7 @@ class RelayLogWriter:
     def close(self) -> None:
         """Clean shutdown: a stop event ends the file."""
         if self._file is not None:
-            self._finish(self._own(EventType.STOP, b"", at=self.size, flags=EventFlag.RELAY_LOG))
+            self._finish(self._own(EventType.STOP, b"", at=self.size, flags=0))
             self._file.close()
             self._file, self.name, self.size = None, "", 0
 

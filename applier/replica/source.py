@@ -8,6 +8,7 @@ an artificial one for the next file (Binlog_sender::run, 5.7 to 9.7). With auto-
 
 from __future__ import annotations
 
+import itertools
 import os
 import struct
 import zlib
@@ -27,7 +28,7 @@ from applier.binlog.header import (
     parse_format_description,
 )
 from applier.errors import InputError, ReplicationError
-from applier.replica.event_bytes import event_of, head_of, make_event, rotate_body
+from applier.replica.event_bytes import event_of, has_checksum, head_of, make_event, rotate_body, rotate_target
 from checkpoints.gtid import GtidSet
 
 _FATAL = "Got fatal error 1236 from source when reading data from binary log: "
@@ -38,7 +39,9 @@ INSIDE = _FATAL + "'bogus data in log event'"
 
 
 class Source(Protocol):
-    """Who is replicated. Both dumps end when there is nothing more for now; every item is one whole event, checksum included."""
+    """Who is replicated. Every item of a dump is one whole event, checksum included; an empty one says that there is nothing more for
+    now, and the next may be asked for at any later time. A dump that ends is a connection that was closed.
+    """
 
     @property
     def uuid(self) -> str: ...
@@ -93,6 +96,9 @@ class BinlogFiles:
 
     def dump(self, file: str, position: int) -> Iterator[bytes]:
         names = list(self.files)
+        if file and file not in names and file == self._announced():
+            yield from itertools.takewhile(lambda _: file not in self.files, itertools.repeat(b""))
+            names = list(self.files)
         if file and file not in names:
             raise ReplicationError(1236, NO_SUCH_LOG, file=file, hint=f"the source has {_span(names)}")
         if file and position > len(self.files[file]):
@@ -124,14 +130,16 @@ class BinlogFiles:
             )
             yield _sent_format(format_event, from_the_middle=position > len(MAGIC))
             timestamp = yield from self._events(name, max(position, len(MAGIC) + len(format_event)), description, skip)
-            names = list(self.files)
-            at = names.index(name) + 1
-            name, position = (names[at] if at < len(names) else None), len(MAGIC)
+            name, position = self._following(name), len(MAGIC)
 
     def _events(self, name: str, position: int, description: FormatDescription, skip: GtidSet | None) -> Generator[bytes, None, int]:
-        """The events of one file from a position on; returns the timestamp of the last one."""
+        """The events of one file from a position on, until there is a next one; returns the timestamp of the last event."""
         timestamp, skipping, skipped_to = 0, False, 0
-        while position < len(self.files[name]):
+        while position < len(self.files[name]) or self._following(name) is None:
+            if position >= len(self.files[name]):
+                yield self._heartbeat(name, skipped_to, description) if skipped_to else b""
+                skipped_to = 0
+                continue
             data = _event_at(self.files[name], position, name)
             head = head_of(data)
             if skip is not None and head.type in GTID_TYPES:
@@ -151,6 +159,21 @@ class BinlogFiles:
         if skipped_to:
             yield self._heartbeat(name, skipped_to, description)
         return timestamp
+
+    def _following(self, name: str) -> str | None:
+        """The file after this one, when it is there."""
+        names = list(self.files)
+        at = names.index(name) + 1
+        return names[at] if at < len(names) else None
+
+    def _announced(self) -> str | None:
+        """The file that the last rotate event names, which may not be there yet."""
+        name, content = list(self.files.items())[-1]
+        at, last = len(MAGIC), b""
+        while at < len(content):
+            last = _event_at(content, at, name)
+            at += len(last)
+        return rotate_target(last, CHECKSUM_LENGTH if has_checksum(last) else 0)[0] if last[4:5] == bytes([EventType.ROTATE]) else None
 
     def _heartbeat(self, name: str, position: int, description: FormatDescription) -> bytes:
         """A HEARTBEAT event: its log_pos says how far the source has read."""

@@ -28,6 +28,8 @@ class ReplicaRules:
     post_header_lengths: bytes
     previous_gtids: bool
     """Relay logs say which GTIDs were received before even when there are none (5.6: only with gtid_mode=ON)."""
+    previous_gtids_at_start: bool
+    """So does the one that a server start begins (5.6: never, though its CHANGE MASTER and its receiver write them)."""
     previous_gtids_flags: int
     """RELAY_LOG, and IGNORABLE from 5.7 on."""
     rotates_know_their_place: bool
@@ -36,8 +38,12 @@ class ReplicaRules:
     """max_relay_log_size is obeyed inside a transaction, too (5.6 has no boundary parser)."""
     gaps_forbid_recovery: bool
     """relay_log_recovery=1 refuses to start while the workers left gaps (5.6: error 1872); later versions fill them first."""
-    gaps_matter_with_auto_position: bool
-    """Gaps are looked for even with GTID auto-position, where the source sends again what is missing."""
+    gaps_matter_to_recovery: bool
+    """relay_log_recovery=1 looks for gaps even with GTID auto-position, where the source sends again what is missing."""
+    gaps_matter_to_start: bool
+    """So does START REPLICA without relay_log_recovery."""
+    gap_error: int
+    """START REPLICA says this when the relay logs do not hold the gaps (1201 as seen of 5.7.29; ER_MTA_RECOVERY_FAILURE from 8.0 on)."""
     parallel_types: tuple[str, ...]
     """The first one is the default."""
     default_workers: int
@@ -55,11 +61,14 @@ _R56: Final = ReplicaRules(
     server_version="5.6.24-log",
     post_header_lengths=_LENGTHS_56,
     previous_gtids=False,
+    previous_gtids_at_start=False,
     previous_gtids_flags=0x40,
     rotates_know_their_place=True,
     splits_transactions=True,
     gaps_forbid_recovery=True,
-    gaps_matter_with_auto_position=True,
+    gaps_matter_to_recovery=True,
+    gaps_matter_to_start=True,
+    gap_error=1201,
     parallel_types=("DATABASE",),
     default_workers=0,
     least_workers=0,
@@ -73,10 +82,11 @@ _R57: Final = replace(
     server_version="5.7.29-log",
     post_header_lengths=_LENGTHS_57,
     previous_gtids=True,
+    previous_gtids_at_start=True,
     previous_gtids_flags=0xC0,
     splits_transactions=False,
     gaps_forbid_recovery=False,
-    gaps_matter_with_auto_position=False,
+    gaps_matter_to_recovery=False,
     parallel_types=("DATABASE", "LOGICAL_CLOCK"),
 )
 _R80: Final = replace(
@@ -85,6 +95,8 @@ _R80: Final = replace(
     server_version="8.0.46",
     post_header_lengths=_LENGTHS_80,
     rotates_know_their_place=False,
+    gaps_matter_to_start=False,
+    gap_error=1803,
     parallel_types=("LOGICAL_CLOCK", "DATABASE"),
     default_workers=4,
     preserve_commit_order=True,

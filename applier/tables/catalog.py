@@ -115,6 +115,11 @@ class Tables:
         """Row changes of transactional tables since the last commit."""
         return len(self._journal)
 
+    @property
+    def journal(self) -> list[Change]:
+        """These changes, oldest first."""
+        return self._journal.copy()
+
     def commit(self) -> None:
         del self._journal[:]
         if self._savepoints:

@@ -1,0 +1,157 @@
+"""Events of the relay log, carried out: what changed in the tables, transaction by transaction, goes to the storage.
+
+The rows and statements themselves are the replay's (`applier.replay_loop`); here is what only a replica does: transactions whose GTID was
+executed are passed over, and each commit is told before it happens, so that the position can be a part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from applier.binlog.events import Gtid, parse
+from applier.binlog.header import GTID_TYPES, Event, EventType
+from applier.binlog.payload import payload_events
+from applier.binlog.transactions import query_text
+from applier.errors import InputError, ReplicationError
+from applier.options import parse_options
+from applier.replay_loop import ReplayLoop
+from applier.replica.relay_reader import RelayEvent
+from applier.replica.storage import Commit, RowChange, Statement, Storage, row_changes
+from applier.tables.ddl import DDL_STATEMENTS, statement_kind
+from applier.tables.engine import Change
+from lookup.handler import traits_of
+
+
+@dataclass(frozen=True, slots=True)
+class GroupEnd:
+    """A group is over. `committed` False: it was rolled back in the log, or passed over since its GTID was executed."""
+
+    committed: bool
+    by_xid: bool
+    """An XID event ended it."""
+    ddl: bool
+
+
+class Executor:
+    """Feeds events into the tables of a storage. `before_commit` is called inside the storage's transaction, right before its commit."""
+
+    def __init__(self, storage: Storage, version: str, *, before_commit: Callable[[RelayEvent, GroupEnd], None]) -> None:
+        self.storage = storage
+        self._before_commit = before_commit
+        self._loop = ReplayLoop(storage.tables, parse_options(server=version), None, keep_events=False)
+        self._loop.before_commit = self._commit
+        self._unprotected: list[Change] = []
+        self._statements: list[Statement] = []
+        self._group: list[RelayEvent] = []
+        self._now: RelayEvent | None = None
+        self._end: GroupEnd | None = None
+        self._gtid: str | None = None
+        self._described = b""
+        self._watch_unprotected_tables()
+
+    @property
+    def in_group(self) -> bool:
+        """A GTID, BEGIN or another first event was seen and its end was not."""
+        return bool(self._group)
+
+    def feed(self, relay: RelayEvent) -> GroupEnd | None:
+        """One event of a group; its end when this was the last. Raises ReplicationError: the transaction is taken back then."""
+        if relay.format_data != self._described:
+            maps = dict(self._loop.maps) if self._group else {}  # table maps hold on where a group goes on in another relay log
+            self._loop.feed(_format_event(relay), relay.format)
+            self._loop.maps.update(maps)
+            self._described = relay.format_data
+        if not self._group:
+            self.storage.begin()
+        self._group.append(relay)
+        self._now, self._end = relay, None
+        prepared = dict(self._loop.prepared)
+        try:
+            self._feed(relay)
+        except (ReplicationError, InputError) as error:
+            error.locate(file=relay.event.file, position=relay.event.position)
+            self.abandon()
+            raise
+        if self._end is None and relay.event.type == EventType.EXECUTE_LOAD_QUERY and self._loop.transaction.first is None:
+            self._commit(relay.event)
+        if self._end is None and relay.event.type == EventType.QUERY and self._loop.transaction.first is None:
+            self._end = GroupEnd(False, False, False)
+            taken_back = [change for xid, changes in prepared.items() if xid not in self._loop.prepared for change in changes]
+            self.storage.commit(Commit(self._gtid, tuple(_inverse(change) for change in reversed(row_changes(taken_back)))))
+        if self._end is not None:
+            self._group.clear()
+            self._gtid = None
+        return self._end
+
+    def abandon(self) -> None:
+        """The open transaction is taken back: it failed, or its end will never come."""
+        if self._group:
+            self.storage.tables.rollback()
+            self._loop.transaction.end()
+            self.storage.rollback()
+            self._group.clear()
+            self._statements.clear()
+            self._gtid = None
+
+    # inside
+
+    def _feed(self, relay: RelayEvent) -> None:
+        event = relay.event
+        self._loop.feed(event, relay.format)
+        if event.type in GTID_TYPES:
+            self._note_gtid(relay)
+        elif event.type == EventType.TRANSACTION_PAYLOAD:
+            for inner in payload_events(event):
+                self._loop.feed(inner, relay.format)
+        elif event.type == EventType.QUERY:
+            self._watch_unprotected_tables()
+        if self._unprotected:
+            changes, self._unprotected[:] = row_changes(self._unprotected), []
+            self.storage.write_through(changes)
+
+    def _note_gtid(self, relay: RelayEvent) -> None:
+        gtid = parse(relay.event, relay.format)
+        if isinstance(gtid, Gtid) and gtid.uuid is not None:
+            self._gtid = gtid.text
+            self._loop.transaction.skipped = self.storage.executed_gtids.contains(gtid.uuid, gtid.number, gtid.tag)
+
+    def _commit(self, event: Event) -> None:
+        """The loop is about to commit; this is where it becomes durable."""
+        assert self._now is not None
+        by_xid = event.type == EventType.XID
+        if self._loop.transaction.skipped:
+            self._end = GroupEnd(False, by_xid, False)
+            self.storage.rollback()
+            return
+        if event.type == EventType.QUERY and _is_ddl(event):
+            self._statements.append(Statement(self._described, tuple(relay.data for relay in self._group)))
+        journal = row_changes(self.storage.tables.journal)
+        if event.type == EventType.XA_PREPARE and self._loop.prepared:
+            journal = row_changes(next(reversed(self._loop.prepared.values())))
+        self._end = GroupEnd(True, by_xid, bool(self._statements))
+        self._before_commit(self._now, self._end)
+        self.storage.commit(Commit(self._gtid, journal, tuple(self._statements)))
+        self._statements.clear()
+
+    def _watch_unprotected_tables(self) -> None:
+        """Tables without transactions get a journal of their own, which no rollback looks at."""
+        for table in self.storage.tables:
+            if not traits_of(table.definition).transactional:
+                table.journal = self._unprotected
+
+
+def _is_ddl(event: Event) -> bool:
+    start, end = query_text(event)
+    return statement_kind(event.buffer[start:end].decode("utf-8", "replace")) in DDL_STATEMENTS
+
+
+def _format_event(relay: RelayEvent) -> Event:
+    """Stands for the format description; the loop takes what it says from the format itself."""
+    header = (0, int(EventType.FORMAT_DESCRIPTION), 0, 0, 0, 0)
+    return Event(relay.event.file, relay.event.position, header, relay.format_data, 0, 0)
+
+
+def _inverse(change: RowChange) -> RowChange:
+    return RowChange(change.table, change.ref_after, change.after, change.ref_before, change.before)
+

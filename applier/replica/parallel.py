@@ -1,0 +1,401 @@
+"""The applier with workers: a coordinator that hands out groups, workers that commit them in an order of their own, and the low-water mark.
+
+Time does not pass here: which of the workers commits next, and when the coordinator's checkpoint period has elapsed, is asked of an
+`Interleaving`, so that every order that a server may show can be had, and the same one again. What may run at the same time is the
+server's rule (DATABASE: Log_event::get_slave_worker; LOGICAL_CLOCK: Mts_submode_logical_clock::schedule_next_event). A group is executed as
+a whole at the moment of its commit.
+
+Positions (Slave_worker::commit_positions, mta_checkpoint_routine): each worker records its last group and, in a bitmap that counts from the
+last checkpoint it has heard of, which groups it executed; the applier's own record is the low-water mark and moves with checkpoints only.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from applier.binlog.events import Gtid, Query, parse
+from applier.binlog.header import GTID_TYPES, EventType
+from applier.binlog.payload import payload_events
+from applier.binlog.table_map import parse_table_map
+from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
+from applier.replica.applier import Applier
+from applier.replica.execute import GroupEnd
+from applier.replica.relay_reader import RelayEvent
+from checkpoints import bitmap
+from checkpoints.info import RelayLogInfo, WorkerInfo
+from checkpoints.position import Position
+from checkpoints.repository import Repository
+from checkpoints.sync_rules import Occasion
+
+DATABASE = "DATABASE"
+REFERRED_BY_FOREIGN_KEY = 1 << 2
+"""Flag of a table map: rows of other databases may be concerned (TM_REFERRED_FK_DB_F)."""
+
+
+class Interleaving(Protocol):
+    """What time and the machine decide in a server."""
+
+    def next(self, runnable: int) -> int:
+        """Which of the groups that may commit does so next: 0 is the oldest."""
+        ...
+
+    def checkpoint(self) -> bool:
+        """Whether the coordinator's checkpoint period has elapsed since it was asked last."""
+        ...
+
+
+class InOrder:
+    """The oldest group first; a checkpoint only where it is forced."""
+
+    def next(self, runnable: int) -> int:
+        return 0
+
+    def checkpoint(self) -> bool:
+        return False
+
+
+class Shuffled:
+    """Any group that may run, by a seed; a checkpoint after one group of `checkpoint_every` on average, never with 0."""
+
+    def __init__(self, seed: int, *, checkpoint_every: int = 8) -> None:
+        self._random = random.Random(seed)
+        self._checkpoint_every = checkpoint_every
+
+    def next(self, runnable: int) -> int:
+        return self._random.randrange(runnable)
+
+    def checkpoint(self) -> bool:
+        return bool(self._checkpoint_every) and self._random.randrange(self._checkpoint_every) == 0
+
+
+@dataclass(eq=False)
+class Job:
+    """One group on its way. `number` counts from the last checkpoint that the coordinator made before it was handed out."""
+
+    events: list[RelayEvent]
+    end: Position
+    source_end: Position
+    databases: frozenset[str]
+    isolated: bool
+    """Nothing else may run beside it."""
+    last_committed: int
+    sequence_number: int
+    number: int = 0
+    worker: int = -1
+    checkpoint: RelayLogInfo | None = None
+    """The low-water mark as the worker is told with this group; None: it knows already."""
+    shifted: int = 0
+    done: bool = False
+
+
+@dataclass
+class Worker:
+    """`info` is what it would write; `repository` keeps it."""
+
+    repository: Repository[WorkerInfo]
+    info: WorkerInfo
+    knows_checkpoint: bool = False
+    shifted: int = 0
+    """Groups that checkpoints took off the front since the worker was told."""
+
+
+@dataclass
+class ParallelApplier(Applier):
+    """`workers` are the repositories of all workers that run or ran."""
+
+    workers: Sequence[Repository[WorkerInfo]] = ()
+    interleaving: Interleaving | None = None
+    queue: deque[Job] = field(default_factory=deque)
+    """The groups that are not behind the low-water mark yet, oldest first (GAQ)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._order: Interleaving = self.interleaving or InOrder()
+        self._crew: list[Worker] = []
+        self._waiting: deque[RelayEvent | Job] = deque()
+        self._partial: list[RelayEvent] = []
+        self._tracker = TransactionTracker()
+        self._next_number = 0
+        self._previous_sequence_number = 0
+        self._job: Job | None = None
+        self._exhausted = False
+        self._started = False
+
+    @property
+    def in_group(self) -> bool:
+        return super().in_group or bool(self._partial)
+
+    def start(self) -> None:
+        super().start()
+        self.queue.clear()
+        self._waiting.clear()
+        self._partial.clear()
+        self._tracker = TransactionTracker()
+        self._next_number = self._previous_sequence_number = 0
+        self._started = False
+
+    def stop(self) -> None:
+        """STOP REPLICA: workers finish what lies before a group that is done, so that no gap is left; the rest is dropped."""
+        last = max((at for at, job in enumerate(self.queue) if job.done), default=-1)
+        while (undone := next((job for at, job in enumerate(self.queue) if at <= last and not job.done), None)) is not None:
+            self._execute(undone)
+        self._checkpoint()
+        super().stop()
+        self.queue.clear()
+        self._waiting.clear()
+        self._partial.clear()
+        self._started = False
+        self.reader.seek(self.info.relay_position)
+
+    def step(self) -> bool:
+        """One group, or one event that frames them."""
+        if not self._started:
+            self._start_workers()
+        if self.recovery_groups:
+            return super().step()
+        try:
+            return self._step()
+        except Exception as error:
+            if not isinstance(error, OSError):
+                self._checkpoint()
+                self.error = error  # type: ignore[assignment]
+            raise
+
+    def _step(self) -> bool:
+        while True:
+            self._hand_out()
+            runnable = self._runnable()
+            if runnable:
+                self._execute(runnable[self._order.next(len(runnable)) if len(runnable) > 1 else 0])
+                if self._order.checkpoint() or len(self.queue) >= self.configuration.checkpoint_group:
+                    self._checkpoint()
+                return True
+            moved = self._checkpoint()
+            head = self._waiting[0] if self._waiting else None
+            if isinstance(head, RelayEvent):
+                self._waiting.popleft()
+                self._take(head)
+                self._previous_sequence_number = 0
+                for worker in self._crew:
+                    worker.knows_checkpoint = False
+            elif head is None and not moved and self._exhausted:
+                return False
+
+    # coordinator
+
+    def _start_workers(self) -> None:
+        """START REPLICA: without gaps the workers begin with clean records (mts_finalize_recovery)."""
+        self._started = True
+        if not self.recovery_groups:
+            self._clear_workers()
+
+    def gaps_filled(self) -> None:
+        self._clear_workers()
+
+    def _clear_workers(self) -> None:
+        count = self.configuration.workers or 0
+        for number, repository in enumerate(self.workers, start=1):
+            if repository.read() is not None and number > count:
+                repository.remove()
+        self._crew = []
+        for number in range(1, count + 1):
+            size = bitmap.empty(self.configuration.checkpoint_group)
+            info = WorkerInfo(id=number, checkpoint_group_bitmap=size, channel_name=self.configuration.channel)
+            worker = Worker(self.workers[number - 1], info)
+            worker.repository.read()
+            worker.repository.flush(info, Occasion.CHANGE)
+            self._crew.append(worker)
+        self.info = replace(self.info, number_of_workers=count)
+        self.repository.flush(self.info, Occasion.CHANGE)
+        self._next_number = 0
+
+    def _read(self) -> RelayEvent | Job | None:
+        """The next group, or the next event that stands between groups. None: neither is there as a whole."""
+        while (relay := self._next()) is not None:
+            event = relay.event
+            if event.type not in MEMBER_TYPES:
+                if event.type != EventType.PREVIOUS_GTIDS and not self._partial and not self._is_own(relay):
+                    return relay
+                continue
+            if event.type in GTID_TYPES and self._partial:
+                self._partial.clear()
+            self._partial.append(relay)
+            self._tracker.feed(event, relay.format)
+            if event.type == EventType.TRANSACTION_PAYLOAD:
+                self._tracker.finish()
+            if not self._tracker.in_transaction:
+                events, self._partial = self._partial, []
+                return self._job_of(events)
+        return None
+
+    def _is_own(self, relay: RelayEvent) -> bool:
+        return relay.own or relay.event.server_id == self.configuration.server_id
+
+    def _job_of(self, events: list[RelayEvent]) -> Job:
+        last, first = events[-1], events[0]
+        databases, isolated = _databases(events) if self.configuration.parallel_type == DATABASE else (frozenset[str](), False)
+        last_committed = sequence_number = 0
+        if first.event.type in GTID_TYPES:
+            gtid = parse(first.event, first.format)
+            if isinstance(gtid, Gtid):
+                last_committed, sequence_number = gtid.last_committed, gtid.sequence_number
+        source_end = Position("", last.event.log_pos)
+        return Job(events, last.end, source_end, databases, isolated, last_committed, sequence_number)
+
+    def _hand_out(self) -> None:
+        """Reads ahead and gives groups to workers, until a group or an event has to wait."""
+        while len(self.queue) < self.configuration.checkpoint_group:
+            if not self._waiting:
+                found = self._read()
+                self._exhausted = found is None
+                if found is None:
+                    return
+                self._waiting.append(found)
+            head = self._waiting[0]
+            if isinstance(head, RelayEvent) or not self._may_be_handed_out(head):
+                return
+            self._waiting.popleft()
+            self._assign(head)
+
+    def _may_be_handed_out(self, job: Job) -> bool:
+        undone = [other for other in self.queue if not other.done]
+        if not undone:
+            return True
+        if any(other.isolated for other in undone) or job.isolated:
+            return False
+        if self.configuration.parallel_type == DATABASE:
+            owners = {other.worker for other in undone if other.databases & job.databases}
+            return len(owners) <= 1
+        barrier = not job.sequence_number or not job.last_committed or job.sequence_number > self._previous_sequence_number + 1
+        if barrier or not self._previous_sequence_number or len(undone) >= len(self._crew):
+            return False
+        return all(other.sequence_number > job.last_committed for other in undone)
+
+    def _assign(self, job: Job) -> None:
+        job.source_end = Position(self.info.source_log_name, job.source_end.offset)
+        job.worker = self._choose_worker(job)
+        worker = self._crew[job.worker]
+        job.number = self._next_number
+        self._next_number += 1
+        if not worker.knows_checkpoint:
+            job.checkpoint, job.shifted = self.info, worker.shifted
+            worker.knows_checkpoint, worker.shifted = True, 0
+        self._previous_sequence_number = job.sequence_number
+        self.queue.append(job)
+
+    def _choose_worker(self, job: Job) -> int:
+        """DATABASE: who has the database, or else the one with the fewest groups, the last of equals. LOGICAL_CLOCK: the first free one."""
+        undone = [other for other in self.queue if not other.done]
+        if self.configuration.parallel_type != DATABASE:
+            busy = {other.worker for other in undone}
+            return next(number for number in range(len(self._crew)) if number not in busy)
+        owner = next((other.worker for other in undone if other.databases & job.databases), None)
+        if owner is not None:
+            return owner
+        load = [sum(other.worker == number for other in undone) for number in range(len(self._crew))]
+        return max(number for number, groups in enumerate(load) if groups == min(load))
+
+    def _runnable(self) -> list[Job]:
+        """The groups that may commit now: the oldest of each worker; only the oldest of all where commit order is preserved."""
+        found: dict[int, Job] = {}
+        for job in self.queue:
+            if not job.done:
+                found.setdefault(job.worker, job)
+        jobs = list(found.values())
+        return jobs[:1] if self.configuration.preserve_commit_order else jobs
+
+    def _checkpoint(self) -> bool:
+        """mta_checkpoint_routine: the low-water mark goes to the last group before which all are done. Whether it moved."""
+        count = 0
+        while self.queue and self.queue[0].done:
+            job = self.queue.popleft()
+            self.info = self.info.at(job.end, job.source_end)
+            count += 1
+        if count:
+            self._next_number -= count
+            for worker in self._crew:
+                worker.shifted += count
+                worker.knows_checkpoint = False
+            self.repository.flush(self.info, Occasion.CHECKPOINT)
+        return bool(count)
+
+    # workers
+
+    def _execute(self, job: Job) -> None:
+        self._job = job
+        written = False
+        for relay in job.events:
+            self._position_written = False
+            end = self.executor.feed(relay)
+            written = written or self._position_written
+            if end is not None and not written:
+                self._record(job)
+        job.done = True
+        self.groups += 1
+        self._job = None
+
+    def _before_commit(self, relay: RelayEvent, end: GroupEnd) -> None:
+        job = self._job
+        if job is None:
+            super()._before_commit(relay, end)
+        elif self._crew[job.worker].repository.counter.rule.in_transaction and (
+            end.by_xid or (end.ddl and self.configuration.rules.atomic_ddl)
+        ):
+            self._record(job)
+            self._position_written = True
+
+    def _record(self, job: Job) -> None:
+        """commit_positions: what the worker writes with this group."""
+        worker = self._crew[job.worker]
+        info = worker.info
+        executed = bitmap.with_group(bitmap.shifted(info.checkpoint_group_bitmap, job.shifted), job.number)
+        if job.checkpoint is not None:
+            mark = job.checkpoint
+            info = replace(
+                info,
+                checkpoint_relay_log_name=mark.relay_log_name,
+                checkpoint_relay_log_pos=mark.relay_log_pos,
+                checkpoint_source_log_name=mark.source_log_name,
+                checkpoint_source_log_pos=mark.source_log_pos,
+            )
+        worker.info = replace(
+            info,
+            relay_log_name=job.end.file,
+            relay_log_pos=job.end.offset,
+            source_log_name=job.source_end.file,
+            source_log_pos=job.source_end.offset,
+            checkpoint_seqno=job.number,
+            checkpoint_group_bitmap=executed,
+        )
+        worker.repository.flush(worker.info, Occasion.COMMIT)
+
+
+def _databases(events: list[RelayEvent]) -> tuple[frozenset[str], bool]:
+    """The databases that a group touches, and whether it has to run alone since it may touch any."""
+    found: set[str] = set()
+    isolated = False
+    for relay in events:
+        inner = payload_events(relay.event) if relay.event.type == EventType.TRANSACTION_PAYLOAD else (relay.event,)
+        for event in inner:
+            if event.type == EventType.TABLE_MAP:
+                table_map = parse_table_map(event.buffer, event.body, event.end, relay.format.post_header_length(EventType.TABLE_MAP))
+                found.add(table_map.database)
+                isolated = isolated or bool(table_map.flags & REFERRED_BY_FOREIGN_KEY)
+            elif event.type == EventType.QUERY:
+                query: Query = parse(event, relay.format)
+                if query.sql not in (b"BEGIN", b"COMMIT"):
+                    names, everything = _of_query(query)
+                    found |= names
+                    isolated = isolated or everything
+    return frozenset(found), isolated or not found
+
+
+def _of_query(query: Query) -> tuple[set[str], bool]:
+    names = query.variables.updated_databases
+    if names is None:
+        return {query.database.decode("utf-8", "surrogateescape")}, False
+    return {name.decode("utf-8", "surrogateescape") for name in names}, not names

@@ -1,0 +1,139 @@
+"""What a server start makes of what is on disk: relay_log_recovery, the GTIDs that were received, a partial transaction at the end.
+
+init_recovery, recover_relay_log and init_gtid_sets of sql/rpl_slave.cc and binlog.cc (5.6, 5.7), rpl_replica.cc and
+rpl_relay_log_sanitizer.cc (8.0 to 9.7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from applier.binlog.events import Gtid, parse
+from applier.binlog.header import GTID_TYPES, EventType
+from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
+from applier.errors import InputError, ReplicationError
+from applier.replica.event_bytes import rotate_target
+from applier.replica.relay_index import RelayLogIndex
+from applier.replica.relay_reader import FIRST_EVENT, RelayEvent, RelayLogReader
+from checkpoints.disk import Disk
+from checkpoints.gtid import GtidSet
+from checkpoints.info import RelayLogInfo
+from checkpoints.position import Position
+
+UNINITIALIZED = "Replica failed to initialize relay log info structure from the repository"
+FORBIDDEN_BY_GAPS = (
+    "--relay-log-recovery cannot be executed when the replica was stopped with an error or killed in MTS mode; consider using RESET "
+    "REPLICA or restart the server with --relay-log-recovery = 0 followed by START REPLICA UNTIL SQL_AFTER_MTS_GAPS"
+)
+SINCE_GAPS = "start with relay_log_recovery=0 and fill the gaps (UNTIL SQL_AFTER_MTS_GAPS), then restart with 1"
+
+
+def not_initialized(reason: str, hint: str, file: str | None = None) -> ReplicationError:
+    """Error 1872 as START REPLICA gives it; the reason goes to a server's error log."""
+    return ReplicationError(1872, f"{UNINITIALIZED}: {reason}", file=file, hint=hint)
+
+
+class _Groups:
+    """Follows the groups of relay logs from their beginning."""
+
+    def __init__(self) -> None:
+        self.tracker = TransactionTracker()
+        self.gtid: str | None = None
+
+    def feed(self, relay: RelayEvent) -> bool:
+        """Whether a group ends with this event. `gtid` is that of the group that the event belongs to."""
+        event = relay.event
+        if event.type not in MEMBER_TYPES:
+            return False
+        if event.type in GTID_TYPES:
+            gtid = parse(event, relay.format)
+            self.gtid = gtid.text if isinstance(gtid, Gtid) else None
+        elif not self.tracker.in_transaction:
+            self.gtid = None
+        self.tracker.feed(event, relay.format)
+        if event.type == EventType.TRANSACTION_PAYLOAD:
+            self.tracker.finish()
+        return not self.tracker.in_transaction
+
+
+def received_gtids(disk: Disk, index: RelayLogIndex) -> GtidSet:
+    """Retrieved_Gtid_Set from the relay logs: what each file says was there before, and what is in it as a whole.
+
+    A file that cannot be read to its end counts as far as it can: the applier will meet the damage.
+    """
+    retrieved, groups = GtidSet(), _Groups()
+    for name in index.names:
+        reader = RelayLogReader(disk, index)
+        try:
+            reader.seek(Position(name, FIRST_EVENT))
+            while reader.peek() is not None and (relay := reader.next()) is not None:
+                if relay.event.type == EventType.PREVIOUS_GTIDS:
+                    retrieved = GtidSet.decode(relay.event.data)
+                elif groups.feed(relay) and groups.gtid is not None:
+                    retrieved = retrieved.union(GtidSet(groups.gtid))
+        except (ReplicationError, InputError):
+            continue
+    return retrieved
+
+
+def first_source_position(disk: Disk, index: RelayLogIndex) -> Position | None:
+    """Where the relay logs begin in the source's log: at their first rotate event that is the source's."""
+    for name in index.names:
+        reader = RelayLogReader(disk, index)
+        try:
+            reader.seek(Position(name, FIRST_EVENT))
+            while reader.peek() is not None and (relay := reader.next()) is not None:
+                if relay.event.type == EventType.ROTATE and not relay.own:
+                    return Position(*rotate_target(relay.data, relay.format.checksum_length))
+        except (ReplicationError, InputError):
+            continue
+    return None
+
+
+def recovered(info: RelayLogInfo, new_relay_log: str) -> tuple[RelayLogInfo, Position]:
+    """recover_relay_log: what was received and not applied is dropped. The applier's record, and where the receiver goes on."""
+    source = Position(info.source_log_name, max(FIRST_EVENT, info.source_log_pos))
+    return info.at(Position(new_relay_log, FIRST_EVENT), info.source_position), source
+
+
+@dataclass(frozen=True, slots=True)
+class Sanitized:
+    """What the end of the relay logs was cut to. `source` is where the receiver goes on; None: it keeps its position."""
+
+    file: str
+    size: int
+    source: Position | None
+
+
+def last_boundary(disk: Disk, index: RelayLogIndex) -> Sanitized | None:
+    """The last place in the relay logs where no transaction is open, looked for from the newest file on; None when there is none.
+
+    Where a file begins inside a transaction, it tells nothing before a rotate event of the source or the first end of a group.
+    """
+    source_file = ""
+    for name in reversed(index.names):
+        found = _last_boundary_of(disk, index, name)
+        if found is not None:
+            return found
+    return Sanitized(index.names[0], 0, None) if source_file else None
+
+
+def _last_boundary_of(disk: Disk, index: RelayLogIndex, name: str) -> Sanitized | None:
+    reader, groups = RelayLogReader(disk, index), _Groups()
+    source: Position | None = None
+    file, found = "", None
+    try:
+        reader.seek(Position(name, FIRST_EVENT))
+        while reader.peek() is not None and (relay := reader.next()) is not None:
+            if relay.event.type == EventType.ROTATE and not relay.own and not groups.tracker.in_transaction:
+                source = Position(*rotate_target(relay.data, relay.format.checksum_length))
+                file = source.file
+                found = Sanitized(name, relay.end.offset, source)
+            elif relay.event.type in MEMBER_TYPES and groups.feed(relay):
+                source = Position(file, relay.event.log_pos) if file and relay.event.log_pos else source
+                found = Sanitized(name, relay.end.offset, source)
+            elif found is not None and not groups.tracker.in_transaction:
+                found = Sanitized(name, relay.end.offset, source)
+    except (ReplicationError, InputError):
+        pass
+    return found

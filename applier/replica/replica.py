@@ -1,0 +1,397 @@
+"""One emulated replica: a server that receives a source's log into relay logs, applies it, and keeps its positions.
+
+Receiving and applying are asked for step by step, so that a run is the same every time. Whatever reaches the disk goes through `disk`, and
+the rows through `storage`; the next `Replica` on the disk and the storage that a crash left is the restarted server.
+
+    replica = Replica(disk, ReplicaConfiguration("5.7"), source, storage)
+    replica.start()
+    replica.receive()
+    replica.apply()
+    replica.shutdown()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from applier.errors import BinlagError, ReplicationError, UsageError
+from applier.replica.applier import Applier
+from applier.replica.configuration import ReplicaConfiguration
+from applier.replica.gaps import find_gaps
+from applier.replica.parallel import Interleaving, ParallelApplier
+from applier.replica.receiver import Receiver
+from applier.replica.recovery import (
+    FORBIDDEN_BY_GAPS,
+    SINCE_GAPS,
+    Sanitized,
+    first_source_position,
+    last_boundary,
+    not_initialized,
+    received_gtids,
+    recovered,
+)
+from applier.replica.relay_log import Clock, RelayLogWriter, system_clock
+from applier.replica.relay_reader import FIRST_EVENT, START_AGAIN
+from applier.replica.source import Source
+from applier.replica.storage import Storage
+from applier.tables.catalog import Tables
+from checkpoints.disk import Disk, plain
+from checkpoints.gtid import GtidSet
+from checkpoints.info import RelayLogInfo, SourceInfo, WorkerInfo
+from checkpoints.position import Position
+from checkpoints.repositories import Repositories
+from checkpoints.sync_rules import Occasion
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Where a replica stands, in memory or on disk. `source` is None where no receiver's record is."""
+
+    applied: RelayLogInfo | None
+    received: SourceInfo | None
+    workers: tuple[WorkerInfo, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaStatus:
+    """`memory` is what SHOW REPLICA STATUS shows, `persisted` what a restart would read."""
+
+    memory: Stand
+    persisted: Stand
+    retrieved_gtids: GtidSet
+    executed_gtids: GtidSet
+    relay_logs: tuple[str, ...]
+    gaps: tuple[bool, ...]
+    """Of the groups that are still to be looked through after a crash with workers: whether each was executed."""
+    receiver_error: BinlagError | None
+    applier_error: BinlagError | None
+
+
+class Replica:
+    """`interleaving` decides what the workers do next; `start_at` is what CHANGE REPLICATION SOURCE gives on an empty disk."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        configuration: ReplicaConfiguration,
+        source: Source,
+        storage: Storage,
+        *,
+        start_at: Position | None = None,
+        interleaving: Interleaving | None = None,
+        clock: Clock = system_clock,
+    ) -> None:
+        self.disk = disk
+        self.configuration = configuration
+        self.source = source
+        self.storage = storage
+        self.start_at = start_at
+        self.receiver_error: BinlagError | None = None
+        self.recovered_from: RelayLogInfo | None = None
+        """The applier's record that relay_log_recovery replaced at the start."""
+        self.sanitized: Sanitized | None = None
+        """Where the relay logs were cut at the start; None: they were left alone."""
+        self._interleaving = interleaving
+        self._dump: Iterator[bytes] | None = None
+        self._ignore_space_limit = False
+        self._retrieved = GtidSet()
+        self.relay_log = RelayLogWriter(disk, configuration, clock=clock, retrieved=self._retrieved_now)
+        self.repositories = self._repositories()
+        self._infos = self.repositories.relay_log_info(configuration.channel)
+        self._sources = self.repositories.source_info(configuration.channel)
+        self._receiver: Receiver | None = None
+        self._applier: Applier | None = None
+        self._memory = Stand(None, None)
+
+    # the server's life
+
+    def start(self) -> None:
+        """Server start: tables, records, relay logs, recovery. The threads start with the first `receive` and `apply`.
+
+        Raises ReplicationError (1872 and others) when START REPLICA would fail, InfoError for records that cannot be read.
+        """
+        self.storage.recover()
+        info, source = self._infos.read(), self._sources.read()
+        self._memory = Stand(info, source)
+        self.relay_log.index.open()
+        if info is None or source is None:
+            self._change_source()
+            return
+        source = self._look_over_relay_logs(info, source)
+        self.relay_log.begin_file(at_start=True)
+        try:
+            info, source = self._recover(info, source)
+        except ReplicationError:
+            self.relay_log.close()
+            raise
+        self._open(info, source)
+
+    def receive(self, events: int | None = None) -> int:
+        """Up to `events` events of the source, all that there are without it. Returns how many came.
+
+        Stops earlier when relay_log_space_limit is reached. Raises ReplicationError 1236 and others, which end the receiver.
+        """
+        receiver = self._threads()[0]
+        count = 0
+        try:
+            dump = self._dump or self._connect(receiver)
+            while (events is None or count < events) and not self._space_is_used_up():
+                data = next(dump, None)
+                if data is None:
+                    self._dump = None
+                if not data:
+                    break
+                receiver.queue(data)
+                count += 1
+        except BinlagError as error:
+            self.receiver_error, self._dump = error, None
+            raise
+        return count
+
+    def apply(self, transactions: int | None = None) -> int:
+        """Up to `transactions` groups, all that are there without it. Returns how many. Raises what stops the applier."""
+        applier = self._threads()[1]
+        count = applier.apply(transactions)
+        self._ignore_space_limit = count == 0
+        return count
+
+    def apply_until_gaps_are_filled(self) -> int:
+        """START REPLICA UNTIL SQL_AFTER_MTS_GAPS."""
+        return self._threads()[1].apply(until_gaps_are_filled=True)
+
+    def stop(self) -> None:
+        """STOP REPLICA: both threads end, both positions are kept."""
+        receiver, applier = self._threads()
+        applier.stop()
+        receiver.stop()
+        self._dump = None
+
+    def restart_applier(self) -> None:
+        """START REPLICA after an error, or after `stop`."""
+        self._threads()[1].start()
+
+    def shutdown(self) -> None:
+        """A clean shutdown."""
+        self.stop()
+        self.relay_log.close()
+        self._memory = Stand(self._threads()[1].info, self._threads()[0].info)
+        self._receiver = self._applier = None
+
+    def reset(self) -> None:
+        """RESET REPLICA: relay logs and positions go, the connection stays; the source's log is to be read from its beginning."""
+        receiver, applier = self._threads()
+        applier.stop()
+        self._dump, self._retrieved = None, GtidSet()
+        source = receiver.info.at(Position("", FIRST_EVENT))
+        self._receiver = self._applier = None
+        self.relay_log.reset()
+        self._clear_workers(applier.info.number_of_workers)
+        info = replace(applier.info, number_of_workers=0).at(Position(self.relay_log.name, FIRST_EVENT), Position("", 0))
+        self._infos.flush(info, Occasion.CHANGE)
+        self._sources.flush(source, Occasion.CHANGE)
+        self._open(info, source)
+
+    # what can be seen
+
+    @property
+    def tables(self) -> Tables:
+        return self.storage.tables
+
+    @property
+    def status(self) -> ReplicaStatus:
+        applier = self._applier
+        return ReplicaStatus(
+            memory=self._memory if applier is None or self._receiver is None else Stand(applier.info, self._receiver.info),
+            persisted=self._persisted(),
+            retrieved_gtids=self._retrieved_now(),
+            executed_gtids=self.storage.executed_gtids,
+            relay_logs=tuple(self.relay_log.index.names),
+            gaps=() if applier is None else tuple(applier.recovery_groups),
+            receiver_error=self.receiver_error,
+            applier_error=None if applier is None else applier.error,
+        )
+
+    def _persisted(self) -> Stand:
+        """What is kept, read by somebody else than the running threads."""
+        fresh, channel = self._repositories(), self.configuration.channel
+        info = fresh.relay_log_info(channel).read()
+        count = info.number_of_workers if info is not None else 0
+        found = [fresh.worker_info(number, channel).read() for number in range(1, count + 1)]
+        return Stand(info, fresh.source_info(channel).read(), tuple(worker for worker in found if worker is not None))
+
+    def _repositories(self) -> Repositories:
+        configuration = self.configuration
+        return Repositories(
+            configuration.version,
+            self.disk,
+            self.storage.info,
+            configuration.relay_log_info_repository or "",
+            configuration.master_info_repository or "",
+            configuration.sync,
+        )
+
+    # the start
+
+    def _change_source(self) -> None:
+        """CHANGE REPLICATION SOURCE TO on a server that was no replica before."""
+        configuration = self.configuration
+        start = self.start_at or (Position("", 0) if configuration.auto_position else Position(self._first_log(), FIRST_EVENT))
+        self.relay_log.begin_file()
+        info = RelayLogInfo(channel_name=configuration.channel).at(Position(self.relay_log.name, FIRST_EVENT), start)
+        source = replace(
+            SourceInfo(channel_name=configuration.channel),
+            source_log_name=start.file,
+            source_log_pos=max(start.offset, FIRST_EVENT),
+            enabled_auto_position=configuration.auto_position,
+            heartbeat_period=1800.0 if configuration.rules.name == "5.6" else 30.0,
+            ignored_server_ids=configuration.ignore_server_ids,
+        )
+        self._sources.flush(source, Occasion.CHANGE)
+        self._infos.flush(info, Occasion.CHANGE)
+        self._open(info, source)
+
+    def _first_log(self) -> str:
+        """The name of the source's first log, as a user would look it up."""
+        files = getattr(self.source, "files", None)
+        if not files:
+            raise UsageError("where the source's log is to be read from is not known", hint="give start_at, or use auto_position")
+        return str(next(iter(files)))
+
+    def _look_over_relay_logs(self, info: RelayLogInfo, source: SourceInfo) -> SourceInfo:
+        """Before a new relay log begins: what was received, and from 8.4 on whether its end can stay."""
+        configuration = self.configuration
+        if configuration.relay_log_recovery:
+            return source
+        if configuration.rules.sanitizes:
+            found = last_boundary(self.disk, self.relay_log.index)
+            if found is not None:
+                self._cut(found)
+                at = found.source or info.source_position
+                source = source.at(at) if at.file else source
+        if configuration.gtid_mode:
+            self._retrieved = received_gtids(self.disk, self.relay_log.index)
+        return source
+
+    def _cut(self, found: Sanitized) -> None:
+        index = self.relay_log.index
+        removed = index.remove_after(found.file)
+        file = self.disk.open(found.file)
+        try:
+            if file.size() > found.size:
+                file.truncate(found.size)
+                self.sanitized = found
+        finally:
+            file.close()
+        if removed:
+            self.sanitized = found
+
+    def _recover(self, info: RelayLogInfo, source: SourceInfo) -> tuple[RelayLogInfo, SourceInfo]:
+        configuration, rules = self.configuration, self.configuration.rules
+        gaps: list[bool] = []
+        if configuration.relay_log_recovery:
+            if rules.gaps_matter_to_recovery or not configuration.auto_position:
+                gaps = self._find_gaps(info)
+            if gaps and rules.gaps_forbid_recovery:
+                raise not_initialized(FORBIDDEN_BY_GAPS, SINCE_GAPS)
+            info = self._start_again(self._fill(info, source, gaps) if gaps else info)
+            self._infos.flush(info, Occasion.RECOVERY)
+            if info.source_log_name or not configuration.auto_position:
+                source = source.at(Position(info.source_log_name, max(FIRST_EVENT, info.source_log_pos)))
+            if gaps:
+                self._sources.flush(source, Occasion.RECOVERY)
+        elif plain(info.relay_log_name) not in self.disk.names() or info.relay_log_name not in self.relay_log.index.names:
+            raise not_initialized(
+                f"Could not find target log file mentioned in relay log info in the index file: {info.relay_log_name}; there are "
+                f"{', '.join(self.relay_log.index.names)}",
+                START_AGAIN,
+                plain(info.relay_log_name),
+            )
+        return info, source
+
+    def _start_again(self, info: RelayLogInfo) -> RelayLogInfo:
+        """The source's position, and the relay log that has just begun; nothing where the applier never knew a position."""
+        if not info.source_log_name:
+            first = first_source_position(self.disk, self.relay_log.index)
+            if first is None:
+                return info
+            info = info.at(info.relay_position, first)
+        self.recovered_from = info
+        return recovered(info, self.relay_log.name)[0]
+
+    def _find_gaps(self, info: RelayLogInfo) -> list[bool]:
+        if not info.number_of_workers:
+            return []
+        workers = self._workers(info)
+        return find_gaps(self.disk, self.relay_log.index, info, workers, self.configuration.rules)
+
+    def _workers(self, info: RelayLogInfo) -> list[WorkerInfo]:
+        found = [
+            self.repositories.worker_info(number, self.configuration.channel).read() for number in range(1, info.number_of_workers + 1)
+        ]
+        return [worker for worker in found if worker is not None]
+
+    def _fill(self, info: RelayLogInfo, source: SourceInfo, gaps: list[bool]) -> RelayLogInfo:
+        """fill_mts_gaps_and_recover: the coordinator runs until SQL_AFTER_MTS_GAPS while the server starts."""
+        applier = self._new_applier(info)
+        applier.recovery_groups = list(gaps)
+        applier.start()
+        applier.apply(until_gaps_are_filled=True)
+        if applier.recovery_groups:
+            raise not_initialized("the relay logs end before all gaps are filled", START_AGAIN)
+        applier.stop()
+        return applier.info
+
+    def _open(self, info: RelayLogInfo, source: SourceInfo) -> None:
+        """Both threads are ready to run; gaps are looked for, as START REPLICA does."""
+        configuration, rules = self.configuration, self.configuration.rules
+        self._memory = Stand(info, source)
+        gaps: list[bool] = []
+        if not configuration.relay_log_recovery and (rules.gaps_matter_to_start or not configuration.auto_position):
+            gaps = self._find_gaps(info)
+        self._receiver = Receiver(self.relay_log, source, self._sources, retrieved=self._retrieved)
+        self._applier = self._new_applier(info)
+        self._applier.recovery_groups = gaps
+        self._applier.start()
+
+    def _new_applier(self, info: RelayLogInfo) -> Applier:
+        if self.configuration.workers:
+            repositories = [
+                self.repositories.worker_info(number, self.configuration.channel)
+                for number in range(1, max(self.configuration.workers, info.number_of_workers) + 1)
+            ]
+            return ParallelApplier(
+                self.disk, self.relay_log, self.storage, info, self._infos, workers=repositories, interleaving=self._interleaving
+            )
+        return Applier(self.disk, self.relay_log, self.storage, info, self._infos)
+
+    def _clear_workers(self, count: int) -> None:
+        for number in range(1, count + 1):
+            self.repositories.worker_info(number, self.configuration.channel).remove()
+
+    # the receiver
+
+    def _connect(self, receiver: Receiver) -> Iterator[bytes]:
+        receiver.connect(self.source.server_id, self.source.uuid)
+        self.receiver_error = None
+        info = receiver.info
+        if info.enabled_auto_position:
+            self._dump = iter(self.source.dump_gtids(self.storage.executed_gtids.union(receiver.retrieved)))
+        else:
+            self._dump = iter(self.source.dump(info.source_log_name, info.source_log_pos))
+        return self._dump
+
+    def _space_is_used_up(self) -> bool:
+        limit = self.configuration.relay_log_space_limit if self.configuration.relay_log_purge else 0
+        return bool(limit) and not self._ignore_space_limit and self.relay_log.total_size() > limit
+
+    def _retrieved_now(self) -> GtidSet:
+        return self._retrieved if self._receiver is None else self._receiver.retrieved
+
+    def _threads(self) -> tuple[Receiver, Applier]:
+        if self._receiver is None or self._applier is None:
+            raise UsageError("the replica is not started", hint="call start() first")
+        return self._receiver, self._applier
+
+
+__all__ = ["Replica", "ReplicaConfiguration", "ReplicaStatus", "Stand"]

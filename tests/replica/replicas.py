@@ -1,0 +1,76 @@
+"""Replicas over committed captures: a source made of its binlog files, tables from its dump, a simulated disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import applier
+from applier.binlog.reader import LogReader
+from applier.replica.configuration import ReplicaConfiguration
+from applier.replica.parallel import Interleaving
+from applier.replica.replica import Replica
+from applier.replica.source import BinlogFiles
+from applier.replica.storage import MemoryStorage
+from applier.tables.catalog import Tables
+from checkpoints.position import Position
+from checkpoints.simulated_disk import SimulatedDisk
+from tests.captures_support import CAPTURES
+
+UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+
+
+def logs_of(capture: str) -> list[Path]:
+    return sorted(path for path in (CAPTURES / "open" / capture).iterdir() if path.suffix[1:].isdigit())
+
+
+def tables_of(capture: str) -> Tables:
+    return applier.load_schema(str(CAPTURES / "open" / capture / "before.sql"))
+
+
+def source_of(capture: str) -> BinlogFiles:
+    return BinlogFiles.read([*logs_of(capture)], uuid=UUID)
+
+
+def contents(tables: Tables) -> dict[str, list[Any]]:
+    return {table.definition.full_name: table.stored_rows() for table in tables}
+
+
+def replayed(capture: str, version: str) -> dict[str, list[Any]]:
+    """The rows that a plain replay of the source's log leaves."""
+    tables = tables_of(capture)
+    result = applier.replay([*logs_of(capture)], into=tables, server=version)
+    assert result.error is None
+    return contents(tables)
+
+
+@dataclass
+class Rig:
+    """A replica with all that outlives it."""
+
+    source: BinlogFiles
+    storage: MemoryStorage
+    disk: SimulatedDisk = field(default_factory=SimulatedDisk)
+
+    @classmethod
+    def of(cls, capture: str) -> Rig:
+        return cls(source_of(capture), MemoryStorage(tables_of(capture)))
+
+    def replica(self, version: str, interleaving: Interleaving | None = None, start_at: Position | None = None, **options: Any) -> Replica:
+        """A server on this disk that was just started."""
+        configuration = ReplicaConfiguration(version, **options)
+        replica = Replica(
+            self.disk, configuration, self.source, self.storage, interleaving=interleaving, start_at=start_at, clock=lambda: 1_700_000_000
+        )
+        replica.start()
+        return replica
+
+    def relay_events(self, folder: Path) -> list[Any]:
+        """All events of all relay logs, read by the ordinary reader, which checks lengths and checksums."""
+        paths = []
+        for name, content in self.disk.contents().items():
+            if name.rpartition(".")[2].isdigit():
+                (folder / name).write_bytes(content)
+                paths.append(folder / name)
+        return list(LogReader(paths))
