@@ -98,6 +98,7 @@ class ReplayLoop:
         """Body of a TABLE_MAP event -> table id and, where the table is wanted, the map: one object for the same bytes."""
         self._fde: FormatDescription | None = None
         self._version = ""
+        self._in_relay_log = False
         self._find = self._handlers().get
         self.before_commit: Callable[[Event], None] = _nothing
         """Called with the event that ends a transaction while its changes can still be seen in the tables' journal."""
@@ -156,6 +157,7 @@ class ReplayLoop:
                 EventType.XA_PREPARE: self._xa_prepare,
                 EventType.EXECUTE_LOAD_QUERY: self._load,
                 EventType.INCIDENT: self._incident,
+                EventType.ROTATE: self._rotate,
             }
         )
         return {int(event_type): handler for event_type, handler in handlers.items()}
@@ -165,6 +167,7 @@ class ReplayLoop:
         fde = self._reader.format
         assert fde is not None
         if event.flags & EventFlag.RELAY_LOG:
+            self._in_relay_log = True
             return
         begins = event.log_pos != 0 and not event.flags & EventFlag.ARTIFICIAL  # or one log of the source goes on in another relay log
         self._describe(fde, begins=begins)
@@ -237,8 +240,29 @@ class ReplayLoop:
         self._end(event)
 
     def _end(self, event: Event) -> None:
-        self.transaction.end()
-        self.result.last_file, self.result.last_position = event.file, event.position + (event.length if event.inner_index < 0 else 0)
+        transaction, result = self.transaction, self.result
+        if transaction.first is not None and transaction.first.type in GTID_TYPES:
+            self._executed(transaction.first)
+        transaction.end()
+        result.last_file, result.last_position = event.file, event.position + (event.length if event.inner_index < 0 else 0)
+        result.source_position = event.log_pos
+
+    def _executed(self, event: Event) -> None:
+        """One that was left out counts, too: its position is behind us."""
+        if event.type == EventType.GTID:
+            at = event.body + 1
+            self.result.executed.add_plain(event.buffer[at : at + 16], int.from_bytes(event.buffer[at + 16 : at + 24], "little"))
+        elif event.type != EventType.ANONYMOUS_GTID:
+            assert self._fde is not None
+            parsed: Gtid | MariadbGtidEvent = parse(event, self._fde)
+            self.result.executed.add(parsed.gtid if isinstance(parsed, MariadbGtidEvent) else GtidSet(parsed.text or ""))
+
+    def _rotate(self, event: Event) -> None:
+        """In a relay log: the source's log that what follows is of, and where it is there."""
+        if self._in_relay_log and not event.flags & EventFlag.RELAY_LOG and self.transaction.first is None:
+            data = event.data
+            self.result.source_file = data[8:].decode("utf-8", "surrogateescape")
+            self.result.source_position = int.from_bytes(data[:8], "little")
 
     def _rollback(self, event: Event) -> None:
         self.tables.rollback()
@@ -247,7 +271,8 @@ class ReplayLoop:
     def _abandon(self, event: Event) -> None:
         """A receiver that asks for transactions by their GTIDs gets one that was cut off again from its beginning."""
         self.result.note("the beginning of a transaction was rolled back: the log has the whole of it behind")
-        self._rollback(event)
+        self.tables.rollback()
+        self.transaction.end()
 
     # rows
 

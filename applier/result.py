@@ -5,9 +5,42 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from applier.errors import ReplicationError
+from checkpoints.gtid import GtidSet, MariadbGtid, MariadbGtidSet
 from lookup.handler import Counters
+
+
+class ExecutedGtids:
+    """The GTIDs of what was replayed, noted as fast as it goes and made a set when somebody asks."""
+
+    def __init__(self) -> None:
+        self._runs: list[list[Any]] = [[b"", 0, 0]]
+        """UUID, first number, number behind the last one."""
+        self._others = GtidSet()
+        self._domains = MariadbGtidSet()
+
+    def add_plain(self, uuid: bytes, number: int) -> None:
+        """One without a tag; `uuid` is 16 bytes."""
+        run = self._runs[-1]
+        if run[2] == number and run[0] == uuid:
+            run[2] = number + 1
+        else:
+            self._runs.append([uuid, number, number + 1])
+
+    def add(self, gtids: GtidSet | MariadbGtid) -> None:
+        if isinstance(gtids, MariadbGtid):
+            self._domains.add(gtids)
+        else:
+            self._others = self._others.union(gtids)
+
+    def __str__(self) -> str:
+        """As gtid_executed (gtid_slave_pos of MariaDB) shows it."""
+        gtids = self._others.union(GtidSet())
+        for uuid, first, behind in self._runs[1:]:
+            gtids.add_interval((str(UUID(bytes=uuid)), ""), first, behind)
+        return ",".join(filter(None, (str(gtids), str(self._domains))))
 
 
 @dataclass(slots=True)
@@ -110,6 +143,11 @@ class ReplayResult:
     incomplete_transaction: str | None = None
     last_file: str | None = None
     last_position: int = 0
+    source_file: str | None = None
+    """The source's log that a relay log is of; None for other logs."""
+    source_position: int = 0
+    """Where the source's log goes on behind what was replayed last (Exec_Source_Log_Pos)."""
+    executed: ExecutedGtids = field(default_factory=ExecutedGtids)
     server: str = ""
     row_search: str = ""
     keep: Callable[[RowsRecord], None] | None = _KEEP_ALL
@@ -152,6 +190,9 @@ class ReplayResult:
             "incomplete_transaction": self.incomplete_transaction,
             "file": self.last_file,
             "position": self.last_position,
+            "source_file": self.source_file or self.last_file,
+            "source_position": self.source_position,
+            "gtids": str(self.executed),
             "error": None
             if error is None
             else {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -12,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from applier.cli.signals import interruptible
 from applier.errors import UsageError
 
 if TYPE_CHECKING:
-    from applier.replica.receive import LiveReceiver, Received, Watch
+    from applier.replica.receive import Received, Watch
     from applier.replica.receive_folder import Start
 
 
@@ -52,7 +52,7 @@ def command(source: str, folder: str, password_file: str | None, auto_position: 
     began = time.monotonic()
     with _watch() as watch:
         receiver = LiveReceiver(endpoint, Folder(Path(folder), start, auto_position=by_gtids), options, watch)
-        with _ended_by_signals(receiver):
+        with interruptible(receiver.stop):  # a second signal ends the process at once, which loses nothing either
             received = receiver.run()
     seconds = time.monotonic() - began
     rates = f"{seconds:.1f} s ({received.events / seconds:,.0f} events/s, {received.bytes / seconds / 1e6:,.1f} MB/s)"
@@ -87,26 +87,6 @@ def _start(
     except GtidError as error:
         raise UsageError(f"--executed-gtids: {error}") from None
     return Start(place, gtids, server_id, max_relay_log_size), auto_position
-
-
-@contextmanager
-def _ended_by_signals(receiver: LiveReceiver) -> Iterator[None]:
-    """Ctrl-C and SIGTERM stop the receiver; a second one ends the process at once, which loses nothing either."""
-    asked = False
-
-    def ask(number: int, frame: Any) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-        receiver.stop()
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _note(text: str) -> None:

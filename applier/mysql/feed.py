@@ -6,7 +6,7 @@ are, in the mapped file; only what a compressed transaction holds takes memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -93,6 +93,11 @@ class Feed:
             )
         self.format: Format | None = None
         self._current: SourceTransaction | None = None
+
+    def on_idle(self, call: Callable[[], None]) -> None:
+        """What to do each time that logs which are followed have no more for now."""
+        if isinstance(self._reader, LogFollower):
+            self._reader.logs.on_idle = call
 
     def __iter__(self) -> Iterator[SourceTransaction]:
         tracker = TransactionTracker()

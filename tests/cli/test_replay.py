@@ -79,8 +79,9 @@ def test_the_summary_as_json(binlag: Run, tmp_path: Path, schema: Path) -> None:
     found = json.loads(out)
     assert list(found) == [
         "server", "row_search", "transactions", "rows_events", "rows", "counters", "tables", "notes", "incomplete_transaction", "file",
-        "position", "error",
+        "position", "source_file", "source_position", "gtids", "error",
     ]  # fmt: skip
+    assert (found["source_file"], found["source_position"]) == (found["file"], found["position"])
     assert (found["transactions"], found["rows_events"], found["rows"], found["error"]) == (3, 3, 5, None)
     assert {table["type"]: table["rows_changed"] for table in found["tables"]} == {"write": 3, "update": 1, "delete": 1}
     assert found["counters"] == {

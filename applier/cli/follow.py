@@ -1,0 +1,25 @@
+"""Which logs a command reads: files, or all that the index of a folder names; with --follow for as long as they grow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from applier.binlog.follow import IndexedLogs
+from applier.errors import UsageError
+
+_HINT = "give the folder of a receiver, or its index: binlag replay --follow relay/"
+
+
+def logs_of(files: tuple[str, ...], *, follow: bool, stop_position: int | None = None) -> Sequence[str]:
+    """The logs in order. A folder, or a file that ends with .index, stands alone."""
+    indexes = [file for file in files if Path(file).is_dir() or file.endswith(".index")]
+    if indexes and len(files) == 1:
+        if follow and stop_position is not None:
+            raise UsageError("--stop-position: the last log is not known yet", hint="leave --follow out")
+        return IndexedLogs(files[0], follow=follow)
+    if follow:
+        raise UsageError("--follow: files do not say which log comes next", hint=_HINT)
+    if indexes:
+        raise UsageError(f"{indexes[0]}: a folder stands alone", hint="give files, or one folder")
+    return files
