@@ -15,7 +15,7 @@ from applier.errors import ReplicationError, UsageError
 from applier.options import ReplayOptions, parse_options
 
 if TYPE_CHECKING:
-    from applier.mysql.connection import Server
+    from applier.mysql.checkpoint import Checkpoint
     from applier.mysql.verify import RowDifference, TableReport, Verification
 
 ROWS_SHOWN = 3
@@ -52,6 +52,8 @@ def command(
     compared, tables without a key too. Exit code 0: no difference; 1: the tables differ, or the
     log stops with a replication error; 2: bad usage or unreadable input.
     """
+    from applier.mysql.checkpoint import read_checkpoint
+    from applier.mysql.checkpoint import replay_id as default_id
     from applier.mysql.connection import connect
     from applier.mysql.url import find_password, parse_url
     from applier.mysql.verify import verify
@@ -64,10 +66,12 @@ def command(
     endpoint = parse_url(into).with_password(find_password(password_file, ask=_ask if sys.stdin.isatty() else None))
     server = connect(endpoint)
     try:
-        tables = load_schema(schema, server=options["server"] or "9.7") if schema else Tables()
-        files, options["stop_position"] = _recorded(server, files, replay_id, options["stop_position"])
+        tables = load_schema(schema, server=options["server"] or server.rules_version) if schema else Tables()
+        checkpoint = read_checkpoint(server, replay_id or default_id(list(files)))
+        if checkpoint is not None:
+            files, options["stop_position"] = _recorded(checkpoint, files)
         result = replay(files, tables, keep_events=False, **options) if files else ReplayResult()
-        verification = verify(server, tables, _wanted(parsed))
+        verification = verify(server, tables, _wanted(parsed), databases=checkpoint.databases if checkpoint else ())
     finally:
         server.close()
     if as_json:
@@ -80,13 +84,10 @@ def command(
     return 0 if verification.equal and result.error is None else ReplicationError.exit_code
 
 
-def _recorded(server: Server, files: tuple[str, ...], replay: str | None, stop: int | None) -> tuple[tuple[str, ...], int | None]:
+def _recorded(checkpoint: Checkpoint, files: tuple[str, ...]) -> tuple[tuple[str, ...], int | None]:
     """The files, and the byte of the last one, up to which the server's own replay of them has come."""
-    from applier.mysql.checkpoint import check_mark, read_checkpoint, replay_id
+    from applier.mysql.checkpoint import check_mark
 
-    checkpoint = read_checkpoint(server, replay or replay_id(list(files)))
-    if checkpoint is None:
-        return files, stop
     if not checkpoint.file:
         return (), None
     names = [Path(file).name for file in files]

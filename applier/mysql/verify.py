@@ -117,11 +117,12 @@ def verify(
     tables: Tables,
     wants: Callable[[str, str], bool] = lambda database, table: True,
     on_table: Callable[[TableReport], None] | None = None,
+    databases: Collection[str] = (),
 ) -> Verification:
     """Compares the server's tables with those in memory, in the order of their names.
 
     `wants` picks tables by database and name. A table that only one side has is a difference; the databases looked at are
-    those of the tables in memory. `on_table` gets each report as soon as it is there.
+    those in memory and `databases`, which the log may have dropped again. `on_table` gets each report as soon as it is there.
     """
     dialect = DIALECTS[server.rules_version]
     server.query(SETTINGS)
@@ -129,8 +130,7 @@ def verify(
     try:
         expected = {table.definition.full_name: table for table in tables if _compares(table.definition, wants)}
         known = {(table.definition.database, table.definition.name) for table in tables}
-        databases = {database for database, _ in known} | set(tables.databases)
-        there = _server_tables(server, databases)
+        there = _server_tables(server, {database for database, _ in known} | set(tables.databases) | set(databases))
         only_there = {f"{database}.{name}" for database, name in there if (database, name) not in known and wants(database, name)}
         result = Verification()
         for name in sorted(expected.keys() | only_there):
@@ -156,13 +156,13 @@ def _server_tables(server: Reader, databases: Collection[str]) -> dict[tuple[str
         return {}
     listed = ", ".join(_string(name) for name in sorted(databases))
     tables = {
-        (_text(database), _text(name))
+        (_text(database), _text(name))  # the server finds Shop where shop is asked for
         for database, name in server.query(
             "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES "
             f"WHERE TABLE_SCHEMA IN ({listed}) AND TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')"
         )
     }
-    columns: dict[tuple[str, str], set[str]] = {table: set() for table in tables if table[0] != OWN_DATABASE}
+    columns: dict[tuple[str, str], set[str]] = {table: set() for table in tables if table[0] in databases and table[0] != OWN_DATABASE}
     for database, name, column in server.query(
         f"SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA IN ({listed})"
     ):

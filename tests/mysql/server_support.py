@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -16,7 +17,15 @@ from tests.captures_support import captures, logs
 from tests.servers.fixtures import ServerFactory
 
 OWN = frozenset({"mysql", "information_schema", "performance_schema", "sys", "test"})
-OPTIONS: dict[str, str | int | bool | None] = {"log_bin_trust_function_creators": True, "local_infile": True}
+THOROUGH = os.environ.get("BINLAG_ALL_CASES") == "1" or "BINLAG_CAPTURES" in os.environ
+VERSIONS = ("5.6", "5.7", "9.7", "mariadb") if THOROUGH else ("5.6", "9.7")
+"""Of tests that do the same on each version: the two that differ most; each has captures of its own to replay in any case."""
+OPTIONS: dict[str, str | int | bool | None] = {
+    "log_bin_trust_function_creators": True,
+    "local_infile": True,
+    "innodb_flush_log_at_trx_commit": 0,  # no test that uses these servers crashes them
+    "sync_binlog": 0,
+}
 
 
 def version_of(capture: Path) -> str:
@@ -53,9 +62,7 @@ class Servers:
 def client(server: Server) -> list[str]:
     """A command that reads SQL from standard input. MySQL's own client of 9.7 cannot log in to 5.6 and 5.7."""
     ours = server.installed.recipe.name == "9.7"
-    return server.client(
-        "mysql" if ours else "mariadb", "--binary-mode", "--local-infile=1", of=installed("9.7" if ours else "mariadb")
-    )
+    return server.client("mysql" if ours else "mariadb", "--binary-mode", "--local-infile=1", of=installed("9.7" if ours else "mariadb"))
 
 
 def load_before(server: Server, capture: Path) -> None:

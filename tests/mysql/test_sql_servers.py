@@ -21,10 +21,9 @@ from applier.mysql.verify import Verification, verify
 from applier.options import parse_options
 from applier.tables.catalog import Tables
 from tests.captures_support import CAPTURES, logs
-from tests.mysql.server_support import Servers, connection, endpoint, load_before
+from tests.mysql.server_support import VERSIONS, Servers, connection, endpoint, load_before
 from tests.servers.fixtures import ServerFactory
 
-VERSIONS = ("5.6", "5.7", "9.7", "mariadb")
 NO_KEY = CAPTURES / "open" / "my_nokey_duplicates"
 TAGGED = CAPTURES / "open" / "my_tagged_gtid"
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,13 +15,16 @@ import pytest
 
 import applier
 from applier.cli.main import main
-from applier.mysql.verify import verify
+from applier.mysql.into import IntoOptions, Watch, replay_into
+from applier.mysql.verify import TableReport, verify
+from applier.options import parse_options
 from tests.captures_support import CAPTURES, logs
-from tests.mysql.server_support import Servers, connection, load_before, pipe, version_of
+from tests.mysql.server_support import VERSIONS, Servers, client, connection, endpoint, load_before, pipe, version_of
 from tests.servers.fixtures import ServerFactory
 
 NO_KEY = CAPTURES / "open" / "my_nokey_duplicates"
 """Tables with twins: the committed subset has this log too."""
+XA = CAPTURES / "open" / "my_xa"
 ONE_OF_EACH = [CAPTURES / "open" / name for name in ("my56_anonymous_nochecksum", "my57_xa", "my_nokey_duplicates", "ma_ddl")]
 
 
@@ -42,30 +49,67 @@ def test_a_server_that_got_the_log_from_the_pipe_is_equal(capture: Path, servers
     assert {report.table: report.found_rows for report in result.tables} == {name: table["rows"] for name, table in after.items()}
 
 
-@pytest.mark.parametrize(
-    ("statement", "missing", "extra"),
-    [
-        ("UPDATE {keyless} SET {column} = {column} + 1 WHERE {column} IS NOT NULL LIMIT 1", 1, 1),
-        ("DELETE FROM {keyless} LIMIT 1", 1, 0),
-        ("DELETE FROM {keyless} LIMIT 3", 3, 0),
-        ("INSERT INTO {keyless} SELECT * FROM {keyless} LIMIT 2", 0, 2),
-    ],
-)
-def test_what_was_changed_is_found(statement: str, missing: int, extra: int, servers: Servers, tmp_path: Path) -> None:
-    server = servers.empty("9.7")
-    load_before(server, NO_KEY)
-    pipe(server, NO_KEY)
-    tables = applier.load_schema(NO_KEY / "before.sql", server="9.7")
-    applier.replay(logs(NO_KEY), into=tables)
-    table = max((table for table in tables if not any(key.unique for key in table.definition.keys)), key=len)
-    column = next(column.name for column in table.definition.columns if column.type in ("int", "bigint", "smallint"))
-    name = f"`{table.definition.database}`.`{table.definition.name}`"
-    server.execute(statement.format(keyless=name, column=f"`{column}`"))
+SEEDED = """
+CREATE DATABASE d;
+USE d;
+CREATE TABLE `k` (a INT PRIMARY KEY, v VARCHAR(20), f FLOAT, d DOUBLE, t DATETIME(3), b VARBINARY(9), n DECIMAL(20,5)) ENGINE=InnoDB;
+INSERT INTO `k` VALUES (1, 'one', 1.1, 1e15, '2024-01-01 01:01:01.001', 'x', 1);
+INSERT INTO `k` VALUES (2, '', 0, 0.1, NULL, '', 0.1), (3, NULL, 0, -0e0, 0, NULL, -1);
+CREATE TABLE `w` (v VARCHAR(20), f DOUBLE, j TEXT) ENGINE=InnoDB CHARACTER SET latin1;
+INSERT INTO `w` VALUES ('x', 0.1, 'a'), ('x', 0.1, 'a'), ('x', 0.1, 'a'), ('', 0, ''), (NULL, NULL, NULL), ('y ', -1e-300, 'A');
+CREATE TABLE `empty` (a INT) ENGINE=InnoDB;
+"""
+"""A table with a key, one without and with twins, and one without rows."""
+
+Found = tuple[str, int, int, tuple[str, ...]]
+"""Table, rows missing, rows too many, and the columns that differ between rows of one key."""
+CORRUPTIONS: dict[str, tuple[str, Found]] = {
+    "one row changed": ("UPDATE d.k SET v = 'two' WHERE a = 2", ("d.k", 1, 1, ("v",))),
+    "upper case": ("UPDATE d.k SET v = 'One' WHERE a = 1", ("d.k", 1, 1, ("v",))),
+    "no text for NULL": ("UPDATE d.k SET v = '' WHERE a = 3", ("d.k", 1, 1, ("v",))),
+    "NULL for no text": ("UPDATE d.w SET v = NULL WHERE v = ''", ("d.w", 1, 1, ())),
+    "NULL for zero": ("UPDATE d.k SET f = NULL WHERE a = 2", ("d.k", 1, 1, ("f",))),
+    "a space at the end": ("UPDATE d.k SET v = 'one ' WHERE a = 1", ("d.k", 1, 1, ("v",))),
+    "a space less": ("UPDATE d.w SET v = 'y' WHERE v = 'y'", ("d.w", 1, 1, ())),
+    "a zero byte at the end": ("UPDATE d.k SET b = X'7800' WHERE a = 1", ("d.k", 1, 1, ("b",))),
+    "the last bit of a FLOAT": ("UPDATE d.k SET f = 1.1000001430511475e0 WHERE a = 1", ("d.k", 1, 1, ("f",))),
+    "the last bit of a DOUBLE": ("UPDATE d.k SET d = 1000000000000000.125e0 WHERE a = 1", ("d.k", 1, 1, ("d",))),
+    "the last bit of a small one": ("UPDATE d.k SET d = 0.10000000000000002e0 WHERE a = 2", ("d.k", 1, 1, ("d",))),
+    "a bit of one twin": ("UPDATE d.w SET f = 0.09999999999999999e0 WHERE v = 'x' LIMIT 1", ("d.w", 1, 1, ())),
+    "a thousandth of a second": ("UPDATE d.k SET t = '2024-01-01 01:01:01.002' WHERE a = 1", ("d.k", 1, 1, ("t",))),
+    "NULL for a zero date": ("UPDATE d.k SET t = NULL WHERE a = 3", ("d.k", 1, 1, ("t",))),
+    "the last digit": ("UPDATE d.k SET n = 0.10001 WHERE a = 2", ("d.k", 1, 1, ("n",))),
+    "a twin less": ("DELETE FROM d.w WHERE v = 'x' LIMIT 1", ("d.w", 1, 0, ())),
+    "a twin more": ("INSERT INTO d.w VALUES ('x', 0.1, 'a')", ("d.w", 0, 1, ())),
+    "another key": ("UPDATE d.k SET a = 4 WHERE a = 3", ("d.k", 1, 1, ())),
+    "a row more": ("INSERT INTO d.empty VALUES (NULL)", ("d.empty", 0, 1, ())),
+    "all rows gone": ("TRUNCATE d.w", ("d.w", 6, 0, ())),
+    "a table gone": ("DROP TABLE d.k", ("d.k", 3, 0, ())),
+    "a table more": ("CREATE TABLE d.more AS SELECT 1", ("d.more", 0, 1, ())),
+    "an empty table gone": ("DROP TABLE d.empty", ("d.empty", 0, 0, ())),
+    "the sign of zero": ("UPDATE d.k SET d = 0 WHERE a = 3", ("d.k", 1, 1, ("d",))),
+}
+NO_SIGNED_ZERO = frozenset({"mariadb"})
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_was_changed_is_found_and_named(version: str, servers: Servers) -> None:
+    server = servers.empty(version)
+    tables = applier.load_schema(SEEDED, server=version)
+    wrong: dict[str, object] = {}
     with closing(connection(server)) as target:
-        result = verify(target, tables)
-    (different,) = [report for report in result.tables if not report.equal]
-    assert (different.table, different.missing, different.extra) == (table.definition.full_name, missing, extra)
-    assert len(different.differences) == missing + extra
+        for name, (statement, found) in {"nothing": ("DO 0", ("", 0, 0, ())), **CORRUPTIONS}.items():
+            server.execute("SET sql_mode = ''", "DROP DATABASE IF EXISTS d", *SEEDED.strip().rstrip(";").split(";\n"), statement)
+            different = [report for report in verify(target, tables).tables if not report.equal]
+            said = [(report.table, report.missing, report.extra, _differing(report)) for report in different]
+            expected = [] if name == "nothing" or (name == "the sign of zero" and version in NO_SIGNED_ZERO) else [found]
+            if said != expected:
+                wrong[name] = said
+    assert wrong == {}
+
+
+def _differing(report: TableReport) -> tuple[str, ...]:
+    return tuple(name for row in report.differences for name in row.differing)
 
 
 def test_the_command(servers: Servers, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,6 +132,75 @@ def test_the_command(servers: Servers, tmp_path: Path, capsys: pytest.CaptureFix
     server.execute(f"DROP TABLE `{database}`.`{name}`")
     assert _exit_code(arguments) == 1
     assert "it is not on the server" in capsys.readouterr().out
+
+
+def test_part_of_a_log_under_another_name(servers: Servers, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """verify takes the options that the replay took; what they leave out is not looked at."""
+    server = servers.empty("9.7")
+    monkeypatch.setenv("BINLAG_PASSWORD", server.password)
+    table = next(iter(json.loads((NO_KEY / "meta.json").read_text())["tables_after"]))
+    database, name = table.split(".")
+    dump = (NO_KEY / "before.sql").read_text()
+    with subprocess.Popen(client(server), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        process.communicate(dump.replace(f"`{database}`", "`elsewhere`").encode())
+    url = f"mysql://root@localhost?socket={server.socket}"
+    chosen = [*map(str, logs(NO_KEY)), "--into", url, "--table", table, "--rewrite-db", f"{database}:elsewhere"]
+    assert _exit_code(["replay", *chosen, "--force"]) == 0
+    schema = NO_KEY / "before.sql"
+    renamed = schema.read_text().replace(f"`{database}`", "`elsewhere`")
+    capsys.readouterr()
+    with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
+        file.write(renamed)
+        file.flush()
+        assert _exit_code(["verify", *chosen, "--schema", file.name, "--json"]) == 0
+        said = json.loads(capsys.readouterr().out)
+        assert [report["table"] for report in said["tables"]] == [f"elsewhere.{name}"]
+        server.execute(f"DELETE FROM elsewhere.`{name}` LIMIT 1")
+        assert _exit_code(["verify", *chosen, "--schema", file.name]) == 1
+        assert capsys.readouterr().out.startswith(f"elsewhere.{name}; ")
+
+
+def test_a_database_that_the_log_dropped_must_be_gone(servers: Servers, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = servers.empty("5.7")
+    source.execute("FLUSH BINARY LOGS")
+    file = source.binlog_files()[-1]
+    source.execute("CREATE DATABASE gone", "CREATE TABLE gone.t (a INT)", "INSERT INTO gone.t VALUES (1)", "DROP DATABASE gone")
+    source.execute("FLUSH BINARY LOGS")
+    log = Path(shutil.copy(file, tmp_path))
+    server = servers.empty("5.7")
+    options = IntoOptions(force=True)
+    assert replay_into([str(log)], endpoint(server), parse_options(), options).error is None
+    password = tmp_path / "password"
+    password.write_text(server.password)
+    arguments = ["verify", str(log), "--into", f"mysql://root@localhost?socket={server.socket}", "--password-file", str(password)]
+    assert _exit_code(arguments) == 0
+    server.execute("CREATE DATABASE gone", "CREATE TABLE gone.t (a INT)")
+    capsys.readouterr()
+    assert _exit_code(arguments) == 1
+    assert "gone.t: it is on the server only" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("mode", ["native", "sql"])
+@pytest.mark.parametrize("capture", [NO_KEY, XA], ids=lambda capture: capture.name)
+def test_wherever_the_replay_stands(
+    capture: Path, mode: str, servers: Servers, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log counts up to where the replay has come, prepared XA transactions not."""
+    server = servers.empty("9.7")
+    monkeypatch.setenv("BINLAG_PASSWORD", server.password)
+    schema = capture / "before.sql"
+    options = IntoOptions(apply=mode, schema=str(schema))
+    files = [str(log) for log in logs(capture)]
+    places = set()
+    interrupted = True
+    while interrupted:
+        seen = itertools.count(1)
+        outcome = replay_into(files, endpoint(server), parse_options(), options, Watch(stopped=lambda seen=seen: next(seen) >= 9))  # type: ignore[misc]
+        interrupted = outcome.interrupted
+        assert outcome.error is None
+        places.add((outcome.file, outcome.position))
+        assert _exit_code(["verify", *files, "--schema", str(schema), "--into", f"mysql://root@localhost?socket={server.socket}"]) == 0
+    assert len(places) > 3
 
 
 def _exit_code(arguments: list[str]) -> int:
