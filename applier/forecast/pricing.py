@@ -18,9 +18,9 @@ from applier.forecast.facts import TableFacts
 from applier.forecast.loads import Applied, Target
 from applier.forecast.row_counts import Count
 from applier.forecast.scenario import Scenario
-from applier.forecast.units import Prices, event_amounts
+from applier.forecast.units import PLACE, UNITS, Amounts, Prices, event_amounts
 from lookup.cost import Expected, expected
-from lookup.decision import HASH_OVER_TABLE
+from lookup.decision import HASH_OVER_TABLE, NOT_NEEDED
 from lookup.shape import NULLABLE_UNIQUE, OTHER, PRIMARY, ROW_EVENT_MAX_BYTES, EventShape, TableShape, shape_of
 
 EVENT_HEAD_BYTES = 40
@@ -52,6 +52,15 @@ class Price:
     algorithm: str
     reads: float
     byte_seconds: float
+
+
+class Work(NamedTuple):
+    """What a part asks of a replica: amounts of units but for bytes, rows read, and the factor by which its bytes change."""
+
+    amounts: Amounts
+    algorithm: str
+    reads: float
+    byte_factor: float
 
 
 class TableState:
@@ -111,9 +120,20 @@ class Pricer:
         if shape.key == NULLABLE_UNIQUE and decision.key is not None:
             key = f"`{decision.key.name}` of {target.table}"
             self.assumptions[f"no row has NULL in the nullable unique key {key}"] = None
+        if facts.rows and rows < facts.rows:  # values lose rows as the table does
+            shape = replace(shape, rows_per_value=max(shape.rows_per_value * rows / facts.rows, 1.0))
         return self.scenario.changed(target.table, shape)
 
     def price(self, part: Part) -> Price:
+        work, factor = self.work(part), self.scenario.factor
+        seconds, lookup = self.prices.cost(work.amounts)
+        if self.scenario.found_at_once:
+            seconds, lookup = seconds - lookup, 0.0
+        byte = self.prices["byte"] * work.byte_factor * factor
+        return Price(seconds * factor, lookup * factor, work.algorithm, work.reads, byte)
+
+    def work(self, part: Part) -> Work:
+        """What a part asks for, in units."""
         scenario, target = self.scenario, part.target
         sizes, byte_factor = (part.sizes, 1.0) if scenario.same_events else self._cut(part)
         events = sum(times for _, times in sizes)
@@ -122,24 +142,21 @@ class Pricer:
         alive, ghosts, first, last = self._places(part, shape, spread, events)
         shape = replace(shape, rows=alive)
         entries = self._index_entries(target)
-        seconds = lookup = reads = 0.0
-        algorithm = ""
+        total = [0.0] * len(UNITS)
+        reads, algorithm = 0.0, NOT_NEEDED
         for (rows, distinct), times in sizes:
             if not rows:
-                seconds += times * self.prices["event"]
+                total[PLACE["event"]] += times
                 continue
             found = self._expected(target, shape, rows, distinct, first, last)
             behind = ghosts * (1.0 if spread > 1 else min(found.counters.read_rnd_next / max(alive, 1.0), 1.0)) if ghosts else 0.0
             if found.algorithm != HASH_OVER_TABLE and spread <= 1 and ghosts:
                 behind /= max(rows, 1.0)
-            cost = self.prices.cost(event_amounts(found, target.kind, rows, shape.row_bytes, entries, behind))
-            seconds, lookup = seconds + times * cost[0], lookup + times * cost[1]
+            for place, amount in enumerate(event_amounts(found, target.kind, rows, shape.row_bytes, entries, behind)):
+                total[place] += times * amount
             reads += times * found.counters.rows_read
             algorithm = found.algorithm
-        if scenario.found_at_once:
-            seconds, lookup = seconds - lookup, 0.0
-        byte = self.prices["byte"] * byte_factor
-        return Price(seconds * scenario.factor, lookup * scenario.factor, algorithm, reads, byte * scenario.factor)
+        return Work(tuple(total), algorithm, reads, byte_factor)
 
     def _expected(self, target: Target, shape: TableShape, rows: float, distinct: float, first: float, last: float) -> Expected:
         as_logged = self.scenario.key is None and shape.key in (OTHER, NULLABLE_UNIQUE) and target.key is not None

@@ -125,7 +125,7 @@ class ScenarioRun:
         table.rows += part.changed
         if lag > table.lag:
             table.lag = lag
-        if price.algorithm and price.algorithm != NOT_NEEDED:
+        if price.algorithm != NOT_NEEDED:
             table.algorithms[price.algorithm] = table.algorithms.get(price.algorithm, 0.0) + seconds
 
     def _note(self, load: TransactionLoad, seconds: float, lookup: float, lag: float) -> None:

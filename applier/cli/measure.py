@@ -1,0 +1,114 @@
+"""`binlag measure`: what a replica's work costs on a machine, as a table of cells and a calibration for `binlag forecast`."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from applier.errors import UsageError
+
+if TYPE_CHECKING:
+    from applier.forecast.cells import Cell
+    from applier.forecast.measured import Measured, Target
+
+SAVE_EVERY = 10
+
+
+@click.command(name="measure", short_help="Measure what applying costs on a server, for binlag forecast.")
+@click.option("--into", default="memory", show_default=True, metavar="memory|URL", help="mysql://user@host:port: a server of no other use.")
+@click.option(
+    "--relay-folder", type=click.Path(exists=True, file_okay=False), metavar="DIR",
+    help="The server's data directory, if it runs here: measures its replication applier itself, not BINLOG statements.",
+)  # fmt: skip
+@click.option("--output", type=click.Path(dir_okay=False), metavar="FILE.json", help="Write the calibration there (not for memory).")
+@click.option(
+    "--table", "table_file", type=click.Path(dir_okay=False), metavar="FILE.parquet", help="Keep the cells there; none is measured twice."
+)
+@click.option("--server", default="9.7", show_default=True, metavar="VERSION", help="For memory: whose rules.")
+@click.option("--row-search", multiple=True, metavar="LIST", help="slave_rows_search_algorithms to measure (repeatable; up to 8.0).")
+@click.option("--largest", type=click.IntRange(1000), default=100_000, show_default=True, metavar="N", help="Rows of the largest table.")
+@click.option("--quick", is_flag=True, help="Every fourth cell only.")
+@click.option("--master", metavar="URL", help="Measure as a Spark job: local[2], spark://… [default: in this process]")
+@click.option("--password-file", type=click.Path(dir_okay=False), metavar="FILE", help="The password for the server.")
+def command(into: str, output: str | None, table_file: str | None, master: str | None, **given: Any) -> int:
+    """Makes tables of many shapes, applies events to them and times that.
+
+    With --into memory the result is exact handler counts and the emulator's own seconds; a calibration needs a real server.
+    """
+    from applier.forecast.measured import read_parquet, write_parquet
+
+    if into == "memory" and output is not None:
+        raise UsageError("--output: seconds in memory are the emulator's, no server's", hint="--into mysql://user@host:port")
+    if table_file is None and output is None:
+        raise UsageError("measure needs --table or --output, or nothing would be kept")
+    done: list[Measured] = read_parquet(table_file) if table_file is not None and Path(table_file).exists() else []
+    with ExitStack() as stack:
+        target, cells = _target(into, stack, **given)
+        kept = len(done)
+        done = _measure(target, cells, done, table_file, master)
+        if table_file is not None:
+            write_parquet(done, table_file)
+        click.echo(f"{len(done) - kept} cells measured" + (f", {kept} were there" if kept else ""), err=True)
+        if output is not None:
+            _calibrate(done, target, output)
+    return 0
+
+
+def _target(
+    into: str, stack: ExitStack, *, relay_folder: str | None, server: str, row_search: tuple[str, ...], largest: int, quick: bool,
+    password_file: str | None,
+) -> tuple[Target, list[Cell]]:  # fmt: skip
+    from applier.forecast.cells import grid
+    from applier.forecast.measured import Memory
+    from lookup.versions import RULES, rules_for
+
+    if into == "memory":
+        if server not in RULES:
+            raise UsageError(f"--server: {server!r} is not one of {', '.join(RULES)}")
+        target: Target = Memory(server)
+    else:
+        from applier.forecast.on_server import ServerTarget
+        from applier.mysql.url import find_password, parse_url
+
+        endpoint = parse_url(into)
+        target = stack.enter_context(ServerTarget(endpoint.with_password(find_password(password_file)), relay_folder=relay_folder))
+    selectable = rules_for(target.server_version).row_search_selectable
+    if row_search and not selectable:
+        raise UsageError(f"--row-search: {target.server_version} has no slave_rows_search_algorithms")
+    searches = row_search or (("INDEX_SCAN,TABLE_SCAN", "INDEX_SCAN,HASH_SCAN") if selectable else ("",))
+    return target, grid(largest=largest, row_searches=searches, quick=quick)
+
+
+def _measure(target: Target, cells: list[Cell], done: list[Measured], table_file: str | None, master: str | None) -> list[Measured]:
+    from applier.forecast.measured import measure_all, write_parquet
+
+    if master is not None:
+        from applier.forecast.spark_measure import measure_with_spark
+
+        return [*done, *measure_with_spark(cells, target, done, master=master)]
+    found = list(done)
+    missing = len(cells) - sum((target.name, target.server_version, cell) in {one.place for one in done} for cell in cells)
+    with click.progressbar(length=missing, label="cells", file=sys.stderr) as bar:
+        for measured in measure_all(cells, target, done, lambda one: bar.update(1)):
+            found.append(measured)
+            if table_file is not None and not len(found) % SAVE_EVERY:
+                write_parquet(found, table_file)
+    return found
+
+
+def _calibrate(done: list[Measured], target: Target, output: str) -> None:
+    from applier.forecast.fit import fit
+
+    mine = [one for one in done if (one.target, one.server_version) == (target.name, target.server_version)]
+    calibration = fit(mine, settings=getattr(target, "settings", {}))
+    calibration.save(output)
+    residuals = calibration.residuals
+    click.echo(
+        f"wrote {output}: {residuals.cells} cells of {calibration.server_version}; relative error {residuals.median:.0%} at the median, "
+        f"of cells left out {residuals.unseen_median:.0%}, nine of ten below {residuals.unseen_p90:.0%}",
+        err=True,
+    )

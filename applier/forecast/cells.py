@@ -1,0 +1,238 @@
+"""What is measured: cells, each a table shape and a kind of event; and the log that a cell applies, made byte by byte.
+
+A cell's table has an id, a column k that carries the key, and filler. Its rows are found in a random but fixed order: a statement
+of one event changes rows from anywhere, one of several events goes through the table once, as a large UPDATE does on a source.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any
+
+from applier.binlog.header import MAGIC, EventType
+from applier.forecast.facts import GIVEN, TableFacts
+from applier.mysql.native import STANDARD_LENGTHS, STANDARD_VERSION
+from lookup.shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE
+from lookup.table import Column, Key, KeyPart, TableDefinition
+
+DATABASE, TABLE, MARK = "binlag_measure", "cell", "mark"
+MARK_SQL = f"CREATE TABLE {MARK} (id INT NOT NULL PRIMARY KEY) ENGINE=InnoDB"
+SERVER_ID = 4_000_001
+START_TIME = 1_700_000_000
+STATEMENT_END = 1
+EVENT_BODY_BYTES = 8192
+TYPES = {"write": EventType.WRITE_ROWS, "update": EventType.UPDATE_ROWS, "delete": EventType.DELETE_ROWS}
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """`rows` of the table; `rows_per_event` in each of `events` of a transaction, `transactions` of them; `filler` bytes of a row.
+
+    `indexes` are further secondary indexes. `row_search` "" stands for the server's default.
+    """
+
+    key: str
+    rows: int
+    kind: str
+    rows_per_event: int
+    events: int
+    transactions: int
+    filler: int = 40
+    rows_per_value: int = 1
+    indexes: int = 0
+    row_search: str = ""
+
+    @property
+    def changed(self) -> int:
+        return self.rows_per_event * self.events * self.transactions
+
+    @property
+    def name(self) -> str:
+        return "-".join(str(value).replace(" ", "_") for value in asdict(self).values())
+
+    @property
+    def definition(self) -> TableDefinition:
+        nullable = self.key == NULLABLE_UNIQUE
+        columns = (
+            Column("id", "int", nullable=False),
+            Column("k", "int", nullable=nullable),
+            Column("filler", "char", self.filler, nullable=False, charset="latin1", collation="latin1_swedish_ci"),
+            *(Column(f"i{number}", "int", nullable=False) for number in range(self.indexes)),
+        )
+        key = {
+            PRIMARY: (Key("PRIMARY", (KeyPart(0),), unique=True),), UNIQUE: (Key("k", (KeyPart(1),), unique=True),),
+            NULLABLE_UNIQUE: (Key("k", (KeyPart(1),), unique=True),), OTHER: (Key("k", (KeyPart(1),)),), NO_KEY: (),
+        }[self.key]  # fmt: skip
+        more = tuple(Key(f"i{number}", (KeyPart(3 + number),)) for number in range(self.indexes))
+        return TableDefinition(DATABASE, TABLE, columns, key + more, charset="latin1", collation="latin1_swedish_ci")
+
+    @property
+    def facts(self) -> TableFacts:
+        duplicates = {"k": float(self.rows_per_value), **{f"i{number}": 1.0 for number in range(self.indexes)}}
+        return TableFacts(self.definition, float(self.rows), GIVEN, duplicates)
+
+    @property
+    def create_sql(self) -> str:
+        """CREATE TABLE for the server, in the database at hand."""
+        key = {PRIMARY: "PRIMARY KEY (id)", UNIQUE: "UNIQUE KEY k (k)", NULLABLE_UNIQUE: "UNIQUE KEY k (k)", OTHER: "KEY k (k)", NO_KEY: ""}
+        null = "" if self.key == NULLABLE_UNIQUE else " NOT NULL"
+        parts = ["id INT NOT NULL", f"k INT{null}", f"filler CHAR({self.filler}) NOT NULL"]
+        parts += [f"i{number} INT NOT NULL" for number in range(self.indexes)]
+        parts += [part for part in (key[self.key], *(f"KEY i{number} (i{number})" for number in range(self.indexes))) if part]
+        return f"CREATE TABLE {TABLE} ({', '.join(parts)}) ENGINE=InnoDB DEFAULT CHARSET=latin1"
+
+    def value_of(self, row: int) -> int:
+        """k of the row with this id: values stand evenly through the table."""
+        return row if self.rows_per_value == 1 else row % max(self.rows // self.rows_per_value, 1)
+
+    def all_facts(self, database: str = DATABASE) -> dict[str, TableFacts]:
+        """The tables of the cell's log."""
+        mark = TableDefinition(database, MARK, (Column("id", "int", nullable=False),), (Key("PRIMARY", (KeyPart(0),), unique=True),))
+        return {f"{database}.{TABLE}": self.facts, f"{database}.{MARK}": TableFacts(mark, 0.0, GIVEN)}
+
+    def __post_init__(self) -> None:
+        if self.kind != "write" and self.changed > self.rows:
+            raise ValueError(f"{self.changed} rows cannot be changed, each once, in a table of {self.rows}")
+
+
+def events_of(cell: Cell, seed: int = 1) -> Iterator[list[list[int]]]:
+    """For each transaction its events, each a list of ids."""
+    chance = random.Random(seed)
+    total, per = cell.changed, cell.rows_per_event * cell.events
+    if cell.kind == "write":
+        ids = list(range(cell.rows + 1, cell.rows + total + 1))
+    else:
+        ids = [chance.randrange(at * cell.rows // total, (at + 1) * cell.rows // total) + 1 for at in range(total)]
+        chance.shuffle(ids)
+    for start in range(0, total, per):
+        mine = sorted(ids[start : start + per])
+        yield [mine[at : at + cell.rows_per_event] for at in range(0, per, cell.rows_per_event)]
+
+
+class _Log:
+    """A log that grows by one transaction at a time."""
+
+    def __init__(self, database: str, gtids: bool | None, source: bytes) -> None:
+        self.database = database.encode()
+        self.parts = [MAGIC]
+        self.size = len(MAGIC)
+        self.gtids = gtids
+        self.source = source
+        self.transactions = 0
+        version = STANDARD_VERSION.encode()
+        self.put(EventType.FORMAT_DESCRIPTION, struct.pack("<H50sIB", 4, version, START_TIME, 19) + STANDARD_LENGTHS + b"\1")
+        if gtids is not None:
+            self.put(EventType.PREVIOUS_GTIDS, bytes(8))
+
+    def put(self, kind: int, body: bytes) -> None:
+        length = 19 + len(body) + 4
+        self.size += length
+        raw = struct.pack("<IBIIIH", START_TIME, kind, SERVER_ID, length, self.size, 0) + body
+        self.parts += [raw, struct.pack("<I", zlib.crc32(raw))]
+
+    def transaction(self, events: Iterable[tuple[int, bytes]]) -> None:
+        """With a GTID, BEGIN and the commit around its events."""
+        self.transactions += 1
+        number, gtids = self.transactions, self.gtids
+        if gtids is not None:
+            head = struct.pack("<B16sqBqq", 1, self.source if gtids else bytes(16), number if gtids else 0, 2, number - 1, number)
+            self.put(EventType.GTID if gtids else EventType.ANONYMOUS_GTID, head)
+        self.put(EventType.QUERY, struct.pack("<IIBHH", 7, 0, len(self.database), 0, 0) + self.database + b"\0BEGIN")
+        for kind, body in events:
+            self.put(kind, body)
+        self.put(EventType.XID, struct.pack("<Q", number))
+
+
+def make_log(cell: Cell, *, gtids: bool | None = None, marks: bool = False, seed: int = 1, database: str = DATABASE) -> bytes:
+    """The cell's log. `gtids`: as a source with gtid_mode ON writes them, anonymous for False, none at all for None.
+
+    `marks`: the first and the last transaction insert 1 and 2 into the table `mark`, so that an onlooker sees when they are done.
+    """
+    log = _Log(database, gtids, random.Random(f"{seed}-{cell.name}").randbytes(16))
+    if marks:
+        log.transaction(_mark(database, 1))
+    for events in events_of(cell, seed):
+        ends = [STATEMENT_END * (place == len(events)) for place in range(1, len(events) + 1)]
+        rows = [(TYPES[cell.kind], _rows(cell, ids, flags)) for ids, flags in zip(events, ends, strict=True)]
+        log.transaction([(EventType.TABLE_MAP, _table_map(database, cell)), *rows])
+    if marks:
+        log.transaction(_mark(database, 2))
+    return b"".join(log.parts)
+
+
+def _named(database: str, table: str) -> bytes:
+    return bytes([len(database)]) + database.encode() + b"\0" + bytes([len(table)]) + table.encode() + b"\0"
+
+
+def _mark(database: str, number: int) -> list[tuple[int, bytes]]:
+    table_map = struct.pack("<IHH", 2, 0, 1) + _named(database, MARK) + b"\1\3\0\0"
+    return [(EventType.TABLE_MAP, table_map), (EventType.WRITE_ROWS, struct.pack("<IHHHBBBi", 2, 0, 1, 2, 1, 1, 0, number))]
+
+
+def _table_map(database: str, cell: Cell) -> bytes:
+    width = 3 + cell.indexes
+    nulls = 0b10 if cell.key == NULLABLE_UNIQUE else 0
+    types = b"\x03\x03\xfe" + b"\x03" * cell.indexes
+    return struct.pack("<IHH", 1, 0, 1) + _named(database, TABLE) + bytes([width]) + types + b"\2\xfe" + bytes([cell.filler, nulls])
+
+
+def _rows(cell: Cell, ids: list[int], flags: int) -> bytes:
+    width = 3 + cell.indexes
+    bitmap = bytes([(1 << width) - 1])
+    head = struct.pack("<IHHH", 1, 0, flags, 2) + bytes([width]) + bitmap * (2 if cell.kind == "update" else 1)
+    if cell.kind != "update":
+        return head + b"".join(image(cell, row) for row in ids)
+    return head + b"".join(image(cell, row) + image(cell, row, b"z") for row in ids)
+
+
+def image(cell: Cell, row: int, letter: bytes = b"f") -> bytes:
+    filler = letter * cell.filler
+    return struct.pack("<Bii", 0, row, cell.value_of(row)) + bytes([len(filler)]) + filler + struct.pack("<i", row) * cell.indexes
+
+
+def rows_in_event(filler: int, kind: str) -> int:
+    """How many rows of a cell's table a source puts into one event by default."""
+    return int((EVENT_BODY_BYTES - 16) // ((10 + filler) * (2 if kind == "update" else 1)))
+
+
+def grid(*, largest: int = 100_000, row_searches: tuple[str, ...] = ("",), quick: bool = False) -> list[Cell]:
+    """The cells of `binlag measure`: each unit of cost weighs in some of them, from 1,000 rows to `largest`."""
+    cells: set[Cell] = set()
+    sizes = [size for size in (1_000, 10_000, 100_000, 1_000_000) if size <= largest]
+    small, middle = sizes[0], sizes[min(1, len(sizes) - 1)]
+    for row_search in row_searches:
+        for kind, filler in product(("update", "delete"), (40, 200)):
+            full = rows_in_event(filler, kind)
+            for rows in sizes:
+                for per_event in (1, full):
+                    count = _count(NO_KEY, rows, per_event)
+                    cells.add(Cell(NO_KEY, rows, kind, per_event, 1, count, filler, row_search=row_search))
+            cells.add(Cell(NO_KEY, middle, kind, full, 20, 2, filler, row_search=row_search))
+            for key in (PRIMARY, UNIQUE):
+                cells.add(Cell(key, middle, kind, 1, 1, 1000, filler, row_search=row_search))
+                cells.add(Cell(key, middle, kind, full, middle // (full * 4), 4, filler, row_search=row_search))
+            cells.add(Cell(NULLABLE_UNIQUE, middle, kind, full, middle // (full * 4), 4, filler, row_search=row_search))
+            for duplicates in (10, 200):
+                cells.add(Cell(OTHER, middle, kind, 1, 1, 400, filler, duplicates, row_search=row_search))
+                cells.add(Cell(OTHER, middle, kind, full, 1, 20, filler, duplicates, row_search=row_search))
+        for indexes, per_event, events in product((0, 3), (1, 100), (1, 20)):
+            transactions = max(2000 // (per_event * events), 2)
+            cells.add(Cell(PRIMARY, small, "write", per_event, events, transactions, 40, 1, indexes, row_search))
+            if not indexes or per_event * events * transactions <= middle:
+                cells.add(Cell(PRIMARY, middle, "delete", per_event, events, transactions, 40, 1, indexes, row_search))
+    chosen = sorted(cells)
+    return chosen[::4] if quick else chosen
+
+
+def _count(key: str, rows: int, per_event: int) -> int:
+    """Transactions so that a cell takes a fair time, neither too short to be timed nor endless."""
+    return max(min(3_000_000 // rows, rows // (2 * per_event), 300), 2 if per_event == 1 else 1)
+
+
+def as_row(cell: Cell) -> dict[str, Any]:
+    return asdict(cell)

@@ -1,0 +1,179 @@
+"""A measured cell: what it asked for in units, and the seconds it took; the table of them, as Parquet that a run can go on with."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol
+
+from applier.errors import InputError
+from applier.forecast.cells import DATABASE, Cell, make_log
+from applier.forecast.facts import TableFacts
+from applier.forecast.loads import LoadReader, TransactionLoad
+from applier.forecast.pricing import Pricer, TableState, part_of
+from applier.forecast.scenario import Scenario
+from applier.forecast.units import PLACE, UNITS, Amounts, Prices
+from lookup.versions import parse_row_search, rules_for
+
+COUNTERS = ("read_first", "read_key", "read_next", "read_rnd", "read_rnd_next", "write", "update", "delete")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One cell, applied. `counters` are handler calls, where the target tells them; `log_bytes` the size of its log."""
+
+    cell: Cell
+    target: str
+    server_version: str
+    seconds: float
+    log_bytes: int
+    amounts: Amounts
+    counters: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def place(self) -> tuple[str, str, Cell]:
+        """What makes it one and the same measurement."""
+        return self.target, self.server_version, self.cell
+
+    def as_row(self) -> dict[str, Any]:
+        """A flat row: the cell's fields, the measurement, a column for each unit and counter."""
+        return (
+            asdict(self.cell)
+            | {"target": self.target, "server_version": self.server_version, "seconds": self.seconds, "log_bytes": self.log_bytes}
+            | {_column("unit", name): amount for name, amount in zip(UNITS, self.amounts, strict=True)}
+            | {_column("handler", name): self.counters.get(name) for name in COUNTERS}
+        )
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Measured:
+        cell = Cell(**{one.name: row[one.name] for one in fields(Cell)})
+        amounts = tuple(float(row[_column("unit", name)]) for name in UNITS)
+        told = {name: row.get(_column("handler", name)) for name in COUNTERS}
+        counters = {name: int(value) for name, value in told.items() if value is not None and value == value}  # Spark makes NULL a NaN
+        return cls(cell, row["target"], row["server_version"], float(row["seconds"]), int(row["log_bytes"]), amounts, counters)
+
+
+def _column(kind: str, name: str) -> str:
+    return f"{kind}_{name.replace(' ', '_')}"
+
+
+class Target(Protocol):
+    """Where cells are applied. `measure` makes the cell's table, applies its log and times that."""
+
+    name: str
+    server_version: str
+
+    def measure(self, cell: Cell) -> Measured: ...
+
+
+def work_of(loads: Iterable[TransactionLoad], facts: Mapping[str, TableFacts], scenario: Scenario) -> Amounts:
+    """The amounts of a log, by the same way that a forecast works them out."""
+    pricer = Pricer(scenario, facts, Prices.of({}))
+    states = {name: TableState(one.rows) for name, one in facts.items()}
+    total = [0.0] * len(UNITS)
+    for load in loads:
+        total[PLACE["transaction"]] += 1
+        for target, applied in load.applied.items():
+            state = states.setdefault(target.table, TableState(None))
+            state.note(applied, 2 if target.kind == "update" else 1)
+            for place, amount in enumerate(pricer.work(part_of(applied, state)).amounts):
+                total[place] += amount
+            total[PLACE["byte"]] += applied.row_bytes
+            state.change(target.kind, applied.rows)
+    return tuple(total)
+
+
+def work_of_cell(
+    cell: Cell, log: str | os.PathLike[str], server_version: str, *, skip: int = 0, database: str = DATABASE
+) -> Amounts:
+    """The amounts of a cell's log but for its first `skip` transactions."""
+    loads = iter(LoadReader([log]))
+    for _ in range(skip):
+        next(loads)
+    return work_of(loads, cell.all_facts(database), scenario_of(cell, server_version))
+
+
+def scenario_of(cell: Cell, server_version: str) -> Scenario:
+    return Scenario("measured", rules_for(server_version), parse_row_search(cell.row_search) if cell.row_search else None)
+
+
+class Memory:
+    """Tables in memory under the rules of a server version: exact handler calls, and the emulator's own seconds."""
+
+    def __init__(self, server_version: str = "9.7") -> None:
+        self.name = "memory"
+        self.server_version = server_version
+
+    def measure(self, cell: Cell) -> Measured:
+        from applier.replay_loop import replay
+        from applier.tables.catalog import Tables
+
+        tables = Tables()
+        table = tables.create(cell.definition)
+        rows = range(1, cell.rows + 1)
+        table.load((row, cell.value_of(row), b"f" * cell.filler, *([row] * cell.indexes)) for row in rows)
+        tables.commit()
+        with TemporaryDirectory(prefix="binlag-cell-") as folder:
+            log = Path(folder) / "binlog.000001"
+            log.write_bytes(make_log(cell))
+            began = time.perf_counter()
+            result = replay([str(log)], into=tables, server=self.server_version, row_search=cell.row_search or None)
+            seconds = time.perf_counter() - began
+            if result.error is not None:
+                raise result.error
+            work = work_of_cell(cell, log, self.server_version)
+            return Measured(cell, self.name, self.server_version, seconds, log.stat().st_size, work, dict(result.counters))
+
+
+def measure_all(
+    cells: Iterable[Cell], target: Target, done: Iterable[Measured] = (), tick: Callable[[Measured], None] | None = None
+) -> Iterator[Measured]:
+    """Measures what is not `done` yet, in one process."""
+    known = {one.place for one in done}
+    for cell in cells:
+        if (target.name, target.server_version, cell) in known:
+            continue
+        measured = target.measure(cell)
+        if tick is not None:
+            tick(measured)
+        yield measured
+
+
+def write_parquet(measured: Iterable[Measured], path: str | os.PathLike[str]) -> None:
+    """Writes all rows, in the order of cells; a file that is there is replaced at once or not at all."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = [one.as_row() for one in sorted(measured, key=lambda one: one.place)]
+    partial = Path(f"{os.fspath(path)}.partial")
+    pq.write_table(pa.Table.from_pylist(rows, schema=arrow_schema()), partial)
+    partial.replace(path)
+
+
+def read_parquet(path: str | os.PathLike[str]) -> list[Measured]:
+    """Raises InputError for a file that is none of ours."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return [Measured.of_row(row) for row in pq.read_table(path).to_pylist()]
+    except (OSError, pa.ArrowInvalid, KeyError, TypeError) as error:
+        raise InputError(f"no measurements: {error}", file=os.fspath(path), hint="binlag measure writes them anew") from None
+
+
+def arrow_schema() -> Any:
+    """The columns of the table of measurements."""
+    import pyarrow as pa
+
+    kinds = {"str": pa.string(), "int": pa.int64()}
+    columns = [(one.name, kinds[str(one.type)]) for one in fields(Cell)]
+    columns += [("target", pa.string()), ("server_version", pa.string()), ("seconds", pa.float64()), ("log_bytes", pa.int64())]
+    columns += [(_column("unit", name), pa.float64()) for name in UNITS]
+    columns += [(_column("handler", name), pa.int64()) for name in COUNTERS]
+    return pa.schema(columns)
+
+

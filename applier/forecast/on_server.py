@@ -1,0 +1,231 @@
+"""Cells measured on a real MySQL server: its own applier carries out the cell's log, and an onlooker times it.
+
+Two ways. With the server's data directory at hand (`relay_folder`), the log becomes its relay log and its replication applier thread
+reads it: that is the thing itself. Without, the log is replayed with BINLOG statements: rows are found and changed by the same code
+of the server (Rows_log_event::do_apply_event), while events and commits cost what a client's do.
+
+The log's first and last transactions insert a mark; the time between the two is measured, so neither connecting nor the start of a
+thread is in it. The server must be of no other use meanwhile: its replication settings are changed, and put back.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from applier.errors import BinlagError, InputError, UsageError
+from applier.forecast.cells import DATABASE, MARK, MARK_SQL, TABLE, Cell, make_log
+from applier.forecast.measured import Measured, work_of_cell
+from applier.mysql.connection import connect
+from applier.mysql.url import Endpoint
+from lookup.versions import RULES, rules_for
+
+WAIT_SECONDS = 600.0
+LOOK_SECONDS = 0.0005
+REPEATS = 3
+SHORT_SECONDS = 0.5
+RELAY = "binlag-measure"
+OLD_WORDS = {
+    "STOP REPLICA": "STOP SLAVE", "RESET REPLICA ALL": "RESET SLAVE ALL", "START REPLICA SQL_THREAD": "START SLAVE SQL_THREAD",
+    "CHANGE REPLICATION SOURCE TO SOURCE_HOST": "CHANGE MASTER TO MASTER_HOST", "SHOW REPLICA STATUS": "SHOW SLAVE STATUS",
+    "replica_parallel_workers": "slave_parallel_workers",
+}  # fmt: skip
+"""Words of 8.0.23 and later -> those before."""
+SETTINGS = (
+    "innodb_flush_log_at_trx_commit", "sync_binlog", "innodb_buffer_pool_size", "log_bin", "log_slave_updates", "log_replica_updates",
+    "innodb_doublewrite", "binlog_format", "gtid_mode",
+)  # fmt: skip
+
+
+class ServerTarget:
+    """A server to measure on; close it at the end. Raises UsageError for a server that is in use as a replica."""
+
+    def __init__(self, endpoint: Endpoint, *, relay_folder: str | os.PathLike[str] | None = None, database: str = DATABASE) -> None:
+        self.endpoint = endpoint
+        self.database = database
+        self.relay_folder = None if relay_folder is None else Path(relay_folder)
+        self.server = connect(endpoint)
+        self.looker = connect(endpoint)
+        self.server_version = self.server.version
+        self.rules = rules_for(self.server_version)
+        self.name = "BINLOG statements" if relay_folder is None else "replication applier"
+        self._old = self.rules.name in ("5.6", "5.7") or self.rules.find_row
+        self._busy()
+        self._execute("SET SESSION sql_log_bin = 0", f"CREATE DATABASE IF NOT EXISTS {database}", f"USE {database}")
+        gtids = None if self.rules.find_row else self.server.value("SELECT @@GLOBAL.gtid_mode")
+        self.gtids = None if self.rules.name == "5.6" and gtids != "ON" else str(gtids).startswith("ON")
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What of the server's settings weighs on the time."""
+        names = ", ".join(f"'{name}'" for name in SETTINGS)
+        return {str(name): str(value) for name, value in self._rows(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})")}
+
+    def measure(self, cell: Cell) -> Measured:
+        """A cell that is over soon is measured several times, and the median taken."""
+        with TemporaryDirectory(prefix="binlag-cell-") as folder, self._row_search(cell):
+            log = Path(folder) / "binlog.000001"
+            taken: list[float] = []
+            while len(taken) < REPEATS and (not taken or taken[0] < SHORT_SECONDS):
+                self._fill(cell)
+                log.write_bytes(make_log(cell, gtids=self.gtids, marks=True, seed=time.time_ns(), database=self.database))
+                taken.append(self._by_relay_log(log) if self.relay_folder else self._by_statements(log))
+            work = work_of_cell(cell, log, self.server_version, skip=1, database=self.database)
+            return Measured(cell, self.name, self.server_version, median(taken), log.stat().st_size, work)
+
+    def __enter__(self) -> ServerTarget:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        try:
+            self._execute(f"DROP DATABASE IF EXISTS {self.database}")
+        finally:
+            self.server.close()
+            self.looker.close()
+
+    # the table
+
+    def _fill(self, cell: Cell) -> None:
+        """Doubles rows until there are enough: ids ascend in the order of insertion, so places in a table without a key do."""
+        table = TABLE
+        self._execute(f"DROP TABLE IF EXISTS {table}, {MARK}", cell.create_sql, MARK_SQL)
+        k = "{id}" if cell.rows_per_value == 1 else f"({{id}}) % {max(cell.rows // cell.rows_per_value, 1)}"
+        values = f"{{id}}, {k}, REPEAT('f', {cell.filler})" + ", {id}" * cell.indexes
+        self._execute(f"INSERT INTO {table} VALUES ({values.format(id='1')})")
+        filled = 1
+        while filled < cell.rows:
+            more = min(filled, cell.rows - filled)
+            limit = "" if more == filled else f" WHERE id <= {more}"
+            self._execute(f"INSERT INTO {table} SELECT {values.format(id=f'id + {filled}')} FROM {table}{limit} ORDER BY id")
+            filled += more
+        if self.rules.find_row:
+            self._execute(f"ANALYZE TABLE {table}")
+
+    # the log
+
+    def _by_relay_log(self, log: Path) -> float:
+        assert self.relay_folder is not None
+        self._replication("STOP REPLICA", "RESET REPLICA ALL")
+        names = self.server.value("SELECT @@GLOBAL.relay_log_basename"), self.server.value("SELECT @@GLOBAL.relay_log_index")
+        base, index = (Path(str(name)).name for name in names)
+        file = f"{base}.000001"
+        self._put(file, log.read_bytes())
+        self._put(index, f"./{file}\n".encode())
+        self._replication(f"CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'nowhere.invalid', RELAY_LOG_FILE = '{file}', RELAY_LOG_POS = 4")
+        self.server.send(self._words("START REPLICA SQL_THREAD"))  # its answer may come after the first mark
+        try:
+            return self._watch(self._applier_error)
+        finally:
+            self.server.receive()
+            self._replication("STOP REPLICA", "RESET REPLICA ALL")
+
+    def _put(self, name: str, content: bytes) -> None:
+        assert self.relay_folder is not None
+        path = self.relay_folder / name
+        try:
+            path.write_bytes(content)
+            owner = self.relay_folder.stat()
+            if os.geteuid() == 0:
+                os.chown(path, owner.st_uid, owner.st_gid)
+        except OSError as error:
+            hint = "leave it out to measure by BINLOG statements"
+            raise UsageError(f"--relay-folder: cannot write {path}: {error.strerror}", hint=hint) from None
+
+    def _by_statements(self, log: Path) -> float:
+        from applier.mysql.into import IntoOptions, replay_into
+        from applier.options import ReplayOptions
+
+        failed: list[str] = []
+
+        def replay() -> None:
+            try:
+                into = IntoOptions(batch=1, force=True, replay_id=f"measure {time.time_ns()}")
+                outcome = replay_into([str(log)], self.endpoint, ReplayOptions(), into)
+                if outcome.error is not None:
+                    failed.append(str(outcome.error))
+            except BinlagError as error:
+                failed.append(str(error))
+
+        thread = threading.Thread(target=replay)
+        thread.start()
+        try:
+            return self._watch(lambda: failed[0] if failed else None)
+        finally:
+            thread.join()
+
+    def _watch(self, failed: Any) -> float:
+        """Seconds from the first mark to the second."""
+        began, seen, first = time.perf_counter(), 0, 0.0
+        asked = 0
+        while True:
+            count = int(str(self.looker.value(f"SELECT COUNT(*) FROM {self.database}.{MARK}")))
+            now = time.perf_counter()
+            if count >= 1 and not seen:
+                seen, first = 1, now
+            if count >= 2:
+                return now - first
+            asked += 1
+            if asked % 100 == 0 and (told := failed()):
+                raise InputError(f"the server did not apply a cell: {told}", hint="its error log says more")
+            if now - began > WAIT_SECONDS:
+                raise InputError(f"a cell was not applied within {WAIT_SECONDS:.0f} s", hint="see SHOW REPLICA STATUS")
+            time.sleep(LOOK_SECONDS)
+
+    def _applier_error(self) -> str | None:
+        row = self.looker.texts(self._words("SHOW REPLICA STATUS"))
+        errors = [str(value) for value in (row[0] if row else ()) if isinstance(value, str) and "rror" in value]
+        return errors[0] if errors else None
+
+    # the server
+
+    def _busy(self) -> None:
+        status = self._rows(self._words("SHOW REPLICA STATUS"))
+        if status and self.relay_folder is not None and "Yes" in status[0]:
+            raise UsageError(f"{self.endpoint} is a running replica", hint="measure on a server that is of no other use")
+
+    @contextmanager
+    def _row_search(self, cell: Cell) -> Iterator[None]:
+        """slave_rows_search_algorithms and one worker for the time of a cell."""
+        wanted: dict[str, str] = {}
+        if cell.row_search:
+            if not RULES[self.rules.name].row_search_selectable:
+                raise UsageError(f"{self.server_version} has no slave_rows_search_algorithms")
+            wanted["slave_rows_search_algorithms"] = cell.row_search
+        if self.relay_folder is not None:
+            wanted[self._words("replica_parallel_workers")] = "0" if self._old else "1"
+        before = {name: str(self.server.value(f"SELECT @@GLOBAL.{name}")) for name in wanted}
+        self._execute(*(f"SET GLOBAL {name} = {_literal(value)}" for name, value in wanted.items()))
+        try:
+            yield
+        finally:
+            self._execute(*(f"SET GLOBAL {name} = {_literal(value)}" for name, value in before.items()))
+
+    def _replication(self, *statements: str) -> None:
+        self._execute(*(self._words(statement) for statement in statements))
+
+    def _words(self, statement: str) -> str:
+        if self._old:
+            for word, old in OLD_WORDS.items():
+                statement = statement.replace(word, old)
+        return statement
+
+    def _execute(self, *statements: str) -> None:
+        for statement in statements:
+            self.server.execute(statement)
+
+    def _rows(self, statement: str) -> Any:
+        return self.server.texts(statement)
+
+
+def _literal(value: str) -> str:
+    return value if value.isdigit() else "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,115 @@
+"""Binlog files cut into ranges at transactions, so that several processes can read one file.
+
+A range begins where a transaction does. The cut nearest to a wanted byte is found without reading what stands before it: an event
+knows where it ends in the file (`log_pos`), so a GTID event shows by four bytes that are right, and the event behind it that its
+length is. Where that fails (relay logs carry the source's positions, logs of 5.5 no GTID events, one transaction fills the file) a
+range grows to the next cut, or to the whole file.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from applier.binlog.header import KNOWN_TYPES, MAGIC, EventType
+from applier.errors import InputError
+
+DEFAULT_BYTES = 32 << 20
+LOOK_BYTES = 1 << 20
+_HEADER = struct.Struct("<IBIIIH")
+GTIDS = (EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED, EventType.MARIADB_GTID)
+LONGEST_GTID = 1024
+
+
+@dataclass(frozen=True)
+class FileRange:
+    """Transactions that begin from `start` on and before `stop` (None: to the end of the file)."""
+
+    path: str
+    start: int | None = None
+    stop: int | None = None
+
+
+def expand(paths: str | Sequence[str]) -> list[str]:
+    """Files for names, directories and globs; several may stand in one text with commas between. Raises InputError for none."""
+    names = paths.split(",") if isinstance(paths, str) else list(paths)
+    found: list[str] = []
+    for name in (one.strip().removeprefix("file://") for one in names):
+        if Path(name).is_dir():
+            inside = sorted(entry.path for entry in os.scandir(name) if entry.is_file() and _is_log(entry.path))
+        else:
+            inside = [name] if Path(name).exists() else sorted(glob.glob(name))  # noqa: PTH207 - a pattern with its own root
+        if not inside:
+            raise InputError("no such binlog file or pattern", file=name)
+        found += inside
+    return found
+
+
+def _is_log(path: str) -> bool:
+    with Path(path).open("rb") as file:
+        return file.read(4) == MAGIC
+
+
+def ranges(paths: Iterable[str], range_bytes: int = DEFAULT_BYTES) -> list[FileRange]:
+    """Ranges of about that many bytes each, in the order of the files."""
+    found = []
+    for path in paths:
+        cuts = list(_cuts(path, range_bytes))
+        starts, stops = [None, *cuts], [*cuts, None]
+        found += [FileRange(path, start, stop) for start, stop in zip(starts, stops, strict=True)]
+    return found
+
+
+def _cuts(path: str, range_bytes: int) -> Iterator[int]:
+    size = Path(path).stat().st_size
+    wanted = range_bytes
+    with Path(path).open("rb") as file:
+        while wanted < size:
+            cut = _next_gtid(file.fileno(), wanted, size)
+            if cut is None:
+                return
+            yield cut
+            wanted = cut + range_bytes
+
+
+def _next_gtid(handle: int, start: int, size: int) -> int | None:
+    """The first GTID event from a byte on; None when there is none that shows."""
+    at = start
+    while at < size:
+        data = os.pread(handle, LOOK_BYTES + LONGEST_GTID, at)
+        found = [place for type_code in GTIDS if (place := _of_type(handle, data, type_code, at, size)) is not None]
+        if found:
+            return at + min(found)
+        at += LOOK_BYTES
+    return None
+
+
+def _of_type(handle: int, data: bytes, type_code: int, base: int, size: int) -> int | None:
+    """Where in a piece of the file the first event of a type begins."""
+    place = data.find(type_code, 4)
+    while 0 <= place < LOOK_BYTES + 4:
+        if _is_event(handle, data, place - 4, base, size):
+            return place - 4
+        place = data.find(type_code, place + 1)
+    return None
+
+
+def _is_event(handle: int, data: bytes, place: int, base: int, size: int) -> bool:
+    """Whether a GTID event begins there: its end is what it says, and another event or the end of the file follows."""
+    if place + 19 > len(data):
+        return False
+    _, type_code, _, length, log_pos, _ = _HEADER.unpack_from(data, place)
+    end = base + place + length
+    if type_code not in GTIDS or not 19 < length < LONGEST_GTID or log_pos != end & 0xFFFFFFFF or end > size:
+        return False
+    if end == size:
+        return True
+    following = os.pread(handle, 19, end)
+    if len(following) < 19:
+        return False
+    _, next_type, _, next_length, next_end, _ = _HEADER.unpack(following)
+    return next_type in KNOWN_TYPES and (end + next_length) & 0xFFFFFFFF == next_end

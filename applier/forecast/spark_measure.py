@@ -1,0 +1,100 @@
+"""Cells measured as a Spark job: the grid is a DataFrame, each task applies its cells, results come back as the table of `measured`.
+
+Cells that are timed beside each other disturb each other: for a calibration use one task at a time (local[1]); handler calls are
+exact however many there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from applier.errors import UsageError
+from applier.forecast.cells import DATABASE, Cell
+from applier.forecast.measured import Measured, Memory, Target, arrow_schema
+from applier.mysql.url import Endpoint
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_KINDS = {"string": "string", "int64": "bigint", "double": "double"}
+
+
+@dataclass(frozen=True)
+class MemoryFactory:
+    """What is shipped to workers instead of a target."""
+
+    server: str
+
+    def __call__(self, task: int) -> Target:
+        return Memory(self.server)
+
+
+@dataclass(frozen=True)
+class ServerFactory:
+    """A server, with a schema of its own for each task."""
+
+    endpoint: Endpoint
+
+    def __call__(self, task: int) -> Target:
+        from applier.forecast.on_server import ServerTarget
+
+        return ServerTarget(self.endpoint, database=f"{DATABASE}_{task}")
+
+
+Factory = MemoryFactory | ServerFactory
+
+
+def factory_of(target: Target) -> Factory:
+    """Raises UsageError for the replication applier, of which a server has one."""
+    if isinstance(target, Memory):
+        return MemoryFactory(target.server_version)
+    if getattr(target, "relay_folder", None) is not None:
+        raise UsageError("--master: a server has one replication applier; it is measured in one process", hint="leave out --master")
+    return ServerFactory(target.endpoint)  # type: ignore[attr-defined]
+
+
+def measure_with_spark(
+    cells: Iterable[Cell], target: Target, done: Iterable[Measured] = (), *, master: str = "local[2]", spark: SparkSession | None = None
+) -> list[Measured]:
+    """Measures what is not `done` yet; the rows are those of `measure_all`."""
+    from applier.forecast.spark_session import session
+
+    known = {one.place for one in done}
+    missing = [cell for cell in cells if (target.name, target.server_version, cell) not in known]
+    if not missing:
+        return []
+    frame = measured_frame(spark or session(master), missing, factory_of(target))
+    return [Measured.of_row(row.asDict()) for row in frame.collect()]
+
+
+def measured_frame(spark: SparkSession, cells: Sequence[Cell], factory: Factory) -> DataFrame:
+    """The table of measurements as a DataFrame; nothing is measured before it is asked for."""
+    tasks = min(len(cells), spark.sparkContext.defaultParallelism * 4)
+    grid = spark.createDataFrame([asdict(cell) for cell in cells], _ddl(arrow_schema(), only=Cell.__dataclass_fields__))
+    return grid.repartition(tasks).mapInArrow(_measurer(factory), _ddl(arrow_schema()))
+
+
+def _measurer(factory: Factory) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    def measure(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        target = factory(0 if context is None else context.partitionId())
+        try:
+            for batch in batches:
+                rows = [target.measure(Cell(**row)).as_row() for row in batch.to_pylist()]
+                yield pa.RecordBatch.from_pylist(rows, schema=arrow_schema())
+        finally:
+            close = getattr(target, "close", None)
+            if close is not None:
+                close()
+
+    return measure
+
+
+def _ddl(schema: Any, only: Iterable[str] | None = None) -> str:
+    wanted = None if only is None else set(only)
+    return ", ".join(f"`{field.name}` {_KINDS[str(field.type)]}" for field in schema if wanted is None or field.name in wanted)

