@@ -292,6 +292,8 @@ class Replica:
         if configuration.relay_log_recovery:
             if rules.gaps_matter_to_recovery or not configuration.auto_position:
                 gaps = self._find_gaps(info)
+            elif rules.recovery_forgets_workers:
+                info = replace(info, number_of_workers=0)
             if gaps and rules.gaps_forbid_recovery:
                 raise not_initialized(FORBIDDEN_BY_GAPS, SINCE_GAPS)
             info = self._start_again(self._fill(info, source, gaps) if gaps else info)

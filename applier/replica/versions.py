@@ -42,6 +42,8 @@ class ReplicaRules:
     """relay_log_recovery=1 looks for gaps even with GTID auto-position, where the source sends again what is missing."""
     gaps_matter_to_start: bool
     """So does START REPLICA without relay_log_recovery."""
+    recovery_forgets_workers: bool
+    """Where it does not look for them, it records that there were no workers (5.7.29 with auto-position)."""
     gap_error: int
     """START REPLICA says this when the relay logs do not hold the gaps (1201 as seen of 5.7.29; ER_MTA_RECOVERY_FAILURE from 8.0 on)."""
     parallel_types: tuple[str, ...]
@@ -68,6 +70,7 @@ _R56: Final = ReplicaRules(
     gaps_forbid_recovery=True,
     gaps_matter_to_recovery=True,
     gaps_matter_to_start=True,
+    recovery_forgets_workers=False,
     gap_error=1201,
     parallel_types=("DATABASE",),
     default_workers=0,
@@ -87,6 +90,7 @@ _R57: Final = replace(
     splits_transactions=False,
     gaps_forbid_recovery=False,
     gaps_matter_to_recovery=False,
+    recovery_forgets_workers=True,
     parallel_types=("DATABASE", "LOGICAL_CLOCK"),
 )
 _R80: Final = replace(
@@ -96,6 +100,7 @@ _R80: Final = replace(
     post_header_lengths=_LENGTHS_80,
     rotates_know_their_place=False,
     gaps_matter_to_start=False,
+    recovery_forgets_workers=False,
     gap_error=1803,
     parallel_types=("LOGICAL_CLOCK", "DATABASE"),
     default_workers=4,

@@ -96,10 +96,10 @@ def rows() -> Iterator[tuple[type, str, dict[str, Any]]]:
         for table, text in re.findall(r"^mysql\.(slave_\w+)\n```\n(.*?)\n```", text_of(scenario), re.M | re.S):
             for row in re.split(r"\n(?=-- row)", text):
                 if row.startswith("-- row"):
-                    yield TABLES[table], version(scenario), _row(row, version(scenario))
+                    yield TABLES[table], version(scenario), row_of(row, version(scenario))
 
 
-def _row(text: str, server: str) -> dict[str, Any]:
+def row_of(text: str, server: str) -> dict[str, Any]:
     unused = _UNUSED_WORKER.match(text)
     if unused:
         columns = COLUMNS_OF_A_WORKER[: 12 if server == "5.6" else 13]
