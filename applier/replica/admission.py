@@ -79,7 +79,7 @@ class Until:
         """`FILE:POSITION`, `before:GTIDS` or `after:GTIDS`."""
         word, _, rest = text.partition(":")
         try:
-            if word.lower() in ("before", "after"):
+            if word.lower() in ("before", "after") and rest.strip():
                 return cls(gtids=GtidSet(rest), after=word.lower() == "after")
         except GtidError as error:
             raise UsageError(f"--until {text}: {error}") from None

@@ -134,7 +134,7 @@ class ClockConfiguration:
             )
         if self.worker_count and self.scheduling not in rules.parallel_types:
             raise UsageError(f"{rules.name} has no replica_parallel_type={self.scheduling}")
-        if rules.name == "5.7" and self.commit_order and self.worker_count and self.scheduling != LOGICAL_CLOCK:
+        if rules.name == "5.7" and self.preserve_commit_order and self.worker_count and self.scheduling != LOGICAL_CLOCK:
             raise UsageError("slave_preserve_commit_order needs slave_parallel_type=LOGICAL_CLOCK (5.7 refuses START SLAVE)")
         if self.checkpoint_group < 1 or self.checkpoint_period_seconds < 0 or self.delay_seconds < 0 or self.skip_counter < 0:
             raise UsageError("a checkpoint group is 1 or more; period, delay and skip counter are not negative")

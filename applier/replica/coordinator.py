@@ -52,7 +52,7 @@ class Coordinator:
             self.timestamp.end_of_log(self.now)
         if moment == inf:
             return
-        ticks = (moment - eof) // self._period
+        ticks = ceil((moment - eof) / self._period) - 1
         if ticks >= 1:
             self._last_checkpoint = max(self._last_checkpoint, eof + ticks * self._period)
         self.now = moment

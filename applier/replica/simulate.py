@@ -33,14 +33,13 @@ def simulate(transactions: Iterable[TimedTransaction], configuration: ClockConfi
     simulation = Simulation(configuration, _clock_difference(configuration, start), start)
     applier = (Parallel if configuration.worker_count else Single)(simulation)
     admission, receiver = configuration.admission, _Receiver(configuration)
-    stop = inf if configuration.stop is None else configuration.stop
     if admission is not None and admission.over:
-        applier.end(start)
+        applier.end(start, handed_out=True)
     for transaction in chain(() if first is None else (first,), feed):
         commit, first_byte, last_byte = receiver.take(transaction)
         verdict = Verdict.EXECUTE if admission is None or applier.ended else admission.judge(transaction)
         if verdict is Verdict.STOP:
-            applier.end(max(applier.now, first_byte))
+            applier.end(max(applier.now, first_byte), handed_out=True)
         if applier.ended or first_byte == inf:  # never executed
             simulation.add(commit, first_byte, inf, inf, -1, transaction.bytes)
             continue
@@ -50,12 +49,12 @@ def simulate(transactions: Iterable[TimedTransaction], configuration: ClockConfi
             applier.fail(error)
             start, end, worker = inf, inf, -1
         simulation.add(commit, first_byte, start, end, worker, transaction.bytes)
-        if applier.now > stop:
-            applier.end(stop)
+        if applier.now > applier.stop:
+            applier.end(applier.stop)
         elif admission is not None and admission.finished:
-            applier.end(end)
+            applier.end(end, handed_out=True)
     if not applier.ended:
-        applier.drain(stop)
+        applier.drain()
     return simulation
 
 

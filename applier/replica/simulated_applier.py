@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import floor
+from math import floor, inf
 
 from applier.errors import ReplicationError
 from applier.replica.delay import DelayGate, nap_seconds
@@ -25,8 +25,9 @@ class Applier:
         self.now = simulation.start
         """Where the thread that reads the relay log is."""
         self.ended = False
-        self.error_time: float | None = None
-        """When an error that was raised came up; None: at `now`."""
+        self.stop = inf if configuration.stop is None else configuration.stop
+        """When the applier stops: told to, or for an error of a worker that the coordinator has not seen yet."""
+        self.failure: ReplicationError | None = None
         self.gate = DelayGate(self.rules, configuration.delay_seconds, simulation.clock_difference)
         self.delayed = configuration.delay_seconds > 0
         self.retries = configuration.retries if self.rules.workers_retry or not parallel else 0
@@ -43,20 +44,19 @@ class Applier:
             self.simulation.naps.add(now, now + seconds, until)
         return now + seconds
 
-    def retry(self, transaction: TimedTransaction, begun: float) -> float:
-        """Seconds that its temporary errors cost. Raises ReplicationError when it gives up; `error_time` says when."""
+    def retry(self, transaction: TimedTransaction) -> tuple[float, ReplicationError | None]:
+        """Seconds that its temporary errors cost, and the error with which it gives up at their end."""
         tried = min(transaction.errors, self.retries)
         seconds = tried * transaction.seconds + retry_seconds(tried, worker=self._parallel)
-        if transaction.errors > self.retries:
-            self.error_time = begun + seconds + transaction.seconds
-            raise ReplicationError(
-                1213,
-                f"the applier retried the transaction {tried} time(s) in vain, giving up",
-                file=transaction.file or None,
-                position=transaction.position or None,
-                hint="raise replica_transaction_retries, or find out what the transaction waits for",
-            )
-        return seconds
+        if transaction.errors <= self.retries:
+            return seconds, None
+        return seconds, ReplicationError(
+            1213,
+            f"the applier retried the transaction {tried} time(s) in vain, giving up",
+            file=transaction.file or None,
+            position=transaction.position or None,
+            hint="raise replica_transaction_retries, or find out what the transaction waits for",
+        )
 
     def parts(self, transaction: TimedTransaction, first_byte: float, last_byte: float) -> Iterator[tuple[float, Step]]:
         """The steps of a transaction and when each is in the relay log to its end."""

@@ -54,13 +54,19 @@ class Parallel(Applier):
         self._before(transaction, first_byte)
         group = coordinator.begin()
         worker = self.scheduler.choose(transaction)
+        if coordinator.now == inf:  # it waits for a worker that met an error
+            self.now = inf
+            return inf, inf, -1
         if not self.timestamp.value:
             self.timestamp.read(coordinator.now, transaction.body_stamp)
         coordinator.now = self.pending.first(transaction, coordinator.now)
         start = max(coordinator.now, worker.free)
         end = self._execute(transaction, first_byte, last_byte, start, changes=verdict is Verdict.EXECUTE)
-        coordinator.now = self.pending.rest(transaction, coordinator.now, start, end)
-        end = max(end, coordinator.now)
+        if transaction.errors and verdict is Verdict.EXECUTE:
+            end = self._retry(transaction, end)
+        if end < inf:
+            coordinator.now = self.pending.rest(transaction, coordinator.now, start, end)
+            end = max(end, coordinator.now)
         if self.commit_order:
             end = self._last_commit = max(end, self._last_commit)
         worker.free = group.end = end
@@ -69,38 +75,46 @@ class Parallel(Applier):
         self.now = coordinator.now
         return start, end, worker.id
 
-    def drain(self, stop: float) -> None:
+    def drain(self) -> None:
         """Nothing comes any more: idle, with a checkpoint each period, until the stop."""
-        self.coordinator.idle_until(stop)
+        self.coordinator.idle_until(self.stop)
         self.now = self.coordinator.now
-        self.end(stop)
+        self.end(self.stop)
 
-    def end(self, moment: float) -> None:
-        """STOP: groups up to the last one begun are executed, those behind it dropped. Nothing is half done, and no gap is left."""
+    def end(self, moment: float, *, handed_out: bool = False) -> None:
+        """STOP: groups up to the last one begun are executed, those behind it dropped. Nothing is half done, and no gap is left.
+
+        `handed_out`: UNTIL, all that workers were given is executed. An error of a worker: the others end the group they are in, and gaps
+        may remain.
+        """
         if moment == inf or self.ended:
             return
         simulation = self.simulation
-        begun = [number for number in simulation.recent() if simulation.starts[number] <= moment]
-        last = begun[-1] if begun else -1
-        simulation.stopped_at = max([moment, *(simulation.ends[number] for number in begun)])
-        for number in simulation.recent():
-            if number > last:
-                simulation.drop(number)
+        recent = simulation.recent()
+        if self.failure is not None:
+            dropped = [number for number in recent if simulation.starts[number] >= moment]
+        else:
+            last = len(simulation) if handed_out else max((number for number in recent if simulation.starts[number] <= moment), default=-1)
+            dropped = [number for number in recent if number > last]
+        for number in dropped:
+            simulation.drop(number)
+        simulation.stopped_at = max([moment, *(end for number in recent if (end := simulation.ends[number]) < inf)])
+        simulation.error = simulation.error or self.failure
         self.ended = True
 
     def fail(self, error: ReplicationError) -> None:
-        """An error of the coordinator is like a stop. One of a worker: the others end the group they are in, and gaps may remain."""
+        """An error of the coordinator is like a stop."""
         self.simulation.error = error
-        if self.error_time is None:
-            self.end(self.coordinator.now)
-            return
-        moment = self.error_time
-        simulation = self.simulation
-        for number in simulation.recent():
-            if simulation.starts[number] > moment:
-                simulation.drop(number)
-        simulation.stopped_at = max([moment, *(simulation.ends[number] for number in simulation.recent() if simulation.ends[number] < inf)])
-        self.ended = True
+        self.end(self.coordinator.now)
+
+    def _retry(self, transaction: TimedTransaction, end: float) -> float:
+        """When a transaction that meets errors is done. When it gives up, never; the coordinator goes on until it sees that."""
+        seconds, error = self.retry(transaction)
+        if error is None:
+            return end + seconds
+        if end + seconds < self.stop:
+            self.stop, self.failure = end + seconds, error
+        return inf
 
     def _before(self, transaction: TimedTransaction, first_byte: float) -> None:
         """The first event: a new file of the source waits for all workers (ROTATE is executed alone), then time and delay."""
@@ -130,6 +144,4 @@ class Parallel(Applier):
                 if self.delayed:
                     coordinator.now = self.nap(coordinator.now, self.gate.event(step.header))
                 end = max(end, coordinator.now) + (step.seconds if changes else 0.0)
-        if transaction.errors and changes:
-            end += self.retry(transaction, start)
         return end

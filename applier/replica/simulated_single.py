@@ -45,19 +45,21 @@ class Single(Applier):
                     self.now = self.nap(self.now, self.gate.event(step.header))
                 self.now += step.seconds if execute else 0.0
         if transaction.errors and execute:
-            self.now += self.retry(transaction, start)
+            seconds, error = self.retry(transaction)
+            self.now += seconds
+            if error is not None:
+                raise error
         if transaction.last_stamp != self.timestamp.value:
             self.timestamp.read(self.now, transaction.last_stamp)
-        stop = self.configuration.stop
-        if stop is not None and start <= stop < self.now and transaction.rolls_back:
+        if start <= self.stop < self.now and transaction.rolls_back:
             return start, inf, -1
         return start, self.now, 0
 
-    def drain(self, stop: float) -> None:
+    def drain(self) -> None:
         self.timestamp.end_of_log(self.now)
-        self.end(stop)
+        self.end(self.stop)
 
-    def end(self, moment: float) -> None:
+    def end(self, moment: float, *, handed_out: bool = False) -> None:
         """The applier is told to stop; a transaction that cannot be undone is executed to its end."""
         if moment < inf:
             last = self.simulation.ends[-1] if len(self.simulation) else moment
@@ -67,7 +69,7 @@ class Single(Applier):
     def fail(self, error: ReplicationError) -> None:
         """The applier stops with an error; its transaction is rolled back."""
         self.simulation.error = error
-        self.end(self.now if self.error_time is None else self.error_time)
+        self.end(self.now)
 
     def _wait(self, moment: float) -> None:
         """At the end of the relay log the timestamp is 0."""
