@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import shlex
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from applier.cli.signals import interruptible
 from applier.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 DRAWS_PER_SECOND = 10
-SERVER_OPTIONS = ("apply", "batch", "workers", "gtid", "until_gtid", "replay_id", "password_file", "force", "dry_run")
+SERVER_OPTIONS = (
+    "apply", "batch", "workers", "any_commit_order", "gtid", "until_gtid", "replay_id", "password_file", "force", "dry_run",
+)  # fmt: skip
 """Options of the command that only a server as target has."""
 
 
-def replay_into_server(files: tuple[str, ...], url: str, *, password_file: str | None, as_json: bool, **given: Any) -> int:
+def replay_into_server(files: Sequence[str], url: str, *, password_file: str | None, as_json: bool, **given: Any) -> int:
     """The command for a target that is a server. Returns the exit code."""
+    from applier.binlog.follow import IndexedLogs
     from applier.mysql.into import IntoOptions, replay_into
     from applier.mysql.url import find_password, parse_url
     from applier.options import parse_options
@@ -37,20 +40,22 @@ def replay_into_server(files: tuple[str, ...], url: str, *, password_file: str |
     options, into = parse_options(**given), IntoOptions(**own)
     endpoint = parse_url(url)
     endpoint = endpoint.with_password(find_password(password_file, ask=_ask if sys.stdin.isatty() else None))
-    with _interruptible() as stopped, _progress(files, stopped) as watch:
+    with interruptible() as stopped, _progress(files, stopped) as watch:
+        if isinstance(files, IndexedLogs):
+            files.stopped = stopped
         outcome = replay_into(files, endpoint, options, into, watch)
     if as_json:
         click.echo(json.dumps(outcome.as_dict(), ensure_ascii=False))
     else:
         _print(outcome)
-    return _end(outcome)
+    return _end(outcome, followed=isinstance(files, IndexedLogs) and files.follow)
 
 
 def _ask() -> str:
     return str(click.prompt("Password", hide_input=True, default="", show_default=False, err=True))
 
 
-def _end(outcome: Outcome) -> int:
+def _end(outcome: Outcome, *, followed: bool) -> int:
     if outcome.error is not None:
         click.echo(f"binlag: {outcome.error}", err=True)
         if outcome.file is not None:
@@ -58,7 +63,7 @@ def _end(outcome: Outcome) -> int:
         return outcome.error.exit_code
     if outcome.interrupted:
         click.echo(f"binlag: stopped after {outcome.file}, position {outcome.position}; {_resume()}", err=True)
-        return INTERRUPTED
+        return 0 if followed else INTERRUPTED
     return 0
 
 
@@ -84,26 +89,7 @@ def _print(outcome: Outcome) -> None:
 
 
 @contextmanager
-def _interruptible() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C and SIGTERM end the replay after its current commit; a second one ends it at once."""
-    asked = False
-
-    def ask(number: int, frame: Any) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def _progress(files: tuple[str, ...], stopped: Callable[[], bool]) -> Iterator[Watch]:
+def _progress(files: Sequence[str], stopped: Callable[[], bool]) -> Iterator[Watch]:
     """A line with bytes, transactions, rows per second, the time that is left and the current GTID; on a terminal only."""
     from applier.mysql.into import Watch
 

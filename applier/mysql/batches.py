@@ -8,12 +8,13 @@ server took the text after it.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from applier.errors import BinlagError, InputError, ReplicationError
 from applier.mysql.checkpoint import TABLE, DdlMarker, read_checkpoint
 from applier.mysql.connection import MISSING_PRIVILEGE, Server
 from applier.mysql.dialect import Dialect
+from applier.mysql.done import Done
 from applier.mysql.feed import SourceTransaction
 from applier.mysql.keeper import Keeper
 from applier.mysql.outcome import Outcome
@@ -47,10 +48,13 @@ class Connected:
 class Batches:
     """Takes what can be rolled back. `gtid` gives each transaction its own GTID on the target, and thereby a commit of its own."""
 
-    def __init__(self, target: Connected, keeper: Keeper, outcome: Outcome, *, size: int, gtid: bool) -> None:
+    def __init__(self, target: Connected, keeper: Keeper, outcome: Outcome, done: Done, *, size: int, gtid: bool) -> None:
         self.target = target
         self.keeper = keeper
         self.outcome = outcome
+        self.done = done
+        self.own_rows = 0
+        """Rows of the replay's own tables that were written."""
         self.gtid = gtid
         self.size = 1 if gtid else size
         self.final = False
@@ -75,7 +79,32 @@ class Batches:
             self.target.pipeline.settle()
         except ReplicationError as error:
             self._recover(error)
+            if self._open or self._under_way:
+                self.finish()
+                return
         self._confirm()
+        passed = self.done.end_of_passed()
+        if passed is not None:
+            self.own_rows += self.target.pipeline.execute(passed)
+
+    def quiet(self) -> None:
+        """Waits for what was sent, without a commit."""
+        try:
+            self.target.pipeline.settle()
+        except ReplicationError as error:
+            self._recover(error)
+
+    def connections(self) -> list[Connected]:
+        """All that work on the target."""
+        return [self.target]
+
+    def forget_tables(self) -> None:
+        """A statement may have changed a table."""
+        self.target.survey.forget_tables()
+
+    def without_done(self, source: SourceTransaction) -> SourceTransaction:
+        """The transaction, or only its place in the log when an earlier run carried it out beyond the position."""
+        return replace(source, events=[], opening=None) if self.done.covers(source.start, source.end) else source
 
     def alone(
         self,
@@ -167,6 +196,7 @@ class Batches:
             outcome.bytes += source.bytes
             outcome.gtid = source.gtid or outcome.gtid
         outcome.commits += 1
+        self.own_rows += 1
         outcome.file, outcome.position = end.file, end.offset
         self._under_way, self._retries = [], 0
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ from checkpoints.position import Position
 
 SCHEMA = "binlag"
 TABLE = "`binlag`.`position`"
+DONE_TABLE = "`binlag`.`done`"
 CREATE = (
     "CREATE DATABASE IF NOT EXISTS `binlag`",
     f"""CREATE TABLE IF NOT EXISTS {TABLE} (
@@ -34,10 +36,19 @@ CREATE = (
   `transactions` BIGINT UNSIGNED NOT NULL,
   `state` LONGTEXT CHARACTER SET utf8 NOT NULL
 ) ENGINE=InnoDB""",
+    f"""CREATE TABLE IF NOT EXISTS {DONE_TABLE} (
+  `replay` VARCHAR(64) CHARACTER SET utf8 COLLATE utf8_bin NOT NULL,
+  `number` BIGINT UNSIGNED NOT NULL,
+  `file` VARCHAR(512) CHARACTER SET utf8 NOT NULL,
+  `start` BIGINT UNSIGNED NOT NULL,
+  `end` BIGINT UNSIGNED NOT NULL,
+  PRIMARY KEY (`replay`, `number`)
+) ENGINE=InnoDB""",
 )
 NO_SUCH_TABLE = frozenset({1049, 1146})
 MARK_BYTES = 64
 LOCK_SECONDS = 60
+MOST_WORKERS = 64
 """The server may still be busy with the last text of a run that was killed; its session holds the lock until that is over."""
 
 
@@ -83,21 +94,28 @@ class Checkpoint:
     def update(self) -> bytes:
         """The statement that writes it."""
         pairs = (
-            ("file", _text(self.file)),
+            ("file", text_literal(self.file)),
             ("offset", str(self.offset)),
-            ("gtids", _text(self.gtids)),
+            ("gtids", text_literal(self.gtids)),
             ("transactions", str(self.transactions)),
-            ("state", _text(self.state())),
+            ("state", text_literal(self.state())),
         )
         assignments = ",".join(f"`{name}`={value}" for name, value in pairs)
-        return f"UPDATE {TABLE} SET {assignments} WHERE `replay`={_text(self.replay)}".encode()
+        return f"UPDATE {TABLE} SET {assignments} WHERE `replay`={text_literal(self.replay)}".encode()
 
     def insert(self) -> bytes:
-        values = (_text(self.replay), _text(self.file), str(self.offset), _text(self.gtids), str(self.transactions), _text(self.state()))
+        values = (
+            text_literal(self.replay),
+            text_literal(self.file),
+            str(self.offset),
+            text_literal(self.gtids),
+            str(self.transactions),
+            text_literal(self.state()),
+        )
         return f"INSERT INTO {TABLE} VALUES ({','.join(values)})".encode()
 
 
-def _text(text: str) -> str:
+def text_literal(text: str) -> str:
     """A literal that means the same under every SQL mode and character set of the session."""
     raw = text.encode("utf-8", "surrogateescape")
     safe = all(32 <= byte < 127 and byte not in b"'\\" for byte in raw)
@@ -108,7 +126,7 @@ def read_checkpoint(server: Server, replay: str) -> Checkpoint | None:
     """The row of a replay; None when there is none, or no table for it."""
     columns = "`file`, `offset`, `gtids`, `transactions`, `state`"
     try:
-        rows = server.texts(f"SELECT {columns} FROM {TABLE} WHERE `replay`={_text(replay)}")
+        rows = server.texts(f"SELECT {columns} FROM {TABLE} WHERE `replay`={text_literal(replay)}")
     except ReplicationError as error:
         if error.number in NO_SUCH_TABLE:
             return None
@@ -143,12 +161,35 @@ def create_checkpoint(server: Server, checkpoint: Checkpoint) -> None:
 
 
 def lock_replay(server: Server, replay: str, seconds: int = LOCK_SECONDS) -> None:
-    """Keeps a second run of the same replay out, and waits for the end of a killed one. Held until the connection ends."""
+    """Keeps a second run of the same replay out, and waits for the end of a killed one. Held until the connection ends.
+
+    The sessions of a killed run's workers hold locks of their own: one that the server still works for may yet commit.
+    """
+    if server.value(f"SELECT GET_LOCK('{_lock_name(replay)}', {seconds})") != "1":
+        raise _is_running(replay)
+    free = " AND ".join(f"IS_FREE_LOCK('{_lock_name(replay, worker)}')" for worker in range(1, MOST_WORKERS + 1))
+    for _ in range(seconds * 10 + 1):
+        if server.value(f"SELECT {free}") == "1":
+            return
+        time.sleep(0.1)
+    raise _is_running(replay)
+
+
+def lock_worker(server: Server, replay: str, worker: int) -> None:
+    """Says that this connection works for the replay; `worker` counts from 1."""
+    if server.value(f"SELECT GET_LOCK('{_lock_name(replay, worker)}', {LOCK_SECONDS})") != "1":
+        raise _is_running(replay)
+
+
+def _lock_name(replay: str, worker: int = 0) -> str:
     name = "binlag:" + hashlib.sha256(replay.encode()).hexdigest()[:40]
-    if server.value(f"SELECT GET_LOCK('{name}', {seconds})") != "1":
-        raise InputError(
-            f"the replay {replay!r} is running already on this server", hint="wait for its end, or end its session (SHOW PROCESSLIST)"
-        )
+    return f"{name}:{worker}" if worker else name
+
+
+def _is_running(replay: str) -> InputError:
+    return InputError(
+        f"the replay {replay!r} is running already on this server", hint="wait for its end, or end its session (SHOW PROCESSLIST)"
+    )
 
 
 def replay_id(files: list[str]) -> str:

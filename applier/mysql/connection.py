@@ -7,8 +7,9 @@ answers. There is never more than one text under way: nothing that comes later c
 
 from __future__ import annotations
 
+import select
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -68,6 +69,11 @@ class Server:
     def driver(self) -> Any:
         """The driver's connection, for those who speak another part of the protocol."""
         return self._connection
+
+    @property
+    def socket(self) -> Any:
+        """What the answer to the text under way comes over."""
+        return self._connection._sock
 
     @property
     def answered(self) -> int:
@@ -164,6 +170,15 @@ def connect(endpoint: Endpoint) -> Server:
         )
         connection._local_infile = False
         return Server(connection, endpoint)
+
+
+def first_ready(servers: Sequence[Server]) -> int:
+    """Waits until one of several servers has answered all that it was sent; its place among them."""
+    idle = [place for place, server in enumerate(servers) if not server.under_way]
+    if idle:
+        return idle[0]
+    sockets = [server.socket for server in servers]
+    return sockets.index(select.select(sockets, [], [])[0][0])
 
 
 def _tls(endpoint: Endpoint) -> dict[str, Any]:

@@ -5,23 +5,35 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
 from applier.errors import BinlagError, UsageError
 from applier.mysql.batches import DEFAULT_BATCH, Batches, Connected
-from applier.mysql.checkpoint import Checkpoint, check_mark, create_checkpoint, lock_replay, read_checkpoint, replay_id
+from applier.mysql.checkpoint import (
+    MOST_WORKERS,
+    Checkpoint,
+    check_mark,
+    create_checkpoint,
+    lock_replay,
+    lock_worker,
+    read_checkpoint,
+    replay_id,
+)
 from applier.mysql.connection import Server, connect
 from applier.mysql.dialect import Dialect
+from applier.mysql.done import Done
 from applier.mysql.feed import Feed, SourceTransaction
 from applier.mysql.keeper import Keeper, PreparedTransactions
-from applier.mysql.load import load_dump
 from applier.mysql.native import NativeRows
 from applier.mysql.outcome import Outcome
+from applier.mysql.parallel import ParallelBatches
 from applier.mysql.pipeline import Pipeline
 from applier.mysql.replay import Replay
 from applier.mysql.safety import check_target
 from applier.mysql.survey import Survey
 from applier.mysql.url import Endpoint
+from applier.mysql.write_sets import WriteSets
 from applier.mysql.writer import RowsWriter, Writer
 from applier.options import ReplayOptions
 from checkpoints.gtid import parse_gtid_set
@@ -29,6 +41,8 @@ from checkpoints.gtid import parse_gtid_set
 MODES = ("native", "sql")
 EVENT_BYTES = 768 << 10
 """Events in one BINLOG statement: a megabyte as base64."""
+WORKER_LOCK_WAIT_SECONDS = 1
+"""A batch that waits for a row lock of a later one, which waits for its commit, gives up so soon; then they go one after the other."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +52,7 @@ class IntoOptions:
     apply: str = "native"
     batch: int = DEFAULT_BATCH
     workers: int = 1
+    any_commit_order: bool = False
     gtid: bool = False
     force: bool = False
     dry_run: bool = False
@@ -83,19 +98,25 @@ def _replay(
     files: Sequence[str], server: Server, dialect: Dialect, options: ReplayOptions, into: IntoOptions, watch: Watch, outcome: Outcome
 ) -> None:
     start = _start(files, server, into, outcome)
-    _prepare_session(server, dialect, options)
-    pipeline = Pipeline(server)
-    rows = _rows_writer(pipeline, dialect, options, into, outcome)
-    writer = Writer(dialect, options, rows, note=outcome.note)
-    side = connect(server.endpoint)
-    try:
-        survey = Survey(side, writer, start.databases, force=into.force)
-        target = Connected(server, side, dialect, pipeline, writer, survey)
+    with ExitStack() as stack:
+        side = stack.enter_context(closing(connect(server.endpoint)))
+        run_with = Connecting(side, dialect, options, into, outcome)
+        target = run_with.connected(stack, server)
+        target.survey.owned |= start.databases
         keeper = Keeper(files, start)
-        batches = Batches(target, keeper, outcome, size=into.batch, gtid=into.gtid)
+        done = Done(outcome.replay)
+        done.read(server)
+        workers = [run_with.worker(stack, number) for number in range(1, into.workers + 1)] if into.workers > 1 else []
         executed = parse_gtid_set(server.value("SELECT @@GLOBAL.gtid_executed") or "") if into.gtid and not dialect.is_mariadb else None
-        prepared = PreparedTransactions(files, options)
-        run = Replay(target, batches, keeper, prepared, outcome, marker=start.ddl, executed=executed)
+        run = Replay(
+            target,
+            _batches(target, workers, keeper, outcome, done, options, into),
+            keeper,
+            PreparedTransactions(files, options),
+            outcome,
+            marker=start.ddl,
+            executed=executed,
+        )
         feed = Feed(files, options, start=start.position, until_gtid=into.until_gtid)
         try:
             run.run(feed, on_transaction=_ticking(watch, run), stopped=watch.stopped)
@@ -103,9 +124,42 @@ def _replay(
             outcome.error = error
         if into.until_gtid is not None and not feed.until_reached and outcome.error is None and not outcome.interrupted:
             outcome.note(f"--until-gtid {into.until_gtid} was not met in the log")
-    finally:
-        side.close()
-        writer.close()
+
+
+def _batches(
+    target: Connected, workers: list[Connected], keeper: Keeper, outcome: Outcome, done: Done, options: ReplayOptions, into: IntoOptions
+) -> Batches:
+    if not workers:
+        return Batches(target, keeper, outcome, done, size=into.batch, gtid=into.gtid)
+    sets, ordered = WriteSets(target.side, options), not into.any_commit_order
+    return ParallelBatches(target, workers, keeper, outcome, done, sets, size=into.batch, gtid=into.gtid, ordered=ordered)
+
+
+@dataclass
+class Connecting:
+    """Makes connections ready for the replay; a stack closes them."""
+
+    side: Server
+    dialect: Dialect
+    options: ReplayOptions
+    into: IntoOptions
+    outcome: Outcome
+
+    def connected(self, stack: ExitStack, server: Server) -> Connected:
+        _prepare_session(server, self.dialect, self.options)
+        pipeline = Pipeline(server)
+        rows = _rows_writer(pipeline, self.dialect, self.options, self.into, self.outcome)
+        writer = stack.enter_context(closing(Writer(self.dialect, self.options, rows, note=self.outcome.note)))
+        survey = Survey(self.side, writer, (), force=self.into.force)
+        return Connected(server, self.side, self.dialect, pipeline, writer, survey)
+
+    def worker(self, stack: ExitStack, number: int) -> Connected:
+        """A connection for rows only, which needs no locks on what it does not find."""
+        server = stack.enter_context(closing(connect(self.side.endpoint)))
+        lock_worker(server, self.outcome.replay, number)
+        server.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        server.execute(f"SET @@session.innodb_lock_wait_timeout={WORKER_LOCK_WAIT_SECONDS}")
+        return self.connected(stack, server)
 
 
 def _ticking(watch: Watch, run: Replay) -> Callable[[SourceTransaction], None]:
@@ -135,7 +189,8 @@ def _start(files: Sequence[str], server: Server, into: IntoOptions, outcome: Out
             raise UsageError(
                 f"the replay {outcome.replay!r} began with a dump that was not loaded to its end", hint="give --schema FILE.sql again"
             )
-        start = load_dump(server, into.schema, start, force=into.force)
+        load = importlib.import_module("applier.mysql.load")  # the parser that it needs takes longer to import than all the rest
+        start = load.load_dump(server, into.schema, start, force=into.force)
     if start.file:
         check_mark(list(files), start)
         outcome.resumed_from = str(start.position)
@@ -192,6 +247,8 @@ def _check_options(options: ReplayOptions, into: IntoOptions) -> None:
     """Raises UsageError for options that only a replay into memory has, or that go with the other mode."""
     if into.apply not in MODES:
         raise UsageError(f"--apply: {into.apply!r} is neither native nor sql")
+    if not 1 <= into.workers <= MOST_WORKERS:
+        raise UsageError(f"--workers: {into.workers} is not between 1 and {MOST_WORKERS}")
     if into.apply == "native" and options.conversions:
         raise UsageError(
             "--type-conversions: the target's own slave_type_conversions holds", hint="SET GLOBAL it there, or use --apply sql"

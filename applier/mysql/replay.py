@@ -50,7 +50,7 @@ class Replay:
         self.keeper = keeper
         self.prepared = prepared
         self.outcome = outcome
-        self.count = RowCount(target.pipeline)
+        self.count = RowCount([connected.pipeline for connected in batches.connections()])
         self._marker = marker
         """Of the DDL statement that was under way when the run before ended."""
         self._executed = executed
@@ -59,14 +59,15 @@ class Replay:
     def run(self, feed: Feed, *, on_transaction: Callable[[SourceTransaction], None], stopped: Callable[[], bool]) -> None:
         """All of the feed. Raises BinlagError; all that is complete before it is committed then."""
         source: SourceTransaction | None = None
+        feed.on_idle(self.batches.finish)
         try:
             for source in feed:
                 self._take(source)
                 on_transaction(source)
                 if stopped():
-                    self.outcome.interrupted = True
                     break
             source = None
+            self.outcome.interrupted = stopped()
             self.batches.finish()
         except ServerLost:
             raise
@@ -91,8 +92,9 @@ class Replay:
         outcome.rows = self.rows()
 
     def rows(self) -> int:
-        """Rows written, changed and deleted so far."""
-        return self.count.rows(self.outcome.commits)
+        """Rows written, changed and deleted so far; what was rolled back and done again counts twice."""
+        self.batches.quiet()
+        return self.count.rows(self.batches.own_rows)
 
     def _say_what_is_left(self, feed: Feed) -> None:
         if feed.unfinished is not None and not self.outcome.interrupted:
@@ -110,14 +112,14 @@ class Replay:
             self.outcome.note("an XA transaction is committed whose content is not in the log: nothing of it is replayed")
         if source.wanted and self._executed is not None and in_set(self._executed, source.transaction):
             source.wanted, source.executed = False, True
+        if kind is Kind.XA_PREPARE and source.wanted:
+            self.prepared.keep(source)
+        source = self.batches.without_done(source)
         if not source.wanted:
             self.batches.add(source)
         elif kind is Kind.INCIDENT:
             raise _incident(source)
-        elif kind is Kind.XA_PREPARE:
-            self.prepared.keep(source)
-            self._move(source)
-        elif kind is Kind.XA_ROLLBACK:
+        elif kind in (Kind.XA_PREPARE, Kind.XA_ROLLBACK):
             self._move(source)
         else:
             self._carry_out(source)
@@ -176,9 +178,9 @@ class Replay:
             self.batches.mark(None)  # the server says that it was not done: there is nothing to recognise
             raise
         finally:
-            self.target.survey.forget_tables()
+            self.batches.forget_tables()
         if not is_atomic_create(text_of(query)):
-            self.count.leave_out_since(rows, self.outcome.commits)
+            self.count.leave_out_since(rows, self.batches.own_rows)
 
 
 def _incident(source: SourceTransaction) -> ReplicationError:

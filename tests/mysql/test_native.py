@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from applier.errors import InputError
 from applier.binlog.header import ROWS_TYPES
+from applier.errors import InputError
 from applier.mysql.dialect import ACCEPTED, Dialect
 from applier.mysql.feed import Feed
 from applier.mysql.native import NativeRows

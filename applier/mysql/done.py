@@ -1,0 +1,84 @@
+"""What is committed beyond the position: parts of the log, kept on the target, each written in the transaction that it speaks of.
+
+    binlag.done: replay, number, file, start, end
+
+Only a replay whose commits go without order has any. A later run passes over them, in whatever way it carries out the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from applier.errors import ReplicationError
+from applier.mysql.checkpoint import DONE_TABLE, NO_SUCH_TABLE, text_literal
+from applier.mysql.connection import Server
+from checkpoints.position import Position
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The transactions that begin in [start, end) of a file. `number` is its own among those of the replay."""
+
+    file: str
+    start: int
+    end: int
+    number: int = 0
+
+
+class Done:
+    """The parts of one replay."""
+
+    def __init__(self, replay: str) -> None:
+        self._replay = text_literal(replay)
+        self._ranges: dict[str, list[Range]] = {}
+        """By file: those that were there when it was last read."""
+        self._passed: set[int] = set()
+        self._last = 0
+
+    def read(self, server: Server) -> None:
+        """Takes in what the target says."""
+        self._ranges.clear()
+        self._passed.clear()
+        try:
+            rows = server.texts(f"SELECT `file`, `start`, `end`, `number` FROM {DONE_TABLE} WHERE `replay`={self._replay}")
+        except ReplicationError as error:
+            if error.number not in NO_SUCH_TABLE:
+                raise
+            return
+        for file, start, end, number in rows:
+            part = Range(file or "", int(start or 0), int(end or 0), int(number or 0))
+            self._ranges.setdefault(part.file, []).append(part)
+            self._last = max(self._last, part.number)
+
+    def covers(self, start: Position, end: Position) -> bool:
+        """Whether the transaction between is done. The last one of a part says that the part is passed."""
+        for part in self._ranges.get(start.file, ()):
+            if part.start <= start.offset < part.end:
+                if end.offset == part.end:
+                    self._passed.add(part.number)
+                return True
+        return False
+
+    def add(self, file: str, start: int, end: int) -> Range:
+        """A part that is about to be committed."""
+        self._last += 1
+        return Range(file, start, end, self._last)
+
+    def insert(self, part: Range) -> bytes:
+        values = f"{self._replay},{part.number},{text_literal(part.file)},{part.start},{part.end}"
+        return f"INSERT INTO {DONE_TABLE} VALUES ({values})".encode()
+
+    def delete(self, numbers: Iterable[int]) -> bytes:
+        """For parts that the position is behind of, or comes to be in the same transaction."""
+        return f"DELETE FROM {DONE_TABLE} WHERE `replay`={self._replay} AND `number` IN ({','.join(map(str, numbers))})".encode()
+
+    def end_of_passed(self) -> bytes | None:
+        """The statement that drops the parts that were passed, once the position is written; None for none."""
+        if not self._passed:
+            return None
+        passed, self._passed = self._passed, set()
+        self._ranges = {
+            file: kept for file, parts in self._ranges.items() if (kept := [part for part in parts if part.number not in passed])
+        }
+        return self.delete(sorted(passed))
