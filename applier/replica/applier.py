@@ -130,7 +130,7 @@ class Applier:
             return
         file, position = rotate_target(relay.data, relay.format.checksum_length)
         self.info = self.info.at(relay.end, Position(file, position))
-        self.repository.flush(self.info, Occasion.ROTATE)
+        self.repository.flush(self.info, Occasion.ROTATE if self.configuration.rules.rotate_flushes else Occasion.GROUP_END)
 
     def _stop_event(self, relay: RelayEvent) -> None:
         """A clean shutdown of the replica; with workers the group position stays where the low-water mark is."""
@@ -211,7 +211,7 @@ class Applier:
                 self.info = self.info.at(Position(following, FIRST_EVENT), self.info.source_position)
             self.repository.flush(self.info, Occasion.PURGE)
             self.relay_log.purge_before(self.info.relay_log_name)
-        return self.reader.move_on()
+        return self.reader.move_on(following)
 
 
 class _SkippedGroup:

@@ -46,6 +46,8 @@ class Receiver:
         self._format_data = b""
         self._tracker = TransactionTracker()
         self._gtid: str | None = None
+        self.last_gtid: str | None = None
+        """The GTID that was received last, as long as the process knows it or could read it from the relay logs."""
 
     @property
     def position(self) -> Position:
@@ -56,6 +58,11 @@ class Receiver:
     def in_transaction(self) -> bool:
         """A transaction has begun and its end is not here."""
         return self._tracker.in_transaction
+
+    def complete_gtids(self) -> GtidSet:
+        """What need not be sent any more, as far as the receiver knows."""
+        again = self.last_gtid if self.configuration.rules.refetches_last_gtid else None
+        return self.retrieved.subtract(GtidSet(again)) if again else self.retrieved
 
     def connect(self, source_id: int, uuid: str) -> None:
         """The dump is about to begin anew."""
@@ -135,6 +142,7 @@ class Receiver:
             self._tracker.finish()
         if self._gtid is not None and not self._tracker.in_transaction:
             self.retrieved = self.retrieved.union(GtidSet(self._gtid))
+            self.last_gtid = self._gtid
             self._gtid = None
 
     def _heartbeat(self, data: bytes) -> None:
@@ -155,7 +163,7 @@ class Receiver:
             )
         if self.info.enabled_auto_position and self.info.source_log_pos < position:
             self.info = self.info.at(Position(file, position))
-            self._tell_position(Occasion.EVENT)
+            self._tell_position(Occasion.CHANGE if self.configuration.rules.heartbeat_flushes else Occasion.EVENT)
 
     def _pass_over(self, data: bytes, head: Head, *, own: bool) -> None:
         if own and head.type in _META:

@@ -56,12 +56,12 @@ class _Groups:
         return not self.tracker.in_transaction
 
 
-def received_gtids(disk: Disk, index: RelayLogIndex) -> GtidSet:
-    """Retrieved_Gtid_Set from the relay logs: what each file says was there before, and what is in it as a whole.
+def received_gtids(disk: Disk, index: RelayLogIndex) -> tuple[GtidSet, str]:
+    """Retrieved_Gtid_Set from the relay logs: what each file says was there before, and what is in it as a whole. And the last of them.
 
     A file that cannot be read to its end counts as far as it can: the applier will meet the damage.
     """
-    retrieved, groups = GtidSet(), _Groups()
+    retrieved, groups, last = GtidSet(), _Groups(), ""
     for name in index.names:
         reader = RelayLogReader(disk, index)
         try:
@@ -70,10 +70,10 @@ def received_gtids(disk: Disk, index: RelayLogIndex) -> GtidSet:
                 if relay.event.type == EventType.PREVIOUS_GTIDS:
                     retrieved = GtidSet.decode(relay.event.data)
                 elif groups.feed(relay) and groups.gtid is not None:
-                    retrieved = retrieved.union(GtidSet(groups.gtid))
+                    retrieved, last = retrieved.union(GtidSet(groups.gtid)), groups.gtid
         except (ReplicationError, InputError):
             continue
-    return retrieved
+    return retrieved, last
 
 
 def first_source_position(disk: Disk, index: RelayLogIndex) -> Position | None:

@@ -103,14 +103,12 @@ class RelayLogReader:
         at = names.index(self.position.file) + 1 if self.position.file in names else len(names)
         return names[at] if at < len(names) else None
 
-    def move_on(self) -> bool:
-        """To the beginning of the next file, if there is one."""
-        following = self.following_file()
-        if following is None:
-            return False
-        self._open(following)
-        self.position = Position(following, FIRST_EVENT)
-        return True
+    def move_on(self, following: str | None = None) -> bool:
+        """To the beginning of the next file, if there is one; `following` names it when this one is not in the index any more."""
+        following = following or self.following_file()
+        if following is not None:
+            self._open(following)
+        return following is not None
 
     def _open(self, name: str) -> None:
         self._load(name)

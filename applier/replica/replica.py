@@ -95,7 +95,7 @@ class Replica:
         self._interleaving = interleaving
         self._dump: Iterator[bytes] | None = None
         self._ignore_space_limit = False
-        self._retrieved = GtidSet()
+        self._retrieved, self._last_gtid = GtidSet(), ""
         self.relay_log = RelayLogWriter(disk, configuration, clock=clock, retrieved=self._retrieved_now)
         self.repositories = self._repositories()
         self._infos = self.repositories.relay_log_info(configuration.channel)
@@ -182,7 +182,7 @@ class Replica:
         """RESET REPLICA: relay logs and positions go, the connection stays; the source's log is to be read from its beginning."""
         receiver, applier = self._threads()
         applier.stop()
-        self._dump, self._retrieved = None, GtidSet()
+        self._dump, self._retrieved, self._last_gtid = None, GtidSet(), ""
         source = receiver.info.at(Position("", FIRST_EVENT))
         self._receiver = self._applier = None
         self.relay_log.reset()
@@ -270,7 +270,7 @@ class Replica:
                 at = found.source or info.source_position
                 source = source.at(at) if at.file else source
         if configuration.gtid_mode:
-            self._retrieved = received_gtids(self.disk, self.relay_log.index)
+            self._retrieved, self._last_gtid = received_gtids(self.disk, self.relay_log.index)
         return source
 
     def _cut(self, found: Sanitized) -> None:
@@ -352,6 +352,7 @@ class Replica:
         if not configuration.relay_log_recovery and (rules.gaps_matter_to_start or not configuration.auto_position):
             gaps = self._find_gaps(info)
         self._receiver = Receiver(self.relay_log, source, self._sources, retrieved=self._retrieved)
+        self._receiver.last_gtid = self._last_gtid or None
         self._applier = self._new_applier(info)
         self._applier.recovery_groups = gaps
         self._applier.start()
@@ -378,7 +379,7 @@ class Replica:
         self.receiver_error = None
         info = receiver.info
         if info.enabled_auto_position:
-            self._dump = iter(self.source.dump_gtids(self.storage.executed_gtids.union(receiver.retrieved)))
+            self._dump = iter(self.source.dump_gtids(self.storage.executed_gtids.union(receiver.complete_gtids())))
         else:
             self._dump = iter(self.source.dump(info.source_log_name, info.source_log_pos))
         return self._dump

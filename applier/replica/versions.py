@@ -42,6 +42,12 @@ class ReplicaRules:
     """relay_log_recovery=1 looks for gaps even with GTID auto-position, where the source sends again what is missing."""
     gaps_matter_to_start: bool
     """So does START REPLICA without relay_log_recovery."""
+    heartbeat_flushes: bool
+    """A position taken from a heartbeat is forced into the receiver's record."""
+    rotate_flushes: bool
+    """A rotate event of the source forces the applier's record (Rotate_log_event::do_update_pos)."""
+    refetches_last_gtid: bool
+    """The GTID received last is asked for again with auto-position: its transaction may not be whole (5.6)."""
     recovery_forgets_workers: bool
     """Where it does not look for them, it records that there were no workers (5.7.29 with auto-position)."""
     gap_error: int
@@ -70,6 +76,9 @@ _R56: Final = ReplicaRules(
     gaps_forbid_recovery=True,
     gaps_matter_to_recovery=True,
     gaps_matter_to_start=True,
+    heartbeat_flushes=True,
+    rotate_flushes=False,
+    refetches_last_gtid=True,
     recovery_forgets_workers=False,
     gap_error=1201,
     parallel_types=("DATABASE",),
@@ -90,6 +99,8 @@ _R57: Final = replace(
     splits_transactions=False,
     gaps_forbid_recovery=False,
     gaps_matter_to_recovery=False,
+    heartbeat_flushes=False,
+    refetches_last_gtid=False,
     recovery_forgets_workers=True,
     parallel_types=("DATABASE", "LOGICAL_CLOCK"),
 )
@@ -100,6 +111,7 @@ _R80: Final = replace(
     post_header_lengths=_LENGTHS_80,
     rotates_know_their_place=False,
     gaps_matter_to_start=False,
+    rotate_flushes=True,
     recovery_forgets_workers=False,
     gap_error=1803,
     parallel_types=("LOGICAL_CLOCK", "DATABASE"),

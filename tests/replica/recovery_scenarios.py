@@ -24,8 +24,8 @@ from applier.tables.table_draft import SchemaRules
 from checkpoints.gtid import GtidSet
 from tests.checkpoints.recovery_captures import TABLES, row_of, scenarios, text_of, version
 
-__all__ = ["Scenario", "Step", "all_scenarios"]
 SCHEMA = "CREATE TABLE {0}.t (id INT PRIMARY KEY, v INT, w VARCHAR(40)) ENGINE=InnoDB;CREATE TABLE {0}.n (id INT, v INT) ENGINE=InnoDB"
+_BEGIN = struct.pack("<IIBHH", 1, 0, 2, 0, 0) + b"d1\0BEGIN"
 
 
 @dataclass
@@ -191,29 +191,40 @@ def source_of(scenario: Scenario, upto: Step | None = None) -> BinlogFiles:
     logs: dict[str, bytearray] = {}
     file = ""
     uuid = next((step.status["Master_UUID"] for step in scenario.steps if "Master_UUID" in step.status), "")
-    server_id = 0
+    server_id, description = 0, b""
     for name in sorted(name for name in scenario.killed.files if name.startswith("relay.0")):
         for data in events_of(scenario.killed.files[name]):
             kind, own = data[4], int.from_bytes(data[5:9], "little") == 9
             flags, end = int.from_bytes(data[17:19], "little"), int.from_bytes(data[13:17], "little")
             if kind == EventType.ROTATE and not flags & EventFlag.RELAY_LOG:
                 real = not flags & EventFlag.ARTIFICIAL and int.from_bytes(data[5:9], "little") != 0
-                if real and file:
-                    _put(logs[file], data, end)
-                file = rotate_target(data, 4)[0]
+                target = rotate_target(data, 4)[0]
+                if real:
+                    _put(logs.setdefault(file or _before(target), bytearray(MAGIC)), data, end)
+                file = target
                 logs.setdefault(file, bytearray(MAGIC))
             elif not own and end and kind != EventType.PREVIOUS_GTIDS:
                 server_id = int.from_bytes(data[5:9], "little")
                 _put(logs[file], data, end)
             elif not own and kind == EventType.FORMAT_DESCRIPTION:
                 _put(logs[file], data, len(MAGIC) + len(data))
+            if not own and kind == EventType.FORMAT_DESCRIPTION and end:
+                description = data
     whole = {name: log for name, log in logs.items() if len(log) > len(MAGIC)}
     for name, log in whole.items():
+        if not any(log[4:23]):
+            _put(log, description, len(MAGIC) + len(description))
         _fill_head(log, GtidSet(f"{uuid}:1-20") if scenario.gtid and name != "binlog.000001" else GtidSet())
     last, target = ("", 0) if upto is None else (upto.status.get("Master_Log_File", ""), int(upto.status["Read_Master_Log_Pos"]))
     if upto is not None and last in whole and len(whole[last]) < target:
         _pad(scenario, whole[last], target, uuid, server_id, upto)
     return BinlogFiles({name: bytes(log) for name, log in whole.items()}, uuid=uuid, server_id=server_id)
+
+
+def _before(name: str) -> str:
+    """The name of the log before this one."""
+    base, _, number = name.rpartition(".")
+    return f"{base}.{int(number) - 1:06d}"
 
 
 def _put(log: bytearray, data: bytes, end: int) -> None:
@@ -225,17 +236,24 @@ def _put(log: bytearray, data: bytes, end: int) -> None:
 def _fill_head(log: bytearray, previous: GtidSet) -> None:
     """The source's set of previous GTIDs, which no relay log has, in the gap behind the format description."""
     start, server_id = len(MAGIC) + int.from_bytes(log[13:17], "little"), int.from_bytes(log[9:13], "little")
-    if len(log) > start and log[start : start + 19] == bytes(19):
+    known = len(log) > start and log[start : start + 19] != bytes(19)
+    if not known and (_always_has_previous_gtids(log) or previous or log[start : start + 19]):
         body = previous.encode()
         end = start + 19 + len(body) + 4
         log[start:end] = make_event(EventType.PREVIOUS_GTIDS, body, timestamp=0, server_id=server_id, flags=0x80, log_pos=end)
 
 
+def _always_has_previous_gtids(log: bytearray) -> bool:
+    return log[25:28] == b"5.7"
+
+
 def _pad(scenario: Scenario, log: bytearray, target: int, uuid: str, server_id: int, upto: Step) -> None:
     """Transactions that change nothing up to a position: as many as GTIDs were executed, the last one as long as need be."""
-    have = _gtids_in(log)
+    have = _finish(log, server_id)
     last = max((end - 1 for _, (_, end) in GtidSet(upto.status.get("Executed_Gtid_Set", ""))), default=0)
     numbers = list(range(max(have, default=20) + 1, last + 1)) if scenario.gtid else [0]
+    if len(log) == target:
+        return
     assert numbers, scenario.name
     for number in numbers:
         pad = target if number == numbers[-1] else 0
@@ -244,24 +262,34 @@ def _pad(scenario: Scenario, log: bytearray, target: int, uuid: str, server_id: 
 
 
 def _append_transaction(log: bytearray, scenario: Scenario, uuid: str, server_id: int, number: int, target: int) -> None:
-    def add(kind: EventType, body: bytes) -> None:
-        size = 19 + len(body) + 4
-        log.extend(make_event(kind, body, timestamp=1, server_id=server_id, log_pos=len(log) + size))
-
     if scenario.gtid or scenario.server != "5.6":
         clock = b"" if scenario.server == "5.6" else struct.pack("<Bqq", 2, 0, 0)
         gtid = struct.pack("<B16sq", 1, bytes.fromhex(uuid.replace("-", "")) if scenario.gtid else bytes(16), number)
-        add(EventType.GTID if scenario.gtid else EventType.ANONYMOUS_GTID, gtid + clock)
-    add(EventType.QUERY, struct.pack("<IIBHH", 1, 0, 2, 0, 0) + b"d1\0BEGIN")
+        _add(log, server_id, EventType.GTID if scenario.gtid else EventType.ANONYMOUS_GTID, gtid + clock)
+    _add(log, server_id, EventType.QUERY, _BEGIN)
     if target:
         left = target - len(log) - 31
-        add(EventType.ROWS_QUERY, bytes(left - 23))
-    add(EventType.XID, struct.pack("<Q", number))
+        _add(log, server_id, EventType.ROWS_QUERY, bytes(left - 23))
+    _add(log, server_id, EventType.XID, struct.pack("<Q", number))
 
 
-def _gtids_in(log: bytearray) -> list[int]:
-    found = []
+def _finish(log: bytearray, server_id: int) -> list[int]:
+    """Completes the transaction in which the relay logs end. Returns the numbers of the GTIDs in the log."""
+    found, open_transaction = [], False
     for data in events_of(bytes(log)):
         if data[4] == EventType.GTID:
             found.append(struct.unpack_from("<q", data, 19 + 17)[0])
+        open_transaction = data[4] in (EventType.GTID, EventType.ANONYMOUS_GTID, EventType.QUERY, EventType.TABLE_MAP) or (
+            data[4] in (EventType.WRITE_ROWS, EventType.UPDATE_ROWS)
+        )
+    if open_transaction:
+        last = events_of(bytes(log))[-1][4]
+        if last in (EventType.GTID, EventType.ANONYMOUS_GTID):
+            _add(log, server_id, EventType.QUERY, _BEGIN)
+        _add(log, server_id, EventType.XID, struct.pack("<Q", 0))
     return found
+
+
+def _add(log: bytearray, server_id: int, kind: EventType, body: bytes) -> None:
+    size = 19 + len(body) + 4
+    log.extend(make_event(kind, body, timestamp=1, server_id=server_id, log_pos=len(log) + size))
