@@ -75,7 +75,7 @@ def _index_of(path: Path) -> Path:
     found = sorted(path.glob("*.index"))
     if len(found) != 1:
         names = ", ".join(file.name for file in found) or "none"
-        raise InputError(f"the directory {path} should have one index of logs, and has {names}", hint="name the index: FOLDER/relay-bin.index")
+        raise InputError(f"the directory {path} has not one index of logs but {names}", hint="name the index: FOLDER/relay-bin.index")
     return found[0]
 
 

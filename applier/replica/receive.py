@@ -94,7 +94,8 @@ class LiveReceiver:
         self._watch = watch or Watch()
         self._stopped = False
         self._server: Server | None = None
-        self._checksum_length = 0
+        self.checksum_length = 0
+        """Bytes behind each event of the stream, as negotiated and then as the source's format description says."""
         self._told = 0.0
 
     def stop(self) -> None:
@@ -191,7 +192,7 @@ class LiveReceiver:
         dump = Dump(server, request, 2 * options.heartbeat_seconds)
         self.received.source = source
         self.received.connections += 1
-        self._checksum_length = 4 if source.checksum else 0
+        self.checksum_length = 4 if source.checksum else 0
         self.folder.connected(self.endpoint, source, heartbeat_seconds=options.heartbeat_seconds, auto_position=options.auto_position)
         self._watch.on_note(f"connected to {self.endpoint}, {source.version}; receiving {self._place(source)}")
         return dump
@@ -220,9 +221,9 @@ class LiveReceiver:
 
     def queue(self, raw: bytes) -> None:
         """Writes an event into the relay log, or what stands for it there. Raises BinlagError where the receiver must not go on."""
-        event = event_of(raw, file=self.progress.file, position=self.progress.offset, checksum_length=self._checksum_length)
+        event = event_of(raw, file=self.progress.file, position=self.progress.offset, checksum_length=self.checksum_length)
         type_code = event.type
-        if (self._checksum_length or type_code == EventType.FORMAT_DESCRIPTION) and zlib.crc32(raw) != CRC_RESIDUE:
+        if (self.checksum_length or type_code == EventType.FORMAT_DESCRIPTION) and zlib.crc32(raw) != CRC_RESIDUE:
             raise ReplicationError(
                 CHECKSUM_FAILURE,
                 f"the checksum of a {event.name} event from the source is wrong",
@@ -266,7 +267,7 @@ class LiveReceiver:
         if event.flags & EventFlag.ARTIFICIAL:
             self.folder.begin_file()
             checksum = writer.checksum  # of our own, until the source's format description comes
-            if checksum != bool(self._checksum_length):
+            if checksum != bool(self.checksum_length):
                 what = {"timestamp": event.timestamp, "server_id": event.server_id, "flags": event.flags}
                 raw = make_event(EventType.ROTATE, event.data, checksum=checksum, **what)
         writer.append(raw)
@@ -275,8 +276,8 @@ class LiveReceiver:
     def _format(self, event: Event, raw: bytes) -> None:
         self.folder.writer.append(raw)
         self.progress.take(event)
-        self._checksum_length = self.progress.checksum_length
-        self.folder.writer.checksum = bool(self._checksum_length)
+        self.checksum_length = self.progress.checksum_length
+        self.folder.writer.checksum = bool(self.checksum_length)
 
     def _heartbeat(self, event: Event) -> None:
         """The source is alive and says how far it is: further than we know when it left out what we have."""
