@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 import click
 
-from applier.cli.options import FILES, filter_options
+from applier.cli.options import filter_options
 from applier.errors import UsageError
 from applier.result import RowsRecord
 
 
 @click.command(name="replay", short_help="Replay binary logs into tables and say what each table cost.")
-@FILES
+@click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
+@click.option("--follow", is_flag=True, help="Wait for more at the end of a folder of relay logs, until Ctrl-C.")
 @click.option("--into", default="memory", metavar="TARGET", show_default=True, help="Where to: memory, or mysql://USER@HOST:PORT.")
 @click.option("--schema", type=click.Path(dir_okay=False), metavar="FILE.sql", help="Tables and rows before the first event: a mysqldump.")
 @click.option("--server", metavar="VERSION", help="Whose rules: 5.6, 5.7, 8.0, 8.4, 9.7 or mariadb. [default: the log's]")
@@ -41,22 +42,26 @@ from applier.result import RowsRecord
 @click.option("--stats", type=click.Path(dir_okay=False), metavar="FILE.jsonl", help="Write one JSON object per rows event.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def command(
-    files: tuple[str, ...], into: str, schema: str | None, dump: str | None, stats: str | None, as_json: bool, **options: Any
+    files: tuple[str, ...], follow: bool, into: str, schema: str | None, dump: str | None, stats: str | None, as_json: bool, **options: Any
 ) -> int:
-    """Replay FILES, in order, into tables in memory or into a server.
+    """Replay FILES, in order, into tables in memory or into a server. A folder stands for the logs that its index names.
 
     In memory each row is found as the server would find it; the handler calls that this costs are counted exactly. Into a server
     the log is replayed exactly once: the position is kept there (binlag.position), and the same command goes on where it ended.
     Exit code 0: done; 1: the applier stopped with a replication error; 2: bad usage or unreadable input.
     """
+    from applier.cli.follow import logs_of
     from applier.cli.replay_into import SERVER_OPTIONS, refuse_memory_options, refuse_server_options, replay_into_server
 
+    logs = logs_of(files, follow=follow, stop_position=options["stop_position"])
     own = {name: options.pop(name) for name in SERVER_OPTIONS}
     if into != "memory":
         refuse_memory_options(dump=dump, stats=stats)
         given = {name: value for name, value in own.items() if value is not None}
-        return replay_into_server(files, into, schema=schema, as_json=as_json, **{"password_file": None, **given, **options})
+        return replay_into_server(logs, into, schema=schema, as_json=as_json, **{"password_file": None, **given, **options})
     refuse_server_options(**own)
+    from applier.binlog.follow import IndexedLogs
+    from applier.cli.signals import interruptible
     from applier.options import parse_options
     from applier.replay_loop import replay
     from applier.tables.catalog import Tables
@@ -66,8 +71,10 @@ def command(
     with ExitStack() as stack:
         tables = load_schema(schema, server=options["server"] or "9.7") if schema else Tables()
         sink = stack.enter_context(_stats_file(stats))
-        progress = stack.enter_context(_progress(files))
-        result = replay(files, tables, on_rows=sink, keep_events=False, on_event=progress, **options)
+        progress = stack.enter_context(_progress(logs))
+        if isinstance(logs, IndexedLogs) and follow:
+            logs.stopped = stack.enter_context(interruptible())
+        result = replay(logs, tables, on_rows=sink, keep_events=False, on_event=progress, **options)
     if dump is not None:
         try:
             tables.dump(dump)
@@ -104,7 +111,7 @@ def _stats_file(path: str | None) -> Iterator[Callable[[Any], None] | None]:
 
 
 @contextmanager
-def _progress(files: tuple[str, ...]) -> Iterator[Callable[[Any], None] | None]:
+def _progress(files: Sequence[str]) -> Iterator[Callable[[Any], None] | None]:
     """A progress bar over the bytes of the logs, on a terminal and for logs worth it."""
     size = sum(Path(file).stat().st_size for file in files if Path(file).is_file())
     if not sys.stderr.isatty() or size < 1 << 20:
