@@ -172,10 +172,11 @@ class Replica:
         self._threads()[1].start()
 
     def shutdown(self) -> None:
-        """A clean shutdown."""
-        self.stop()
+        """A clean shutdown; also of a server whose replica could not be started."""
+        if self._receiver is not None and self._applier is not None:
+            self.stop()
+            self._memory = Stand(self._applier.info, self._receiver.info)
         self.relay_log.close()
-        self._memory = Stand(self._threads()[1].info, self._threads()[0].info)
         self._receiver = self._applier = None
 
     def reset(self) -> None:
