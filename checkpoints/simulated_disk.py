@@ -37,7 +37,8 @@ class Coverage(StrEnum):
     CORNERS = "corners"
     """Each file in each of its states while all others are kept, and while all others are lost."""
     EDGES = "edges"
-    """As corners, but of a file only nothing, all, and all but its last change, which may be torn; does not grow with the run."""
+    """As corners, but of a file only nothing and all, and of the one changed last also what may be left of that change.
+    The number does not grow with the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class Left:
 
     outcome: Outcome
     digest: bytes
+    files: Mapping[str, bytes]
+    """Name -> digest of the content."""
     disk: Callable[[], SimulatedDisk]
     """Makes the disk that the next start finds."""
 
@@ -105,6 +108,7 @@ class SimulatedDisk:
             self._names[plain(name)] = _Inode(next(self._numbers), bytearray(content), bytes(content))
         self._durable_names = dict(self._names)
         self._pending_names: list[_NameChange] = []
+        self._changed_last = 0
 
     # What programs do with it
 
@@ -153,8 +157,7 @@ class SimulatedDisk:
         if kind is CrashKind.PROCESS:
             yield Outcome(kind)
             return
-        of_file = edges if coverage is Coverage.EDGES else choices
-        files = {inode.number: list(of_file(inode.pending, self.medium, len(inode.durable))) for inode in self._changed()}
+        files = {inode.number: self._choices(inode, coverage) for inode in self._changed()}
         last_name = len(self._pending_names)
         names = sorted({0, max(0, last_name - 1), last_name}) if coverage is Coverage.EDGES else range(last_name + 1)
         if coverage is Coverage.EVERY:
@@ -192,17 +195,18 @@ class SimulatedDisk:
         seen = set()
         digests: dict[tuple[int, Kept | None], bytes] = {}
         for outcome in self.outcomes(kind, coverage):
-            whole = hashlib.blake2b(digest_size=16)
+            files = {}
             for name, inode in sorted(self._names_left(outcome).items()):
                 kept = None if kind is CrashKind.PROCESS else outcome.files.get(inode.number, Kept())
                 digest = digests.get((inode.number, kept))
                 if digest is None:
                     content = inode.cached if kept is None else self._left(inode, outcome)
                     digest = digests[inode.number, kept] = hashlib.blake2b(content, digest_size=16).digest()
-                whole.update(b"%d %b" % (len(name.encode()), name.encode()) + digest)
-            if whole.digest() not in seen:
-                seen.add(whole.digest())
-                yield Left(outcome, whole.digest(), functools.partial(self.after, outcome))
+                files[name] = digest
+            whole = hashlib.blake2b(repr(files).encode(), digest_size=16).digest()
+            if whole not in seen:
+                seen.add(whole)
+                yield Left(outcome, whole, files, functools.partial(self.after, outcome))
 
     # How it works
 
@@ -214,6 +218,13 @@ class SimulatedDisk:
         if name not in self._names:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
         return self._names[name]
+
+    def _choices(self, inode: _Inode, coverage: Coverage) -> list[Kept]:
+        if coverage is not Coverage.EDGES:
+            return list(choices(inode.pending, self.medium, len(inode.durable)))
+        if inode.number == self._changed_last:
+            return list(edges(inode.pending, self.medium, len(inode.durable)))
+        return [Kept(0), Kept(len(inode.pending))]
 
     def _names_left(self, outcome: Outcome) -> dict[str, _Inode]:
         if outcome.kind is CrashKind.PROCESS:
@@ -265,10 +276,14 @@ class SimulatedDisk:
             if step.fault or room < len(data):
                 done = min(room, step.fault.done) if step.fault else room
                 if done:
-                    inode.change(Write(offset, data[:done]))
+                    self._change(inode, Write(offset, data[:done]))
                 raise _error(step.fault.number if step.fault else errno.ENOSPC, name)
             if data:
-                inode.change(Write(offset, bytes(data)))
+                self._change(inode, Write(offset, bytes(data)))
+
+    def _change(self, inode: _Inode, change: Change) -> None:
+        inode.change(change)
+        self._changed_last = inode.number
 
     def _cuts(self, operation: Operation) -> list[int]:
         cuts = set(tears(operation.offset, operation.size, self.medium.sector_bytes)) if self.observer else set()
@@ -294,7 +309,7 @@ class SimulatedDisk:
 
     def _truncate(self, inode: _Inode, name: str, size: int) -> None:
         with self._operation("truncate", name, size=size):
-            inode.change(Truncate(size))
+            self._change(inode, Truncate(size))
 
     def _fsync(self, inode: _Inode, name: str) -> None:
         with self._operation("fsync", name) as step:

@@ -1,8 +1,8 @@
 """Every crash point of a run, and what the system makes of every disk that is left.
 
 One run is watched. At each crash point the disks that a crash may leave there are named by their content; a disk that was seen before is
-not tried again, a new one is recovered on the spot, by a new object of the system. So a run with thousands of crash points costs one run
-and as many recoveries as there are different disks.
+not tried again, a new one is recovered on the spot, by a new object of the system, unless it differs only where no recovery looks
+(`applier.crashtest.dependencies`). So a run with thousands of crash points costs one run and some hundreds of recoveries.
 
 | kind | ends | leaves |
 |---|---|---|
@@ -25,8 +25,10 @@ from enum import StrEnum
 
 from applier.crashtest.checkers import Judgement, Verdict, judge
 from applier.crashtest.contract import State, System
+from applier.crashtest.dependencies import Known, WatchedDisk
 from applier.errors import UsageError
 from checkpoints.crash import Crashed, CrashKind, CrashPoint, Fault, Moment, Operation, crash_points
+from checkpoints.disk import Disk
 from checkpoints.errors import CheckpointError
 from checkpoints.outcomes import Medium, Outcome
 from checkpoints.simulated_disk import Coverage, Left, SimulatedDisk
@@ -90,6 +92,8 @@ class Exploration:
     trials: list[Trial] = field(default_factory=list)
     """One for each kind and different disk, in the order of the run."""
     acknowledged: list[Hashable] = field(default_factory=list)
+    recoveries: int = 0
+    """Recoveries that it took; the other disks differ only where nobody looked."""
 
     @property
     def failures(self) -> list[Trial]:
@@ -127,7 +131,7 @@ class _Explorer:
     expected: State | None
     on_point: Callable[[], None]
     result: Exploration = field(default_factory=Exploration)
-    recovered: dict[bytes, State | Exception] = field(default_factory=dict)
+    recovered: Known[State | Exception] = field(default_factory=Known)
     seen: dict[tuple[Kind, bytes], _Seen] = field(default_factory=dict)
     last_tried: int = -1
 
@@ -171,9 +175,13 @@ class _Explorer:
             known.places.append((acknowledged, point, left.outcome))
 
     def _recover(self, left: Left) -> State | Exception:
-        if left.digest not in self.recovered:
-            self.recovered[left.digest] = recover(self.make, left.disk())
-        return self.recovered[left.digest]
+        found = self.recovered.find(left.files)
+        if found is None:
+            watched = WatchedDisk(left.disk())
+            found = recover(self.make, watched)
+            self.recovered.add(left.files, watched.looked_at, found)
+            self.result.recoveries += 1
+        return found
 
     def fail(self, operations: list[Operation], kind: Kind) -> None:
         """Runs again for each operation, and lets that one fail."""
@@ -276,7 +284,7 @@ def reference(make: Make, disk: SimulatedDisk, acknowledged: list[Hashable]) -> 
     return found
 
 
-def recover(make: Make, disk: SimulatedDisk) -> State | Exception:
+def recover(make: Make, disk: Disk) -> State | Exception:
     try:
         return make().recover(disk)
     except Exception as error:
