@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,7 +24,6 @@ from tests.servers.fixtures import ServerFactory
 NO_KEY, DDL, OLTP, XA, MIXED = (
     CAPTURES / "open" / name for name in ("my_nokey_duplicates", "my_ddl", "my_oltp_compressed_rotated", "my_xa", "my_statement_mixed")
 )
-KILLS = int(os.environ.get("BINLAG_KILLS", "5"))
 
 
 @pytest.fixture(scope="module")
@@ -120,9 +117,6 @@ def test_a_dry_run_changes_nothing(servers: Servers) -> None:
     assert ("binlag",) not in server.query("SHOW DATABASES")
 
 
-# kills
-
-
 def command(server: Server, capture: Path) -> list[str]:
     schema = schema_of(capture)
     files = [str(file) for file in logs(capture)]
@@ -140,47 +134,6 @@ def command(server: Server, capture: Path) -> list[str]:
         "--json",
         *(["--schema", schema] if schema else []),
     ]
-
-
-def run_and_kill(server: Server, capture: Path, kill: Any, seed: int) -> dict[str, Any]:
-    """Runs the command, kills something KILLS times at random moments, and runs it to its end."""
-    chance, environment = random.Random(seed), {**os.environ, "BINLAG_PASSWORD": server.password}
-    kills = 0
-    while True:
-        process = subprocess.Popen(command(server, capture), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        try:
-            out, err = process.communicate(timeout=chance.uniform(0.1, 0.8) if kills < KILLS else 120)
-        except subprocess.TimeoutExpired:
-            kills += 1
-            kill(process)
-            _, err = process.communicate()
-            assert "Traceback" not in err
-            continue
-        assert process.returncode == 0, err
-        found: dict[str, Any] = json.loads(out)
-        if kills >= KILLS or found["total_transactions"]:
-            return found
-
-
-@pytest.mark.parametrize("capture", [OLTP, DDL], ids=lambda capture: capture.name)
-def test_killing_binlag_loses_and_doubles_nothing(capture: Path, servers: Servers) -> None:
-    server = servers.empty("9.7")
-    run_and_kill(server, capture, lambda process: process.kill(), seed=1)
-    assert differences(server, capture / "after") == []
-
-
-@pytest.mark.parametrize("capture", [OLTP, DDL], ids=lambda capture: capture.name)
-def test_killing_the_server_loses_and_doubles_nothing(capture: Path, server_factory: ServerFactory) -> None:
-    server = server_factory("9.7", options={"innodb_flush_log_at_trx_commit": 1, "sync_binlog": 1})
-
-    def kill(process: subprocess.Popen[str]) -> None:
-        server.kill()
-        process.wait(60)
-        server.start()
-
-    run_and_kill(server, capture, kill, seed=2)
-    assert differences(server, capture / "after") == []
-    server.close()
 
 
 # what goes wrong

@@ -1,0 +1,106 @@
+"""SIGKILL of binlag and of the server at random moments, and the same command again: nothing is lost, nothing is there twice.
+
+The log counts: a transaction that is carried out twice, or not at all, leaves other rows behind. Its DDL statements are recognised when
+they were carried out before the kill. `BINLAG_KILLS=100 python -m pytest tests/mysql/test_kills.py -s` says how many met what.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from servers.server import Server
+
+from tests.mysql.server_support import OPTIONS
+from tests.mysql.workload import Workload, make, rows
+from tests.servers.fixtures import ServerFactory
+
+KILLS = int(os.environ.get("BINLAG_KILLS") or (10 if os.environ.get("BINLAG_ALL_CASES") == "1" else 3))
+WAYS = (["--workers", "1"], ["--workers", "4"], ["--workers", "4", "--any-commit-order"], ["--workers", "2", "--apply", "sql"])
+DURABLE: dict[str, str | int | bool | None] = {**OPTIONS, "innodb_flush_log_at_trx_commit": 1, "sync_binlog": 1}
+
+
+@pytest.fixture(scope="module")
+def made(server_factory: ServerFactory, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Workload]]:
+    server = server_factory("9.7", options=DURABLE)
+    yield server, make(server, tmp_path_factory.mktemp("log"), 400)
+    server.close()
+
+
+class Rounds:
+    """Replays into the server, again and again from nothing, until so many runs were killed."""
+
+    def __init__(self, server: Server, workload: Workload, seed: int) -> None:
+        self.server = server
+        self.workload = workload
+        self.chance = random.Random(seed)
+        self.met: Counter[str] = Counter()
+        """Where the killed runs were: before the first commit, behind a low-water mark, ..., and how many rounds came to their end."""
+
+    def start(self) -> subprocess.Popen[str]:
+        url = f"mysql://root@localhost?socket={self.server.socket}"
+        how = [*self.chance.choice(WAYS), "--batch", str(self.chance.choice((1, 3)))]
+        command = [sys.executable, "-m", "applier", "replay", str(self.workload.log), "--into", url, "--json", *how]
+        environment = {**os.environ, "BINLAG_PASSWORD": self.server.password}
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def run(self, kills: int, *, of_server: bool) -> None:
+        self.forget()
+        while kills:
+            process = self.start()
+            try:
+                self.ended(process, *process.communicate(timeout=self.chance.uniform(0.3, 1.5)))
+            except subprocess.TimeoutExpired:
+                kills -= 1
+                if of_server:
+                    self.kill_server(process)
+                else:
+                    process.kill()
+                    process.communicate()
+                self.look()
+        process = self.start()
+        self.ended(process, *process.communicate(timeout=120))
+
+    def kill_server(self, process: subprocess.Popen[str]) -> None:
+        """What the replay says then is one line and what to do."""
+        self.server.kill()
+        _, said = process.communicate(timeout=120)
+        self.server.start()
+        assert process.returncode in (0, 2)
+        assert process.returncode == 0 or "then the same command again" in said
+        assert "Traceback" not in said
+
+    def ended(self, process: subprocess.Popen[str], out: str, said: str) -> None:
+        """A round is over: the rows are the source's, and the transactions were counted once."""
+        assert process.returncode == 0, said
+        summary = json.loads(out)
+        assert rows(self.server) == self.workload.rows
+        assert summary["total_transactions"] == self.workload.transactions
+        assert self.server.query("SELECT COUNT(*) FROM binlag.done") == ((0,),)
+        self.met["rounds"] += 1
+        self.met["DDL recognised"] += sum("had been carried out" in note for note in summary["notes"])
+        self.forget()
+
+    def look(self) -> None:
+        tables = self.server.query("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'binlag'")
+        positions = self.server.query("SELECT transactions FROM binlag.position") if len(tables) == 2 else ()
+        self.met["in the middle" if positions and positions[0][0] else "before the first commit"] += 1
+        if positions:
+            self.met["commits beyond the mark"] += bool(self.server.query("SELECT 1 FROM binlag.done LIMIT 1"))
+
+    def forget(self) -> None:
+        self.server.execute("DROP DATABASE IF EXISTS w", "DROP DATABASE IF EXISTS binlag")
+
+
+@pytest.mark.parametrize("of_server", [False, True], ids=["binlag", "the server"])
+def test_a_kill_loses_and_doubles_nothing(of_server: bool, made: tuple[Server, Workload]) -> None:
+    rounds = Rounds(*made, seed=KILLS)
+    rounds.run(KILLS, of_server=of_server)
+    print(f"{KILLS} kills of {'the server' if of_server else 'binlag'}: {dict(rounds.met)}")
+    assert rounds.met["rounds"] >= 1
