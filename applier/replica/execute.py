@@ -55,6 +55,11 @@ class Executor:
         """A GTID, BEGIN or another first event was seen and its end was not."""
         return bool(self._group)
 
+    @property
+    def first(self) -> RelayEvent | None:
+        """The first event of the open group, by which it can be told from all others."""
+        return self._group[0] if self._group else None
+
     def feed(self, relay: RelayEvent) -> GroupEnd | None:
         """One event of a group; its end when this was the last. Raises ReplicationError: the transaction is taken back then."""
         if relay.format_data != self._described:

@@ -1,8 +1,8 @@
 """The index of the relay logs: one name per line, replaced as a whole so that a crash leaves the old one or the new one.
 
 As MYSQL_BIN_LOG does since 5.6: the new index is written beside the old one (.index_crash_safe), synced and renamed after the old one is
-deleted; a start that finds the new one takes it. A relay log that is being created, and those about to be deleted, are named in a register
-(.~rec~) first; a start deletes what the register names and the index does not.
+deleted; a start that finds the new one alone takes it. A relay log that is being created, and those about to be deleted, are named in a
+register (.~rec~) first; a start deletes what the register names and the index does not.
 """
 
 from __future__ import annotations
@@ -21,19 +21,24 @@ class RelayLogIndex:
         self.names: list[str] = []
 
     def open(self) -> None:
-        """Reads the index, after it has put right what a crash left half done."""
+        """Reads the index, after it has put right what a crash left half done.
+
+        The old index is deleted when the new one is on disk as a whole, so a new one beside an old one does not count
+        (MYSQL_BIN_LOG::open_index_file). Half a name in the register is no name.
+        """
         there = self._disk.names()
         if self._next in there:
             if self.file in there:
-                self._disk.remove(self.file)
-            self._disk.rename(self._next, self.file)
+                self._disk.remove(self._next)  # it may not be whole
+            else:
+                self._disk.rename(self._next, self.file)
         data = read_file(self._disk, self.file)
         self.names = [] if data is None else [line for line in data.decode("utf-8", "surrogateescape").split("\n") if line]
         if data is None:
             self._disk.open(self.file, create=True).close()
         registered = read_file(self._disk, self._register)
         if registered is not None:
-            self._clean_up(registered.decode("utf-8", "surrogateescape").split("\n"))
+            self._clean_up(registered.decode("utf-8", "surrogateescape").split("\n")[:-1])
 
     def register(self, names: list[str]) -> None:
         """Remembers that these files are being created or deleted."""
