@@ -76,11 +76,12 @@ def _target(
 
         endpoint = parse_url(into)
         target = stack.enter_context(ServerTarget(endpoint.with_password(find_password(password_file)), relay_folder=relay_folder))
-    selectable = rules_for(target.server_version).row_search_selectable
+    rules = rules_for(target.server_version)
+    selectable = rules.row_search_selectable
     if row_search and not selectable:
         raise UsageError(f"--row-search: {target.server_version} has no slave_rows_search_algorithms")
     searches = row_search or (("INDEX_SCAN,TABLE_SCAN", "INDEX_SCAN,HASH_SCAN") if selectable else ("",))
-    return target, grid(largest=largest, row_searches=searches, quick=quick)
+    return target, grid(rules, largest=largest, row_searches=searches, quick=quick)
 
 
 def _measure(target: Target, cells: list[Cell], done: list[Measured], table_file: str | None, master: str | None) -> list[Measured]:

@@ -12,13 +12,13 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import product
-from typing import Any
 
 from applier.binlog.header import MAGIC, EventType
 from applier.forecast.facts import GIVEN, TableFacts
 from applier.mysql.native import STANDARD_LENGTHS, STANDARD_VERSION
 from lookup.shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE
 from lookup.table import Column, Key, KeyPart, TableDefinition
+from lookup.versions import HASH_SCAN, ServerRules, parse_row_search
 
 DATABASE, TABLE, MARK = "binlag_measure", "cell", "mark"
 MARK_SQL = f"CREATE TABLE {MARK} (id INT NOT NULL PRIMARY KEY) ENGINE=InnoDB"
@@ -26,6 +26,8 @@ SERVER_ID = 4_000_001
 START_TIME = 1_700_000_000
 STATEMENT_END = 1
 EVENT_BODY_BYTES = 8192
+MOST_READS = 10_000_000
+"""Rows that one event of a cell may read."""
 TYPES = {"write": EventType.WRITE_ROWS, "update": EventType.UPDATE_ROWS, "delete": EventType.DELETE_ROWS}
 
 
@@ -72,9 +74,13 @@ class Cell:
         return TableDefinition(DATABASE, TABLE, columns, key + more, charset="latin1", collation="latin1_swedish_ci")
 
     @property
-    def facts(self) -> TableFacts:
+    def table(self) -> tuple[str, int, int, int, int]:
+        """What cells have in common that can use one table after another."""
+        return self.key, self.rows, self.filler, self.rows_per_value, self.indexes
+
+    def facts(self, rows: float) -> TableFacts:
         duplicates = {"k": float(self.rows_per_value), **{f"i{number}": 1.0 for number in range(self.indexes)}}
-        return TableFacts(self.definition, float(self.rows), GIVEN, duplicates)
+        return TableFacts(self.definition, rows, GIVEN, duplicates)
 
     @property
     def create_sql(self) -> str:
@@ -90,25 +96,52 @@ class Cell:
         """k of the row with this id: values stand evenly through the table."""
         return row if self.rows_per_value == 1 else row % max(self.rows // self.rows_per_value, 1)
 
-    def all_facts(self, database: str = DATABASE) -> dict[str, TableFacts]:
-        """The tables of the cell's log."""
+    def all_facts(self, database: str = DATABASE, rows: float | None = None) -> dict[str, TableFacts]:
+        """The tables of the cell's log; `rows` where its table has not those that it began with."""
         mark = TableDefinition(database, MARK, (Column("id", "int", nullable=False),), (Key("PRIMARY", (KeyPart(0),), unique=True),))
-        return {f"{database}.{TABLE}": self.facts, f"{database}.{MARK}": TableFacts(mark, 0.0, GIVEN)}
+        own = self.facts(float(self.rows if rows is None else rows))
+        return {f"{database}.{TABLE}": own, f"{database}.{MARK}": TableFacts(mark, 0.0, GIVEN)}
 
     def __post_init__(self) -> None:
         if self.kind != "write" and self.changed > self.rows:
             raise ValueError(f"{self.changed} rows cannot be changed, each once, in a table of {self.rows}")
 
 
-def events_of(cell: Cell, seed: int = 1) -> Iterator[list[list[int]]]:
-    """For each transaction its events, each a list of ids."""
+class Spent:
+    """Which rows of a cell's table were changed already: several logs may use one table, none of them a row that another had."""
+
+    def __init__(self, rows: int) -> None:
+        self.used = bytearray(rows)
+        self.rows = rows
+        """Rows of the table now."""
+        self.next_id = rows + 1
+
+    def pick(self, chance: random.Random, start: int, end: int) -> int:
+        """An unused place in a stretch, or behind it."""
+        at = chance.randrange(start, end)
+        if self.used[at]:
+            found = self.used.find(0, at)
+            at = found if found >= 0 else self.used.find(0)
+        self.used[at] = 1
+        return at
+
+    def left(self, cell: Cell) -> bool:
+        """Whether enough rows are unused for a cell: half of them, so that they still stand evenly."""
+        return cell.kind == "write" or self.used.count(0) >= min(2 * cell.changed, cell.rows)
+
+
+def events_of(cell: Cell, seed: int = 1, spent: Spent | None = None) -> Iterator[list[list[int]]]:
+    """For each transaction its events, each a list of ids, spread evenly over the table."""
     chance = random.Random(seed)
+    spent = spent or Spent(cell.rows)
     total, per = cell.changed, cell.rows_per_event * cell.events
     if cell.kind == "write":
-        ids = list(range(cell.rows + 1, cell.rows + total + 1))
+        ids = list(range(spent.next_id, spent.next_id + total))
+        spent.next_id += total
     else:
-        ids = [chance.randrange(at * cell.rows // total, (at + 1) * cell.rows // total) + 1 for at in range(total)]
+        ids = [spent.pick(chance, at * cell.rows // total, (at + 1) * cell.rows // total) + 1 for at in range(total)]
         chance.shuffle(ids)
+    spent.rows += {"write": total, "delete": -total}.get(cell.kind, 0)
     for start in range(0, total, per):
         mine = sorted(ids[start : start + per])
         yield [mine[at : at + cell.rows_per_event] for at in range(0, per, cell.rows_per_event)]
@@ -148,7 +181,15 @@ class _Log:
         self.put(EventType.XID, struct.pack("<Q", number))
 
 
-def make_log(cell: Cell, *, gtids: bool | None = None, marks: bool = False, seed: int = 1, database: str = DATABASE) -> bytes:
+def make_log(
+    cell: Cell,
+    *,
+    gtids: bool | None = None,
+    marks: bool = False,
+    seed: int = 1,
+    database: str = DATABASE,
+    spent: Spent | None = None,
+) -> bytes:
     """The cell's log. `gtids`: as a source with gtid_mode ON writes them, anonymous for False, none at all for None.
 
     `marks`: the first and the last transaction insert 1 and 2 into the table `mark`, so that an onlooker sees when they are done.
@@ -156,7 +197,7 @@ def make_log(cell: Cell, *, gtids: bool | None = None, marks: bool = False, seed
     log = _Log(database, gtids, random.Random(f"{seed}-{cell.name}").randbytes(16))
     if marks:
         log.transaction(_mark(database, 1))
-    for events in events_of(cell, seed):
+    for events in events_of(cell, seed, spent):
         ends = [STATEMENT_END * (place == len(events)) for place in range(1, len(events) + 1)]
         rows = [(TYPES[cell.kind], _rows(cell, ids, flags)) for ids, flags in zip(events, ends, strict=True)]
         log.transaction([(EventType.TABLE_MAP, _table_map(database, cell)), *rows])
@@ -200,39 +241,56 @@ def rows_in_event(filler: int, kind: str) -> int:
     return int((EVENT_BODY_BYTES - 16) // ((10 + filler) * (2 if kind == "update" else 1)))
 
 
-def grid(*, largest: int = 100_000, row_searches: tuple[str, ...] = ("",), quick: bool = False) -> list[Cell]:
-    """The cells of `binlag measure`: each unit of cost weighs in some of them, from 1,000 rows to `largest`."""
-    cells: set[Cell] = set()
+def grid(rules: ServerRules, *, largest: int = 100_000, row_searches: tuple[str, ...] = ("",), quick: bool = False) -> list[Cell]:
+    """The cells of `binlag measure`: each unit of cost weighs in some of them, from 1,000 rows to `largest`.
+
+    Cells that can share a table stand together.
+    """
     sizes = [size for size in (1_000, 10_000, 100_000, 1_000_000) if size <= largest]
-    small, middle = sizes[0], sizes[min(1, len(sizes) - 1)]
-    for row_search in row_searches:
-        for kind, filler in product(("update", "delete"), (40, 200)):
-            full = rows_in_event(filler, kind)
-            for rows in sizes:
-                for per_event in (1, full):
-                    count = _count(NO_KEY, rows, per_event)
-                    cells.add(Cell(NO_KEY, rows, kind, per_event, 1, count, filler, row_search=row_search))
-            cells.add(Cell(NO_KEY, middle, kind, full, 20, 2, filler, row_search=row_search))
-            for key in (PRIMARY, UNIQUE):
-                cells.add(Cell(key, middle, kind, 1, 1, 1000, filler, row_search=row_search))
-                cells.add(Cell(key, middle, kind, full, middle // (full * 4), 4, filler, row_search=row_search))
-            cells.add(Cell(NULLABLE_UNIQUE, middle, kind, full, middle // (full * 4), 4, filler, row_search=row_search))
-            for duplicates in (10, 200):
-                cells.add(Cell(OTHER, middle, kind, 1, 1, 400, filler, duplicates, row_search=row_search))
-                cells.add(Cell(OTHER, middle, kind, full, 1, 20, filler, duplicates, row_search=row_search))
-        for indexes, per_event, events in product((0, 3), (1, 100), (1, 20)):
-            transactions = max(2000 // (per_event * events), 2)
-            cells.add(Cell(PRIMARY, small, "write", per_event, events, transactions, 40, 1, indexes, row_search))
-            if not indexes or per_event * events * transactions <= middle:
-                cells.add(Cell(PRIMARY, middle, "delete", per_event, events, transactions, 40, 1, indexes, row_search))
-    chosen = sorted(cells)
+    cells = [cell for row_search in row_searches for cell in (*_scans(sizes, row_search, rules), *_lookups(sizes[-1], row_search))]
+    cells += _writes(sizes[-1], row_searches[0])
+    chosen = sorted(set(cells), key=lambda cell: (cell.row_search, cell.table, cell))
     return chosen[::4] if quick else chosen
 
 
-def _count(key: str, rows: int, per_event: int) -> int:
+def _scans(sizes: list[int], row_search: str, rules: ServerRules) -> Iterator[Cell]:
+    """Tables without a key. Where events are not hashed each row is a scan, and large events on large tables would take hours."""
+    options = parse_row_search(row_search) if row_search else rules.row_search
+    hashed = HASH_SCAN in options and not rules.find_row
+    for kind, filler in product(("update", "delete"), (40, 200)):
+        full = rows_in_event(filler, kind)
+        for rows in sizes:
+            for per_event in (1, full, 2000):
+                scans = 1 if hashed else per_event
+                if per_event * 2 <= rows and scans * rows <= MOST_READS:
+                    yield Cell(NO_KEY, rows, kind, per_event, 1, _count(rows, per_event, scans), filler, row_search=row_search)
+        middle = sizes[min(1, len(sizes) - 1)]
+        if full * 20 <= middle and (hashed or full * 10 * middle <= MOST_READS):
+            yield Cell(NO_KEY, middle, kind, full, 10, 2, filler, row_search=row_search)
+
+
+def _lookups(rows: int, row_search: str) -> Iterator[Cell]:
+    """Tables with a key of each kind, large enough that rows do not lie beside each other."""
+    for kind, filler in product(("update", "delete"), (40, 200)):
+        full = rows_in_event(filler, kind)
+        shapes = [(full, 1, max(2000 // full, 1)), (full, 20, 1), (min(2000, rows // 8), 1, 2), (1, 1, min(1000, rows // 8))]
+        for key, (per_event, events, count) in product((PRIMARY, UNIQUE, NULLABLE_UNIQUE), shapes):
+            if per_event * events * count * 2 <= rows:
+                yield Cell(key, rows, kind, per_event, events, count, filler, row_search=row_search)
+        for duplicates, (per_event, _, count) in product((10, 200), shapes):
+            if per_event * count * 2 <= rows:
+                count = max(count // 2, 1)
+                yield Cell(OTHER, rows, kind, per_event, 1, count, filler, duplicates, row_search=row_search)
+
+
+def _writes(rows: int, row_search: str) -> Iterator[Cell]:
+    """Inserts, and what secondary indexes add to them and to deletes."""
+    for indexes, (per_event, events, count) in product((0, 3), ((1, 1, 1000), (100, 1, 20), (1, 20, 50), (100, 20, 2))):
+        yield Cell(PRIMARY, rows, "write", per_event, events, count, 40, 1, indexes, row_search)
+        if indexes and per_event * events * count * 2 <= rows:
+            yield Cell(PRIMARY, rows, "delete", per_event, events, count, 40, 1, indexes, row_search)
+
+
+def _count(rows: int, per_event: int, scans: int) -> int:
     """Transactions so that a cell takes a fair time, neither too short to be timed nor endless."""
-    return max(min(3_000_000 // rows, rows // (2 * per_event), 300), 2 if per_event == 1 else 1)
-
-
-def as_row(cell: Cell) -> dict[str, Any]:
-    return asdict(cell)
+    return max(min(3_000_000 // (rows * scans), rows // (4 * per_event), 300), 2 if per_event == 1 else 1)

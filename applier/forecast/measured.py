@@ -88,13 +88,13 @@ def work_of(loads: Iterable[TransactionLoad], facts: Mapping[str, TableFacts], s
 
 
 def work_of_cell(
-    cell: Cell, log: str | os.PathLike[str], server_version: str, *, skip: int = 0, database: str = DATABASE
+    cell: Cell, log: str | os.PathLike[str], server_version: str, *, skip: int = 0, database: str = DATABASE, rows: float | None = None
 ) -> Amounts:
-    """The amounts of a cell's log but for its first `skip` transactions."""
+    """The amounts of a cell's log but for its first `skip` transactions; `rows` of the table before it."""
     loads = iter(LoadReader([log]))
     for _ in range(skip):
         next(loads)
-    return work_of(loads, cell.all_facts(database), scenario_of(cell, server_version))
+    return work_of(loads, cell.all_facts(database, rows), scenario_of(cell, server_version))
 
 
 def scenario_of(cell: Cell, server_version: str) -> Scenario:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from applier.errors import BinlagError, InputError, UsageError
-from applier.forecast.cells import DATABASE, MARK, MARK_SQL, TABLE, Cell, make_log
+from applier.forecast.cells import DATABASE, MARK, MARK_SQL, TABLE, Cell, Spent, make_log
 from applier.forecast.measured import Measured, work_of_cell
 from applier.mysql.connection import connect
 from applier.mysql.url import Endpoint
@@ -29,6 +29,7 @@ from lookup.versions import RULES, rules_for
 
 WAIT_SECONDS = 600.0
 LOOK_SECONDS = 0.0005
+APPLIER_THREADS = ("replica_worker", "slave_sql", "slave_worker")
 REPEATS = 3
 SHORT_SECONDS = 0.5
 RELAY = "binlag-measure"
@@ -57,6 +58,7 @@ class ServerTarget:
         self.rules = rules_for(self.server_version)
         self.name = "BINLOG statements" if relay_folder is None else "replication applier"
         self._old = self.rules.name in ("5.6", "5.7") or self.rules.find_row
+        self._filled: tuple[tuple[Any, ...], Spent] | None = None
         self._busy()
         self._execute("SET SESSION sql_log_bin = 0", f"CREATE DATABASE IF NOT EXISTS {database}", f"USE {database}")
         gtids = None if self.rules.find_row else self.server.value("SELECT @@GLOBAL.gtid_mode")
@@ -69,15 +71,18 @@ class ServerTarget:
         return {str(name): str(value) for name, value in self._rows(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})")}
 
     def measure(self, cell: Cell) -> Measured:
-        """A cell that is over soon is measured several times, and the median taken."""
+        """A cell that is over soon is measured several times, on other rows, and the median taken."""
         with TemporaryDirectory(prefix="binlag-cell-") as folder, self._row_search(cell):
             log = Path(folder) / "binlog.000001"
             taken: list[float] = []
             while len(taken) < REPEATS and (not taken or taken[0] < SHORT_SECONDS):
-                self._fill(cell)
-                log.write_bytes(make_log(cell, gtids=self.gtids, marks=True, seed=time.time_ns(), database=self.database))
+                spent = self._table(cell)
+                rows = spent.rows
+                log.write_bytes(
+                    make_log(cell, gtids=self.gtids, marks=True, seed=time.time_ns(), database=self.database, spent=spent)
+                )
                 taken.append(self._by_relay_log(log) if self.relay_folder else self._by_statements(log))
-            work = work_of_cell(cell, log, self.server_version, skip=1, database=self.database)
+            work = work_of_cell(cell, log, self.server_version, skip=1, database=self.database, rows=rows)
             return Measured(cell, self.name, self.server_version, median(taken), log.stat().st_size, work)
 
     def __enter__(self) -> ServerTarget:
@@ -94,6 +99,14 @@ class ServerTarget:
             self.looker.close()
 
     # the table
+
+    def _table(self, cell: Cell) -> Spent:
+        """The table of the cell before, if enough of its rows are as they were; a new one otherwise."""
+        if self._filled is None or self._filled[0] != cell.table or not self._filled[1].left(cell):
+            self._fill(cell)
+            self._filled = cell.table, Spent(cell.rows)
+        self._execute(f"DELETE FROM {MARK}")
+        return self._filled[1]
 
     def _fill(self, cell: Cell) -> None:
         """Doubles rows until there are enough: ids ascend in the order of insertion, so places in a table without a key do."""
@@ -164,22 +177,41 @@ class ServerTarget:
             thread.join()
 
     def _watch(self, failed: Any) -> float:
-        """Seconds from the first mark to the second."""
-        began, seen, first = time.perf_counter(), 0, 0.0
+        """Seconds from the first mark to the second, less those that the applier stood in line for a processor that others had."""
+        began, seen, first, waited = time.perf_counter(), 0, 0.0, 0.0
+        waits = self._queue_clock()
         asked = 0
         while True:
             count = int(str(self.looker.value(f"SELECT COUNT(*) FROM {self.database}.{MARK}")))
             now = time.perf_counter()
             if count >= 1 and not seen:
-                seen, first = 1, now
+                seen, first, waited = 1, now, waits()
             if count >= 2:
-                return now - first
+                return now - first - (waits() - waited)
             asked += 1
             if asked % 100 == 0 and (told := failed()):
                 raise InputError(f"the server did not apply a cell: {told}", hint="its error log says more")
             if now - began > WAIT_SECONDS:
                 raise InputError(f"a cell was not applied within {WAIT_SECONDS:.0f} s", hint="see SHOW REPLICA STATUS")
             time.sleep(LOOK_SECONDS)
+
+    def _queue_clock(self) -> Callable[[], float]:
+        """A clock of the time that the applier thread stood in the run queue, where the kernel tells (`/proc/PID/task/TID/schedstat`)."""
+        found: list[Path] = []
+
+        def read() -> float:
+            try:
+                if not found and self.relay_folder is not None and self.rules.name != "5.6":
+                    names = ", ".join(f"'thread/sql/{name}'" for name in APPLIER_THREADS)
+                    query = f"SELECT thread_os_id FROM performance_schema.threads WHERE name IN ({names}) ORDER BY name LIMIT 1"
+                    process = Path(str(self.looker.value("SELECT @@pid_file"))).read_text().strip()
+                    found.append(Path("/proc") / process / "task" / str(self.looker.value(query)) / "schedstat")
+                return int(found[0].read_text().split()[1]) / 1e9 if found else 0.0
+            except (OSError, ValueError, IndexError, BinlagError):
+                found[:] = []
+                return 0.0
+
+        return read
 
     def _applier_error(self) -> str | None:
         row = self.looker.texts(self._words("SHOW REPLICA STATUS"))
@@ -190,7 +222,7 @@ class ServerTarget:
 
     def _busy(self) -> None:
         status = self._rows(self._words("SHOW REPLICA STATUS"))
-        if status and self.relay_folder is not None and "Yes" in status[0]:
+        if status and self.relay_folder is not None and "Yes" in status[0][10:12]:  # the two threads
             raise UsageError(f"{self.endpoint} is a running replica", hint="measure on a server that is of no other use")
 
     @contextmanager
