@@ -112,6 +112,8 @@ class Receiver:
         self._track(data, head)
         if self.relay_log.too_long() and (self.configuration.rules.splits_transactions or not self.in_transaction):
             self.relay_log.rotate(as_artificial_format(self._format_data) if self._format_data else None)
+        if self._gtid is not None and head.type in GTID_TYPES and self.configuration.rules.splits_transactions:
+            self.retrieved = self.retrieved.union(GtidSet(self._gtid))
         self._flush()
 
     def _rotate(self, data: bytes, head: Head) -> None:

@@ -84,9 +84,9 @@ class RelayLogWriter:
         self.index.open()
         self.begin_file(at_start=True)
 
-    def begin_file(self, source_format: bytes | None = None, *, at_start: bool = False) -> None:
+    def begin_file(self, source_format: bytes | None = None, *, at_start: bool = False, created: bool = False) -> None:
         """A new file, in the index once its head is on disk. `source_format` is the source's format description, made artificial;
-        `at_start` says that it is a server's start.
+        `at_start` says that it is a server's start, `created` that it is the first of all: it tells when that was.
         """
         configuration, rules = self.configuration, self.configuration.rules
         name = self._next_name()
@@ -94,7 +94,12 @@ class RelayLogWriter:
         file = self._disk.open(name, create=True)
         head = MAGIC + self._own(
             EventType.FORMAT_DESCRIPTION,
-            format_body(configuration.server_version or "", rules.post_header_lengths, checksum=int(self.checksum)),
+            format_body(
+                configuration.server_version or "",
+                rules.post_header_lengths,
+                created=self._clock() if created else 0,
+                checksum=int(self.checksum),
+            ),
             at=len(MAGIC),
             flags=EventFlag.RELAY_LOG,
             checksum=True,
@@ -174,7 +179,7 @@ class RelayLogWriter:
             self._file = None
         self.index.clear()
         self.index.open()
-        self.begin_file()
+        self.begin_file(created=True)
 
     def _finish(self, data: bytes) -> None:
         file = self._open_file()

@@ -32,7 +32,7 @@ from applier.replica.recovery import (
     recovered,
 )
 from applier.replica.relay_log import Clock, RelayLogWriter, system_clock
-from applier.replica.relay_reader import FIRST_EVENT, START_AGAIN
+from applier.replica.relay_reader import FIRST_EVENT, START_AGAIN, RelayEvent
 from applier.replica.source import Source
 from applier.replica.storage import Storage
 from applier.tables.catalog import Tables
@@ -200,6 +200,27 @@ class Replica:
         return self.storage.tables
 
     @property
+    def executing(self) -> RelayEvent | None:
+        """The first event of the group that is being executed."""
+        return None if self._applier is None else self._applier.executor.first
+
+    @property
+    def between_groups(self) -> bool:
+        """Neither thread is inside of a group."""
+        receiver, applier = self._threads()
+        return not receiver.in_transaction and not applier.in_group
+
+    @property
+    def memory(self) -> Stand:
+        """The positions of both threads."""
+        receiver, applier = self._threads()
+        return Stand(applier.info, receiver.info)
+
+    @property
+    def retrieved_gtids(self) -> GtidSet:
+        return self._retrieved_now()
+
+    @property
     def status(self) -> ReplicaStatus:
         applier = self._applier
         return ReplicaStatus(
@@ -238,7 +259,7 @@ class Replica:
         """CHANGE REPLICATION SOURCE TO on a server that was no replica before."""
         configuration = self.configuration
         start = self.start_at or (Position("", 0) if configuration.auto_position else Position(self._first_log(), FIRST_EVENT))
-        self.relay_log.begin_file()
+        self.relay_log.begin_file(created=True)
         info = RelayLogInfo(channel_name=configuration.channel).at(Position(self.relay_log.name, FIRST_EVENT), start)
         source = replace(
             SourceInfo(channel_name=configuration.channel),

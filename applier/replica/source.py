@@ -2,7 +2,8 @@
 
 A dump begins with a rotate event that is not in the log (timestamp 0, ARTIFICIAL) and names where it starts; the format description
 follows, without a position when the start is behind it. After the last event of a file the rotate event of the log itself goes over, then
-an artificial one for the next file (Binlog_sender::run, 5.7 to 9.7). With auto-position what the replica has is left out
+an artificial one for the next file, which up to 5.7 has a timestamp: the moment it was sent; here, that of the last event
+(Binlog_sender::run, 5.7 to 9.7). With auto-position what the replica has is left out
 (Binlog_sender::skip_event), and a heartbeat tells how far that went.
 """
 
@@ -26,6 +27,7 @@ from applier.binlog.header import (
     EventType,
     FormatDescription,
     parse_format_description,
+    version_number,
 )
 from applier.errors import InputError, ReplicationError
 from applier.replica.event_bytes import event_of, has_checksum, head_of, make_event, rotate_body, rotate_target
@@ -129,7 +131,8 @@ class BinlogFiles:
                 checksum=checksum,
             )
             yield _sent_format(format_event, from_the_middle=position > len(MAGIC))
-            timestamp = yield from self._events(name, max(position, len(MAGIC) + len(format_event)), description, skip)
+            last = yield from self._events(name, max(position, len(MAGIC) + len(format_event)), description, skip)
+            timestamp = last if version_number(description.server_version) < 80000 else 0
             name, position = self._following(name), len(MAGIC)
 
     def _events(self, name: str, position: int, description: FormatDescription, skip: GtidSet | None) -> Generator[bytes, None, int]:

@@ -35,7 +35,8 @@ class ReplicaRules:
     rotates_know_their_place: bool
     """A rotate event that stands for what was not written has its end in the relay log as log_pos; 0 from 8.0 on."""
     splits_transactions: bool
-    """max_relay_log_size is obeyed inside a transaction, too (5.6 has no boundary parser)."""
+    """max_relay_log_size is obeyed inside a transaction, too (5.6 has no boundary parser), and a GTID
+    counts as received as soon as its event is."""
     gaps_forbid_recovery: bool
     """relay_log_recovery=1 refuses to start while the workers left gaps (5.6: error 1872); later versions fill them first."""
     gaps_matter_to_recovery: bool

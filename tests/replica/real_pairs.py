@@ -1,0 +1,88 @@
+"""A real source and a real replica of one version, to be compared with the emulated one."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pymysql.cursors
+from servers.server import Server
+
+from tests.servers.fixtures import ServerFactory
+
+OLD_WORDS = {"5.6", "5.7"}
+REPLICA_OPTIONS: dict[str, str | int | bool | None] = {
+    "server_id": 9,
+    "skip-slave-start": None,
+    "relay-log": "relay",
+    "relay-log-purge": 0,
+    "log_slave_updates": True,
+}
+
+
+def words(version: str, statement: str) -> str:
+    """A statement in the words of the version."""
+    if version in OLD_WORDS:
+        return statement.replace("REPLICATION SOURCE TO", "MASTER TO").replace("REPLICA", "SLAVE").replace("SOURCE_", "MASTER_")
+    return statement
+
+
+class Pair:
+    """`options` are the replica's."""
+
+    def __init__(self, factory: ServerFactory, version: str, *, gtids: bool = False, **options: Any) -> None:
+        self.version = version
+        self.source: Server = factory(version, gtids=gtids)
+        given = {name.replace("_", "-"): value for name, value in options.items()}
+        self.replica: Server = factory(version, options={**REPLICA_OPTIONS, **given}, gtids=gtids)
+        self.gtids = gtids
+
+    def __enter__(self) -> Pair:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.replica.close()
+        self.source.close()
+
+    def change_source(self, more: str = "") -> None:
+        position = "SOURCE_AUTO_POSITION=1" if self.gtids else "SOURCE_LOG_FILE='binlog.000001', SOURCE_LOG_POS=4"
+        key = "" if self.version in OLD_WORDS else ", GET_SOURCE_PUBLIC_KEY=1"
+        self.run(
+            f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={self.source.port}, SOURCE_USER='{self.source.user}', "
+            f"SOURCE_PASSWORD='{self.source.password}', SOURCE_CONNECT_RETRY=1, {position}{key}{more}"
+        )
+
+    def run(self, *statements: str) -> None:
+        """On the replica."""
+        self.replica.execute(*(words(self.version, statement) for statement in statements))
+
+    def status(self) -> dict[str, Any]:
+        """SHOW REPLICA STATUS in the old words."""
+        connection = self.replica.connect(cursorclass=pymysql.cursors.DictCursor)
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(words(self.version, "SHOW REPLICA STATUS"))
+                row: dict[str, Any] = cursor.fetchone() or {}
+        finally:
+            connection.close()
+        return {name.replace("Replica", "Slave").replace("Source", "Master"): value for name, value in row.items()}
+
+    def wait(self, **fields: Any) -> dict[str, Any]:
+        """Until these fields of the status have these values. Raises TimeoutError after a minute."""
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            status = self.status()
+            if all(status.get(name) == value for name, value in fields.items()):
+                return status
+            time.sleep(0.05)
+        raise TimeoutError(f"{fields} is not reached: {status}")
+
+    def source_end(self) -> tuple[str, int]:
+        files = self.source.binlog_files()
+        return files[-1].name, files[-1].stat().st_size
+
+    def source_files(self) -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in self.source.binlog_files()}
+
+    def relay_logs(self) -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in sorted(self.replica.data.glob("relay.0*"))}
