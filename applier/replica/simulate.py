@@ -41,14 +41,16 @@ def simulate(transactions: Iterable[TimedTransaction], configuration: ClockConfi
         if verdict is Verdict.STOP:
             applier.end(max(applier.now, first_byte), handed_out=True)
         if applier.ended or first_byte == inf:  # never executed
-            simulation.add(commit, first_byte, inf, inf, -1, transaction.bytes)
+            simulation.add(commit, first_byte, last_byte, inf, inf, -1, transaction.bytes)
             continue
         try:
             start, end, worker = applier.take(transaction, first_byte, last_byte, verdict)
+            if verdict is Verdict.EMPTY:
+                simulation.skipped.add(len(simulation))
         except ReplicationError as error:
             applier.fail(error)
             start, end, worker = inf, inf, -1
-        simulation.add(commit, first_byte, start, end, worker, transaction.bytes)
+        simulation.add(commit, first_byte, last_byte, start, end, worker, transaction.bytes)
         if applier.now > applier.stop:
             applier.end(applier.stop)
         elif admission is not None and admission.finished:

@@ -50,12 +50,14 @@ class Parallel(Applier):
             if verdict is Verdict.SKIP:
                 coordinator.read(transaction.stamp)
             self.now = coordinator.skip()
+            self._buffered(self.now)
             return self.now, self.now, -1
         self._before(transaction, first_byte)
-        group = coordinator.begin()
+        group, begun = coordinator.begin(), coordinator.now
         worker = self.scheduler.choose(transaction)
         if coordinator.now == inf:  # it waits for a worker that met an error
             self.now = inf
+            self._buffered(begun)
             return inf, inf, -1
         if not self.timestamp.value:
             self.timestamp.read(coordinator.now, transaction.body_stamp)
@@ -73,6 +75,7 @@ class Parallel(Applier):
         group.stamp = transaction.last_stamp
         self.scheduler.handed_out(transaction, worker, end)
         self.now = coordinator.now
+        self._buffered(begun)
         return start, end, worker.id
 
     def drain(self) -> None:
@@ -115,6 +118,11 @@ class Parallel(Applier):
         if end + seconds < self.stop:
             self.stop, self.failure = end + seconds, error
         return inf
+
+    def _buffered(self, begun: float) -> None:
+        """The coordinator was at it from `begun` until now."""
+        self.simulation.buffered_from.append(begun)
+        self.simulation.buffered_to.append(self.now)
 
     def _before(self, transaction: TimedTransaction, first_byte: float) -> None:
         """The first event: a new file of the source waits for all workers (ROTATE is executed alone), then time and delay."""

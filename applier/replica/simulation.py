@@ -43,8 +43,8 @@ class Moment:
 class Simulation:
     """The result of `simulate`. Entry i of the arrays belongs to the i-th transaction of the log; inf stands for never.
 
-    `commits` are in true time, `arrivals` when the first byte is there, `starts` and `ends` when a worker begins and is done,
-    `workers` who (0: the single applier, -1: nobody, it was skipped or never executed).
+    `commits` are in true time, `arrivals` and `received` when the first and the last byte are there, `starts` and `ends` when a worker
+    begins and is done, `workers` who (0: the single applier, -1: nobody, it was skipped or never executed).
     """
 
     def __init__(self, configuration: ClockConfiguration, clock_difference: int, start: float) -> None:
@@ -53,6 +53,13 @@ class Simulation:
         self.start = start
         self.commits = array("d")
         self.arrivals = array("d")
+        self.received = array("d")
+        self.buffered_from = array("d")
+        """With workers: when the coordinator read the first event of each that it handed out, …"""
+        self.buffered_to = array("d")
+        """… and when it had handed out the last one."""
+        self.skipped: set[int] = set()
+        """Those that went through without changes, since their GTID was executed."""
         self.starts = array("d")
         self.ends = array("d")
         self.workers = array("h")
@@ -70,11 +77,12 @@ class Simulation:
         self._committed = array("d")
         self._finished: tuple[list[float], list[int]] | None = None
 
-    def add(self, commit: float, arrival: float, start: float, end: float, worker: int, size: int) -> None:
+    def add(self, commit: float, arrival: float, received: float, start: float, end: float, worker: int, size: int) -> None:
         """The next transaction of the log."""
         low, latest = (self._low_water[-1], self._committed[-1]) if self.commits else (end, commit)
         self.commits.append(commit)
         self.arrivals.append(arrival)
+        self.received.append(received)
         self.starts.append(start)
         self.ends.append(end)
         self.workers.append(worker)
