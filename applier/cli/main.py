@@ -14,6 +14,8 @@ COMMANDS = {
     "replay": "Replay binary logs into tables and say what each table cost.",
     "events": "List every event of binary logs: text, JSON lines or Parquet.",
     "receive": "Receive the log of a live source into relay logs, as a replica does.",
+    "status": "Show the replica status that the files of a folder tell.",
+    "clock": "Show Seconds_Behind_Source next to the true lag, over time, on a simulated clock.",
     "verify": "Compare a server's tables with those of the replay in memory.",
     "explain": "Say which key and algorithm each table of a schema gets, and why.",
     "forecast": "Say how far behind a replica will be, why, and what a key would change.",

@@ -16,7 +16,7 @@ from applier.binlog.events import Query, parse
 from applier.binlog.header import ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.reader import LogReader
 from applier.binlog.table_map import parse_table_map
-from applier.binlog.transactions import TransactionTracker, with_formats
+from applier.binlog.transactions import TransactionTracker, query_text, with_formats
 
 MAX_DATABASES = 16
 """More databases in one transaction count as all of them (MAX_DBS_IN_EVENT_MTS)."""
@@ -89,13 +89,19 @@ EventCost = Callable[[Event], float]
 
 
 def timed_transactions(
-    paths: Sequence[str | os.PathLike[str]], cost: EventCost, *, start_position: int | None = None
+    paths: Sequence[str | os.PathLike[str]],
+    cost: EventCost,
+    *,
+    seconds_per_transaction: float = 0.0,
+    start_position: int | None = None,
 ) -> Iterator[TimedTransaction]:
     """The complete transactions of a log with the times of all their events. Memory holds one transaction's steps, merged by time.
 
+    `seconds_per_transaction` is what the commit costs.
+
     Raises InputError as `LogReader` does.
     """
-    gathering = _Gathering(cost)
+    gathering = _Gathering(cost, seconds_per_transaction)
     file, begun = "", False
     for event, fde in with_formats(LogReader(paths, start_position=start_position)):
         if event.file != file:
@@ -109,15 +115,16 @@ def timed_transactions(
 class _Gathering:
     """Events in, a transaction out with its last event."""
 
-    def __init__(self, cost: EventCost) -> None:
+    def __init__(self, cost: EventCost, seconds_per_transaction: float) -> None:
         self.starts_file = False
         self._cost = cost
+        self._seconds_per_transaction = seconds_per_transaction
         self._tracker = TransactionTracker()
         self._databases: dict[str, None] = {}
         self._everywhere = False
         self._exec_seconds = 0
         self._steps: list[Step] = []
-        self._timed = False
+        self._latest = 0.0
 
     def feed(self, event: Event, fde: FormatDescription) -> TimedTransaction | None:
         boundary = self._tracker.feed(event, fde)
@@ -129,10 +136,13 @@ class _Gathering:
         self._add(event, fde)
         if ended is None or not ended.complete:
             return None
+        self._steps[-1] = self._steps[-1]._replace(seconds=self._steps[-1].seconds + self._seconds_per_transaction)
         steps = tuple(self._steps)
         committed = ended.immediate_commit_timestamp
+        # without commit timestamps: the last event's time, which is that of its statement's begin, but no earlier than the one before
+        self._latest = committed / 1e6 if committed else max(float(event.timestamp + self._exec_seconds), self._latest)
         result = TimedTransaction(
-            committed / 1e6 if committed else float(event.timestamp + self._exec_seconds),
+            self._latest,
             sum(step.seconds for step in steps),
             sum(step.bytes for step in steps),
             sum(step.events for step in steps),
@@ -179,9 +189,15 @@ class _Gathering:
 
 
 def rows_cost(seconds_per_byte: float, seconds_per_event: float = 0.0) -> EventCost:
-    """A cost by size of the rows events and a fixed part for every event."""
+    """A cost by size of the rows events and a fixed part for every event; a statement costs what it cost the source."""
 
     def cost(event: Event) -> float:
-        return seconds_per_event + (seconds_per_byte * event.length if event.type in ROWS_TYPES else 0.0)
+        if event.type in ROWS_TYPES:
+            return seconds_per_event + seconds_per_byte * event.length
+        if event.type == EventType.QUERY and event.body + 8 <= event.end:
+            start, end = query_text(event)
+            if event.buffer[start:end] != b"BEGIN":
+                return seconds_per_event + float(int.from_bytes(event.buffer[event.body + 4 : event.body + 8], "little"))
+        return seconds_per_event
 
     return cost

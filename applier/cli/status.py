@@ -1,0 +1,91 @@
+"""`binlag status DIR`: SHOW REPLICA STATUS and the performance_schema replication tables of a replica, from what it left in a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from applier.errors import UsageError
+
+if TYPE_CHECKING:
+    from applier.replica.view import ReplicaView
+
+FORMATS = click.option("--format", "form", type=click.Choice(["vertical", "table", "json"]), default="vertical", show_default=True,
+                       help="As the mysql client prints with \\G, as a table, or as JSON.")  # fmt: skip
+
+
+@click.command(name="status", short_help="Show the replica status that the files of a folder tell.")
+@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False))
+@click.option("--server", metavar="VERSION", help="Whose files and whose columns: 5.6, 5.7, 8.0, … [default: as the files tell]")
+@click.option("--old-names", is_flag=True, help="The columns of SHOW SLAVE STATUS where the version has both.")
+@click.option("--performance-schema", "tables", is_flag=True, help="The performance_schema replication tables as well.")
+@FORMATS
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+def command(folder: str, server: str | None, old_names: bool, tables: bool, form: str, as_json: bool) -> None:
+    """Show what SHOW REPLICA STATUS would say of the replica whose info files and relay logs are in DIR.
+
+    DIR is what `binlag receive --dir` writes, or a server's data directory (5.6 to 8.0 with repositories of type FILE). The files are
+    read, never written. What they do not tell is NULL: a position is not guessed, and the lag of a replica that does not run is unknown.
+    """
+    from applier.replica.view_sources import view_of_folder
+
+    try:
+        view, notes = view_of_folder(Path(folder), server)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    for line in render(view, "json" if as_json else form, old_names=old_names, tables=tables):
+        click.echo(line)
+    for note in notes:
+        click.echo(f"binlag: {note}", err=True)
+
+
+def render(view: ReplicaView, form: str, *, old_names: bool, tables: bool) -> Iterator[str]:
+    """The lines of the output. `tables`: those of performance_schema follow; JSON always has them."""
+    from applier.cli import rows
+    from applier.replica.performance_schema import performance_schema
+    from applier.replica.status import show_status
+
+    try:
+        status = show_status(view, old_names=True if old_names else None)
+    except ValueError as error:
+        raise UsageError(str(error), hint="leave out --old-names") from None
+    if form == "json":
+        yield json.dumps(
+            {
+                "server": view.version,
+                "status": status,
+                "workers": [_worker(info) for info in view.worker_infos],
+                "performance_schema": performance_schema(view),
+            },
+            indent=2,
+        )
+        return
+    draw = rows.vertical if form == "vertical" else rows.table
+    yield from draw([status])
+    if view.worker_infos:
+        yield from ("", "workers")
+        yield from rows.table([_worker(info) for info in view.worker_infos])
+    for name, content in (performance_schema(view) if tables else {}).items():
+        yield from ("", f"performance_schema.{name}")
+        yield from draw(content)
+
+
+def _worker(info: Any) -> dict[str, Any]:
+    """One worker's record, with the groups since the checkpoint that it executed."""
+    record = asdict(info)
+    groups = " ".join(map(str, info.executed_groups))
+    return {
+        "id": record["id"],
+        "relay_log": record["relay_log_name"],
+        "relay_log_pos": record["relay_log_pos"],
+        "source_log": record["source_log_name"],
+        "source_log_pos": record["source_log_pos"],
+        "checkpoint_relay_log_pos": record["checkpoint_relay_log_pos"],
+        "checkpoint_source_log_pos": record["checkpoint_source_log_pos"],
+        "executed_groups": groups,
+    }
