@@ -7,8 +7,9 @@ Only a replay whose commits go without order has any. A later run passes over th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from applier.errors import ReplicationError
 from applier.mysql.checkpoint import DONE_TABLE, NO_SUCH_TABLE, text_literal
@@ -50,6 +51,15 @@ class Done:
             part = Range(file or "", int(start or 0), int(end or 0), int(number or 0))
             self._ranges.setdefault(part.file, []).append(part)
             self._last = max(self._last, part.number)
+
+    def pass_before(self, position: Position | None, files: Sequence[str]) -> None:
+        """Parts that the position is behind of already, as a kill between the two leaves them; `files` are in the order of the log."""
+        if position is None:
+            return
+        names = [Path(file).name for file in files]
+        before = set(names[: names.index(position.file)] if position.file in names else ())
+        for file, parts in self._ranges.items():
+            self._passed |= {part.number for part in parts if file in before or (file == position.file and part.end <= position.offset)}
 
     def covers(self, start: Position, end: Position) -> bool:
         """Whether the transaction between is done. The last one of a part says that the part is passed."""

@@ -106,6 +106,7 @@ def _replay(
         keeper = Keeper(files, start)
         done = Done(outcome.replay)
         done.read(server)
+        done.pass_before(start.position, files)
         workers = [run_with.worker(stack, number) for number in range(1, into.workers + 1)] if into.workers > 1 else []
         executed = parse_gtid_set(server.value("SELECT @@GLOBAL.gtid_executed") or "") if into.gtid and not dialect.is_mariadb else None
         run = Replay(
