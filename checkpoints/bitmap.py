@@ -37,7 +37,9 @@ def executed(bitmap: bytes, group: int) -> bool:
 
 def with_group(bitmap: bytes, group: int) -> bytes:
     """The bitmap after the worker has executed one more group."""
-    return of((*groups(bitmap), group), len(bitmap) * 8)
+    bits = bytearray(bitmap)
+    bits[group // 8] |= 1 << group % 8
+    return bytes(bits)
 
 
 def shifted(bitmap: bytes, by: int) -> bytes:

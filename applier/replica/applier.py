@@ -207,7 +207,7 @@ class Applier:
             return False
         if self.configuration.relay_log_purge and not self.in_group:
             done_with = self.info.relay_position == self.reader.position
-            if done_with:
+            if done_with and self.configuration.rules.purges_the_file_it_leaves:
                 self.info = self.info.at(Position(following, FIRST_EVENT), self.info.source_position)
             self.repository.flush(self.info, Occasion.PURGE)
             self.relay_log.purge_before(self.info.relay_log_name)

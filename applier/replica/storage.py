@@ -29,7 +29,7 @@ class RowChange:
     def redo(self, tables: Tables) -> None:
         """Makes the change again in tables that are in the state before it."""
         table = tables[self.table]
-        table.undo((table, self.ref_after, self.after, self.ref_before, self.before))
+        table.redo((table, self.ref_before, self.before, self.ref_after, self.after))
 
 
 @dataclass(frozen=True, slots=True)

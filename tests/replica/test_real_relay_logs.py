@@ -35,7 +35,7 @@ def workload(pair: Pair) -> None:
 
 def shown(relay_log: bytes) -> list[tuple[object, ...]]:
     """Each event without what is the moment's: when our own events and the source's artificial ones were made."""
-    found = []
+    found: list[tuple[object, ...]] = []
     for data in events_of(relay_log):
         flags, own = int.from_bytes(data[17:19], "little"), int.from_bytes(data[5:9], "little") in (0, 9)
         moment = own or flags & EventFlag.ARTIFICIAL

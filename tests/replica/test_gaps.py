@@ -1,0 +1,254 @@
+"""Gaps of parallel workers: found after any kill, filled once and only once, whatever the order in which the workers committed.
+
+The reference does not look at positions: it knows which groups were committed, since the storage was asked to commit them.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from applier.binlog.header import MAGIC, EventType
+from applier.errors import ReplicationError
+from applier.replica.configuration import ReplicaConfiguration
+from applier.replica.event_bytes import format_body, make_event, rotate_body
+from applier.replica.parallel import Shuffled
+from applier.replica.replica import Replica
+from applier.replica.source import BinlogFiles
+from applier.replica.storage import Commit, MemoryStorage, RowChange
+from applier.replica.versions import replica_rules
+from applier.tables.catalog import Tables
+from applier.tables.schema import parse_create_table
+from applier.tables.table_draft import SchemaRules
+from checkpoints.simulated_disk import SimulatedDisk
+
+DATABASES = ("d1", "d2", "d3", "d4")
+CASES = 150 if os.environ.get("BINLAG_ALL_CASES") == "1" else 12
+INT_COLUMN = bytes([3])
+UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+
+
+class Stopped(BaseException):
+    """The process is killed right after a commit."""
+
+
+@dataclass
+class KillableStorage(MemoryStorage):
+    """Counts commits and dies after the one that was asked for."""
+
+    committed: list[int] = field(default_factory=list)
+    kill_after: int = -1
+
+    def commit(self, commit: Commit) -> None:
+        super().commit(commit)
+        self.committed += [_key(change) for change in commit.changes]
+        if len(self.committed) == self.kill_after:
+            self.kill_after = -1
+            raise Stopped
+
+
+def _key(change: RowChange) -> int:
+    assert change.after is not None
+    return int(change.after[0])
+
+
+def storage() -> KillableStorage:
+    tables = Tables()
+    for database in DATABASES:
+        tables.create(parse_create_table(f"CREATE TABLE {database}.t (id INT PRIMARY KEY) ENGINE=InnoDB", database, SchemaRules()))
+    made = KillableStorage.__new__(KillableStorage)
+    MemoryStorage.__init__(made, tables)
+    made.committed, made.kill_after = [], -1
+    return made
+
+
+def source(groups: list[tuple[int, int]], version: str, rotate_at: int, gtids: bool) -> BinlogFiles:
+    """A log in which group i inserts row i into one of the databases; (database, distance to the group it depends on)."""
+    files: dict[str, bytes] = {}
+    log = bytearray()
+
+    def add(kind: EventType, body: bytes) -> None:
+        log.extend(make_event(kind, body, timestamp=1, server_id=1, log_pos=len(log) + 19 + len(body) + 4))
+
+    def begin(number: int) -> None:
+        nonlocal log
+        log = bytearray(MAGIC)
+        rules = replica_rules(version)
+        add(EventType.FORMAT_DESCRIPTION, format_body(rules.server_version, rules.post_header_lengths))
+        if rules.previous_gtids or gtids:
+            done = struct.pack("<Q16sQQQ", 1, bytes.fromhex(UUID.replace("-", "")), 1, 1, number + 1) if number and gtids else bytes(8)
+            add(EventType.PREVIOUS_GTIDS, done)
+
+    begin(0)
+    first = 0
+    for number, (database, distance) in enumerate(groups):
+        if number and number == rotate_at:
+            add(EventType.ROTATE, rotate_body("binlog.000002", 4))
+            files["binlog.000001"] = bytes(log)
+            begin(number)
+            first = number
+        place = number - first + 1
+        if version != "5.6" or gtids:
+            clock = b"" if version == "5.6" else struct.pack("<Bqq", 2, max(0, place - 1 - distance), place)
+            uuid = bytes.fromhex(UUID.replace("-", "")) if gtids else bytes(16)
+            kind = EventType.GTID if gtids else EventType.ANONYMOUS_GTID
+            add(kind, struct.pack("<B16sq", 0, uuid, number + 1 if gtids else 0) + clock)
+        name = DATABASES[database].encode()
+        add(EventType.QUERY, struct.pack("<IIBHH", 1, 0, len(name), 0, 0) + name + b"\0BEGIN")
+        add(EventType.TABLE_MAP, struct.pack("<IHHB", 10 + database, 0, 1, len(name)) + name + b"\0\x01t\0\x01" + INT_COLUMN + b"\0\0")
+        add(EventType.WRITE_ROWS, struct.pack("<IHHH", 10 + database, 0, 1, 2) + b"\x01\x01\x00" + struct.pack("<i", number))
+        add(EventType.XID, struct.pack("<Q", number))
+    files["binlog.000002" if files else "binlog.000001"] = bytes(log)
+    return BinlogFiles(files, uuid=UUID, server_id=1)
+
+
+def rows(replica: Replica) -> list[int]:
+    return sorted(row[0] for table in replica.tables for row in table.rows())
+
+
+GROUPS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=4, max_size=40)
+WORKERS = [("5.6", "DATABASE"), ("5.7", "DATABASE"), ("5.7", "LOGICAL_CLOCK"), ("8.0", "LOGICAL_CLOCK"), ("9.7", "LOGICAL_CLOCK")]
+
+
+@pytest.mark.parametrize(("version", "parallel_type"), WORKERS)
+@settings(max_examples=CASES, deadline=None)
+@given(GROUPS, st.integers(0, 1 << 30), st.data())
+def test_found_and_filled(version: str, parallel_type: str, groups: list[tuple[int, int]], seed: int, data: st.DataObject) -> None:
+    configuration = ReplicaConfiguration(
+        version,
+        workers=data.draw(st.integers(1, 5), label="workers"),
+        parallel_type=parallel_type,
+        preserve_commit_order=False,
+        relay_log_info_repository=data.draw(st.sampled_from(["TABLE", "FILE"] if version in ("5.6", "5.7", "8.0") else ["TABLE"])),
+        relay_log_recovery=data.draw(st.booleans() if version != "5.6" else st.just(False), label="relay_log_recovery"),
+        sync_master_info=1,
+    )
+    log = source(groups, version, rotate_at=0, gtids=False)
+    disk, kept = SimulatedDisk(), storage()
+    replica = Replica(disk, configuration, log, kept, interleaving=Shuffled(seed, checkpoint_every=data.draw(st.integers(0, 6))), clock=int)
+    replica.start()
+    replica.receive()
+    kept.kill_after = data.draw(st.integers(1, len(groups)), label="killed after")
+    with pytest.raises(Stopped):
+        replica.apply()
+    before = list(kept.committed)
+    exact = configuration.relay_log_info_repository == "TABLE"
+    again = Replica(disk, configuration, log, kept, interleaving=Shuffled(seed + 1), clock=int)
+    try:
+        again.start()
+        if exact and not configuration.relay_log_recovery:
+            mark = again.status.memory.applied
+            assert mark is not None
+            done = position_to_group(log, mark.source_log_pos)
+            after = again.status.gaps
+            assert [number in before for number in range(done, done + len(after))] == list(after)
+            assert max(before) < done + len(after) or not after
+            assert all(number in before for number in range(done))
+        again.receive()
+        again.apply()
+    except ReplicationError as error:
+        assert not exact, error  # a file is written after the commit: the last group before the kill comes again
+        assert error.number == 1062
+        return
+    assert rows(again) == list(range(len(groups)))
+    assert len(kept.committed) == len(set(kept.committed)) == len(groups)
+
+
+def position_to_group(log: BinlogFiles, position: int) -> int:
+    """How many groups of the log end at or before a position."""
+    content = log.files["binlog.000001"]
+    at, count = 4, 0
+    while at < position:
+        count += content[at + 4] == EventType.XID
+        at += int.from_bytes(content[at + 9 : at + 13], "little")
+    return count
+
+
+def gaps_after(version: str, **options: object) -> tuple[Replica, KillableStorage]:
+    """A replica that was killed with groups 0 and 2 committed and 1 not, and started again."""
+    configuration = ReplicaConfiguration(version, preserve_commit_order=False, workers=3, sync_master_info=1, **options)  # type: ignore[arg-type]
+    gtids = configuration.gtid_mode
+    log = source([(0, 0), (0, 0), (1, 0), (0, 0), (2, 0)], version, rotate_at=0, gtids=gtids)
+    disk, kept = SimulatedDisk(), storage()
+
+    class Leaping:
+        """The first group, then always the youngest that may run."""
+
+        def __init__(self) -> None:
+            self.asked = 0
+
+        def next(self, runnable: int) -> int:
+            self.asked += 1
+            return 0 if self.asked == 1 else runnable - 1
+
+        def checkpoint(self) -> bool:
+            return False
+
+    replica = Replica(disk, configuration, log, kept, interleaving=Leaping(), clock=int)
+    replica.start()
+    replica.receive()
+    kept.kill_after = 2
+    with pytest.raises(Stopped):
+        replica.apply()
+    return Replica(disk, configuration, log, kept, clock=int), kept
+
+
+def test_until_gaps_are_filled() -> None:
+    again, kept = gaps_after("5.7", relay_log_info_repository="TABLE")
+    again.start()
+    assert len(kept.committed) == 2
+    last = max(kept.committed)
+    gaps = again.status.gaps
+    assert gaps[-1] is True
+    assert gaps.count(False) == last - 1
+    assert again.apply_until_gaps_are_filled() == len(gaps)
+    assert rows(again) == list(range(last + 1))
+    assert again.status.gaps == ()
+    assert [worker.executed_groups for worker in again.status.persisted.workers] == [(), (), ()]
+
+
+def test_5_6_refuses_recovery_with_gaps() -> None:
+    again, kept = gaps_after("5.6", relay_log_recovery=True, relay_log_info_repository="TABLE")
+    with pytest.raises(ReplicationError, match=r"error 1872: .*cannot be executed when the replica was stopped with an error"):
+        again.start()
+    assert len(kept.committed) == 2
+
+
+@pytest.mark.parametrize("version", ["5.7", "8.0", "9.7"])
+def test_later_ones_fill_them_first(version: str) -> None:
+    again, _ = gaps_after(version, relay_log_recovery=True, relay_log_info_repository="TABLE")
+    again.start()
+    again.receive()
+    again.apply()
+    assert rows(again) == list(range(5))
+
+
+@pytest.mark.parametrize("version", ["5.7", "8.0", "9.7"])
+def test_auto_position_needs_no_gaps(version: str) -> None:
+    again, _ = gaps_after(version, relay_log_recovery=True, gtid_mode=True, auto_position=True)
+    again.start()
+    assert again.status.gaps == ()
+    again.receive()
+    again.apply()
+    assert rows(again) == list(range(5))
+
+
+@pytest.mark.parametrize(("version", "number"), [("5.7", 1201), ("8.0", 1803), ("9.7", 1803)])
+def test_relay_logs_that_are_gone(version: str, number: int) -> None:
+    again, kept = gaps_after(version, relay_log_info_repository="TABLE")
+    disk = again.disk
+    names = [name for name in disk.names() if name.startswith("relay.0")]
+    assert isinstance(disk, SimulatedDisk)
+    newest = disk.open(names[-1])
+    newest.truncate(200)
+    newest.close()
+    with pytest.raises(ReplicationError, match=f"error {number}: "):
+        again.start()
+    assert len(kept.committed) == 2
+
+
