@@ -16,7 +16,7 @@ from applier.binlog.events import Query, parse
 from applier.binlog.header import ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.reader import LogReader
 from applier.binlog.table_map import parse_table_map
-from applier.binlog.transactions import TransactionTracker, query_text, with_formats
+from applier.binlog.transactions import Kind, TransactionTracker, query_text, with_formats
 
 MAX_DATABASES = 16
 """More databases in one transaction count as all of them (MAX_DBS_IN_EVENT_MTS)."""
@@ -158,6 +158,7 @@ class _Gathering:
             end=ended.log_pos or ended.end,
             starts_file=self.starts_file,
             timed=bool(committed),
+            rolls_back=ended.kind is not Kind.STATEMENT,
         )
         self.starts_file = False
         return result

@@ -217,7 +217,8 @@ def test_states_and_errors_at_a_moment() -> None:
     delayed = show_status(at(1004.5, server="8.0", workers=0, delay_seconds=30))
     assert (delayed["SQL_Delay"], delayed["SQL_Remaining_Delay"]) == (30, 27)
     assert delayed["Replica_SQL_Running_State"] == "Waiting until SOURCE_DELAY seconds after source executed event"
-    assert performance_schema(at(1004.5, server="8.0", workers=0, delay_seconds=30))["replication_applier_status"][0]["REMAINING_DELAY"] == 27
+    tables = performance_schema(at(1004.5, server="8.0", workers=0, delay_seconds=30))
+    assert tables["replication_applier_status"][0]["REMAINING_DELAY"] == 27
 
 
 def test_filters_until_and_errors() -> None:
