@@ -109,7 +109,6 @@ class Feed:
             current = self._current
             if current is not None and type_code in QUIET_TYPES and type_code != EventType.TRANSACTION_PAYLOAD:
                 current.events.append(event)
-                current.bytes += event.length
                 continue
             if type_code not in MEMBER_TYPES:
                 continue
@@ -142,8 +141,6 @@ class Feed:
     def _take(self, event: Event, *, is_opening: bool) -> None:
         current = self._current
         assert current is not None
-        if event.inner_index < 0:
-            current.bytes += event.length
         if event.type in FRAME_TYPES:
             return
         if is_opening or (event.type == EventType.QUERY and current.opening is None and not current.events and _is_begin(event)):
@@ -157,6 +154,9 @@ class Feed:
         transaction = ended.transaction
         if ended.kind in (Kind.TRANSACTION, Kind.ROLLED_BACK) and event.type == EventType.QUERY and ended.events:
             ended.events.pop()  # COMMIT or ROLLBACK
+        first = ended.events[0] if ended.events else event
+        own = transaction.start if transaction.end_file in ("", transaction.file) else first.position
+        ended.bytes = max(transaction.end - own, 0)
         ended.wanted = self._in_time(transaction) and self._in_gtids(transaction)
         self.until_reached = self.until_gtid is not None and transaction.gtid == self.until_gtid
         return ended

@@ -27,6 +27,9 @@ class Keeper:
         """Forgets what was recorded since."""
         self._start = start
         self._gtids: GtidSet | MariadbGtidSet | None = parse_gtid_set(start.gtids) if start.gtids else None
+        self._run_of: tuple[str, str] | None = None
+        """UUID and tag of consecutive GTIDs [start, end) that are not in the set yet: most logs count on, one by one."""
+        self._run_start = self._run_end = 0
         self._transactions = start.transactions
         self._end = start.position
         self.pending = dict(start.pending)
@@ -34,8 +37,12 @@ class Keeper:
     def record(self, source: SourceTransaction) -> None:
         identity = source.transaction.identity
         if isinstance(identity, Gtid) and identity.uuid is not None:
-            self._gtids = self._gtids if isinstance(self._gtids, GtidSet) else GtidSet()
-            self._gtids.add(identity.uuid, identity.number, identity.tag)
+            source_of, number = (identity.uuid, identity.tag), identity.number
+            if self._run_of == source_of and self._run_end == number:
+                self._run_end += 1
+            else:
+                self._add_run()
+                self._run_of, self._run_start, self._run_end = source_of, number, number + 1
         elif isinstance(identity, MariadbGtidEvent):
             self._gtids = self._gtids if isinstance(self._gtids, MariadbGtidSet) else MariadbGtidSet()
             self._gtids.add(identity.gtid)
@@ -48,6 +55,7 @@ class Keeper:
         self._end = source.end
 
     def row(self, databases: Iterable[str], ddl: DdlMarker | None = None) -> Checkpoint:
+        self._add_run()
         end = self._end
         return Checkpoint(
             self._start.replay,
@@ -60,6 +68,12 @@ class Keeper:
             self._mark(end) if end else "",
             ddl,
         )
+
+    def _add_run(self) -> None:
+        if self._run_of is not None:
+            gtids = self._gtids = self._gtids if isinstance(self._gtids, GtidSet) else GtidSet()
+            gtids.add_interval((self._run_of[0].lower(), self._run_of[1]), self._run_start, self._run_end)
+            self._run_of = None
 
     def _mark(self, end: Position) -> str:
         log = self._opened.get(end.file)

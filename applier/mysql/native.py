@@ -83,6 +83,7 @@ class NativeRows:
         self._group: Group | None = None
         self._joined = False
         """The tables of the statement that is being read are in the group."""
+        self._news = False
         self._literal: list[bytes] = []
         self._size = 0
         self._first: Event | None = None
@@ -161,6 +162,8 @@ class NativeRows:
         if group is None or group.alike != alike or not self._fits(group, fde):
             self._close_group()
             group = self._group = Group(alike)
+        elif not self._news:
+            return
         for table_id, event in self._maps.items():
             body = event.buffer[event.body : event.end]
             if table_id in group.bodies or body in self._unwanted:
@@ -175,13 +178,15 @@ class NativeRows:
             self._size += len(shipped)
 
     def _fits(self, group: Group, fde: FormatDescription) -> bool:
-        """Whether no table of the statement is in the group in another form or under another number."""
-        bodies = group.bodies
+        """Whether no table of the statement is in the group in another form or under another number; `_news`: not all are in it."""
+        bodies, self._news = group.bodies, False
         for table_id, event in self._maps.items():
             body = event.buffer[event.body : event.end]
             known = bodies.get(table_id)
-            if known != body and (known is not None or _name(body, fde) in group.names):
-                return False
+            if known != body:
+                if known is not None or _name(body, fde) in group.names:
+                    return False
+                self._news = True
         return True
 
     def _shipped_map(self, event: Event, fde: FormatDescription) -> bytes | None:
@@ -206,7 +211,7 @@ class NativeRows:
             head = event.body + TABLE_ID_BYTES + 2
             body = event.buffer[event.body : head] + b"\x02\0" + event.buffer[head : event.end]
             return packed(event.header, UPGRADED[EventType(event.type)], body, fde)
-        if event.inner_index < 0 and event.type == event.stored_type and fde.header_length == HEADER_LENGTH:
+        if self._as_it_stands(event, fde):
             return event.buffer[event.position : event.position + event.length]
         return packed(event.header, event.type, event.data, fde)
 
@@ -214,9 +219,19 @@ class NativeRows:
         assert self._group is not None
         if self._first is None:
             self._first = event
-        shipped = self._shipped(event, fde)
-        self._group.rows += (shipped[:_FLAGS], _FLAG_BYTES[flags], shipped[_FLAGS + 1 :])
-        self._size += len(shipped)
+        if self._as_it_stands(event, fde):
+            buffer, start = event.buffer, event.position
+            middle, length = start + _FLAGS, event.length
+            self._group.rows += (buffer[start:middle], _FLAG_BYTES[flags], buffer[middle + 1 : start + length])
+            self._size += length
+        else:
+            shipped = self._shipped(event, fde)
+            self._group.rows += (shipped[:_FLAGS], _FLAG_BYTES[flags], shipped[_FLAGS + 1 :])
+            self._size += len(shipped)
+
+    def _as_it_stands(self, event: Event, fde: FormatDescription) -> bool:
+        """Whether the target takes the bytes of the log: not those out of a compressed event, nor an old form that it knows no more."""
+        return type(event) is Event and fde.header_length == HEADER_LENGTH and not (self._upgrade and event.type in UPGRADED)
 
     def _close_group(self) -> None:
         group, self._group = self._group, None
