@@ -60,6 +60,12 @@ class MemoryTableStore:
     def delete(self, table: str, key: Key) -> None:
         self._tables[table] = [row for row in self._tables.get(table, ()) if not _has(row, key)]
 
+    def copy(self) -> MemoryTableStore:
+        """An independent store with the same rows and no open transaction."""
+        twin = MemoryTableStore(transactional=self._transactional)
+        twin._tables = {table: list(rows) for table, rows in self._tables.items()}
+        return twin
+
     def begin(self) -> None:
         self._before = {table: list(rows) for table, rows in self._tables.items()}
 

@@ -18,6 +18,7 @@ COMMANDS = {
     "clock": "Show Seconds_Behind_Source next to the true lag, over time, on a simulated clock.",
     "verify": "Compare a server's tables with those of the replay in memory.",
     "explain": "Say which key and algorithm each table of a schema gets, and why.",
+    "crashtest": "Try every crash point of a replica's run; a matrix of what is safe.",
     "forecast": "Say how far behind a replica will be, why, and what a key would change.",
 }
 """Command -> its line in --help; the command itself is `command` in applier/cli/<name>.py."""

@@ -20,12 +20,12 @@ is no checkpoint: a restart redoes the log from the beginning, on the tables as 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from applier.binlog.events import parse
 from applier.binlog.header import HEADER_LENGTH, EventType, parse_format_description
-from applier.crashtest.records import RecordFile
+from applier.crashtest.records import Parsed, RecordFile
 from applier.replica.event_bytes import event_of
 from applier.replica.storage import Commit, RowChange, Statement
 from applier.tables.catalog import Tables
@@ -80,6 +80,24 @@ class Piece:
     changes: tuple[RowChange, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Redone:
+    """What redoing a log leaves."""
+
+    tables: Tables
+    ledger: tuple[Hashable, ...]
+    info: MemoryTableStore
+    executed: GtidSet
+
+
+@dataclass
+class Known:
+    """What recoveries have worked out before, by the bytes it was worked out from."""
+
+    parsed: Parsed = field(default_factory=dict)
+    redone: dict[tuple[bytes, ...], _Redone] = field(default_factory=dict)
+
+
 class DurableStorage:
     """Implements applier.replica.storage.Storage. `base` are the tables at the start, which are never changed; `work` names what is being
     applied, for the ledger."""
@@ -93,12 +111,15 @@ class DurableStorage:
         version: str,
         info_transactional: bool = True,
         work: Callable[[], Hashable] = lambda: None,
+        known: Known | None = None,
     ) -> None:
+        """`known` is shared by storages on disks with the same beginnings: it only saves reading and redoing the same again."""
         self._disk = disk
         self._base = base
         self._durability = durability
         self._version = version
         self._work = work
+        self._known = known or Known()
         self._info = _Info(self, transactional=info_transactional)
         self._tables = base
         self._executed = GtidSet()
@@ -121,18 +142,27 @@ class DurableStorage:
 
     def recover(self) -> None:
         """Server start. What is not whole at the end of a file is cut off, as a server does with its logs."""
-        self._redo = RecordFile(self._disk, REDO_LOG)
-        self._binary = RecordFile(self._disk, BINARY_LOG) if self._durability.log_bin else None
+        self._redo = self._file(REDO_LOG)
+        self._binary = self._file(BINARY_LOG) if self._durability.log_bin else None
         names = [name for name in self._disk.names() if name.endswith(DATA_SUFFIX) and name != INFO_DATA]
-        self._data = {name: RecordFile(self._disk, name) for name in names}
+        self._data = {name: self._file(name) for name in names}
         self._decide_prepared()
         self._redo.sync()
-        self._tables, self.ledger = self._base.copy(), []
-        self._info.clear()
         self._commits = self._since_sync = 0
         self._part: tuple[Hashable, int] = (None, 0)
         self._open: list[InfoWrite] | None = None
-        self._redo_all()
+        key = (self._redo.content, self._binary.content if self._binary else b"", *(file.content for file in self._data.values()))
+        found = self._known.redone.get(key)
+        if found is None:
+            self._redo_all()
+            found = _Redone(self._tables.copy(), tuple(self.ledger), self._info.copy(), self._executed)
+            self._known.redone[key] = found
+        else:
+            self._tables, self.ledger, self._executed = found.tables.copy(), list(found.ledger), found.executed
+            self._info.take_over(found.info)
+
+    def _file(self, name: str) -> RecordFile:
+        return RecordFile(self._disk, name, self._known.parsed)
 
     def _decide_prepared(self) -> None:
         logged = {number for number, _ in self._binary.records} if self._binary else set()
@@ -148,6 +178,8 @@ class DurableStorage:
         self._sequence = max([record.sequence for record in [*prepared, *pieces]], default=0)
 
     def _redo_all(self) -> None:
+        self._tables, self.ledger = self._base.copy(), []
+        self._info.clear()
         pieces = [piece for file in self._data.values() for piece in file.records]
         gtids = [record.commit.gtid for record in self._committed]
         for record in sorted([*self._committed, *pieces], key=lambda record: record.sequence):
@@ -186,7 +218,7 @@ class DurableStorage:
             self._sequence += 1
             name = table + DATA_SUFFIX
             if name not in self._data:
-                self._data[name] = RecordFile(self._disk, name)
+                self._data[name] = self._file(name)
             own = tuple(change for change in changes if change.table == table)
             self._data[name].append(Piece(self._sequence, work, self._part[1], own))
             self._data[name].write()
@@ -270,6 +302,16 @@ class _Info:
         if self._file is None:
             self._file = RecordFile(disk, INFO_DATA)
         return self._file
+
+    def copy(self) -> MemoryTableStore:
+        return self._rows.copy()
+
+    def take_over(self, rows: MemoryTableStore) -> None:
+        """Rows that were worked out before; those of a non-transactional table are read from their file in any case."""
+        self.clear()
+        if self.transactional:
+            self._rows = rows.copy()
+            self._rows.begin()
 
     def rows(self, table: str) -> list[Row]:
         return self._rows.rows(table)

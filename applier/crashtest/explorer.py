@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import errno
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -34,6 +34,7 @@ from checkpoints.outcomes import Medium, Outcome
 from checkpoints.simulated_disk import Coverage, Left, SimulatedDisk
 
 Make = Callable[[], System]
+Files = Mapping[str, bytes]
 QUIET_ACTIONS = frozenset({"fsync", "fsync names"})
 """Operations that add nothing to what a crash of the machine may leave."""
 
@@ -128,6 +129,7 @@ class _Explorer:
     kinds: frozenset[Kind]
     coverage: Coverage
     medium: Medium
+    files: Files
     expected: State | None
     on_point: Callable[[], None]
     result: Exploration = field(default_factory=Exploration)
@@ -137,7 +139,7 @@ class _Explorer:
 
     def watch(self) -> SimulatedDisk:
         """The run without a fault, with all its crashes."""
-        disk = SimulatedDisk(medium=self.medium, observer=self._reached)
+        disk = SimulatedDisk(self.files, medium=self.medium, observer=self._reached)
         for work in self.make().run(disk):
             self.result.acknowledged.append(work)
         disk.observer = None
@@ -191,7 +193,7 @@ class _Explorer:
                 continue
             self.on_point()
             self.result.points[kind] += 1
-            disk = SimulatedDisk(medium=self.medium, faults=[fault_of(point, kind)])
+            disk = SimulatedDisk(self.files, medium=self.medium, faults=[fault_of(point, kind)])
             acknowledged = run_until_stopped(self.make, disk)
             for outcome in fault_outcomes(disk, operation):
                 self._judge_fault(kind, point, outcome, disk, acknowledged)
@@ -223,15 +225,17 @@ def explore(
     kinds: Iterable[Kind] = (Kind.PROCESS, Kind.OS),
     coverage: Coverage = Coverage.CORNERS,
     medium: Medium | None = None,
+    files: Files | None = None,
     expected: State | None = None,
     on_point: Callable[[], None] = lambda: None,
 ) -> Exploration:
     """Tries every crash point of `make().run` and judges every recovery.
 
-    `make` makes the system anew: it is called for each run and each recovery. `expected` is what must be there in the end; without it, what
+    `make` makes the system anew: it is called for each run and each recovery. `files` are on the disk, and durable, before the run; without
+    them it is empty. `expected` is what must be there in the end; without it, what
     a restart after the whole run finds. Raises UsageError when not even that run adds up.
     """
-    explorer = _Explorer(make, frozenset(kinds), coverage, medium or Medium(), expected, on_point)
+    explorer = _Explorer(make, frozenset(kinds), coverage, medium or Medium(), files or {}, expected, on_point)
     disk = explorer.watch()
     if explorer.expected is None:
         explorer.expected = reference(make, disk, explorer.result.acknowledged)
@@ -248,24 +252,25 @@ def reproduce(
     outcome: Outcome,
     *,
     medium: Medium | None = None,
+    files: Files | None = None,
     expected: State | None = None,
 ) -> Trial:
     """One trial again, from its kind, point and outcome."""
     medium = medium or Medium()
     if expected is None:
-        whole = SimulatedDisk(medium=medium)
+        whole = SimulatedDisk(files, medium=medium)
         expected = reference(make, whole, list(make().run(whole)))
-    disk, acknowledged = crash(make, kind, point, outcome, medium=medium)
+    disk, acknowledged = crash(make, kind, point, outcome, medium=medium, files=files)
     return Trial(kind, point, outcome, len(acknowledged), judge(recover(make, disk), expected, acknowledged))
 
 
 def crash(
-    make: Make, kind: Kind, point: CrashPoint, outcome: Outcome, *, medium: Medium | None = None
+    make: Make, kind: Kind, point: CrashPoint, outcome: Outcome, *, medium: Medium | None = None, files: Files | None = None
 ) -> tuple[SimulatedDisk, list[Hashable]]:
     """Runs until the crash; returns the disk that is left and what had been acknowledged. Raises UsageError when there is no such point."""
     medium = medium or Medium()
     crashes = kind in CRASHES
-    disk = SimulatedDisk(medium=medium, crash_at=point) if crashes else SimulatedDisk(medium=medium, faults=[fault_of(point, kind)])
+    disk = SimulatedDisk(files, medium=medium, crash_at=point if crashes else None, faults=[] if crashes else [fault_of(point, kind)])
     acknowledged = run_until_stopped(make, disk)
     last = len(disk.operations)
     if not disk.crashed and (point.operation > last or (crashes and point != CrashPoint(last, Moment.AFTER))):

@@ -8,12 +8,13 @@
         crash_test(Consumer)               # the same in one test
 
 `Consumer` is a class or function that makes a system (`applier.crashtest.contract`). The marker and the fixture take what
-`applier.crashtest.explore` takes: kinds, coverage, medium, expected. `--crash "process | 17 inside 8 | process"` tries that one crash only.
+`applier.crashtest.explore` takes: kinds, coverage, medium, files, expected. `--crash "process | 17 inside 8 | process"` tries that one
+crash only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -38,12 +39,13 @@ class Crash:
     make: Make
     trial: Trial
     medium: Medium | None
+    files: Mapping[str, bytes] | None
 
     def again(self) -> tuple[SimulatedDisk, list[Hashable]]:
         """The disk that is left, and the work that had been acknowledged."""
         from applier.crashtest.explorer import crash
 
-        return crash(self.make, self.trial.kind, self.trial.point, self.trial.outcome, medium=self.medium)
+        return crash(self.make, self.trial.kind, self.trial.point, self.trial.outcome, medium=self.medium, files=self.files)
 
     @property
     def disk(self) -> SimulatedDisk:
@@ -85,7 +87,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "crash" not in metafunc.fixturenames or make is None or marker.args:
         raise pytest.UsageError(f"{metafunc.definition.nodeid}: write @pytest.mark.{MARKER}(system=…) and take the argument `crash`")
     trials = _trials(metafunc.config, make, options)
-    crashes = [Crash(make, trial, options.get("medium")) for trial in trials]
+    crashes = [Crash(make, trial, options.get("medium"), options.get("files")) for trial in trials]
     metafunc.parametrize("crash", crashes, ids=[trial.place for trial in trials])
 
 
@@ -122,5 +124,5 @@ def _trials(config: pytest.Config, make: Make, options: dict[str, Any]) -> list[
     place = config.getoption(OPTION)
     if place is None:
         return explore(make, **options).trials
-    own = {name: value for name, value in options.items() if name in ("medium", "expected")}
+    own = {name: value for name, value in options.items() if name in ("medium", "files", "expected")}
     return [reproduce(make, *parse_place(place), **own)]

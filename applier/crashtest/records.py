@@ -14,6 +14,8 @@ from typing import Any
 from checkpoints.disk import Disk
 
 _HEAD = struct.Struct("<II")
+Parsed = dict[bytes, tuple[tuple[Any, ...], int]]
+"""Content of a file -> its records and where they end: recoveries read the same file again and again."""
 
 
 def framed(record: Any) -> bytes:
@@ -37,17 +39,21 @@ def whole_records(data: bytes) -> Iterator[tuple[Any, int]]:
 class RecordFile:
     """One such file. `append` keeps records in the process, as a log buffer does; `write` hands them to the system; `sync` to the disk."""
 
-    def __init__(self, disk: Disk, name: str) -> None:
+    def __init__(self, disk: Disk, name: str, known: Parsed | None = None) -> None:
         self._file = disk.open(name, create=True)
         self._buffer = bytearray()
-        self.records: list[Any] = []
-        """What was there at the start."""
-        self.size = 0
-        for record, end in whole_records(self._file.read()):
-            self.records.append(record)
-            self.size = end
-        if self._file.size() > self.size:
+        content = self._file.read()
+        parsed = None if known is None else known.get(content)
+        if parsed is None:
+            whole = list(whole_records(content))
+            parsed = tuple(record for record, _ in whole), whole[-1][1] if whole else 0
+            if known is not None:
+                known[content] = parsed
+        self.records, self.size = parsed
+        if len(content) > self.size:
             self._file.truncate(self.size)
+        self.content = content[: self.size]
+        """What was there at the start, as bytes; `records` is what it says."""
 
     def append(self, record: Any) -> None:
         self._buffer += framed(record)

@@ -9,13 +9,16 @@ from __future__ import annotations
 import os
 import random
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from applier.binlog.header import MAGIC, EventType
+from applier.binlog.reader import LogReader
+from applier.binlog.transactions import group
 from applier.errors import InputError, UsageError
 from applier.replay_loop import replay
 from applier.replica.event_bytes import format_body, make_event, rotate_body
@@ -53,14 +56,31 @@ class Workload:
     def expected(self) -> dict[str, list[bytes]]:
         """The rows of each table behind the last event, as `binlag replay` leaves them: no replica has a hand in it."""
         tables = self.schema.copy()
+        with self._on_disk() as paths:
+            result = replay(paths, tables, keep_events=False, server=self.version)
+        if result.error is not None:
+            raise InputError(f"the log cannot be replayed even without a crash: {result.error}", hint="give the right tables with --schema")
+        return content_of(tables)
+
+    @cached_property
+    def names(self) -> dict[bytes, str]:
+        """The bytes of a transaction's first event -> where it stands in the source's log."""
+        with self._on_disk() as paths:
+            found = list(group(LogReader(paths)))
+        names: dict[bytes, str] = {}
+        for transaction in found:
+            content, at = self.files[transaction.file], transaction.start
+            first = content[at : at + int.from_bytes(content[at + 9 : at + 13], "little")]
+            names[first] = f"{transaction.file}:{at}" if first not in names else f"{names[first]} or {transaction.file}:{at}"
+        return names
+
+    @contextmanager
+    def _on_disk(self) -> Iterator[list[Path]]:
         with TemporaryDirectory() as folder:
             paths = [Path(folder) / name for name in self.files]
             for path, content in zip(paths, self.files.values(), strict=True):
                 path.write_bytes(content)
-            result = replay(paths, tables, keep_events=False)
-        if result.error is not None:
-            raise InputError(f"the log cannot be replayed even without a crash: {result.error}", hint="give the right tables with --schema")
-        return content_of(tables)
+            yield paths
 
 
 def content_of(tables: Tables) -> dict[str, list[bytes]]:

@@ -235,6 +235,23 @@ class MemoryTable:
         else:
             self._replace(new_ref, new_row, ref, row)
 
+    def redo(self, change: Change) -> None:
+        """Makes a change of the journal again, in a table that is as it was before it. What comes later finds the same places free."""
+        _, ref, row, new_ref, new_row = change
+        if new_ref is None or new_row is None:
+            assert ref is not None and row is not None
+            self._remove(ref, row)
+            if self._slots:
+                self._free_refs.append(ref)
+        elif ref is None or row is None:
+            self._put(new_ref, new_row)
+            if self._clustered_ref is None:
+                self._take_ref(new_ref)
+            if self._auto_column is not None:
+                self._note_auto_increment(new_row[self._auto_column])
+        else:
+            self._replace(ref, row, new_ref, new_row)
+
     def copy(self) -> MemoryTable:
         """An independent table with the same rows. O(rows) for the dictionaries, none for the rows themselves."""
         twin = MemoryTable(self.definition)
@@ -275,6 +292,11 @@ class MemoryTable:
             return self._free_refs.pop()
         self._next_ref += 1
         return self._next_ref - 1
+
+    def _take_ref(self, ref: Any) -> None:
+        if ref in self._free_refs:
+            self._free_refs.remove(ref)
+        self._next_ref = max(self._next_ref, ref + 1)
 
     def _note_auto_increment(self, value: Any) -> None:
         if isinstance(value, int) and value >= self.auto_increment:

@@ -1,0 +1,53 @@
+"""The crash-test matrix on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from applier.crashtest.explorer import Trial
+    from applier.crashtest.matrix import Cell, Setup
+
+EXAMPLES_SHOWN = 3
+STYLES = {"consistent": "green", "cannot start": "magenta", "re-executes": "yellow", "loses rows": "red"}
+
+
+def print_matrix(cells: list[Cell], reproducer: Callable[[Setup, Trial], str]) -> None:
+    """The table, a line that sums it up, and the first counter-examples; all of them are in --json and --html."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from applier.crashtest.heat_map import ROW, grid, summary
+
+    rows, columns, found = grid(cells)
+    table = Table(*ROW, title_justify="left")
+    for engine, workers, kind in columns:
+        table.add_column(f"{engine}\n{workers} workers\n{kind}", justify="right")
+    for at, row in enumerate(rows):
+        shown = [found.get((row, column)) for column in columns]
+        texts = [Text("") if cell is None else Text(_text(cell), STYLES[str(cell.worst)]) for cell in shown]
+        table.add_row(*row, *texts, end_section=at + 1 == len(rows) or row[:2] != rows[at + 1][:2])
+    console = Console(width=max(Console().width, 13 * (len(columns) + len(ROW))) if not Console().is_terminal else None)
+    console.print(table)
+    click.echo(
+        f"✓ consistent (· where nothing is promised); S cannot start, R re-executes, L loses rows: on so many disks\n{summary(cells)}"
+    )
+    unsafe = sorted((cell for cell in cells if not cell.safe), key=lambda cell: not cell.broken)
+    for cell in unsafe[:EXAMPLES_SHOWN]:
+        trial = cell.first[cell.worst]
+        promise = f"promised ({cell.promised})" if cell.promised else "nothing is promised"
+        click.echo(f"\n{promise}; {trial.judgement}\n  {reproducer(cell.setup, trial)}")
+    if len(unsafe) > EXAMPLES_SHOWN:
+        click.echo(f"\n… and {len(unsafe) - EXAMPLES_SHOWN:,} more: --html FILE or --json has a line for each")
+
+
+def _text(cell: Cell) -> str:
+    if cell.safe:
+        return "✓" if cell.promised else "✓·"
+    letters = {"cannot start": "S", "re-executes": "R", "loses rows": "L"}
+    counts = [f"{letters[str(verdict)]}{count}" for verdict, count in cell.counts.items() if str(verdict) in letters]
+    return " ".join(sorted(counts)) + ("!" if cell.broken else "")

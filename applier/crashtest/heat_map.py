@@ -1,0 +1,122 @@
+"""The matrix as one HTML page that needs nothing else: configurations down, crashes across, counter-examples below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from html import escape
+from typing import Any
+
+from applier.crashtest.checkers import Verdict
+from applier.crashtest.explorer import Trial
+from applier.crashtest.matrix import SEVERITY, Cell, Setup
+
+ROW = ("position", "relay_log_recovery", "repository", "sync")
+COLUMN = ("engine", "workers", "crash")
+SIGNS = {Verdict.CONSISTENT: "✓", Verdict.CANNOT_START: "stops", Verdict.REEXECUTES: "twice", Verdict.LOSES: "loses"}
+CLASSES = {Verdict.CONSISTENT: "ok", Verdict.CANNOT_START: "stop", Verdict.REEXECUTES: "twice", Verdict.LOSES: "lost"}
+
+_STYLE = """
+body { font: 14px/1.4 system-ui, sans-serif; margin: 2em; color: #1b1f24; background: #fff; max-width: 110em }
+table { border-collapse: collapse; margin: 1em 0 } th, td { padding: .25em .6em; border: 1px solid #d0d7de; text-align: center }
+th { background: #f6f8fa; font-weight: 600 } td a { color: inherit; text-decoration: none; display: block }
+.ok { background: #aceebb } .ok.luck { background: #e6f7ea } .stop { background: #c9d1d9 }
+.twice { background: #ffd8a8 } .lost { background: #ff9d94 }
+.broken { outline: 3px solid #82071e; font-weight: 700 }
+code { background: #f6f8fa; padding: .1em .3em; user-select: all; overflow-wrap: anywhere }
+li { margin: .4em 0 } :target { background: #fff8c5 } .legend span { padding: .1em .6em; border: 1px solid #d0d7de; margin-right: .5em }
+"""
+
+
+def row_of(setup: Setup) -> tuple[str, ...]:
+    """What a line of the matrix is named by."""
+    return "auto" if setup.auto_position else "file", str(int(setup.recovery)), setup.repository, str(setup.sync)
+
+
+def column_of(cell: Cell) -> tuple[str, ...]:
+    return cell.setup.engine, str(cell.setup.workers), str(cell.kind)
+
+
+def grid(cells: Iterable[Cell]) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]], dict[tuple[tuple[str, ...], tuple[str, ...]], Cell]]:
+    """Rows, columns and the cells by both; in the order in which they come."""
+    found = {(row_of(cell.setup), column_of(cell)): cell for cell in cells}
+    return list(dict.fromkeys(row for row, _ in found)), list(dict.fromkeys(column for _, column in found)), found
+
+
+def heat_map(cells: list[Cell], title: str, reproducer: Callable[[Setup, Trial], str]) -> str:
+    """The page."""
+    return "".join(
+        [
+            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>',
+            f"<h1>{escape(title)}</h1><p>{escape(summary(cells))}</p>",
+            _legend(),
+            _table(cells),
+            "<h2>Counter-examples</h2><p>Each line shows its crash again.</p><ol>",
+            *(_example(number, cell, reproducer) for number, cell in enumerate(cells) if not cell.safe),
+            "</ol></html>\n",
+        ]
+    )
+
+
+def summary(cells: list[Cell]) -> str:
+    """The matrix in one sentence."""
+    points, disks = sum(cell.points for cell in cells), sum(cell.disks for cell in cells)
+    promised = [cell for cell in cells if cell.promised]
+    broken = sum(cell.broken for cell in promised)
+    unsafe = sum(not cell.safe for cell in cells)
+    kept = "all of them kept it" if not broken else f"{broken} of them broke it"
+    return (
+        f"{len(cells):,} cells, {points:,} crash points, {disks:,} different disks recovered: {len(cells) - unsafe:,} cells are consistent "
+        f"after every crash, {unsafe:,} are not; {len(promised):,} cells were promised to be consistent, {kept}"
+    )
+
+
+def _legend() -> str:
+    shown = [
+        '<span class="ok">✓ consistent, as promised</span>',
+        '<span class="ok luck">✓ consistent, though nothing is promised</span>',
+        '<span class="stop">stops: cannot start</span>',
+        '<span class="twice">twice: re-executes</span>',
+        '<span class="lost">loses rows</span>',
+        '<span class="broken">a promise was broken</span>',
+    ]
+    return f'<p class="legend">{"".join(shown)}</p><p>A cell shows the worst verdict and how many of its disks are not consistent.</p>'
+
+
+def _table(cells: list[Cell]) -> str:
+    rows, columns, found = grid(cells)
+    numbers = {id(cell): number for number, cell in enumerate(cells)}
+    head = [
+        f'<tr><th colspan="{len(ROW)}">{name}</th>{"".join(f"<th>{escape(column[at])}</th>" for column in columns)}</tr>'
+        for at, name in enumerate(COLUMN[:-1])
+    ]
+    head.append(f"<tr>{''.join(f'<th>{name}</th>' for name in ROW)}{''.join(f'<th>{escape(column[-1])}</th>' for column in columns)}</tr>")
+    body = []
+    for row in rows:
+        shown = (found.get((row, column)) for column in columns)
+        texts = ("<td></td>" if cell is None else _cell(cell, numbers[id(cell)]) for cell in shown)
+        body.append(f"<tr>{''.join(f'<th>{escape(value)}</th>' for value in row)}{''.join(texts)}</tr>")
+    return f"<table>{''.join(head)}{''.join(body)}</table>"
+
+
+def _cell(cell: Cell, number: int) -> str:
+    classes = [CLASSES[cell.worst]]
+    classes += ["broken"] if cell.broken else ["luck"] if cell.safe and not cell.promised else []
+    wrong = sum(count for verdict, count in cell.counts.items() if verdict is not Verdict.CONSISTENT)
+    counts = ", ".join(f"{verdict}: {cell.counts[verdict]}" for verdict in SEVERITY if cell.counts[verdict])
+    tip = escape(f"{' '.join(cell.setup.arguments())}\n{cell.points} crash points, {cell.disks} disks\n{counts}", quote=True)
+    text = f"{SIGNS[cell.worst]} {wrong}" if wrong else SIGNS[cell.worst]
+    inside = f'<a href="#c{number}">{text}</a>' if wrong else text
+    return f'<td class="{" ".join(classes)}" title="{tip}">{inside}</td>'
+
+
+def _example(number: int, cell: Cell, reproducer: Callable[[Setup, Trial], str]) -> str:
+    setup = cell.setup
+    name = f"{', '.join(f'{word} {value}' for word, value in zip(ROW + COLUMN, row_of(setup) + column_of(cell), strict=True))}"
+    promise = f"promised ({cell.promised})" if cell.promised else "nothing is promised"
+    lines: list[Any] = [f'<li id="c{number}">{escape(name)}: {promise}<ul>']
+    for verdict in reversed(SEVERITY[1:]):
+        trial = cell.first.get(verdict)
+        if trial is not None:
+            detail = escape(f"{cell.counts[verdict]} × {trial.judgement}")
+            lines.append(f"<li>{detail}<br><code>{escape(reproducer(setup, trial))}</code></li>")
+    return "".join([*lines, "</ul></li>"])

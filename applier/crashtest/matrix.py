@@ -1,0 +1,275 @@
+"""The matrix: one run for every configuration, one cell for every configuration and kind of crash.
+
+What a server promises is data, too (`Setup.promise`): a configuration that promises nothing cannot break a promise, whatever happens to it.
+
+| transactional tables, relay_log_recovery=1 and | promised |
+|---|---|
+| GTID auto-position | consistent after every crash |
+| info in TABLE, one thread | consistent after every crash |
+| info in TABLE, workers | consistent when the process is killed; with sync_relay_log=1 also when the machine is |
+| info in TABLE or GTID auto-position, workers of 5.6 | nothing: it does not start with gaps (1872) |
+
+All of it asks for innodb_flush_log_at_trx_commit=1, and for sync_binlog=1 where the replica writes a binary log; everything else promises
+nothing. (The manual, "Handling an Unexpected Halt of a Replica"; workers need the relay logs behind the low-water mark to find their
+gaps: mts_recovery_groups.)
+"""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from applier.crashtest.checkers import Verdict
+from applier.crashtest.explorer import Exploration, Kind, Trial, explore, reproduce
+from applier.crashtest.replica_system import ReplicaSystem, Shared, expected_state, set_up
+from applier.crashtest.workload import INNODB, MYISAM, Workload, generated, with_engine
+from applier.errors import UsageError
+from applier.replica.configuration import FILE, TABLE, ReplicaConfiguration
+from applier.replica.versions import replica_rules
+from checkpoints.outcomes import Medium
+from checkpoints.simulated_disk import Coverage
+
+MAX_RELAY_LOG_SIZE = 4096
+"""The least there is, so that a short run has several relay logs and deletes some."""
+SEVERITY = (Verdict.CONSISTENT, Verdict.CANNOT_START, Verdict.REEXECUTES, Verdict.LOSES)
+"""From good to bad: what stops says so, what is executed twice may, what is lost never does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """One configuration of a replica, in the words of the command line."""
+
+    server: str = "8.0"
+    repository: str = TABLE
+    sync: int = 10000
+    """sync_relay_log, sync_relay_log_info and sync_master_info alike."""
+    recovery: bool = True
+    auto_position: bool = True
+    workers: int = 0
+    engine: str = INNODB
+    commit_order: bool | None = None
+    """replica_preserve_commit_order; None: the default of the version."""
+    flush_log: int = 1
+    """innodb_flush_log_at_trx_commit."""
+    sync_binlog: int = 1
+    log_bin: bool = True
+
+    @property
+    def configuration(self) -> ReplicaConfiguration:
+        """Raises UsageError for what the version does not have."""
+        return ReplicaConfiguration(
+            self.server,
+            relay_log_info_repository=self.repository,
+            master_info_repository=self.repository,
+            sync_relay_log=self.sync,
+            sync_relay_log_info=self.sync,
+            sync_master_info=self.sync,
+            relay_log_recovery=self.recovery,
+            gtid_mode=self.auto_position,
+            auto_position=self.auto_position,
+            workers=self.workers,
+            preserve_commit_order=self.commit_order,
+            max_relay_log_size=MAX_RELAY_LOG_SIZE,
+            innodb_flush_log_at_trx_commit=self.flush_log,
+            sync_binlog=self.sync_binlog,
+            log_bin=self.log_bin,
+            log_replica_updates=self.log_bin,
+        )
+
+    def promise(self, kind: Kind) -> str | None:
+        """Why it should be safe; None when nobody says so."""
+        durable = self.flush_log == 1 and (self.sync_binlog == 1 or not self.log_bin)
+        if self.engine != INNODB or not durable or not self.recovery:
+            return None
+        if self.workers and self.configuration.rules.gaps_forbid_recovery:
+            return None
+        if self.auto_position:
+            return "GTID auto-position, relay_log_recovery=1"
+        if self.repository != TABLE or (self.workers and self.sync != 1 and kind in (Kind.OS, Kind.IO_ERROR)):
+            return None
+        return "TABLE, relay_log_recovery=1" + (", sync_relay_log=1" if self.workers and self.sync == 1 else "")
+
+    def arguments(self) -> list[str]:
+        """The options of `binlag crashtest` that make it."""
+        words = ["--server", self.server, "--repository", self.repository, "--sync", str(self.sync)]
+        words += ["--recovery", "1" if self.recovery else "0", "--position", "auto" if self.auto_position else "file"]
+        words += ["--workers", str(self.workers), "--engine", self.engine]
+        if self.commit_order is not None:
+            words += ["--commit-order" if self.commit_order else "--no-commit-order"]
+        for option, value, usual in (("--flush-log", self.flush_log, 1), ("--sync-binlog", self.sync_binlog, 1)):
+            words += [option, str(value)] if value != usual else []
+        return words + ([] if self.log_bin else ["--skip-log-bin"])
+
+
+AXES: dict[str, tuple[Any, ...]] = {
+    "repository": (FILE, TABLE),
+    "sync": (0, 1, 10000),
+    "recovery": (False, True),
+    "auto_position": (False, True),
+    "workers": (0, 4),
+    "engine": (INNODB, MYISAM),
+}
+"""What the full matrix varies."""
+
+
+def axes_of(base: Setup, chosen: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    """What is varied: `chosen` values where there are some, else all that the version has."""
+    rules = replica_rules(base.server)
+    usual = {
+        **AXES,
+        "repository": AXES["repository"] if rules.name in ("5.6", "5.7", "8.0") else (TABLE,),
+        "workers": (max(0, rules.least_workers), 4),
+    }
+    return {name: tuple(dict.fromkeys(chosen.get(name) or values)) for name, values in usual.items()}
+
+
+def setups(base: Setup, axes: Mapping[str, Sequence[Any]]) -> list[Setup]:
+    """All configurations with one value of each axis. Raises UsageError when the version has none of them."""
+    found = [replace(base, **dict(zip(axes, values, strict=True))) for values in itertools.product(*axes.values())]
+    for setup in found:
+        setup.configuration  # noqa: B018  refuses what the version does not have
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadSpec:
+    """How to make the workload of a setup, in whichever process."""
+
+    transactions: int = 50
+    seed: int = 1
+    captured: Workload | None = None
+    arguments: tuple[str, ...] = ()
+    """What names it on the command line."""
+
+    def make(self, setup: Setup) -> Workload:
+        if self.captured is not None:
+            return replace(self.captured, schema=with_engine(self.captured.schema, setup.engine))
+        return generated(self.transactions, version=setup.server, gtids=setup.auto_position, seed=self.seed, engine=setup.engine)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What became of one configuration under one kind of crash."""
+
+    setup: Setup
+    kind: Kind
+    points: int
+    disks: int
+    counts: Counter[Verdict]
+    first: dict[Verdict, Trial] = field(repr=False)
+    """The first counter-example of each verdict."""
+
+    @property
+    def worst(self) -> Verdict:
+        return max(self.counts, key=SEVERITY.index, default=Verdict.CONSISTENT)
+
+    @property
+    def safe(self) -> bool:
+        return self.worst is Verdict.CONSISTENT
+
+    @property
+    def promised(self) -> str | None:
+        return self.setup.promise(self.kind)
+
+    @property
+    def broken(self) -> bool:
+        """A promise was not kept."""
+        return not self.safe and self.promised is not None
+
+    def as_dict(self) -> dict[str, Any]:
+        names = ("server", "repository", "sync", "recovery", "auto_position", "workers", "engine", "flush_log", "sync_binlog", "log_bin")
+        return {
+            **{name: getattr(self.setup, name) for name in names},
+            "kind": str(self.kind),
+            "promised": self.promised,
+            "verdict": str(self.worst),
+            "points": self.points,
+            "disks": self.disks,
+            "counts": {str(verdict): self.counts[verdict] for verdict in SEVERITY if self.counts[verdict]},
+            "counter_examples": {
+                str(verdict): {"crash": trial.place, "detail": trial.judgement.detail}
+                for verdict, trial in self.first.items()
+                if verdict is not Verdict.CONSISTENT
+            },
+        }
+
+
+def reproducer(setup: Setup, spec: WorkloadSpec, trial: Trial) -> str:
+    """The command that shows one trial again."""
+    return shlex.join(["binlag", "crashtest", *spec.arguments, *setup.arguments(), "--crash", trial.place])
+
+
+def try_setup(setup: Setup, spec: WorkloadSpec, kinds: Sequence[Kind], medium: Medium, coverage: Coverage) -> list[Cell]:
+    """One configuration: a run, all its crashes."""
+    workload = spec.make(setup)
+    shared = Shared()
+    result = explore(
+        lambda: ReplicaSystem(workload, setup.configuration, seed=spec.seed, shared=shared),
+        kinds=kinds,
+        coverage=coverage,
+        medium=medium,
+        files=set_up(workload, setup.configuration),
+        expected=expected_state(workload, setup.configuration),
+    )
+    return [_cell(setup, kind, result) for kind in kinds]
+
+
+def _cell(setup: Setup, kind: Kind, result: Exploration) -> Cell:
+    counts = result.counts(kind)
+    first = {verdict: trial for verdict in counts if (trial := result.first(kind, verdict)) is not None}
+    return Cell(setup, kind, result.points[kind], result.disks(kind), counts, first)
+
+
+def try_one(setup: Setup, spec: WorkloadSpec, place: tuple[Any, ...], medium: Medium) -> Trial:
+    """One crash again."""
+    workload = spec.make(setup)
+    make = lambda: ReplicaSystem(workload, setup.configuration, seed=spec.seed)  # noqa: E731
+    files, expected = set_up(workload, setup.configuration), expected_state(workload, setup.configuration)
+    return reproduce(make, *place, medium=medium, files=files, expected=expected)
+
+
+def try_all(
+    all_setups: Iterable[Setup],
+    spec: WorkloadSpec,
+    kinds: Sequence[Kind],
+    *,
+    medium: Medium,
+    coverage: Coverage,
+    jobs: int,
+    done: Callable[[Setup], None] = lambda setup: None,
+) -> list[Cell]:
+    """The whole matrix, in the order of the setups whatever finishes first."""
+    todo = list(all_setups)
+    if jobs < 1:
+        raise UsageError(f"{jobs} processes", hint="give at least one")
+    found = dict(_run(todo, spec, kinds, medium, coverage, jobs, done))
+    return [cell for setup in todo for cell in found[setup]]
+
+
+def _run(
+    todo: list[Setup],
+    spec: WorkloadSpec,
+    kinds: Sequence[Kind],
+    medium: Medium,
+    coverage: Coverage,
+    jobs: int,
+    done: Callable[[Setup], None],
+) -> Iterator[tuple[Setup, list[Cell]]]:
+    if jobs == 1 or len(todo) == 1:
+        for setup in todo:
+            yield setup, try_setup(setup, spec, kinds, medium, coverage)
+            done(setup)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        waiting = {pool.submit(try_setup, setup, spec, kinds, medium, coverage): setup for setup in todo}
+        while waiting:
+            finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in finished:
+                setup = waiting.pop(future)
+                yield setup, future.result()
+                done(setup)
