@@ -199,20 +199,12 @@ class Watcher(ServerTarget):
     """The measurement's onlooker, over the table `mark` of the workloads."""
 
     def applied(self, start: str) -> tuple[float, float]:
-        """(Seconds between the marks, those of them in the run queue)."""
-        waited: list[float] = []
-        inner = super()._queue_clock()
-
-        def clock() -> float:
-            waited.append(inner())
-            return waited[-1]
-
-        self._queue_clock = lambda: clock  # type: ignore[method-assign]
+        """(Seconds between the marks, those that were left out beside)."""
         self.database = DATABASE
         self.server.send(start)
         seconds = self._watch(self._applier_error)
         self.server.receive()
-        return seconds, waited[-1] - waited[0]
+        return seconds, self.queue_seconds
 
 
 def forecast_seconds(log: Path, pair: Pair, endpoint: Endpoint, calibration: str, name: str) -> float:

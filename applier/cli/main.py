@@ -20,6 +20,7 @@ COMMANDS = {
     "explain": "Say which key and algorithm each table of a schema gets, and why.",
     "crashtest": "Try every crash point of a replica's run; a matrix of what is safe.",
     "forecast": "Say how far behind a replica will be, why, and what a key would change.",
+    "measure": "Measure what applying costs on a server, for binlag forecast.",
 }
 """Command -> its line in --help; the command itself is `command` in applier/cli/<name>.py."""
 

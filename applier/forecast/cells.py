@@ -273,19 +273,19 @@ def _lookups(rows: int, row_search: str) -> Iterator[Cell]:
     """Tables with a key of each kind, large enough that rows do not lie beside each other."""
     for kind, filler in product(("update", "delete"), (40, 200)):
         full = rows_in_event(filler, kind)
-        shapes = [(full, 1, max(2000 // full, 1)), (full, 20, 1), (min(2000, rows // 8), 1, 2), (1, 1, min(1000, rows // 8))]
+        many = rows // 16
+        shapes = [(full, 1, many // full), (full, 10, many // (full * 10)), (2000, 1, many // 2000), (1, 1, min(1500, many))]
         for key, (per_event, events, count) in product((PRIMARY, UNIQUE, NULLABLE_UNIQUE), shapes):
-            if per_event * events * count * 2 <= rows:
+            if count:
                 yield Cell(key, rows, kind, per_event, events, count, filler, row_search=row_search)
-        for duplicates, (per_event, _, count) in product((10, 200), shapes):
-            if per_event * count * 2 <= rows:
-                count = max(count // 2, 1)
-                yield Cell(OTHER, rows, kind, per_event, 1, count, filler, duplicates, row_search=row_search)
+        for duplicates, (per_event, _, count) in product((10, 200), (shape for shape in shapes if shape[1] == 1)):
+            if count:
+                yield Cell(OTHER, rows, kind, per_event, 1, max(count // 2, 1), filler, duplicates, row_search=row_search)
 
 
 def _writes(rows: int, row_search: str) -> Iterator[Cell]:
     """Inserts, and what secondary indexes add to them and to deletes."""
-    for indexes, (per_event, events, count) in product((0, 3), ((1, 1, 1000), (100, 1, 20), (1, 20, 50), (100, 20, 2))):
+    for indexes, (per_event, events, count) in product((0, 3), ((1, 1, 1500), (100, 1, 60), (1, 20, 100), (100, 20, 3))):
         yield Cell(PRIMARY, rows, "write", per_event, events, count, 40, 1, indexes, row_search)
         if indexes and per_event * events * count * 2 <= rows:
             yield Cell(PRIMARY, rows, "delete", per_event, events, count, 40, 1, indexes, row_search)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -29,7 +29,7 @@ from lookup.versions import RULES, rules_for
 
 WAIT_SECONDS = 600.0
 LOOK_SECONDS = 0.0005
-APPLIER_THREADS = ("replica_worker", "slave_sql", "slave_worker")
+APPLIER_THREADS = ("replica_worker", "replica_sql", "slave_sql", "slave_worker")
 REPEATS = 3
 SHORT_SECONDS = 0.5
 RELAY = "binlag-measure"
@@ -45,6 +45,35 @@ SETTINGS = (
 )  # fmt: skip
 
 
+class ThreadClock:
+    """What the kernel says of one thread since now (`/proc/PID/task/TID/schedstat`): seconds on a processor, seconds in line for one."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.began = self._read()
+
+    def since(self) -> tuple[float, float]:
+        now = self._read()
+        return now[0] - self.began[0], now[1] - self.began[1]
+
+    def _read(self) -> tuple[float, float]:
+        try:
+            ran, waited = self.file.read_text().split()[:2]
+            return int(ran) / 1e9, int(waited) / 1e9
+        except (OSError, ValueError):
+            return 0.0, 0.0
+
+
+def stood_in_line(seconds: float, clocks: Sequence[ThreadClock]) -> float:
+    """Of `seconds`, those that the applier lost to other processes: the first thread's time in line, and what the other threads stood in
+    line while the first had nothing to do."""
+    if not clocks:
+        return 0.0
+    ran, waited = clocks[0].since()
+    idle = max(seconds - ran - waited, 0.0)
+    return min(max(waited, 0.0) + min(sum(max(one.since()[1], 0.0) for one in clocks[1:]), idle), seconds)
+
+
 class ServerTarget:
     """A server to measure on; close it at the end. Raises UsageError for a server that is in use as a replica."""
 
@@ -58,6 +87,8 @@ class ServerTarget:
         self.rules = rules_for(self.server_version)
         self.name = "BINLOG statements" if relay_folder is None else "replication applier"
         self._old = self.rules.name in ("5.6", "5.7") or self.rules.find_row
+        self.queue_seconds = 0.0
+        """What was left out of the last time, see `stood_in_line`."""
         self._filled: tuple[tuple[Any, ...], Spent] | None = None
         self._busy()
         self._execute("SET SESSION sql_log_bin = 0", f"CREATE DATABASE IF NOT EXISTS {database}", f"USE {database}")
@@ -178,16 +209,16 @@ class ServerTarget:
 
     def _watch(self, failed: Any) -> float:
         """Seconds from the first mark to the second, less those that the applier stood in line for a processor that others had."""
-        began, seen, first, waited = time.perf_counter(), 0, 0.0, 0.0
-        waits = self._queue_clock()
-        asked = 0
+        began, first, asked = time.perf_counter(), 0.0, 0
+        clocks: list[ThreadClock] = []
         while True:
             count = int(str(self.looker.value(f"SELECT COUNT(*) FROM {self.database}.{MARK}")))
             now = time.perf_counter()
-            if count >= 1 and not seen:
-                seen, first, waited = 1, now, waits()
+            if count >= 1 and not first:
+                first, clocks = now, self._clocks()
             if count >= 2:
-                return now - first - (waits() - waited)
+                self.queue_seconds = stood_in_line(now - first, clocks)
+                return now - first - self.queue_seconds
             asked += 1
             if asked % 100 == 0 and (told := failed()):
                 raise InputError(f"the server did not apply a cell: {told}", hint="its error log says more")
@@ -195,23 +226,17 @@ class ServerTarget:
                 raise InputError(f"a cell was not applied within {WAIT_SECONDS:.0f} s", hint="see SHOW REPLICA STATUS")
             time.sleep(LOOK_SECONDS)
 
-    def _queue_clock(self) -> Callable[[], float]:
-        """A clock of the time that the applier thread stood in the run queue, where the kernel tells (`/proc/PID/task/TID/schedstat`)."""
-        found: list[Path] = []
-
-        def read() -> float:
-            try:
-                if not found and self.relay_folder is not None and self.rules.name != "5.6":
-                    names = ", ".join(f"'thread/sql/{name}'" for name in APPLIER_THREADS)
-                    query = f"SELECT thread_os_id FROM performance_schema.threads WHERE name IN ({names}) ORDER BY name LIMIT 1"
-                    process = Path(str(self.looker.value("SELECT @@pid_file"))).read_text().strip()
-                    found.append(Path("/proc") / process / "task" / str(self.looker.value(query)) / "schedstat")
-                return int(found[0].read_text().split()[1]) / 1e9 if found else 0.0
-            except (OSError, ValueError, IndexError, BinlagError):
-                found[:] = []
-                return 0.0
-
-        return read
+    def _clocks(self) -> list[ThreadClock]:
+        """Of the threads that apply, the one that changes rows first. Empty where the server or the kernel does not tell."""
+        if self.relay_folder is None or self.rules.name == "5.6":
+            return []
+        names = ", ".join(f"'thread/sql/{name}'" for name in APPLIER_THREADS)
+        query = f"SELECT thread_os_id FROM performance_schema.threads WHERE name IN ({names}) ORDER BY name LIKE '%worker' DESC"
+        try:
+            process = Path(str(self.looker.value("SELECT @@pid_file"))).read_text().strip()
+            return [ThreadClock(Path("/proc") / process / "task" / str(row[0]) / "schedstat") for row in self.looker.texts(query)]
+        except (OSError, BinlagError):
+            return []
 
     def _applier_error(self) -> str | None:
         row = self.looker.texts(self._words("SHOW REPLICA STATUS"))

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from applier.forecast.heat import heat
 from applier.forecast.loads import Target
-from applier.forecast.run import NEVER, Forecast, ScenarioRun
+from applier.forecast.run import Forecast, ScenarioRun
+from applier.forecast.words import duration
 from lookup.reasons import hash_verdict, reasons
 from lookup.shape import EventShape
 
@@ -80,9 +82,17 @@ def summarize(
             "median_error": calibration.residuals.unseen_median,
             "p90_error": calibration.spread,
         },
+        "heat": _heat(forecast, tables[0].table) if tables else None,
         "assumptions": forecast.assumptions(),
         "notes": forecast.notes,
     }
+
+
+def _heat(forecast: Forecast, table: str) -> dict[str, Any]:
+    """The table that costs most, had it another key, or its events another number of rows."""
+    state = forecast.states[table]
+    rows = max(state.rows, 1.0)
+    return {"table": table, "rows": rows, "cells": heat(forecast.calibration.prices, rows, state.row_bytes)}
 
 
 def _typical(forecast: Forecast, table: str) -> list[tuple[Target, EventShape]]:
@@ -140,21 +150,3 @@ def offenders(forecast: Forecast, limit: float) -> list[Offender]:
         text = why[0].text if why else large
         found.append(Offender(table.table, table.lag, share, text))
     return found
-
-
-def duration(seconds: float | str) -> str:
-    """Seconds for people."""
-    if isinstance(seconds, str):
-        return seconds
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:.0f} min"
-    if seconds < 172_800:
-        return f"{seconds / 3600:.1f} h"
-    return f"{seconds / 86_400:.1f} days"
-
-
-__all__ = ["NEVER", "Offender", "duration", "offenders", "scenario_dict", "summarize", "table_reasons", "verdicts"]

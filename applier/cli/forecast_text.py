@@ -1,0 +1,111 @@
+"""A forecast on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from applier.cli.summary import wide_console
+from applier.forecast.words import duration, headline, split, when
+
+BARS = " ▁▂▃▄▅▆▇█"
+CURVE_WIDTH = 72
+MOST_TABLES = 15
+
+
+def print_forecast(summary: Mapping[str, Any]) -> None:
+    """Prints to standard output."""
+    console = wide_console()
+    replica = summary["replica"]
+    console.print(
+        f"{summary['transactions']:,} transactions, {summary['rows']:,} rows over {duration(summary['log_seconds'])}; "
+        f"replica: rules of {summary['server']}, {replica['workers']} worker{'s' * (replica['workers'] != 1)}",
+        highlight=False,
+    )
+    console.print()
+    console.print(f"[bold]{headline(summary)}[/bold]", highlight=False, soft_wrap=True)
+    console.print(split(summary), highlight=False, soft_wrap=True)
+    if summary["curve"]["points"] and replica["peak_lag_seconds"] > 0:
+        console.print()
+        console.print(spark(summary["curve"]["points"], replica["peak_lag_seconds"]), highlight=False)
+    console.print()
+    console.print(scenario_table(summary))
+    console.print(tables_table(summary["tables"]))
+    _print_reasons(console, summary["tables"])
+    console.print(worst_table(summary["worst"]))
+    for text in summary["assumptions"]:
+        console.print(f"assumed: {text}", highlight=False, soft_wrap=True)
+    for note, times in summary["notes"].items():
+        console.print(f"note: {note}" + (f" ({times} times)" if times > 1 else ""), highlight=False, soft_wrap=True)
+
+
+def spark(points: Sequence[Sequence[float]], peak: float) -> str:
+    """The curve in one line of blocks, with its two ends in time."""
+    values = [lag for _, lag in points]
+    per = max(-(-len(values) // CURVE_WIDTH), 1)
+    bins = [max(values[at : at + per]) for at in range(0, len(values), per)]
+    bars = "".join(BARS[min(round(value / peak * (len(BARS) - 1)), len(BARS) - 1)] for value in bins)
+    return f"lag  {bars}\n     {when(points[0][0])} … {when(points[-1][0])}"
+
+
+def _table(title: str, *columns: tuple[str, bool]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="bold")
+    for name, right in columns:
+        table.add_column(name, justify="right" if right else "left")
+    return table
+
+
+def scenario_table(summary: Mapping[str, Any]) -> Table:
+    table = _table(
+        "What if", ("replica", False), ("peak lag", True), ("lag at the end", True), ("catches up after", True), ("busy", True),
+        ("applying", True), ("to find rows", True),
+    )  # fmt: skip
+    for run in (summary["replica"], *summary["what_if"]):
+        busy = run["utilisation"]
+        table.add_row(
+            run["name"], duration(run["peak_lag_seconds"]), duration(run["end_lag_seconds"]), duration(run["catch_up_seconds"]),
+            "-" if busy is None else f"{busy:.0%}", duration(run["apply_seconds"]), duration(run["lookup_seconds"]),
+        )  # fmt: skip
+    return table
+
+
+def tables_table(tables: Sequence[Mapping[str, Any]]) -> Table:
+    shown = _table(
+        "Tables", ("table", False), ("share", True), ("seconds", True), ("to find rows", True), ("max lag", True), ("rows", True),
+        ("rows read", True), ("algorithm", False),
+    )  # fmt: skip
+    for one in tables[:MOST_TABLES]:
+        shown.add_row(
+            one["table"], f"{one['share']:.1%}", duration(one["seconds"]), duration(one["lookup_seconds"]),
+            duration(one["max_lag_seconds"]), f"{one['rows']:,}", f"{one['rows_read']:,.0f}", ", ".join(one["algorithms"]) or "-",
+        )  # fmt: skip
+    if len(tables) > MOST_TABLES:
+        shown.add_row(f"and {len(tables) - MOST_TABLES} more", *[""] * 7)
+    return shown
+
+
+def _print_reasons(console: Console, tables: Sequence[Mapping[str, Any]]) -> None:
+    for one in tables[:MOST_TABLES]:
+        if one["share"] < 0.01 or not one["reasons"]:
+            continue
+        console.print(f"[bold]{one['table']}[/bold]", highlight=False)
+        for text in dict.fromkeys([*(reason["text"] for reason in one["reasons"]), *one["hash_scan"]]):
+            console.print(f"  {text}", highlight=False, soft_wrap=True)
+    console.print()
+
+
+def worst_table(worst: Sequence[Mapping[str, Any]]) -> Table:
+    shown = _table(
+        "Worst transactions", ("file", False), ("position", True), ("GTID", False), ("takes", True), ("to find rows", True), ("lag", True),
+        ("rows", True), ("events", True), ("tables", False),
+    )  # fmt: skip
+    for one in worst:
+        shown.add_row(
+            one["file"], str(one["pos"]), one["gtid"] or "-", duration(one["seconds"]), duration(one["lookup_seconds"]),
+            duration(one["lag_seconds"]), f"{one['rows']:,}", f"{one['events']:,}", ", ".join(one["tables"][:3]),
+        )  # fmt: skip
+    return shown

@@ -1,0 +1,157 @@
+"""A forecast as one HTML file that needs nothing else: no network, no server; charts are drawn by a script inside it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from applier.errors import InputError, UsageError
+from applier.forecast.words import duration, headline, split, when
+from applier.report_charts import HINT, charts
+
+STYLE = """
+:root { color-scheme: light; } * { box-sizing: border-box; }
+body { font: 16px/1.5 system-ui, "DejaVu Sans", sans-serif; color: #1e293b; background: #fff; }
+body { margin: 0 auto; max-width: 60rem; padding: 1rem; }
+h1 { font-size: 1.35rem; line-height: 1.3; margin: .3rem 0 .6rem; } h2 { font-size: 1.1rem; margin: 1.8rem 0 .4rem; }
+p { margin: .4rem 0; } .quiet { color: #475569; font-size: .9rem; }
+ul { padding-left: 1.2rem; margin: .3rem 0; } li { overflow-wrap: anywhere; }
+.chart { width: 100%; min-height: 4rem; } .wide { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-size: .88rem; }
+th, td { padding: .3rem .55rem; text-align: right; white-space: nowrap; }
+th { font-weight: 600; border-bottom: 2px solid #cbd5e1; } td { border-bottom: 1px solid #e2e8f0; }
+th.l, td.l { text-align: left; } .never { color: #b91c1c; font-weight: 600; }
+"""
+TITLES = {"lag": "Lag over time", "tables": "Cost by table", "heat": "What finding one row costs"}
+
+
+def write_report(summary: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Raises UsageError where a package is missing, InputError when the file cannot be written."""
+    text = page(summary)
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write the report: {error.strerror}", file=os.fspath(path)) from None
+
+
+def page(summary: Mapping[str, Any]) -> str:
+    """The whole file."""
+    drawn = charts(summary)
+    parts = [
+        f"<p class=quiet>{_heading(summary)}</p><h1>{escape(headline(summary))}</h1><p>{escape(split(summary))}</p>",
+        *(_chart(name, summary) for name in drawn if name == "lag"),
+        _section("What if", _what_if(summary)),
+        *(_chart(name, summary) for name in drawn if name == "tables"),
+        _section("Tables", _tables(summary["tables"])),
+        _section("Why", _reasons(summary["tables"])),
+        *(_chart(name, summary) for name in drawn if name == "heat"),
+        _section("Worst transactions", _worst(summary["worst"])),
+        _section("Assumed, and noted", _list([*summary["assumptions"], *summary["notes"]])),
+        _section("Prices", f"<p class=quiet>{_prices(summary['calibration'])}</p>"),
+    ]
+    data = json.dumps(drawn).replace("</", "<\\/")
+    script = f"{_bundle()}\nfor (const [name, chart] of Object.entries({data})) window.draw('#' + name, chart);"
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<link rel="icon" href="data:,"><title>Replica lag forecast</title><style>{STYLE}</style></head><body>'
+        + "".join(parts)
+        + f'<script type="module">{script}</script></body></html>\n'
+    )
+
+
+@cache
+def _bundle() -> str:
+    """Vega, Vega-Lite and the embedder as one module, with `window.draw(selector, specification)`."""
+    try:
+        import vl_convert
+    except ImportError:
+        raise UsageError("the report needs altair and vl-convert", hint=HINT) from None
+    draw = """
+    window.drawn = 0;
+    window.draw = (selector, chart) => vegaEmbed(selector, chart, {actions: false, renderer: "svg"})
+        .then(() => { window.drawn += 1; })
+        .catch((error) => { document.querySelector(selector).textContent = String(error); throw error; });
+    """
+    return str(vl_convert.javascript_bundle(draw)).replace("</script", "<\\/script")
+
+
+def _heading(summary: Mapping[str, Any]) -> str:
+    span = f"{when(summary['first_commit'])} to {when(summary['last_commit'])} UTC" if summary["transactions"] else "no transaction"
+    what = f"{summary['transactions']:,} transactions, {summary['rows']:,} rows"
+    return escape(f"Replica lag forecast · {what} · {span} · rules of {summary['server']}")
+
+
+def _section(title: str, body: str) -> str:
+    return f"<h2>{escape(title)}</h2>{body}" if body else ""
+
+
+def _chart(name: str, summary: Mapping[str, Any]) -> str:
+    title = TITLES[name]
+    if name == "heat":
+        heat = summary["heat"]
+        title += f", in microseconds: {heat['table']} with its {heat['rows']:,.0f} rows"
+    return f'<h2>{escape(title)}</h2><div class="chart" id="{name}"></div>'
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
+    """A table whose first `left` columns are words; it scrolls by itself where the page is narrow."""
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        return "<tr>" + "".join(f'<{tag}{" class=l" if at < left else ""}>{cell}</{tag}>' for at, cell in enumerate(cells)) + "</tr>"
+
+    return f'<div class="wide"><table>{line(heads, "th")}{"".join(line(row, "td") for row in rows)}</table></div>'
+
+
+def _what_if(summary: Mapping[str, Any]) -> str:
+    rows = []
+    for run in (summary["replica"], *summary["what_if"]):
+        catch_up = duration(run["catch_up_seconds"])
+        rows.append([
+            escape(run["name"]), duration(run["peak_lag_seconds"]), duration(run["end_lag_seconds"]),
+            f"<span class=never>{catch_up}</span>" if catch_up == "never" else catch_up,
+            duration(run["apply_seconds"]), duration(run["lookup_seconds"]),
+        ])  # fmt: skip
+    return _table(("replica", "peak lag", "at the end", "catches up after", "applying", "to find rows"), rows, 1)
+
+
+def _tables(tables: Sequence[Mapping[str, Any]]) -> str:
+    rows = [
+        [escape(one["table"]), f"{one['share']:.1%}", duration(one["seconds"]), duration(one["lookup_seconds"]),
+         duration(one["max_lag_seconds"]), f"{one['rows']:,}", f"{one['rows_read']:,.0f}", escape(", ".join(one["algorithms"])) or "-"]
+        for one in tables[:50]
+    ]  # fmt: skip
+    return _table(("table", "share", "seconds", "to find rows", "max lag", "rows", "rows read", "algorithm"), rows, 1) if rows else ""
+
+
+def _reasons(tables: Sequence[Mapping[str, Any]]) -> str:
+    found = []
+    for one in tables:
+        if one["reasons"]:
+            found.append(f"<p><b>{escape(one['table'])}</b></p>" + _list([*(why["text"] for why in one["reasons"]), *one["hash_scan"]]))
+    return "".join(found)
+
+
+def _list(texts: Sequence[str]) -> str:
+    return "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in dict.fromkeys(texts)) + "</ul>" if texts else ""
+
+
+def _worst(worst: Sequence[Mapping[str, Any]]) -> str:
+    rows = [
+        [escape(one["file"]), escape(", ".join(one["tables"][:3])), str(one["pos"]), escape(one["gtid"] or "-"), duration(one["seconds"]),
+         duration(one["lookup_seconds"]), duration(one["lag_seconds"]), f"{one['rows']:,}", f"{one['events']:,}"]
+        for one in worst
+    ]  # fmt: skip
+    return _table(("file", "tables", "position", "GTID", "takes", "to find rows", "lag", "rows", "events"), rows, 2) if rows else ""
+
+
+def _prices(calibration: Mapping[str, Any]) -> str:
+    return escape(
+        f"{calibration['source']}: measured on {calibration['server_version']} ({calibration['target']}), {calibration['machine']}, "
+        f"{calibration['date']}; error on unseen cells {calibration['median_error']:.0%} at the median, nine of ten below "
+        f"{calibration['p90_error']:.0%}"
+    )
