@@ -155,6 +155,8 @@ class HashScan:
     ignores_missing: bool = False
     hashes_nulls: bool = True
     null_filter: tuple[tuple[int, bool], ...] = ()
+    read_all: bool = True
+    """False once a verdict ended a scan: what it did not come to is not missing."""
     entries: EntryOrder = field(init=False)
     _value_of: dict[Image, tuple[Any, ...]] = field(default_factory=dict)
     _orders_of: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
@@ -202,6 +204,7 @@ class HashScan:
         for group in groups:
             verdict = self._run_group(cursor, group, apply)
             if verdict is not None:
+                self.read_all = self.read_all and verdict == "done"
                 return None if verdict in ("leave", "done") else verdict
         return self._exhausted(cursor.end_error)
 

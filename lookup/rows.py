@@ -114,9 +114,11 @@ class RowsPlan:
     def _by_hash(self, rows: Sequence[Any], outcome: Outcome, misread: Misread | None) -> None:
         """Hash scan: all rows from the read position on are hashed, then scanned for; a scan may leave the position behind."""
         scan = self._hash_scan(outcome)
+        found: set[int] = set()
 
         def apply(entry: int, ref: Ref, buffer: Row | None) -> tuple[Ref | None, Row | None, str | None]:
             row = rows[entry]
+            found.add(entry)
             try:
                 if buffer is None:
                     return self._change(ref, row, outcome), None, None
@@ -132,11 +134,19 @@ class RowsPlan:
             for entry in range(index, len(rows)):
                 scan.hash_row(entry, rows[entry][0] if self.is_update else rows[entry])
             error, position = scan.scan(apply)
-            if error == "stop":
-                return
-            if error is not None and self._judge_missing(error, len(rows) - 1, outcome) != NEXT_ROW:
-                return
+            if error == "stop" or (error is not None and self._judge_missing(error, len(rows) - 1, outcome) != NEXT_ROW):
+                break
             index = len(rows) if position is None else position + 1
+        if len(found) < len(rows) and outcome.error is None and scan.read_all:
+            self._count_missing(len(rows), found, outcome)
+
+    def _count_missing(self, count: int, found: set[int], outcome: Outcome) -> None:
+        """Each image that no row was found for is let pass once, however often, or seldom, the scan said so."""
+        missing = MISSING_ERRORS[KEY_NOT_FOUND]
+        condition = f"Can't find record in '{self.handler.definition.name}'"
+        others = [failure for failure in outcome.forgiven if failure.number != missing]
+        passed = [Failure(missing, condition, KEY_NOT_FOUND, index) for index in range(count) if index not in found]
+        outcome.forgiven = (*others, *passed)
 
     def _hash_scan(self, outcome: Outcome) -> HashScan:
         handler, shape, rules, decision = self.handler, self.shape, self.options.rules, self.decision
@@ -212,8 +222,10 @@ class RowsPlan:
     def _replace(self, row: Row, image: Image, duplicate: DuplicateKey, index: int, outcome: Outcome) -> str:
         """`write_row` with overwrite: the row in the way is updated when its key is the table's last unique key, else deleted.
 
-        A refused update is an error like any other; only a refused insert is tried again.
+        A refused update is an error like any other; only a refused insert is tried again. The refusal that it began with counts as
+        let pass.
         """
+        outcome.forgiven += (Failure(duplicate.number, str(duplicate), duplicate.handler_error, index),)
         handler, counters, new_row = self.handler, outcome.counters, self.shape.new_row
         while True:
             if handler.traits.duplicate_position:

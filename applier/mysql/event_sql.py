@@ -16,17 +16,17 @@ from applier.binlog.rows import RowsHead
 from applier.binlog.types import to_text
 from applier.binlog.types.json import JsonDiff
 from applier.errors import ReplicationError
+from applier.mysql.outcome import Note, Place, place_of
 from applier.mysql.pipeline import Statement
 from applier.mysql.row_sql import Image, RowSql
 from applier.options import ReplayOptions
-from applier.tables.target import EVENT_TEXT, HINTS
+from applier.tables.target import EVENT_TEXT, HINTS, IDEMPOTENT_ERRORS, passed_note
 
-IDEMPOTENT_ERRORS = frozenset({1032, 1062, 1451, 1452})
-"""What exec mode IDEMPOTENT lets pass (`idempotent_error_code`, sql/log_event.cc)."""
 MOST_SKIPPED = frozenset(range(1000, 14000))
 MOST_IN_ONE_SCAN = 256
 MOST_STATEMENT_BYTES = 1 << 18
 """Rows of an INSERT are cut into statements of about this many bytes of event."""
+DUPLICATE = 1062
 TOO_MANY_ROWS = 1242
 """What a subquery of two rows says: the one error that a statement can be made to have."""
 NOT_FOUND_GUARD = b"SET @binlag_found = IF(ROW_COUNT() = 0, (SELECT 1 UNION ALL SELECT 2), 1)"
@@ -37,14 +37,14 @@ NOTHING_MATCHED = "ROW_COUNT() = 0"
 MOST_DIVERGENCES = 100
 """Rows that are named in the report; the others are counted."""
 
-Where = Callable[[], str]
-"""The rows of a statement in words, made when somebody asks."""
+Where = partial[str]
+"""The rows of a statement in words, made when somebody asks. Its first argument is the number of the first row."""
 
 
 class Notes:
     """What the exec mode and the skip list let pass, and which rows were found to differ."""
 
-    def __init__(self, options: ReplayOptions, note: Callable[[str], None]) -> None:
+    def __init__(self, options: ReplayOptions, note: Note) -> None:
         self.options = options
         self.note = note
         self.divergences = 0
@@ -52,17 +52,18 @@ class Notes:
         if options.idempotent:
             self.allowed |= IDEMPOTENT_ERRORS
 
-    def forgive(self, number: int, table: str, count: int = 1) -> None:
-        reason = "--exec-mode idempotent" if self.options.idempotent and number in IDEMPOTENT_ERRORS else "--skip-errors"
-        for _ in range(count):
-            self.note(f"let pass by {reason}: error {number} on table {table}")
+    def forgive(self, number: int, table: str, place: Place, count: int = 1) -> None:
+        """`count` rows from `place` on were let pass."""
+        file, position, inner, row = place
+        for at in range(row, row + count):
+            self.note(passed_note(number, table, idempotent=self.options.idempotent), (file, position, inner, at))
 
-    def differs(self, table: str, place: str) -> None:
+    def differs(self, table: str, place: Place, words: str) -> None:
         """A row that was changed by its key although it differs from its before image."""
-        self.note(f"rows of {table} differed from their before images and were changed by their key")
+        self.note(f"rows of {table} differed from their before images and were changed by their key", place)
         self.divergences += 1
         if self.divergences <= MOST_DIVERGENCES:
-            self.note(f"differed: {table}, {place}")
+            self.note(f"differed: {table}, {words}", place)
 
 
 class EventRows:
@@ -99,13 +100,25 @@ class EventRows:
     # the ways to apply an event
 
     def _write(self, rows: Sequence[Image]) -> None:
-        single = self.one_by_one or self._leaves(1062) or self.sql.definition.engine.lower() != "innodb"
         idempotent = self.notes.options.idempotent
+        single = self.one_by_one or idempotent or self._leaves(1062) or self.sql.definition.engine.lower() != "innodb"
         for start, chunk in self._chunks(rows, 1 if single else len(rows)):
             where = partial(self._row_text, start, chunk[0]) if len(chunk) == 1 else partial(self._rows_text, start, len(chunk))
-            statement = self._add(self.sql.insert(chunk, replace=idempotent), where)
+            statement = self._add(self.sql.insert(chunk), where)
             if idempotent:
-                statement.check = self._overwritten(len(chunk))
+                self._overwrite(statement, self._add(NOTHING, where), chunk)
+
+    def _overwrite(self, refused: Statement, behind: Statement, row: Sequence[Image]) -> None:
+        """A row that is refused overwrites what stands in its way, by the statement that has its place behind it."""
+        tell = refused.on_error
+
+        def overwrite(error: ReplicationError) -> None:
+            if tell is not None:
+                tell(error)
+            if error.number == DUPLICATE:
+                behind.sql = self.sql.insert(row, replace=True)
+
+        refused.on_error = overwrite
 
     def _chunks(self, rows: Sequence[Any], most: int) -> Iterator[tuple[int, Sequence[Any]]]:
         """The rows in statements of not too many, and not too many bytes; with the place of the first."""
@@ -144,7 +157,7 @@ class EventRows:
             if found.count + count == 0:
                 self._missing(where)
             elif count:
-                self.notes.differs(self.table, self._place(where))
+                self.notes.differs(self.table, self._place(where), self._words(where))
 
         self._add(self.sql.change(row, key_only=True, only_if=NOTHING_MATCHED), where).check = check
 
@@ -194,7 +207,7 @@ class EventRows:
         place = len(self._statements) + 1
 
         def passed_over(error: ReplicationError) -> None:
-            self.notes.forgive(number or error.number, self.table)
+            self.notes.forgive(number or error.number, self.table, self._place(where))
             if self._leaves(number or error.number):
                 for behind in self._statements[place:]:
                     behind.sql, behind.check = NOTHING, None
@@ -218,15 +231,9 @@ class EventRows:
 
         return check
 
-    def _overwritten(self, wanted: int) -> Callable[[int], None]:
-        def check(count: int) -> None:
-            self.notes.forgive(1062, self.table, count - wanted)
-
-        return check
-
     def _missing(self, where: Where, count: int = 1) -> None:
         if self.notes.options.idempotent or self.skips(1032):
-            self.notes.forgive(1032, self.table, count)
+            self.notes.forgive(1032, self.table, self._place(where), count)
             return
         condition = f"Can't find record in '{self.sql.definition.name}'"
         raise ReplicationError(1032, self._message(1032, condition, where), hint=HINTS[1032])
@@ -237,10 +244,13 @@ class EventRows:
         """As the server words it, and the image."""
         return (
             f"Could not execute {EVENT_TEXT[self.kind]} event on table {self.table}; {condition}, Error_code: {number}; "
-            f"the event's {self.source_word} log {self._place(where)}"
+            f"the event's {self.source_word} log {self._words(where)}"
         )
 
-    def _place(self, where: Where) -> str:
+    def _place(self, where: Where) -> Place:
+        return place_of(self.event, where.args[0])
+
+    def _words(self, where: Where) -> str:
         return f"{self.event.file}, end_log_pos {self.event.log_pos}; {where()}"
 
     def _rows_text(self, start: int, count: int) -> str:

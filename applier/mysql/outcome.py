@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
+from applier.binlog.header import Event
 from applier.errors import BinlagError, ReplicationError
+
+Place = tuple[str, int, int, int]
+"""File, position of an event, its number in a compressed transaction, row of the event."""
+MOST_PLACES = 200_000
+
+
+def place_of(event: Event, row: int = 0) -> Place:
+    """Where a row of an event is."""
+    return event.file, event.position, event.inner_index, row
+
+
+class Note(Protocol):
+    """Takes a remark on what was passed over; `place` is where in the log, for what is said of one row or event."""
+
+    def __call__(self, text: str, place: Place | None = None) -> None: ...
 
 
 @dataclass(slots=True)
@@ -32,8 +48,16 @@ class Outcome:
     incomplete_transaction: str | None = None
     notes: dict[str, int] = field(default_factory=dict)
     error: BinlagError | None = None
+    _noted: set[tuple[str, Place]] = field(default_factory=set, init=False, repr=False)
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, place: Place | None = None) -> None:
+        """Counts a remark. One of a place counts once, however often that is carried out: what is rolled back is done again."""
+        if place is not None:
+            if (text, place) in self._noted:
+                return
+            if len(self._noted) >= MOST_PLACES:
+                self._noted.clear()  # what is rolled back is never that long ago
+            self._noted.add((text, place))
         self.notes[text] = self.notes.get(text, 0) + 1
 
     def as_dict(self) -> dict[str, Any]:

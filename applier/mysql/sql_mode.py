@@ -6,11 +6,11 @@ sequences, and of tables that cannot be read travel as the log's own events, as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from applier.binlog.header import Event, EventType
-from applier.binlog.rows import DUMMY_TABLE_IDS, NO_FOREIGN_KEY_CHECKS, RELAXED_UNIQUE_CHECKS, SQL_FOREIGN_KEY, RowsHead, RowsHeads
+from applier.binlog.rows import DUMMY_TABLE_IDS, NO_FOREIGN_KEY_CHECKS, RELAXED_UNIQUE_CHECKS, RowsHead, RowsHeads
 from applier.binlog.table_map import TableMap, parse_table_map
 from applier.errors import InputError, ReplicationError
 from applier.mysql.cells import quoted
@@ -19,6 +19,7 @@ from applier.mysql.event_sql import EventRows, Notes
 from applier.mysql.feed import Format
 from applier.mysql.literals import NotExpressible
 from applier.mysql.native import NativeRows
+from applier.mysql.outcome import Note, place_of
 from applier.mysql.pipeline import HEADER_BYTES, Pipeline, Statement
 from applier.mysql.row_sql import SETTINGS, RowSql
 from applier.options import ReplayOptions
@@ -65,7 +66,7 @@ class Plan:
 class SqlRows:
     """Implements `writer.RowsWriter`. `note` is told, once a time, of what was passed over."""
 
-    def __init__(self, pipeline: Pipeline, dialect: Dialect, options: ReplayOptions, note: Callable[[str], None]) -> None:
+    def __init__(self, pipeline: Pipeline, dialect: Dialect, options: ReplayOptions, note: Note) -> None:
         self.options = options
         self._pipeline = pipeline
         self._rules_version = pipeline.server.rules_version
@@ -182,7 +183,7 @@ class SqlRows:
             error.locate(file=event.file, position=event.position, table=table.name)
             if not (isinstance(error, ReplicationError) and self.options.skips(error.number)):
                 raise
-            self._note(f"skipped by --skip-errors: {error.message}")
+            self._note(f"skipped by --skip-errors: {error.message}", place_of(event))
 
     def _add_native(self, map_event: Event, event: Event, format: Format) -> None:
         self._put_settings_back()
@@ -269,7 +270,7 @@ class SqlRows:
             self._out += [Statement(saving(self._saved)), Statement(setting(SETTINGS))]
         flags = rows.flags
         wanted = {
-            "foreign_key_checks": str(int(not flags & (NO_FOREIGN_KEY_CHECKS | SQL_FOREIGN_KEY))),
+            "foreign_key_checks": str(int(not flags & NO_FOREIGN_KEY_CHECKS)),
             "unique_checks": str(int(not flags & RELAXED_UNIQUE_CHECKS)),
         }
         if self._checks_constraints:

@@ -15,6 +15,7 @@ from applier.errors import InputError, ReplicationError
 from applier.mysql.ddl import drops_database
 from applier.mysql.dialect import Dialect
 from applier.mysql.feed import Format, SourceTransaction
+from applier.mysql.outcome import Note, place_of
 from applier.mysql.pipeline import Statement
 from applier.mysql.session_state import SessionState, preparation
 from applier.options import ReplayOptions
@@ -57,7 +58,7 @@ class Writer:
         options: ReplayOptions,
         rows: RowsWriter,
         *,
-        note: Callable[[str], None],
+        note: Note,
     ) -> None:
         self.dialect = dialect
         self.options = options
@@ -172,7 +173,7 @@ class Writer:
         self._out += [Statement(text, event) for text in prepare]
         if query.error_code:
             allowed |= {query.error_code}
-        self._out.append(Statement(sql, event, None, self._skipped(allowed), on_error=self._passed_over(query, allowed)))
+        self._out.append(Statement(sql, event, None, self._skipped(allowed), on_error=self._passed_over(event, allowed)))
         self._statement_bytes += len(sql)
         if drops_database(text_of(query)):
             self.state.forget_database()
@@ -180,10 +181,10 @@ class Writer:
     def _skipped(self, allowed: frozenset[int]) -> frozenset[int]:
         return ALL_ERRORS if self.options.skip_errors is None else allowed | self.options.skip_errors
 
-    def _passed_over(self, query: Query, allowed: frozenset[int]) -> Callable[[ReplicationError], None]:
+    def _passed_over(self, event: Event, allowed: frozenset[int]) -> Callable[[ReplicationError], None]:
         def tell(error: ReplicationError) -> None:
             if error.number not in allowed:
-                self.note(f"{SKIPPED_NOTE}: {error.message}")
+                self.note(f"{SKIPPED_NOTE}: {error.message}", place_of(event))
 
         return tell
 

@@ -1,7 +1,8 @@
 """Foreign keys as InnoDB carries them out below the replica's applier: checks, cascades, SET NULL.
 
 Up to 9.5 a cascade is done inside InnoDB, on the source and again on the replica, and is not in the log. From 9.6 on the
-source logs the child rows, and the event's flag USE_SQL_FOREIGN_KEY (0x10) tells the replica to leave them alone.
+source logs the child rows too, before the parent's, in events that check no foreign keys. All events have the flag USE_SQL_FOREIGN_KEY
+(0x10) then; a replica of 9.7 checks and cascades as ever all the same, which changes only child rows that the source did not have.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from applier.binlog.header import Event
 from applier.binlog.row_decoder import Image, ImageReader
-from applier.binlog.rows import NO_FOREIGN_KEY_CHECKS, SQL_FOREIGN_KEY, RowsHead
+from applier.binlog.rows import NO_FOREIGN_KEY_CHECKS, RowsHead
 from applier.binlog.table_map import TableMap
 from applier.binlog.types.json import JsonDiff
 from applier.errors import ReplicationError
@@ -26,6 +26,8 @@ from lookup.handler import Counters, Row
 from lookup.rows import RowsPlan
 
 EVENT_TEXT = {"write": "Write_rows", "update": "Update_rows", "delete": "Delete_rows"}
+IDEMPOTENT_ERRORS = frozenset({1032, 1062, 1451, 1452})
+"""What exec mode IDEMPOTENT lets pass (`idempotent_error_code`, sql/log_event.cc)."""
 HINTS = {
     1032: "the tables differ from the source's: start from a dump of the log's first position, or let it pass with --exec-mode idempotent",
     1062: "the row is there already: start from a dump of the log's first position, or let it pass with --exec-mode idempotent",
@@ -38,6 +40,12 @@ class Named(Protocol):
 
     @property
     def gtid(self) -> str | None: ...
+
+
+def passed_note(number: int, table: str, *, idempotent: bool) -> str:
+    """What is said, and counted, of an error that cost a row or the rest of its event, and did not stop the replay."""
+    reason = "--exec-mode idempotent" if idempotent and number in IDEMPOTENT_ERRORS else "--skip-errors"
+    return f"let pass by {reason}: error {number} on table {table}"
 
 
 @dataclass(slots=True)
@@ -75,7 +83,7 @@ class RowsApplier:
         images = plan.images.rows(event, rows)
         misread = _Misreader(event, rows, plan).rows_behind if plan.may_misread else None
         if table.foreign_keys is not None:
-            table.foreign_keys.enabled = not rows.flags & (NO_FOREIGN_KEY_CHECKS | SQL_FOREIGN_KEY)
+            table.foreign_keys.enabled = not rows.flags & NO_FOREIGN_KEY_CHECKS
         cost, keep = plan.cost, self.result.keep
         counters = cost.counters if keep is None else Counters()
         outcome = Outcome(counters)
@@ -90,6 +98,8 @@ class RowsApplier:
             keep(
                 RowsRecord(event.file, event.position, event.log_pos, transaction.gtid, cost, len(images), counters, error, changed)
             )
+        for failure in outcome.forgiven:
+            self.result.note(passed_note(failure.number, cost.table, idempotent=self.options.idempotent))
         if outcome.error is not None:
             raise self._failure(event, rows, cost.table, outcome.error)
 

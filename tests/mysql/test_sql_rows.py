@@ -37,7 +37,7 @@ def made(sql: RowSql, rows: list[Any], *, one_by_one: bool = False, **options: A
     notes: list[str] = []
     event = Event("log.1", 100, (0, EventType.UPDATE_ROWS, 1, 50, 150, 0), bytes(200), 19, 100)
     head = RowsHead(EventType.UPDATE_ROWS, 1, 1, sql.kind, False, b"", 0)
-    told = Notes(parse_options(**options), notes.append)
+    told = Notes(parse_options(**options), lambda text, place=None: notes.append(text))
     return EventRows(event, head, sql, told, "source", one_by_one=one_by_one).statements(rows), notes
 
 
@@ -200,16 +200,24 @@ def test_what_a_refused_row_was_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "sql"),
+    ("columns", "first", "behind"),
     [
-        ((0, 1), "REPLACE INTO `d`.`t` (`a`, `b`) VALUES (1, 1)"),
-        ((0,), "INSERT INTO `d`.`t` (`a`) VALUES (1) ON DUPLICATE KEY UPDATE `a` = VALUES(`a`)"),
+        ((0, 1), "INSERT INTO `d`.`t` (`a`, `b`) VALUES (1, 1)", "REPLACE INTO `d`.`t` (`a`, `b`) VALUES (1, 1)"),
+        (
+            (0,),
+            "INSERT INTO `d`.`t` (`a`) VALUES (1)",
+            "INSERT INTO `d`.`t` (`a`) VALUES (1) ON DUPLICATE KEY UPDATE `a` = VALUES(`a`)",
+        ),
     ],
 )
-def test_idempotent_inserts_overwrite(columns: tuple[int, ...], sql: str) -> None:
-    statements, notes = made(row_sql(KEYED, "write", columns, columns), [(1, 1)[: len(columns)]], exec_mode="idempotent")
-    assert texts(statements) == [sql]
-    answer(statements, 2)
+def test_idempotent_inserts_overwrite_what_is_in_their_way(columns: tuple[int, ...], first: str, behind: str) -> None:
+    rows = [(1, 1)[: len(columns)], (2, 2)[: len(columns)]]
+    statements, notes = made(row_sql(KEYED, "write", columns, columns), rows, exec_mode="idempotent")
+    assert texts(statements)[:2] == [first, "DO 0"]
+    assert statements[0].on_error is not None
+    statements[0].on_error(ReplicationError(1062, "Duplicate entry"))
+    assert texts(statements)[:2] == [first, behind]
+    assert texts(statements)[3] == "DO 0"
     assert notes == ["let pass by --exec-mode idempotent: error 1062 on table d.t"]
 
 
