@@ -164,8 +164,7 @@ class Replay:
         if old is not None and (old.file, old.offset) == (start.file, start.offset):
             if old.fingerprint != before:
                 self.outcome.note(DONE_BEFORE)
-                source.wanted = False
-                self.batches.add(source)
+                self._move(source)
                 return
             allowed = ALREADY_DONE
         rows = self.rows()
