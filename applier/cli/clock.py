@@ -66,7 +66,7 @@ def command(files: tuple[str, ...], scenario: str | None, form: str, as_json: bo
     if plot is not None:
         from applier.cli.clock_plot import draw
 
-        draw(samples, Path(plot), scenario or Path(files[0]).name)
+        draw(samples, Path(plot), _title(scenario, files))
         click.echo(f"drew {plot}", err=True)
     for line in _json_lines(samples) if as_json else _text_lines(runs, samples):
         click.echo(line)
@@ -77,6 +77,12 @@ def _list_scenarios() -> None:
 
     for name, scenario in SCENARIOS.items():
         click.echo(f"{name:20} {scenario.title}")
+
+
+def _title(scenario: str | None, files: tuple[str, ...]) -> str:
+    from applier.replica.scenarios import SCENARIOS
+
+    return SCENARIOS[scenario].title if scenario is not None else Path(files[0]).name
 
 
 def _named(name: str) -> tuple[dict[str, Simulation], dict[str, list[TimedTransaction]], float]:

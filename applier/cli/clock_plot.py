@@ -1,4 +1,7 @@
-"""The curves of `binlag clock` as a picture: what the replica showed as steps, the true lag as a line, one panel a replica."""
+"""The curves of `binlag clock` as a picture: what the replica showed as steps, the true lag as a line, one panel a replica.
+
+Below them, where work piles up, how many transactions the source had committed and the replica had not.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,9 @@ if TYPE_CHECKING:
 SHOWN, TRUE = "Seconds_Behind_Source", "true lag"
 COLOURS = ("#c0392b", "#2c7fb8")
 FORMS = (".svg", ".png", ".html", ".json")
+WIDTH, HEIGHT, LEFT_HEIGHT = 280, 180, 70
+MANY = 10
+"""More transactions left than this are worth a panel."""
 
 
 def draw(samples: Mapping[str, Sequence[Moment]], path: Path, title: str) -> None:
@@ -24,22 +30,37 @@ def draw(samples: Mapping[str, Sequence[Moment]], path: Path, title: str) -> Non
         import altair
     except ImportError:
         raise UsageError("drawing needs altair", hint="pip install 'binlag[report]'") from None
-    panels = [_panel(altair, name, moments) for name, moments in samples.items()]
-    picture = altair.hconcat(*panels).resolve_scale(y="shared").properties(title=title)
-    picture.save(str(path))
+    picture = altair.hconcat(*(_late(altair, name, moments) for name, moments in samples.items())).resolve_scale(y="shared")
+    if any(moment.work.transactions > MANY for moments in samples.values() for moment in moments):
+        left = altair.hconcat(*(_left(altair, moments) for moments in samples.values())).resolve_scale(y="shared")
+        picture = altair.vconcat(picture, left)
+    try:
+        picture.properties(title=title).save(str(path))
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
 
-def _panel(altair: Any, name: str, moments: Sequence[Moment]) -> Any:
+def _late(altair: Any, name: str, moments: Sequence[Moment]) -> Any:
     """One replica. Seconds count from the first moment."""
-    start = moments[0].time if moments else 0.0
     values = [
-        {"second": round(moment.time - start, 3), "of": of, "seconds": value}
-        for moment in moments
-        for of, value in ((SHOWN, moment.seconds_behind), (TRUE, moment.true_lag))
+        {"second": second, "of": of, "seconds": value}
+        for second, moment in _seconds(moments)
+        for of, value in ((SHOWN, moment.seconds_behind), (TRUE, None if moment.true_lag is None else round(moment.true_lag, 3)))
     ]
     colour = altair.Color("of:N", title=None, sort=[SHOWN, TRUE], scale=altair.Scale(domain=[SHOWN, TRUE], range=list(COLOURS)))
     axes = {"x": altair.X("second:Q", title="seconds"), "y": altair.Y("seconds:Q", title="seconds late"), "color": colour}
     base = altair.Chart(altair.Data(values=values))
     shown = base.transform_filter(f"datum.of == '{SHOWN}'").mark_line(interpolate="step-after", strokeWidth=2).encode(**axes)
     true = base.transform_filter(f"datum.of == '{TRUE}'").mark_line(strokeWidth=1.5, strokeDash=[5, 3]).encode(**axes)
-    return altair.layer(shown, true).properties(width=280, height=180, title=name)
+    return altair.layer(shown, true).properties(width=WIDTH, height=HEIGHT, title=name)
+
+
+def _left(altair: Any, moments: Sequence[Moment]) -> Any:
+    values = [{"second": second, "left": moment.work.transactions} for second, moment in _seconds(moments)]
+    axes = {"x": altair.X("second:Q", title="seconds"), "y": altair.Y("left:Q", title="transactions left")}
+    return altair.Chart(altair.Data(values=values)).mark_area(color="#bbbbbb").encode(**axes).properties(width=WIDTH, height=LEFT_HEIGHT)
+
+
+def _seconds(moments: Sequence[Moment]) -> list[tuple[float, Moment]]:
+    start = moments[0].time if moments else 0.0
+    return [(round(moment.time - start, 3), moment) for moment in moments]
