@@ -75,10 +75,16 @@ class Applier:
         before = self.groups
         while groups is None or self.groups - before < groups:
             if until_gaps_are_filled and not self.recovery_groups:
+                self._look_ahead()
                 break
             if not self.step():
                 break
         return self.groups - before
+
+    def _look_ahead(self) -> None:
+        """UNTIL is asked with the next event at hand: where a file ends, the next one has been gone to, and the old one purged."""
+        if self.reader.peek() is None:
+            self._next_file()
 
     def step(self) -> bool:
         """One event. False when there is none for now. Raises ReplicationError, which is kept in `error`, too."""
@@ -88,6 +94,7 @@ class Applier:
                 return False
             self._take(relay)
         except BinlagError as error:
+            self.executor.abandon()
             self.error = error
             raise
         return True
@@ -205,9 +212,8 @@ class Applier:
         following = self.reader.following_file()
         if following is None:
             return False
-        if self.configuration.relay_log_purge and not self.in_group:
-            done_with = self.info.relay_position == self.reader.position
-            if done_with and self.configuration.rules.purges_the_file_it_leaves:
+        if self.configuration.relay_log_purge and (not self.in_group or self.configuration.rules.purges_inside_groups):
+            if self.info.relay_position == self.reader.position:
                 self.info = self.info.at(Position(following, FIRST_EVENT), self.info.source_position)
             self.repository.flush(self.info, Occasion.PURGE)
             self.relay_log.purge_before(self.info.relay_log_name)

@@ -47,8 +47,8 @@ class ReplicaRules:
     """A position taken from a heartbeat is forced into the receiver's record."""
     rotate_flushes: bool
     """A rotate event of the source forces the applier's record (Rotate_log_event::do_update_pos)."""
-    purges_the_file_it_leaves: bool
-    """A relay log that is applied to its last byte goes with the older ones (purge_first_log); from 8.0 on it stays until the next one."""
+    purges_inside_groups: bool
+    """Applied relay logs go at the end of a file even where a group goes on in the next one."""
     refetches_last_gtid: bool
     """The GTID received last is asked for again with auto-position: its transaction may not be whole (5.6)."""
     recovery_forgets_workers: bool
@@ -81,7 +81,7 @@ _R56: Final = ReplicaRules(
     gaps_matter_to_start=True,
     heartbeat_flushes=True,
     rotate_flushes=False,
-    purges_the_file_it_leaves=True,
+    purges_inside_groups=True,
     refetches_last_gtid=True,
     recovery_forgets_workers=False,
     gap_error=1201,
@@ -116,7 +116,7 @@ _R80: Final = replace(
     rotates_know_their_place=False,
     gaps_matter_to_start=False,
     rotate_flushes=True,
-    purges_the_file_it_leaves=False,
+    purges_inside_groups=False,
     recovery_forgets_workers=False,
     gap_error=1803,
     parallel_types=("LOGICAL_CLOCK", "DATABASE"),

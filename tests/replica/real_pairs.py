@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Self
 
 import pymysql.cursors
 from servers.server import Server
@@ -37,7 +37,7 @@ class Pair:
         self.replica: Server = factory(version, options={**REPLICA_OPTIONS, **given}, gtids=gtids)
         self.gtids = gtids
 
-    def __enter__(self) -> Pair:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:

@@ -1,0 +1,156 @@
+"""The end of the relay logs is lost, as in a crash of the machine: a real replica and the emulated one make the same of it.
+
+A replica that has received everything and applied nothing is killed, its newest relay log is cut at some place, and it is started: 5.7
+keeps the partial transaction, 9.7 cuts it off and fetches it again.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from typing import Any
+
+import pymysql.cursors
+import pytest
+from servers.server import ServerError
+
+from applier.errors import ReplicationError
+from applier.replica.configuration import ReplicaConfiguration
+from applier.replica.replica import Replica
+from applier.replica.source import BinlogFiles
+from applier.replica.storage import MemoryStorage
+from applier.tables.catalog import Tables
+from applier.tables.schema import parse_create_table
+from applier.tables.table_draft import SchemaRules
+from checkpoints.gtid import GtidSet
+from checkpoints.info_rows import key_columns
+from checkpoints.simulated_disk import SimulatedDisk
+from tests.checkpoints.recovery_captures import TABLES
+from tests.replica.real_pairs import Pair
+from tests.replica.recovery_scenarios import events_of
+from tests.servers.fixtures import ServerFactory
+
+TABLE = "CREATE TABLE d.t (a INT PRIMARY KEY, b TEXT)"
+TABLE_REPOSITORIES = {"relay_log_info_repository": "TABLE", "master_info_repository": "TABLE"}
+ALL = os.environ.get("BINLAG_ALL_CASES") == "1"
+CUTS = [
+    ("5.7", False, [(1, 7), (3, 0)]),
+    ("9.7", False, [(1, 7), (21, 0), (24, 7)]),
+]
+MORE = [("5.7", True, [(1, 7), (3, 0)]), ("9.7", False, [(1, 0), (3, 0), (5, 7), (20, 0), (22, 0), (23, 0)])]
+"""Version, auto-position, and for each cut: how many events are gone, and how many bytes of the first of them are not."""
+
+
+class CutPair(Pair):
+    """The two servers, and what the replica's data were when it was killed."""
+
+    def prepare(self) -> None:
+        for server in (self.source, self.replica):
+            server.execute("SET sql_log_bin = 0", "CREATE DATABASE d", TABLE)
+        self.source.execute("INSERT INTO d.t VALUES (1, 'x')", "FLUSH BINARY LOGS")
+        self.change_source()
+        self.run("START REPLICA IO_THREAD")
+        self.source.execute(*(f"INSERT INTO d.t VALUES ({number}, REPEAT('x', {number * 6}))" for number in range(10, 14)))
+        file, self.end = self.source_end()
+        self.wait(Master_Log_File=file, Read_Master_Log_Pos=self.end)
+        self.replica.kill()
+        self.saved = self.replica.folder / "saved"
+        shutil.copytree(self.replica.data, self.saved)
+
+    def cut(self, events: int, left: int) -> None:
+        """Puts the killed data back, with the end of the newest relay log gone."""
+        if self.replica.running:
+            self.replica.kill()
+        shutil.rmtree(self.replica.data)
+        shutil.copytree(self.saved, self.replica.data)
+        newest = sorted(self.replica.data.glob("relay.0*"))[-1]
+        content = newest.read_bytes()
+        newest.write_bytes(content[: len(content) - sum(map(len, events_of(content)[-events:])) + left])
+
+    def rows(self) -> dict[str, list[dict[str, Any]]]:
+        """The info tables."""
+        connection = self.replica.connect(cursorclass=pymysql.cursors.DictCursor)
+        found = {}
+        try:
+            with connection.cursor() as cursor:
+                for table in TABLES:
+                    cursor.execute(f"SELECT * FROM mysql.{table}")
+                    found[table] = [dict(row) for row in cursor.fetchall()]
+        finally:
+            connection.close()
+        return found
+
+    def settle(self) -> dict[str, Any]:
+        """Until the replica has caught up or has stopped."""
+        for _ in range(400):
+            status = self.status()
+            if status["Exec_Master_Log_Pos"] == self.end or status["Last_SQL_Errno"]:
+                return status
+            time.sleep(0.05)
+        raise ServerError(f"neither caught up nor stopped: {status}")
+
+    def seen(self, status: dict[str, Any]) -> tuple[Any, ...]:
+        names = "Master_Log_File Read_Master_Log_Pos Relay_Log_File Relay_Log_Pos Relay_Master_Log_File Exec_Master_Log_Pos".split()
+        sizes = {name: len(content) for name, content in self.relay_logs().items()}
+        return (*(status[name] for name in names), status["Retrieved_Gtid_Set"].replace("\n", ""), sizes)
+
+
+def emulated(pair: CutPair, disk: SimulatedDisk, gtids: str, rows: dict[str, list[dict[str, Any]]]) -> Replica:
+    tables = Tables()
+    tables.create(parse_create_table(TABLE, "d", SchemaRules()))
+    storage = MemoryStorage(tables, executed_gtids=GtidSet(gtids))
+    for table, found in rows.items():
+        for row in found:
+            storage.info.write(table, {column: row[column] for column in key_columns(TABLES[table], pair.version)}, row)
+    configuration = ReplicaConfiguration(
+        pair.version,
+        server_version=str(pair.replica.query("SELECT @@version")[0][0]),
+        gtid_mode=pair.replica.query("SELECT @@GLOBAL.gtid_mode")[0][0] == "ON",
+        auto_position=pair.gtids,
+        workers=0 if pair.version == "5.7" else 1,
+        **TABLE_REPOSITORIES,
+    )
+    source = BinlogFiles(pair.source_files(), uuid=str(pair.source.query("SELECT @@server_uuid")[0][0]), server_id=1)
+    return Replica(disk, configuration, source, storage, clock=int)
+
+
+def shown(replica: Replica) -> tuple[Any, ...]:
+    memory = replica.status.memory
+    assert memory.applied is not None
+    assert memory.received is not None
+    contents = replica.disk.contents()  # type: ignore[attr-defined]
+    return (
+        memory.received.source_log_name,
+        memory.received.source_log_pos,
+        memory.applied.relay_log_name.removeprefix("./"),
+        memory.applied.relay_log_pos,
+        memory.applied.source_log_name,
+        memory.applied.source_log_pos,
+        str(replica.status.retrieved_gtids),
+        {name: len(content) for name, content in contents.items() if name.startswith("relay.0")},
+    )
+
+
+@pytest.mark.parametrize(("version", "gtids", "cuts"), CUTS + (MORE if ALL else []))
+def test_cut(version: str, gtids: bool, cuts: list[tuple[int, int]], server_factory: ServerFactory) -> None:
+    options = {"replica_parallel_workers": 1} if version == "9.7" else TABLE_REPOSITORIES
+    with CutPair(server_factory, version, gtids=gtids, relay_log_purge=1, **options) as pair:
+        pair.prepare()
+        for events, left in cuts:
+            pair.cut(events, left)
+            disk = SimulatedDisk({**pair.relay_logs(), "relay.index": (pair.replica.data / "relay.index").read_bytes()})
+            pair.replica.start()
+            own = emulated(pair, disk, str(pair.replica.query("SELECT @@GLOBAL.gtid_executed")[0][0]), pair.rows())
+            own.start()
+            assert shown(own) == pair.seen(pair.status()), (events, left)
+            pair.run("START REPLICA")
+            real, number = pair.settle(), 0
+            try:
+                own.receive()
+                own.apply()
+            except ReplicationError as error:
+                number = error.number
+            assert number == real["Last_SQL_Errno"], (events, left)
+            assert shown(own) == pair.seen(pair.status()), (events, left)
+            assert len(own.tables["d.t"]) == pair.replica.query("SELECT COUNT(*) FROM d.t")[0][0]
