@@ -67,10 +67,13 @@ class ByDatabase:
         now = self._coordinator.now
         if len(self._used) > UNUSED_DATABASES_KEPT:
             self._used = {database: use for database, use in self._used.items() if use[1] > now}
-        occupied = dict.fromkeys((worker.id for worker in self._workers), 0)
+        occupied: dict[int, int] = {}
         for worker, until in self._used.values():
-            occupied[worker.id] += until > now
-        return min(reversed(self._workers), key=lambda worker: occupied[worker.id])
+            if until > now:
+                occupied[worker.id] = occupied.get(worker.id, 0) + 1
+        if not occupied:
+            return self._workers[-1]
+        return min(reversed(self._workers), key=lambda worker: occupied.get(worker.id, 0))
 
 
 class LogicalClock:
