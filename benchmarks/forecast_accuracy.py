@@ -82,9 +82,9 @@ def mixed() -> Sequence[Sequence[str]]:
     """Three statements a transaction: ten rows in, ten changed, ten out, anywhere in the table."""
     return [
         [
-            f"INSERT INTO t SELECT id + {20_000 * (number + 1)}, a, b, c, d, e FROM t WHERE id <= 20000 AND id % 1000 = {number} LIMIT 10",
-            change("update", f"id <= 20000 AND id % 1000 = {number + 100} LIMIT 10"),
-            change("delete", f"id <= 20000 AND id % 1000 = {number + 200} LIMIT 10"),
+            f"INSERT INTO t SELECT id + {20_000 * (number + 1)}, a, b, c, d, e FROM t WHERE id <= 20000 AND id % 2000 = {number}",
+            change("update", f"id <= 20000 AND id % 2000 = {number + 100}"),
+            change("delete", f"id <= 20000 AND id % 2000 = {number + 200}"),
         ]
         for number in range(60)
     ]
@@ -219,6 +219,7 @@ def forecast_seconds(log: Path, pair: Pair, endpoint: Endpoint, calibration: str
 
 def measure_replica(pair: Pair, folder: Path, arguments: argparse.Namespace) -> str:
     """The calibration of the replica's server, by the command."""
+    folder = arguments.keep or folder
     output = str(folder / "calibration.json")
     os.environ["BINLAG_PASSWORD"] = pair.replica.password
     into = ["--into", f"mysql://root@127.0.0.1:{pair.replica.port}", "--relay-folder", str(pair.replica.data)]
@@ -231,7 +232,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", default="9.7")
     parser.add_argument("--runs", type=int, default=1)
-    parser.add_argument("--largest", type=int, default=100_000, help="rows of the largest table that is measured")
+    parser.add_argument("--largest", type=int, default=1_000_000, help="rows of the largest table that is measured")
+    parser.add_argument("--keep", type=Path, help="a folder for the calibration and the table of cells")
     parser.add_argument("--calibration", help="use this one, measure nothing")
     parser.add_argument("--only", help="workloads whose name holds this")
     parser.add_argument("--output", type=Path)

@@ -26,6 +26,12 @@ SERVER_ID = 4_000_001
 START_TIME = 1_700_000_000
 STATEMENT_END = 1
 EVENT_BODY_BYTES = 8192
+LOOKUP_ROWS = 100_000
+"""Of tables with a key: a lookup costs little more in a larger one."""
+VALUE = b"\5value"
+"""What stands in each further column."""
+WIDTHS = ((40, 0), (200, 0), (40, 10))
+"""Bytes of filler, and further columns, of the tables that are measured."""
 MOST_READS = 10_000_000
 """Rows that one event of a cell may read."""
 TYPES = {"write": EventType.WRITE_ROWS, "update": EventType.UPDATE_ROWS, "delete": EventType.DELETE_ROWS}
@@ -35,7 +41,7 @@ TYPES = {"write": EventType.WRITE_ROWS, "update": EventType.UPDATE_ROWS, "delete
 class Cell:
     """`rows` of the table; `rows_per_event` in each of `events` of a transaction, `transactions` of them; `filler` bytes of a row.
 
-    `indexes` are further secondary indexes. `row_search` "" stands for the server's default.
+    `indexes` are further secondary indexes, `columns` further columns. `row_search` "" stands for the server's default.
     """
 
     key: str
@@ -47,6 +53,7 @@ class Cell:
     filler: int = 40
     rows_per_value: int = 1
     indexes: int = 0
+    columns: int = 0
     row_search: str = ""
 
     @property
@@ -65,6 +72,7 @@ class Cell:
             Column("k", "int", nullable=nullable),
             Column("filler", "char", self.filler, nullable=False, charset="latin1", collation="latin1_swedish_ci"),
             *(Column(f"i{number}", "int", nullable=False) for number in range(self.indexes)),
+            *(Column(f"v{number}", "varchar", 20, charset="latin1", collation="latin1_swedish_ci") for number in range(self.columns)),
         )
         key = {
             PRIMARY: (Key("PRIMARY", (KeyPart(0),), unique=True),), UNIQUE: (Key("k", (KeyPart(1),), unique=True),),
@@ -74,9 +82,9 @@ class Cell:
         return TableDefinition(DATABASE, TABLE, columns, key + more, charset="latin1", collation="latin1_swedish_ci")
 
     @property
-    def table(self) -> tuple[str, int, int, int, int]:
+    def table(self) -> tuple[str, int, int, int, int, int]:
         """What cells have in common that can use one table after another."""
-        return self.key, self.rows, self.filler, self.rows_per_value, self.indexes
+        return self.key, self.rows, self.filler, self.rows_per_value, self.indexes, self.columns
 
     def facts(self, rows: float) -> TableFacts:
         duplicates = {"k": float(self.rows_per_value), **{f"i{number}": 1.0 for number in range(self.indexes)}}
@@ -89,6 +97,7 @@ class Cell:
         null = "" if self.key == NULLABLE_UNIQUE else " NOT NULL"
         parts = ["id INT NOT NULL", f"k INT{null}", f"filler CHAR({self.filler}) NOT NULL"]
         parts += [f"i{number} INT NOT NULL" for number in range(self.indexes)]
+        parts += [f"v{number} VARCHAR(20) NULL" for number in range(self.columns)]
         parts += [part for part in (key[self.key], *(f"KEY i{number} (i{number})" for number in range(self.indexes))) if part]
         return f"CREATE TABLE {TABLE} ({', '.join(parts)}) ENGINE=InnoDB DEFAULT CHARSET=latin1"
 
@@ -216,15 +225,17 @@ def _mark(database: str, number: int) -> list[tuple[int, bytes]]:
 
 
 def _table_map(database: str, cell: Cell) -> bytes:
-    width = 3 + cell.indexes
-    nulls = 0b10 if cell.key == NULLABLE_UNIQUE else 0
-    types = b"\x03\x03\xfe" + b"\x03" * cell.indexes
-    return struct.pack("<IHH", 1, 0, 1) + _named(database, TABLE) + bytes([width]) + types + b"\2\xfe" + bytes([cell.filler, nulls])
+    width = 3 + cell.indexes + cell.columns
+    nulls = ((1 << cell.columns) - 1 << 3 + cell.indexes) | (0b10 if cell.key == NULLABLE_UNIQUE else 0)
+    types = b"\x03\x03\xfe" + b"\x03" * cell.indexes + b"\x0f" * cell.columns
+    metadata = bytes([0xFE, cell.filler]) + b"\x14\0" * cell.columns
+    head = struct.pack("<IHH", 1, 0, 1) + _named(database, TABLE) + bytes([width])
+    return head + types + bytes([len(metadata)]) + metadata + nulls.to_bytes((width + 7) // 8, "little")
 
 
 def _rows(cell: Cell, ids: list[int], flags: int) -> bytes:
-    width = 3 + cell.indexes
-    bitmap = bytes([(1 << width) - 1])
+    width = 3 + cell.indexes + cell.columns
+    bitmap = ((1 << width) - 1).to_bytes((width + 7) // 8, "little")
     head = struct.pack("<IHHH", 1, 0, flags, 2) + bytes([width]) + bitmap * (2 if cell.kind == "update" else 1)
     if cell.kind != "update":
         return head + b"".join(image(cell, row) for row in ids)
@@ -233,12 +244,14 @@ def _rows(cell: Cell, ids: list[int], flags: int) -> bytes:
 
 def image(cell: Cell, row: int, letter: bytes = b"f") -> bytes:
     filler = letter * cell.filler
-    return struct.pack("<Bii", 0, row, cell.value_of(row)) + bytes([len(filler)]) + filler + struct.pack("<i", row) * cell.indexes
+    nulls = bytes((3 + cell.indexes + cell.columns + 7) // 8)
+    fixed = struct.pack("<ii", row, cell.value_of(row)) + bytes([len(filler)]) + filler
+    return nulls + fixed + struct.pack("<i", row) * cell.indexes + VALUE * cell.columns
 
 
-def rows_in_event(filler: int, kind: str) -> int:
+def rows_in_event(filler: int, columns: int, kind: str) -> int:
     """How many rows of a cell's table a source puts into one event by default."""
-    return int((EVENT_BODY_BYTES - 16) // ((10 + filler) * (2 if kind == "update" else 1)))
+    return int((EVENT_BODY_BYTES - 16) // ((11 + filler + columns * len(VALUE)) * (2 if kind == "update" else 1)))
 
 
 def grid(rules: ServerRules, *, largest: int = 100_000, row_searches: tuple[str, ...] = ("",), quick: bool = False) -> list[Cell]:
@@ -247,8 +260,8 @@ def grid(rules: ServerRules, *, largest: int = 100_000, row_searches: tuple[str,
     Cells that can share a table stand together.
     """
     sizes = [size for size in (1_000, 10_000, 100_000, 1_000_000) if size <= largest]
-    cells = [cell for row_search in row_searches for cell in (*_scans(sizes, row_search, rules), *_lookups(sizes[-1], row_search))]
-    cells += _writes(sizes[-1], row_searches[0])
+    cells = [cell for row_search in row_searches for cell in (*_scans(sizes, row_search, rules), *_lookups(min(sizes[-1], LOOKUP_ROWS), row_search))]
+    cells += _writes(min(sizes[-1], LOOKUP_ROWS), row_searches[0])
     chosen = sorted(set(cells), key=lambda cell: (cell.row_search, cell.table, cell))
     return chosen[::4] if quick else chosen
 
@@ -257,38 +270,38 @@ def _scans(sizes: list[int], row_search: str, rules: ServerRules) -> Iterator[Ce
     """Tables without a key. Where events are not hashed each row is a scan, and large events on large tables would take hours."""
     options = parse_row_search(row_search) if row_search else rules.row_search
     hashed = HASH_SCAN in options and not rules.find_row
-    for kind, filler in product(("update", "delete"), (40, 200)):
-        full = rows_in_event(filler, kind)
+    for kind, (filler, more) in product(("update", "delete"), WIDTHS):
+        full = rows_in_event(filler, more, kind)
         for rows in sizes:
             for per_event in (1, full, 2000):
                 scans = 1 if hashed else per_event
                 if per_event * 2 <= rows and scans * rows <= MOST_READS:
-                    yield Cell(NO_KEY, rows, kind, per_event, 1, _count(rows, per_event, scans), filler, row_search=row_search)
+                    yield Cell(NO_KEY, rows, kind, per_event, 1, _count(rows, per_event, scans), filler, 1, 0, more, row_search)
         middle = sizes[min(1, len(sizes) - 1)]
         if full * 20 <= middle and (hashed or full * 10 * middle <= MOST_READS):
-            yield Cell(NO_KEY, middle, kind, full, 10, 2, filler, row_search=row_search)
+            yield Cell(NO_KEY, middle, kind, full, 10, 2, filler, 1, 0, more, row_search)
 
 
 def _lookups(rows: int, row_search: str) -> Iterator[Cell]:
     """Tables with a key of each kind, large enough that rows do not lie beside each other."""
-    for kind, filler in product(("update", "delete"), (40, 200)):
-        full = rows_in_event(filler, kind)
+    for kind, (filler, more) in product(("update", "delete"), WIDTHS):
+        full = rows_in_event(filler, more, kind)
         many = rows // 16
         shapes = [(full, 1, many // full), (full, 10, many // (full * 10)), (2000, 1, many // 2000), (1, 1, min(1500, many))]
         for key, (per_event, events, count) in product((PRIMARY, UNIQUE, NULLABLE_UNIQUE), shapes):
             if count:
-                yield Cell(key, rows, kind, per_event, events, count, filler, row_search=row_search)
+                yield Cell(key, rows, kind, per_event, events, count, filler, 1, 0, more, row_search)
         for duplicates, (per_event, _, count) in product((10, 200), (shape for shape in shapes if shape[1] == 1)):
             if count:
-                yield Cell(OTHER, rows, kind, per_event, 1, max(count // 2, 1), filler, duplicates, row_search=row_search)
+                yield Cell(OTHER, rows, kind, per_event, 1, max(count // 2, 1), filler, duplicates, 0, more, row_search)
 
 
 def _writes(rows: int, row_search: str) -> Iterator[Cell]:
     """Inserts, and what secondary indexes add to them and to deletes."""
     for indexes, (per_event, events, count) in product((0, 3), ((1, 1, 1500), (100, 1, 60), (1, 20, 100), (100, 20, 3))):
-        yield Cell(PRIMARY, rows, "write", per_event, events, count, 40, 1, indexes, row_search)
+        yield Cell(PRIMARY, rows, "write", per_event, events, count, 40, 1, indexes, 0, row_search)
         if indexes and per_event * events * count * 2 <= rows:
-            yield Cell(PRIMARY, rows, "delete", per_event, events, count, 40, 1, indexes, row_search)
+            yield Cell(PRIMARY, rows, "delete", per_event, events, count, 40, 1, indexes, 0, row_search)
 
 
 def _count(rows: int, per_event: int, scans: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from applier.forecast.units import Prices, event_amounts
+from applier.forecast.units import Prices, RowWork, event_amounts
 from lookup.cost import expected
 from lookup.shape import NO_KEY, OTHER, PRIMARY, EventShape, TableShape
 from lookup.versions import HASH_SCAN, INDEX_SCAN, RULES, TABLE_SCAN
@@ -20,7 +20,7 @@ WAYS: dict[str, tuple[str, float, frozenset[str]]] = {
 """Name -> kind of key, rows of one of its values, slave_rows_search_algorithms."""
 
 
-def heat(prices: Prices, rows: float, row_bytes: float) -> list[dict[str, Any]]:
+def heat(prices: Prices, rows: float, row_bytes: float, columns: int) -> list[dict[str, Any]]:
     """Seconds for each changed row of an UPDATE on a table of `rows` rows. A way whose unit has no price is left out."""
     found = []
     for name, (key, duplicates, options) in WAYS.items():
@@ -31,6 +31,6 @@ def heat(prices: Prices, rows: float, row_bytes: float) -> list[dict[str, Any]]:
             if per_event > rows:
                 continue
             cost = expected(shape, EventShape("update", per_event), RULES["8.0"], options)
-            seconds, _ = prices.cost(event_amounts(cost, "update", per_event, row_bytes, 0.0))
+            seconds, _ = prices.cost(event_amounts(cost, "update", per_event, RowWork(row_bytes, columns, 0.0, rows)))
             found.append({"way": name, "rows_per_event": per_event, "seconds": seconds / per_event})
     return found

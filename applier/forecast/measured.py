@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from applier.errors import InputError
-from applier.forecast.cells import DATABASE, Cell, make_log
+from applier.forecast.cells import DATABASE, VALUE, Cell, make_log
 from applier.forecast.facts import TableFacts
 from applier.forecast.loads import LoadReader, TransactionLoad
 from applier.forecast.pricing import Pricer, TableState, part_of
@@ -115,7 +115,7 @@ class Memory:
         tables = Tables()
         table = tables.create(cell.definition)
         rows = range(1, cell.rows + 1)
-        table.load((row, cell.value_of(row), b"f" * cell.filler, *([row] * cell.indexes)) for row in rows)
+        table.load((row, cell.value_of(row), b"f" * cell.filler, *([row] * cell.indexes), *([VALUE[1:]] * cell.columns)) for row in rows)
         tables.commit()
         with TemporaryDirectory(prefix="binlag-cell-") as folder:
             log = Path(folder) / "binlog.000001"

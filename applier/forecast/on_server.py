@@ -144,7 +144,7 @@ class ServerTarget:
         table = TABLE
         self._execute(f"DROP TABLE IF EXISTS {table}, {MARK}", cell.create_sql, MARK_SQL)
         k = "{id}" if cell.rows_per_value == 1 else f"({{id}}) % {max(cell.rows // cell.rows_per_value, 1)}"
-        values = f"{{id}}, {k}, REPEAT('f', {cell.filler})" + ", {id}" * cell.indexes
+        values = f"{{id}}, {k}, REPEAT('f', {cell.filler})" + ", {id}" * cell.indexes + ", 'value'" * cell.columns
         self._execute(f"INSERT INTO {table} VALUES ({values.format(id='1')})")
         filled = 1
         while filled < cell.rows:

@@ -18,7 +18,7 @@ from applier.forecast.facts import TableFacts
 from applier.forecast.loads import Applied, Target
 from applier.forecast.row_counts import Count
 from applier.forecast.scenario import Scenario
-from applier.forecast.units import PLACE, UNITS, Amounts, Prices, event_amounts
+from applier.forecast.units import PLACE, UNITS, Amounts, Prices, RowWork, event_amounts
 from lookup.cost import Expected, expected
 from lookup.decision import HASH_OVER_TABLE, NOT_NEEDED
 from lookup.shape import NULLABLE_UNIQUE, OTHER, PRIMARY, ROW_EVENT_MAX_BYTES, EventShape, TableShape, shape_of
@@ -141,7 +141,7 @@ class Pricer:
         shape = self.shape(target, part.rows, part.row_bytes)
         alive, ghosts, first, last = self._places(part, shape, spread, events)
         shape = replace(shape, rows=alive)
-        entries = self._index_entries(target)
+        row = RowWork(shape.row_bytes, target.columns, self._index_entries(target), alive)
         total = [0.0] * len(UNITS)
         reads, algorithm = 0.0, NOT_NEEDED
         for (rows, distinct), times in sizes:
@@ -152,7 +152,7 @@ class Pricer:
             behind = ghosts * (1.0 if spread > 1 else min(found.counters.read_rnd_next / max(alive, 1.0), 1.0)) if ghosts else 0.0
             if found.algorithm != HASH_OVER_TABLE and spread <= 1 and ghosts:
                 behind /= max(rows, 1.0)
-            for place, amount in enumerate(event_amounts(found, target.kind, rows, shape.row_bytes, entries, behind)):
+            for place, amount in enumerate(event_amounts(found, target.kind, rows, row, behind)):
                 total[place] += times * amount
             reads += times * found.counters.rows_read
             algorithm = found.algorithm

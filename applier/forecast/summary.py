@@ -92,7 +92,8 @@ def _heat(forecast: Forecast, table: str) -> dict[str, Any]:
     """The table that costs most, had it another key, or its events another number of rows."""
     state = forecast.states[table]
     rows = max(state.rows, 1.0)
-    return {"table": table, "rows": rows, "cells": heat(forecast.calibration.prices, rows, state.row_bytes)}
+    columns = max(target.columns for target in forecast.targets if target.table == table)
+    return {"table": table, "rows": rows, "cells": heat(forecast.calibration.prices, rows, state.row_bytes, columns)}
 
 
 def _typical(forecast: Forecast, table: str) -> list[tuple[Target, EventShape]]:

@@ -19,6 +19,7 @@ UNITS: dict[str, str] = {
     "insert": "one row inserted",
     "update": "one row updated in place",
     "delete": "one row deleted",
+    "value": "one column of a changed row's image: unpacked, compared, packed again",
     "index entry": "one entry of a secondary index written or marked",
     "key read": "one row found by its primary or unique key",
     "secondary read": "one key read in a secondary index, and its row",
@@ -27,8 +28,11 @@ UNITS: dict[str, str] = {
     "scan start": "one scan begun",
     "scan row": "one row read by a table scan and compared",
     "scan byte": "one byte of such a row",
+    "scan value": "one column of such a row",
     "hash row": "one row read by a hash scan over the table, its hash looked up",
     "hash byte": "one byte of such a row",
+    "hash value": "one column of such a row",
+    "far row": "one row read by either scan in a table that the processor's caches do not hold",
     "ghost": "one deleted row that its own transaction still steps over",
 }
 """Unit -> what it stands for. The order is that of amounts."""
@@ -66,14 +70,35 @@ def amounts(**named: float) -> Amounts:
     return tuple(named.get(name.replace(" ", "_"), 0.0) for name in UNITS)
 
 
-def event_amounts(expected: Expected, kind: str, rows: float, row_bytes: float, index_entries: float, ghosts: float = 0.0) -> Amounts:
-    """The amounts of one event but for its bytes in the log.
+CACHE_BYTES = 8_000_000
+"""A table larger than this comes from memory when it is scanned, not from a processor's cache."""
+OVERHEAD_BYTES = 25
+"""InnoDB's header and hidden columns of a row."""
 
-    `row_bytes` are those of one stored row, `index_entries` those that one changed row touches in secondary indexes, `ghosts` rows
-    that the transaction deleted before and the event's scan steps over.
-    """
-    counted, algorithm = expected.counters, expected.algorithm
-    named = {"event": 1.0, kind if kind != "write" else "insert": rows, "index_entry": rows * index_entries}
+
+@dataclass(frozen=True, slots=True)
+class RowWork:
+    """What one row of an event's table weighs: bytes stored, columns, index entries that a change of it touches; and the table's rows."""
+
+    row_bytes: float
+    columns: int = 1
+    index_entries: float = 0.0
+    table_rows: float = 0.0
+
+    @property
+    def far_share(self) -> float:
+        """How much of the table the caches do not hold."""
+        table_bytes = self.table_rows * (self.row_bytes + OVERHEAD_BYTES)
+        return 1 - CACHE_BYTES / table_bytes if table_bytes > CACHE_BYTES else 0.0
+
+
+def event_amounts(expected: Expected, kind: str, rows: float, work: RowWork, ghosts: float = 0.0) -> Amounts:
+    """The amounts of one event but for its bytes in the log. `ghosts`: rows that its transaction deleted before and its scan steps over."""
+    counted, algorithm, images = expected.counters, expected.algorithm, 2 if kind == "update" else 1
+    named = {
+        "event": 1.0, kind if kind != "write" else "insert": rows, "value": rows * images * work.columns,
+        "index_entry": rows * work.index_entries,
+    }  # fmt: skip
     if kind == "write":
         return amounts(**named)
     if algorithm == BY_INDEX and expected.key in ("primary", "unique"):
@@ -83,8 +108,14 @@ def event_amounts(expected: Expected, kind: str, rows: float, row_bytes: float, 
         named["hashed_row"] = rows if algorithm == HASH_OVER_INDEX else 0.0
     elif algorithm == HASH_OVER_TABLE:
         read = counted.read_rnd_next
-        named |= {"hashed_row": rows, "scan_start": 1.0, "hash_row": read, "hash_byte": read * row_bytes, "ghost": ghosts}
+        named |= {
+            "hashed_row": rows, "scan_start": 1.0, "hash_row": read, "hash_byte": read * work.row_bytes, "hash_value": read * work.columns,
+            "far_row": read * work.far_share, "ghost": ghosts,
+        }  # fmt: skip
     elif algorithm == BY_TABLE:
         read = counted.read_rnd_next
-        named |= {"scan_start": rows, "scan_row": read, "scan_byte": read * row_bytes, "ghost": ghosts * rows}
+        named |= {
+            "scan_start": rows, "scan_row": read, "scan_byte": read * work.row_bytes, "scan_value": read * work.columns,
+            "far_row": read * work.far_share, "ghost": ghosts * rows,
+        }  # fmt: skip
     return amounts(**named)

@@ -1,0 +1,140 @@
+"""What is measured: cells ask for what the exact engine counts; prices come out of made-up seconds; tables of cells go on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from applier.errors import InputError
+from applier.forecast.cells import TABLE, Cell, Spent, events_of, grid, make_log
+from applier.forecast.fit import fit, relative_errors, report_lines, solve
+from applier.forecast.measured import Measured, Memory, measure_all, read_parquet, write_parquet
+from applier.forecast.units import PLACE, UNITS, Prices, amounts
+from lookup.shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE
+from lookup.versions import RULES
+
+CELLS = [
+    Cell(NO_KEY, 1000, "delete", 1, 1, 100), Cell(NO_KEY, 1000, "update", 20, 1, 10), Cell(NO_KEY, 1000, "delete", 20, 10, 2),
+    Cell(PRIMARY, 1000, "update", 10, 2, 5), Cell(UNIQUE, 1000, "delete", 1, 1, 20), Cell(NULLABLE_UNIQUE, 1000, "update", 25, 1, 8),
+    Cell(OTHER, 1000, "update", 1, 1, 100, 40, 10), Cell(OTHER, 1000, "delete", 20, 1, 10, 40, 20),
+    Cell(PRIMARY, 100, "write", 5, 2, 3, 40, 1, 2), Cell(NO_KEY, 1000, "update", 20, 1, 10, 40, 1, 2, 9),
+]  # fmt: skip
+
+
+def reads(measured: Measured) -> float:
+    """Rows that the amounts say are read."""
+    names = ("key read", "secondary read", "next", "scan row", "hash row")
+    return sum(measured.amounts[PLACE[name]] for name in names)
+
+
+@pytest.mark.parametrize("version", ["5.7", "9.7", "mariadb"])
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
+def test_a_cell_asks_for_what_the_engine_counts(cell: Cell, version: str) -> None:
+    measured = Memory(version).measure(cell)
+    counted = measured.counters
+    read = max(counted["read_key"] - counted["read_rnd"] - counted["read_first"], 0)
+    read += counted["read_next"] + counted["read_rnd"] + counted["read_rnd_next"]
+    changed = counted["write"] + counted["update"] + counted["delete"]
+    assert changed == cell.changed == sum(measured.amounts[PLACE[name]] for name in ("insert", "update", "delete"))
+    assert measured.amounts[PLACE["transaction"]] == cell.transactions
+    assert measured.amounts[PLACE["event"]] == cell.transactions * cell.events
+    assert reads(measured) == pytest.approx(read if cell.kind != "write" else 0, rel=0.12)
+
+
+def test_the_grid_lets_each_unit_weigh() -> None:
+    for name, rules in RULES.items():
+        searches = ("INDEX_SCAN,TABLE_SCAN", "INDEX_SCAN,HASH_SCAN") if rules.row_search_selectable else ("",)
+        cells = grid(rules, row_searches=searches)
+        assert len(cells) == len(set(cells)) > 60, name
+        assert {cell.key for cell in cells} == {PRIMARY, UNIQUE, NULLABLE_UNIQUE, OTHER, NO_KEY}
+        assert {cell.kind for cell in cells} == {"write", "update", "delete"}
+        assert {cell.row_search for cell in cells} == set(searches)
+
+
+def test_logs_of_one_table_never_share_a_row() -> None:
+    cell, spent = Cell(NO_KEY, 1000, "delete", 10, 2, 12), Spent(1000)
+    seen: list[int] = []
+    for seed in range(4):
+        seen += [row for transaction in events_of(cell, seed, spent) for event in transaction for row in event]
+    assert len(seen) == len(set(seen)) == 960
+    assert (spent.rows, spent.left(cell)) == (40, False)
+
+
+def test_rows_of_a_cell_stand_evenly() -> None:
+    ids = [row for one in events_of(Cell(NO_KEY, 10_000, "update", 1, 1, 500)) for event in one for row in event]
+    assert np.mean(ids) == pytest.approx(5000, rel=0.02)
+    assert ids != sorted(ids)
+
+
+def test_marks_stand_around_the_work() -> None:
+    cell = CELLS[0]
+    plain, marked = make_log(cell), make_log(cell, marks=True, gtids=True, database="other")
+    assert marked.count(b"\4mark\0") == 2 and marked.count(b"\5other\0") == cell.transactions + 2
+    assert plain.count(b"\4mark\0") == 0 and plain.count(TABLE.encode()) == cell.transactions
+
+
+def made_up(count: int, noise: float, seed: int = 1) -> tuple[list[Measured], Prices]:
+    """Cells whose seconds follow prices, but for some noise."""
+    chance = np.random.default_rng(seed)
+    prices = Prices.of({"transaction": 1e-4, "event": 2e-5, "hash row": 5e-7, "delete": 8e-6, "key read": 3e-6})
+    cells = []
+    for number in range(count):
+        asked = amounts(
+            transaction=float(chance.integers(1, 500)), event=float(chance.integers(1, 2000)), hash_row=float(chance.integers(0, 4)) * 1e6,
+            delete=float(chance.integers(0, 20_000)), key_read=float(chance.integers(0, 20_000)),
+        )  # fmt: skip
+        seconds = prices.cost(asked)[0] * float(np.exp(chance.normal(0, noise)))
+        cells.append(Measured(Cell(NO_KEY, 1000 + number, "delete", 1, 1, 1), "test", "9.7.4", seconds, 1, asked))
+    return cells, prices
+
+
+def test_prices_are_found_again() -> None:
+    cells, prices = made_up(60, 0.0)
+    found = fit(cells, machine="m", date="d")
+    for name in UNITS:
+        assert found.prices[name] == pytest.approx(prices[name], rel=0.02, abs=1e-9)
+        assert found.low[name] <= found.prices[name] <= found.high[name]
+    assert found.residuals.worst < 0.03
+    assert (found.server_version, found.machine, found.date, found.target) == ("9.7.4", "m", "d", "test")
+
+
+def test_a_disturbed_cell_does_not_bend_the_prices() -> None:
+    cells, prices = made_up(80, 0.03)
+    cells[7] = replace(cells[7], seconds=cells[7].seconds * 20)
+    found = fit(cells)
+    assert found.prices["hash row"] == pytest.approx(prices["hash row"], rel=0.1)
+    assert report_lines(cells, found)[0]["cell"] == cells[7].cell.name
+    assert found.residuals.unseen_median < 0.06
+    assert found.residuals.cells == 80
+
+
+def test_no_price_is_below_zero() -> None:
+    chance = np.random.default_rng(3)
+    asked = chance.random((30, len(UNITS)))
+    seconds = asked[:, 0] - 0.5 * asked[:, 1] + 1
+    prices = solve(asked, seconds)
+    assert prices.min() >= 0
+    assert relative_errors(asked, seconds, prices).shape == (30,)
+
+
+def test_nothing_to_fit() -> None:
+    with pytest.raises(InputError, match="nothing to fit"):
+        fit([])
+    cells, _ = made_up(2, 0.0)
+    with pytest.raises(InputError, match="several targets"):
+        fit([cells[0], replace(cells[1], server_version="5.7.29")])
+
+
+def test_a_table_of_cells_goes_on_where_it_ended(tmp_path: Path) -> None:
+    path = tmp_path / "cells.parquet"
+    first = list(measure_all(CELLS[:2], Memory()))
+    write_parquet(first, path)
+    assert read_parquet(path) == sorted(first, key=lambda one: one.place)
+    rest = list(measure_all(CELLS[:3], Memory(), read_parquet(path)))
+    assert [one.cell for one in rest] == [CELLS[2]]
+    (tmp_path / "none").write_bytes(b"no parquet")
+    with pytest.raises(InputError, match="no measurements"):
+        read_parquet(tmp_path / "none")
