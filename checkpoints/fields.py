@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 from checkpoints.errors import CheckpointError
@@ -35,6 +36,7 @@ REFUSED: Final = object()
 """The server does not start when this line is missing."""
 
 
+@lru_cache
 def column_of(server: str) -> str:
     """The column of VERSIONS that describes a server: "8.0.46" is "8.0", "9.7" is "8.3"."""
     words = server.split(".")
@@ -79,7 +81,12 @@ class Fields:
 
     def of(self, version: str) -> tuple[Field, ...]:
         """The fields that a version writes."""
-        return tuple(field for field in self.fields if VERSIONS.index(field.since) <= VERSIONS.index(version))
+        return self._of_versions[version]
+
+    @cached_property
+    def _of_versions(self) -> dict[str, tuple[Field, ...]]:
+        until = {version: VERSIONS[: at + 1] for at, version in enumerate(VERSIONS)}
+        return {version: tuple(field for field in self.fields if field.since in until[version]) for version in VERSIONS}
 
     def announced(self, version: str, count: int) -> tuple[Field, ...]:
         """The fields that a version reads behind a count: no further than the count says and than it knows."""

@@ -11,6 +11,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 from applier.binlog.wire import Wire
@@ -90,6 +92,12 @@ def corrupt() -> InputError:
     return InputError("a row image runs past the end of its event", hint="the event does not fit its table map: the log is damaged")
 
 
+@lru_cache(maxsize=4096)
+def _compiled(text: str) -> CodeType:
+    """Many tables, and one table in every replay of it, have the same text."""
+    return compile(text, "<row decoder>", "exec")
+
+
 class _Source:
     """Collects the lines of a generated function and the objects that it names."""
 
@@ -99,7 +107,7 @@ class _Source:
 
     def compile(self, before: list[str], behind: list[str]) -> Any:
         """The function `read` whose text is the lines collected, with these around them."""
-        exec(compile("\n".join([*before, *self.lines, *behind]), "<row decoder>", "exec"), self.names)
+        exec(_compiled("\n".join([*before, *self.lines, *behind])), self.names)
         return self.names["read"]
 
     def name(self, value: Any) -> str:
