@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from applier.cli.options import FILES, filter_options
+from applier.cli.follow import logs_of
+from applier.cli.options import filter_options
 from applier.errors import ReplicationError, UsageError
 from applier.options import ReplayOptions, parse_options
 
 if TYPE_CHECKING:
     from applier.mysql.checkpoint import Checkpoint
+    from applier.mysql.connection import Server
     from applier.mysql.verify import RowDifference, TableReport, Verification
 
 ROWS_SHOWN = 3
@@ -25,7 +27,7 @@ VALUE_WIDTH = 60
 
 
 @click.command(name="verify", short_help="Compare a server's tables with those of the replay in memory.")
-@FILES
+@click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
 @click.option("--into", required=True, metavar="URL", help="The server: mysql://USER@HOST:PORT.")
 @click.option("--password-file", type=click.Path(dir_okay=False), metavar="FILE", help="The password is this file's first line.")
 @click.option("--schema", type=click.Path(dir_okay=False), metavar="FILE.sql", help="Tables and rows before the first event: a mysqldump.")
@@ -48,9 +50,9 @@ def command(
 ) -> int:
     """Replay FILES, in order, into tables in memory, and compare the tables of a server with them.
 
-    The log counts up to where the server's own replay of it stands; to its end when it has none. Every row of every table is
-    compared, tables without a key too. Exit code 0: no difference; 1: the tables differ, or the
-    log stops with a replication error; 2: bad usage or unreadable input.
+    The log counts up to where the server's own replay of it stands; to its end when it has none. A folder stands for the logs that
+    its index names. Every row of every table is compared, tables without a key too. Exit code 0: no difference; 1: the tables differ,
+    or the log stops with a replication error; 2: bad usage or unreadable input.
     """
     from applier.mysql.checkpoint import read_checkpoint
     from applier.mysql.checkpoint import replay_id as default_id
@@ -63,14 +65,15 @@ def command(
     from applier.tables.load import load_schema
 
     parsed = parse_options(**options)
+    logs = tuple(logs_of(files, follow=False, stop_position=options["stop_position"]))
     endpoint = parse_url(into).with_password(find_password(password_file, ask=_ask if sys.stdin.isatty() else None))
     server = connect(endpoint)
     try:
         tables = load_schema(schema, server=options["server"] or server.rules_version) if schema else Tables()
-        checkpoint = read_checkpoint(server, replay_id or default_id(list(files)))
+        checkpoint = read_checkpoint(server, replay_id or default_id(list(logs)))
         if checkpoint is not None:
-            files, options["stop_position"] = _recorded(checkpoint, files)
-        result = replay(files, tables, keep_events=False, **options) if files else ReplayResult()
+            logs, options["stop_position"] = _recorded(server, checkpoint, logs)
+        result = replay(logs, tables, keep_events=False, **options) if logs else ReplayResult()
         verification = verify(server, tables, _wanted(parsed), databases=checkpoint.databases if checkpoint else ())
     finally:
         server.close()
@@ -84,10 +87,18 @@ def command(
     return 0 if verification.equal and result.error is None else ReplicationError.exit_code
 
 
-def _recorded(checkpoint: Checkpoint, files: tuple[str, ...]) -> tuple[tuple[str, ...], int | None]:
+def _recorded(server: Server, checkpoint: Checkpoint, files: tuple[str, ...]) -> tuple[tuple[str, ...], int | None]:
     """The files, and the byte of the last one, up to which the server's own replay of them has come."""
     from applier.mysql.checkpoint import check_mark
+    from applier.mysql.done import Done
 
+    done = Done(checkpoint.replay)
+    done.read(server)
+    done.pass_before(checkpoint.position, files)
+    if done.is_ahead:
+        raise UsageError(
+            f"the replay {checkpoint.replay!r} ended with transactions committed beyond its position", hint="run it again, then verify"
+        )
     if not checkpoint.file:
         return (), None
     names = [Path(file).name for file in files]

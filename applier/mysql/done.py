@@ -61,6 +61,11 @@ class Done:
         for file, parts in self._ranges.items():
             self._passed |= {part.number for part in parts if file in before or (file == position.file and part.end <= position.offset)}
 
+    @property
+    def is_ahead(self) -> bool:
+        """Whether something beyond the position is committed."""
+        return any(part.number not in self._passed for parts in self._ranges.values() for part in parts)
+
     def covers(self, start: Position, end: Position) -> bool:
         """Whether the transaction between is done. The last one of a part says that the part is passed."""
         for part in self._ranges.get(start.file, ()):

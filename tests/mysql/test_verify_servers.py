@@ -203,6 +203,40 @@ def test_wherever_the_replay_stands(
     assert len(places) > 3
 
 
+def test_what_is_committed_beyond_the_position_comes_first(servers: Servers, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """As a replay without commit order leaves it that was killed."""
+    server = servers.empty("9.7")
+    files = [str(log) for log in logs(NO_KEY)]
+    options = IntoOptions(schema=str(NO_KEY / "before.sql"))
+    first = replay_into(files, endpoint(server), parse_options(), options, Watch(stopped=lambda: True))
+    assert first.interrupted
+    password = tmp_path / "password"
+    password.write_text(server.password)
+    schema = ["--schema", str(NO_KEY / "before.sql")]
+    arguments = ["verify", *files, *schema, "--into", f"mysql://root@localhost?socket={server.socket}", "--password-file", str(password)]
+    server.execute(f"INSERT INTO binlag.done VALUES ('{first.replay}', 1, '{first.file}', 4, {first.position})")
+    assert _exit_code(arguments) == 0
+    server.execute(f"INSERT INTO binlag.done VALUES ('{first.replay}', 2, '{first.file}', {first.position + 100}, {first.position + 200})")
+    capsys.readouterr()
+    assert _exit_code(arguments) == 2
+    assert "run it again, then verify" in capsys.readouterr().err
+
+
+def test_a_folder_with_an_index(servers: Servers, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    server = servers.empty("9.7")
+    for log in logs(NO_KEY):
+        shutil.copy(log, tmp_path)
+    (tmp_path / "binlog.index").write_text("".join(f"./{log.name}\n" for log in logs(NO_KEY)))
+    password = tmp_path / "password"
+    password.write_text(server.password)
+    account = ["--into", f"mysql://root@localhost?socket={server.socket}", "--password-file", str(password)]
+    arguments = [str(tmp_path), "--schema", str(NO_KEY / "before.sql"), *account, "--json"]
+    assert _exit_code(["replay", *arguments]) == 0
+    capsys.readouterr()
+    assert _exit_code(["verify", *arguments]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 797
+
+
 def _exit_code(arguments: list[str]) -> int:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
