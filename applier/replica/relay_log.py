@@ -173,13 +173,14 @@ class RelayLogWriter:
         return total
 
     def reset(self) -> None:
-        """RESET REPLICA: all files go; the next one begins."""
+        """RESET REPLICA: all files go; a first one begins and is closed."""
         if self._file is not None:
             self._file.close()
             self._file = None
         self.index.clear()
         self.index.open()
         self.begin_file(created=True)
+        self.close()
 
     def _finish(self, data: bytes) -> None:
         file = self._open_file()

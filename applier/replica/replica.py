@@ -180,18 +180,21 @@ class Replica:
         self._receiver = self._applier = None
 
     def reset(self) -> None:
-        """RESET REPLICA: relay logs and positions go, the connection stays; the source's log is to be read from its beginning."""
+        """RESET REPLICA on a replica that is stopped: relay logs and positions go. `start` sets it up from the beginning."""
         receiver, applier = self._threads()
-        applier.stop()
         self._dump, self._retrieved, self._last_gtid = None, GtidSet(), ""
-        source = receiver.info.at(Position("", FIRST_EVENT))
         self._receiver = self._applier = None
         self.relay_log.reset()
-        self._clear_workers(applier.info.number_of_workers)
-        info = replace(applier.info, number_of_workers=0).at(Position(self.relay_log.name, FIRST_EVENT), Position("", 0))
-        self._infos.flush(info, Occasion.CHANGE)
-        self._sources.flush(source, Occasion.CHANGE)
-        self._open(info, source)
+        for number in range(1, applier.info.number_of_workers + 1):
+            self.repositories.worker_info(number, self.configuration.channel).remove()
+        self._infos.remove()
+        source = receiver.info.at(Position("", FIRST_EVENT))
+        if self.configuration.rules.reset_keeps_connection:
+            self._sources.flush(source, Occasion.CHANGE)
+        else:
+            self._sources.remove()
+        first = Position(self.relay_log.index.names[-1], FIRST_EVENT)
+        self._memory = Stand(replace(applier.info, number_of_workers=0).at(first, Position("", 0)), source)
 
     # what can be seen
 
@@ -389,10 +392,6 @@ class Replica:
                 self.disk, self.relay_log, self.storage, info, self._infos, workers=repositories, interleaving=self._interleaving
             )
         return Applier(self.disk, self.relay_log, self.storage, info, self._infos)
-
-    def _clear_workers(self, count: int) -> None:
-        for number in range(1, count + 1):
-            self.repositories.worker_info(number, self.configuration.channel).remove()
 
     # the receiver
 

@@ -51,6 +51,8 @@ class ReplicaRules:
     """Applied relay logs go at the end of a file even where a group goes on in the next one."""
     refetches_last_gtid: bool
     """The GTID received last is asked for again with auto-position: its transaction may not be whole (5.6)."""
+    reset_keeps_connection: bool
+    """RESET REPLICA leaves the receiver's record, without a position; up to 5.7 it goes like the others."""
     recovery_forgets_workers: bool
     """Where it does not look for them, it records that there were no workers (5.7.29 with auto-position)."""
     gap_error: int
@@ -83,6 +85,7 @@ _R56: Final = ReplicaRules(
     rotate_flushes=False,
     purges_inside_groups=True,
     refetches_last_gtid=True,
+    reset_keeps_connection=False,
     recovery_forgets_workers=False,
     gap_error=1201,
     parallel_types=("DATABASE",),
@@ -116,6 +119,7 @@ _R80: Final = replace(
     rotates_know_their_place=False,
     gaps_matter_to_start=False,
     rotate_flushes=True,
+    reset_keeps_connection=True,
     purges_inside_groups=False,
     recovery_forgets_workers=False,
     gap_error=1803,

@@ -109,7 +109,8 @@ def emulated(pair: CutPair, disk: SimulatedDisk, gtids: str, rows: dict[str, lis
         gtid_mode=pair.replica.query("SELECT @@GLOBAL.gtid_mode")[0][0] == "ON",
         auto_position=pair.gtids,
         workers=0 if pair.version == "5.7" else 1,
-        **TABLE_REPOSITORIES,
+        relay_log_info_repository="TABLE",
+        master_info_repository="TABLE",
     )
     source = BinlogFiles(pair.source_files(), uuid=str(pair.source.query("SELECT @@server_uuid")[0][0]), server_id=1)
     return Replica(disk, configuration, source, storage, clock=int)
