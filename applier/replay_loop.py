@@ -158,6 +158,8 @@ class ReplayLoop:
                 EventType.EXECUTE_LOAD_QUERY: self._load,
                 EventType.INCIDENT: self._incident,
                 EventType.ROTATE: self._rotate,
+                EventType.GTID_LIST: self._between,
+                EventType.BINLOG_CHECKPOINT: self._between,
             }
         )
         return {int(event_type): handler for event_type, handler in handlers.items()}
@@ -170,6 +172,8 @@ class ReplayLoop:
             self._in_relay_log = True
             return
         begins = event.log_pos != 0 and not event.flags & EventFlag.ARTIFICIAL  # or one log of the source goes on in another relay log
+        if begins:
+            self._between(event)
         self._describe(fde, begins=begins)
 
     def _describe(self, fde: FormatDescription, *, begins: bool = True) -> None:
@@ -263,6 +267,11 @@ class ReplayLoop:
             data = event.data
             self.result.source_file = data[8:].decode("utf-8", "surrogateescape")
             self.result.source_position = int.from_bytes(data[:8], "little")
+
+    def _between(self, event: Event) -> None:
+        """An event that belongs to no transaction moves the position as well."""
+        if self._in_relay_log and event.log_pos and self.transaction.first is None:
+            self.result.source_position = event.log_pos
 
     def _rollback(self, event: Event) -> None:
         self.tables.rollback()

@@ -80,22 +80,24 @@ def _index_of(path: Path) -> Path:
 
 
 class LogFollower(LogReader):
-    """Iterates over the events of growing logs from the one at `start` in the index on, until `logs.stopped()`."""
+    """Iterates over the events of growing logs from `start` on (None: the first in the index), until `logs.stopped()`."""
 
     def __init__(
         self, logs: IndexedLogs, *, start: str | None = None, verify_checksum: bool = True, start_position: int | None = None
     ) -> None:
-        first = [start] if start is not None else logs[:1]
-        if not first:
-            raise InputError(f"{logs.index_file} names no log", hint="is the receiver at work?")
-        super().__init__(first, verify_checksum=verify_checksum, start_position=start_position)
+        super().__init__([start or logs.index_file], verify_checksum=verify_checksum, start_position=start_position)
         self.logs = logs
+        self._start = start
 
     def _files(self) -> Iterator[Path]:
-        path: Path | None = self.paths[0]
+        logs, path = self.logs, None if self._start is None else Path(self._start)
+        while path is None and not logs and not logs.stopped():
+            time.sleep(POLL_SECONDS)
+        if path is None and logs:
+            path = Path(logs[0])
         while path is not None:
             yield path
-            path = None if self.logs.stopped() else self.logs.after(path)
+            path = None if logs.stopped() else logs.after(path)
 
     def _pieces(self, number: int, path: Path) -> Iterator[tuple[bytes, int]]:
         logs, idle, end = self.logs, False, len(MAGIC)

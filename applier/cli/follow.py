@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from applier.binlog.follow import IndexedLogs
-from applier.errors import UsageError
+from applier.errors import InputError, UsageError
 
 _HINT = "give the folder of a receiver, or its index: binlag replay --follow relay/"
 
@@ -17,7 +17,10 @@ def logs_of(files: tuple[str, ...], *, follow: bool, stop_position: int | None =
     if indexes and len(files) == 1:
         if follow and stop_position is not None:
             raise UsageError("--stop-position: the last log is not known yet", hint="leave --follow out")
-        return IndexedLogs(files[0], follow=follow)
+        logs = IndexedLogs(files[0], follow=follow)
+        if not logs:
+            raise InputError(f"{logs.index_file} names no log yet", hint="is the receiver at work?")
+        return logs
     if follow:
         raise UsageError("--follow: files do not say which log comes next", hint=_HINT)
     if indexes:

@@ -82,7 +82,10 @@ class Feed:
         first = _place_of(files, start)
         if isinstance(files, IndexedLogs) and files.follow:
             self._reader: LogReader = LogFollower(
-                files, start=files[first], verify_checksum=options.verify_checksum, start_position=start.offset if start else None
+                files,
+                start=files[first] if start else None,
+                verify_checksum=options.verify_checksum,
+                start_position=start.offset if start else options.start_position,
             )
         else:
             self._reader = LogReader(

@@ -68,6 +68,7 @@ class Received:
     """Behind the last event, in the source's log."""
     events: int = 0
     bytes: int = 0
+    heartbeats: int = 0
     connections: int = 0
     source: Source | None = None
     waiting: bool = False
@@ -232,6 +233,7 @@ class LiveReceiver:
                 hint="start the receiver again; if it stays so, the source's log is damaged: look at it with mysqlbinlog there",
             )
         if type_code in HEARTBEATS:
+            self.received.heartbeats += 1
             self._heartbeat(event)
             return
         self.received.events += 1

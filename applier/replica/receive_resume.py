@@ -12,11 +12,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from applier.binlog.events import parse
-from applier.binlog.header import HEADER, HEADER_LENGTH, MAGIC, Event, EventFlag, EventType, FormatDescription, parse_format_description
+from applier.binlog.header import (
+    HEADER,
+    HEADER_LENGTH,
+    MAGIC,
+    Event,
+    EventFlag,
+    EventType,
+    FormatDescription,
+    parse_format_description,
+    version_number,
+)
 from applier.binlog.reader import open_log
 from applier.errors import InputError
 from applier.replica.receive_progress import Progress
 
+ALL_GROUPS_NAMED = 50705
 _HINT = "receive into a new folder; replay what is good of the old one"
 
 
@@ -66,10 +77,20 @@ def find(paths: Sequence[Path], *, by_domains: bool) -> Found | None:
     for start in range(len(paths) - 1, -1, -1):
         found = _read(paths[start:])
         progress = found.progress
-        begun = progress.first is None or progress.first.begin
-        if progress.file and begun and (progress.knows_domains or not by_domains):
+        if progress.file and _knows_its_beginning(progress) and (progress.knows_domains or not by_domains):
             break
     return found
+
+
+def _knows_its_beginning(progress: Progress) -> bool:
+    """Whether the first group that was read began there. Without any group, one may be open from before."""
+    first, source = progress.first, progress.format
+    if first is None or source is None or not first.begin:
+        return False
+    if first.identity is not None:
+        return True
+    # A statement alone, or one whose GTID stands in the relay log before? From 5.7 on and in MariaDB all groups begin with a GTID event.
+    return not (progress.gtids or source.is_mariadb or version_number(source.server_version) >= ALL_GROUPS_NAMED)
 
 
 def _read(paths: Sequence[Path]) -> Found:
@@ -81,6 +102,8 @@ def _read(paths: Sequence[Path]) -> Found:
                 server_id = event.server_id
                 if event.type == EventType.PREVIOUS_GTIDS:
                     progress.gtids = progress.gtids.union(parse(event, format_description).gtids)
+            elif event.type == EventType.STOP:
+                continue  # our own, of a clean end; the source's are not received
             elif progress.file or event.type in (EventType.ROTATE, EventType.FORMAT_DESCRIPTION):
                 progress.take(event)
         size = log.size

@@ -199,6 +199,37 @@ def test_positions_beyond_four_gigabytes(tmp_path: Path) -> None:
 # the folder
 
 
+def test_a_clean_end_leaves_the_place(tmp_path: Path) -> None:
+    """The stop event at the end of a relay log is our own and says nothing of the source's log."""
+    receiver, dump = Offline(tmp_path, capture_logs("my57_xa")).connect()
+    receiver.checksum_length = 4
+    for raw, _ in zip(dump, range(30), strict=False):
+        receiver.queue(raw)
+    receiver.folder.close()
+    assert [event.type for event in LogReader(IndexedLogs(tmp_path))][-1] == EventType.STOP
+    assert resumed(tmp_path) == receiver.progress.position
+
+
+def test_a_transaction_that_was_open_is_remembered_through_idle_runs(tmp_path: Path) -> None:
+    """Its GTID stands two relay logs before its end."""
+    names = capture_logs("my57_xa")
+    whole = Offline(tmp_path / "whole", names).receive()
+    for events in range(6, whole, 9):
+        folder = tmp_path / str(events)
+        offline = Offline(folder, names)
+        offline.receive(events)
+        offline.receive(2)
+        offline.receive(2)
+        offline.receive()
+        assert executed_of(folder) == executed_of(tmp_path / "whole")
+
+
+def executed_of(folder: Path) -> str:
+    opened = Folder(folder, Start())
+    opened.close()
+    return str(opened.progress.gtids)
+
+
 def test_one_receiver_at_a_time(tmp_path: Path) -> None:
     folder = Folder(tmp_path, Start())
     with pytest.raises(InputError, match="another receiver is at work"):
