@@ -205,8 +205,8 @@ RESET = [("5.6", False, 143, 0), ("5.6", True, 174, 0), ("5.7", False, 177, 0), 
 def test_reset(version: str, gtids: bool, size: int, kept: int) -> None:
     """As seen of real 5.6.24, 5.7.29 and 9.7.4: one relay log, closed; no record but, today, where to connect to."""
     rig = Rig.of("my57_xa")
-    tables = {"relay_log_info_repository": "TABLE", "master_info_repository": "TABLE"}
-    replica = rig.replica(version, gtid_mode=gtids, auto_position=gtids, **tables)
+    options: dict[str, Any] = {"relay_log_info_repository": "TABLE", "master_info_repository": "TABLE"}
+    replica = rig.replica(version, gtid_mode=gtids, auto_position=gtids, **options)
     replica.receive()
     replica.apply(5)
     replica.stop()

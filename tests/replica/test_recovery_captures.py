@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 import pytest
 
+from applier.binlog.header import EventType
 from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
 from applier.errors import ReplicationError
+from applier.replica.configuration import ReplicaConfiguration
+from applier.replica.event_bytes import make_event
 from applier.replica.execute import Executor
 from applier.replica.relay_index import RelayLogIndex
+from applier.replica.relay_log import RelayLogWriter
 from applier.replica.relay_reader import FIRST_EVENT, RelayEvent, RelayLogReader
 from applier.replica.replica import Replica
 from applier.replica.source import BinlogFiles
@@ -22,7 +27,7 @@ from checkpoints.info_files import parse
 from checkpoints.info_rows import from_row, key_columns
 from checkpoints.position import Position
 from checkpoints.simulated_disk import SimulatedDisk
-from tests.checkpoints.recovery_captures import TABLES
+from tests.checkpoints.recovery_captures import SERVERS, TABLES, folder
 from tests.replica.recovery_scenarios import Scenario, Step, all_scenarios, empty_tables, events_of, source_of
 
 SCENARIOS = all_scenarios()
@@ -221,5 +226,56 @@ def test_catch_up(scenario: Scenario) -> None:
     try:
         again.start()
     except ReplicationError as raised:
-        assert raised.number == scenario.restarted.start_error  # noqa: PT017
+        assert raised.number == scenario.restarted.start_error
     check_step(scenario, again, after)
+
+
+def kills() -> list[tuple[str, dict[str, Any]]]:
+    """The kills under load of one-threaded replicas with info files: version, and what was seen."""
+    found = []
+    for path in sorted((folder() / "crash").glob("*.jsonl")):
+        for line in path.read_text().splitlines():
+            seen = json.loads(line)
+            if seen["combo"] in ("FILE0", "FILE1", "GTID1"):
+                found.append((SERVERS[path.name[:4]], seen))
+    return found
+
+
+def stand_in(version: str, size: int) -> bytes:
+    """A relay log of this size; the kills under load did not keep theirs."""
+    disk = SimulatedDisk()
+    writer = RelayLogWriter(disk, ReplicaConfiguration(version), clock=int)
+    writer.open()
+    content = disk.contents()["relay.000001"]
+    filler = size - len(content) - 23
+    return content if filler < 0 else content + make_event(EventType.ROWS_QUERY, bytes(filler), timestamp=1, server_id=1)
+
+
+def test_restart_after_kills_under_load() -> None:
+    """72 kills: from the info files alone, the positions after the restart."""
+    seen_kills = kills()
+    assert len(seen_kills) == 72
+    for version, seen in seen_kills:
+        files = {name: text.encode("latin-1") for name, text in seen["after_kill"].items() if text is not None}
+        logs = {name: stand_in(version, size) for name, size in seen["relay_files"].items() if name != "relay.index"}
+        gtids = seen["combo"] == "GTID1"
+        configuration = ReplicaConfiguration(
+            version,
+            relay_log_info_repository="FILE",
+            master_info_repository="FILE",
+            relay_log_recovery=seen["combo"] != "FILE0",
+            gtid_mode=gtids,
+            auto_position=gtids,
+            workers=0,
+        )
+        source = BinlogFiles({})
+        replica = Replica(SimulatedDisk({**files, **logs}), configuration, source, MemoryStorage(empty_tables()), clock=int)
+        replica.start()
+        memory, shown = replica.status.memory, seen["restart"]
+        assert memory.applied is not None
+        assert memory.received is not None
+        assert (memory.received.source_log_name, memory.received.source_log_pos) == (shown["Master_Log_File"], shown["Read_Master_Log_Pos"])
+        assert memory.applied.relay_log_name == f"./{shown['Relay_Log_File']}"
+        assert memory.applied.relay_log_pos == shown["Relay_Log_Pos"]
+        assert memory.applied.source_log_name == shown["Relay_Master_Log_File"]
+        assert memory.applied.source_log_pos == shown["Exec_Master_Log_Pos"]
