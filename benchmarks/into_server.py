@@ -1,18 +1,23 @@
 """Replaying a log into a server: binlag beside `mysqlbinlog | mysql` and the server's own replica applier, in one run.
 
     python docker/servers/bring.py 9.7
-    python benchmarks/into_server.py [--transactions 10000] [--runs 3] [--output benchmarks/results/into_server.json]
+    python benchmarks/into_server.py --kind small --setting durable        (about 7 minutes)
+    python benchmarks/into_server.py --kind small --setting relaxed        (4 minutes)
+    python benchmarks/into_server.py --kind bulk                           (6 minutes)
 
-Two logs are made on a real 9.7: `small`, transactions of a few rows from 8 clients at once; `bulk`, large row events. Each contestant
-replays them into a fresh server with the same schema and rows, at the same settings, one after another, `durable`
-(innodb_flush_log_at_trx_commit=1, sync_binlog=1) and `relaxed` (2 and 0):
+Two logs are made on a real 9.7: `small`, 10,000 transactions of four one-row changes from 8 clients at once; `bulk`, 40 statements of
+10,000 rows each. Each contestant replays them into a fresh server with the same schema and rows, at the same settings, one after another,
+`durable` (innodb_flush_log_at_trx_commit=1, sync_binlog=1) and `relaxed` (2 and 0). The server writes its own binary log for all of them.
 
     pipe           mysqlbinlog LOG | mysql
-    applier, 1     the server's own applier with one worker; the relay log is there already
-    applier, 4     the same with four workers and the log's own dependencies
-    binlag         binlag replay LOG --into mysql://…, the whole process
+    applier, 1     the server's own applier with one worker; the relay log is there before the clock starts
+    applier, 4     the same with four workers, the log's own dependencies, commits in order
+    binlag         binlag replay LOG --into mysql://…, the whole process with its start
+    binlag, 4      the same with --workers 4
 
-After each run the tables are compared with the source's by CHECKSUM TABLE.
+After each run the tables are compared with the source's by CHECKSUM TABLE. Each time is of one process from its start to its end, but the
+applier's, which is from START REPLICA until the last transaction is there. The order turns from run to run. Raw results, with the load of
+the machine before each, go to benchmarks/results/into-server-KIND-SETTING.json.
 """
 
 from __future__ import annotations
@@ -36,13 +41,19 @@ from decode import machine
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "docker"))
 from servers.server import Server
+from servers.table import Options
 
 DATABASE, TABLES, ROWS, CLIENTS = "bench", 4, 10_000, 8
-SETTINGS = {
+SETTINGS: dict[str, Options] = {
     "durable": {"innodb_flush_log_at_trx_commit": 1, "sync_binlog": 1},
     "relaxed": {"innodb_flush_log_at_trx_commit": 2, "sync_binlog": 0},
 }
-COMMON = {"innodb_buffer_pool_size": "512M", "innodb_redo_log_capacity": "512M", "max_binlog_size": 1 << 30, "max_allowed_packet": "256M"}
+COMMON: Options = {
+    "innodb_buffer_pool_size": "512M",
+    "innodb_redo_log_capacity": "512M",
+    "max_binlog_size": 1 << 30,
+    "max_allowed_packet": "256M",
+}
 
 
 def table(number: int) -> str:
@@ -88,8 +99,8 @@ def write_small(server: Server, transactions: int) -> None:
 
 
 def write_bulk(server: Server, transactions: int) -> None:
-    """As many rows as `small`, in statements of thousands."""
-    for turn in range(max(transactions * 4 // ROWS, 1)):
+    """Ten times the rows of `small`, in statements of thousands."""
+    for turn in range(max(transactions * 40 // ROWS, 1)):
         server.execute(f"UPDATE {DATABASE}.t{turn % TABLES} SET k = k + 1, pad = REPEAT('{turn % 10}', 40)")
 
 
@@ -105,9 +116,10 @@ def make_log(kind: str, transactions: int, folder: Path) -> dict[str, Any]:
         source.execute("RESET BINARY LOGS AND GTIDS")
         {"small": write_small, "bulk": write_bulk}[kind](source, transactions)
         log = folder / f"{kind}.000001"
+        version = source.query("SELECT VERSION()")[0][0]
         gtids = source.query("SELECT @@gtid_executed")[0][0]
         shutil.copyfile(source.binlog_files()[0], log)
-        return {"log": log, "schema": schema, "gtids": gtids.replace("\n", ""), "checksums": checksums(source)}
+        return {"log": log, "schema": schema, "gtids": gtids.replace("\n", ""), "checksums": checksums(source), "version": version}
 
 
 def checksums(server: Server) -> Any:
@@ -158,11 +170,13 @@ CONTESTANTS: dict[str, Callable[[Server, dict[str, Any]], float]] = {
     "applier, 1": lambda server, made: run_applier(server, made, 1),
     "applier, 4": lambda server, made: run_applier(server, made, 4),
     "binlag": run_binlag,
+    "binlag, 4": lambda server, made: run_binlag(server, made, "--workers", "4"),
 }
+RESULTS = Path(__file__).parent / "results"
 
 
 def measure(name: str, setting: str, made: dict[str, Any]) -> float:
-    options = {
+    options: Options = {
         **COMMON,
         **SETTINGS[setting],
         "server_id": 2,
@@ -178,6 +192,34 @@ def measure(name: str, setting: str, made: dict[str, Any]) -> float:
         return seconds
 
 
+def compare(times: dict[str, list[float]]) -> dict[str, float]:
+    """How many times as long the others take, by medians."""
+    median = {name: statistics.median(seconds) for name, seconds in times.items()}
+    if not {"pipe", "applier, 1", "applier, 4", "binlag", "binlag, 4"} <= median.keys():
+        return {}
+    applier = min(median["applier, 1"], median["applier, 4"])
+    ratios = {}
+    for own in ("binlag", "binlag, 4"):
+        ratios[f"pipe / {own}"] = round(median["pipe"] / median[own], 2)
+        ratios[f"better applier / {own}"] = round(applier / median[own], 2)
+    return ratios
+
+
+def run(kind: str, setting: str, made: dict[str, Any], names: list[str], runs: int) -> dict[str, Any]:
+    times: dict[str, list[float]] = {name: [] for name in names}
+    loads: list[float] = []
+    for turn in range(runs):
+        for place in range(len(names)):
+            name = names[(place + turn) % len(names)]
+            loads.append(round(os.getloadavg()[0], 2))
+            times[name].append(round(measure(name, setting, made), 3))
+            print(f"{kind:6}{setting:8}{name:12}{times[name][-1]:8.2f}s   load {loads[-1]}", flush=True)
+    ratios = compare(times)
+    for what, ratio in ratios.items():
+        print(f"{kind:6}{setting:8}{what:28}{ratio:6.1f}", flush=True)
+    return {"seconds": times, "ratios_of_medians": ratios, "load_before": loads}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--transactions", type=int, default=10_000)
@@ -185,26 +227,20 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=CONTESTANTS, help="not all contestants")
     parser.add_argument("--setting", action="append", choices=SETTINGS)
     parser.add_argument("--kind", action="append", choices=("small", "bulk"))
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--output", type=Path, default=RESULTS, metavar="FOLDER", help="where the results go")
     arguments = parser.parse_args()
-    result: dict[str, Any] = {"machine": machine(), "transactions": arguments.transactions, "seconds": {}}
     with tempfile.TemporaryDirectory() as folder:
         for kind in arguments.kind or ("small", "bulk"):
             made = make_log(kind, arguments.transactions, Path(folder))
-            print(f"{kind}: {made['log'].stat().st_size:,} bytes", flush=True)
+            log_bytes = made["log"].stat().st_size
+            print(f"{kind}: {log_bytes:,} bytes", flush=True)
             for setting in arguments.setting or SETTINGS:
-                times: dict[str, list[float]] = {}
-                for _ in range(arguments.runs):
-                    for name in arguments.only or CONTESTANTS:
-                        times.setdefault(name, []).append(measure(name, setting, made))
-                for name, seconds in times.items():
-                    own = statistics.median(times.get("binlag", seconds))
-                    median = statistics.median(seconds)
-                    shown = f"{min(seconds):8.2f}s best{median:8.2f}s median{median / own:7.1f} × binlag"
-                    print(f"{kind:6}{setting:8}{name:12}{shown}", flush=True)
-                result["seconds"][f"{kind}, {setting}"] = times
-    if arguments.output:
-        arguments.output.write_text(json.dumps(result, indent=1) + "\n")
+                found = run(kind, setting, made, arguments.only or list(CONTESTANTS), arguments.runs)
+                settings = {**COMMON, **SETTINGS[setting]}
+                head = {"machine": machine(), "server": made["version"], "settings": settings, "transactions": arguments.transactions}
+                content = {**head, "log_bytes": log_bytes, **found}
+                arguments.output.mkdir(exist_ok=True)
+                (arguments.output / f"into-server-{kind}-{setting}.json").write_text(json.dumps(content, indent=1) + "\n")
     return 0
 
 

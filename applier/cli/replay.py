@@ -29,7 +29,7 @@ from applier.result import RowsRecord
 @click.option("--rewrite-db", multiple=True, metavar="A:B", help="Rows and statements of database A go to B.")
 @filter_options
 @click.option("--apply", type=click.Choice(["native", "sql"]), help="Into a server: the log's events or statements. [default: native]")
-@click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Into a server: source transactions per commit. [default: 32]")
+@click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Into a server: source transactions per commit. [default: 256]")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Into a server: connections at the same time. [default: 1]")
 @click.option("--any-commit-order", is_flag=True, help="Into a server, with --workers: do not keep the log's order of commits.")
 @click.option("--gtid", is_flag=True, help="Into a server: each transaction under its own GTID; what the server has is left out.")

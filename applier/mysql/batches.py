@@ -23,7 +23,7 @@ from applier.mysql.survey import Survey
 from applier.mysql.writer import Writer
 from checkpoints.gtid import MariadbGtid
 
-DEFAULT_BATCH = 32
+DEFAULT_BATCH = 256
 BATCH_BYTES = 1 << 20
 """A batch ends after so many bytes of events, however few its transactions are."""
 TRANSIENT = frozenset({1205, 1213, 3572})
