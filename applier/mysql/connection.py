@@ -22,6 +22,8 @@ from applier.mysql.url import Endpoint
 from lookup.versions import rules_for
 
 Row = tuple[bytes | None, ...]
+UNGUARDED = "SET SESSION sql_safe_updates = 0, sql_big_selects = 1"
+"""Guards against careless statements would stop a log's own, which went through on its source."""
 CONNECT_SECONDS = 20
 LOST = frozenset({CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, CR.CR_SERVER_LOST_EXTENDED, 0, 1053, 1077, 1079, 1080, 3169, 1927})
 """The connection is no more: the client noticed, or the server said goodbye (shutdown, KILL)."""
@@ -163,6 +165,7 @@ def connect(endpoint: Endpoint) -> Server:
             use_unicode=False,
             conv={},
             autocommit=True,
+            init_command=UNGUARDED,
             connect_timeout=CONNECT_SECONDS,
             client_flag=CLIENT.MULTI_STATEMENTS | CLIENT.FOUND_ROWS,
             local_infile=True,

@@ -175,3 +175,22 @@ def test_idempotent_and_skipped_errors_are_counted(servers: Servers, sources: Se
         "let pass by --skip-errors: error 1032 on table counted.t": 1,
         "let pass by --skip-errors: error 1062 on table counted.t": 1,
     }
+
+
+@pytest.mark.parametrize("mode", ["native", "sql"])
+def test_guards_against_careless_statements_do_not_stop_a_replay(mode: str, servers: Servers) -> None:
+    server = servers.empty("9.7")
+    server.execute("SET GLOBAL sql_safe_updates = 1", "SET GLOBAL sql_big_selects = 0", "SET GLOBAL max_join_size = 1")
+    try:
+        outcome = replay_into(
+            [str(file) for file in logs(NO_KEY)],
+            endpoint(server),
+            parse_options(),
+            IntoOptions(apply=mode, schema=str(NO_KEY / "before.sql"), replay_id=f"guarded-{mode}"),
+        )
+        assert outcome.error is None
+    finally:
+        server.execute("SET GLOBAL sql_safe_updates = 0", "SET GLOBAL sql_big_selects = 1", "SET GLOBAL max_join_size = DEFAULT")
+    tables = applier.load_schema(NO_KEY / "before.sql", server="9.7")
+    applier.replay(logs(NO_KEY), into=tables)
+    assert differences(server, tables) == []
