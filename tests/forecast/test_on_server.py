@@ -1,0 +1,105 @@
+"""Cells on a real server: carried out by its own applier and by BINLOG statements; its schema read by SQLAlchemy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from servers.server import Server
+
+from applier.cli.measure import command
+from applier.errors import UsageError
+from applier.forecast.cells import Cell
+from applier.forecast.fit import fit
+from applier.forecast.live import facts_of_server
+from applier.forecast.on_server import ServerTarget, ThreadClock, stood_in_line
+from applier.forecast.units import PLACE
+from applier.mysql.url import Endpoint
+from lookup.shape import NO_KEY, OTHER, PRIMARY
+from tests.servers.fixtures import ServerFactory
+
+CELLS = [Cell(NO_KEY, 1000, "delete", 10, 1, 20), Cell(PRIMARY, 1000, "update", 1, 1, 50),
+         Cell(OTHER, 1000, "update", 5, 2, 10, 40, 10, 1, 3),
+         Cell(PRIMARY, 1000, "write", 20, 1, 5)]  # fmt: skip
+
+
+def endpoint(server: Server) -> Endpoint:
+    return Endpoint(server.host, server.port, server.user, password=server.password)
+
+
+@pytest.fixture(scope="module", params=["5.7", "9.7"])
+def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Server:
+    return server_factory(request.param, options={"innodb_flush_log_at_trx_commit": 2, "sync_binlog": 0})
+
+
+@pytest.mark.parametrize("relay", [True, False], ids=["relay log", "BINLOG statements"])
+def test_the_server_applies_a_cell(server: Server, relay: bool) -> None:
+    with ServerTarget(endpoint(server), relay_folder=server.data if relay else None) as target:
+        for cell in CELLS:
+            measured = target.measure(cell)
+            assert measured.amounts[PLACE["transaction"]] == cell.transactions + 1  # and the second mark
+            assert measured.server_version.startswith(server.name.split()[-1])
+            left = server.query("SELECT COUNT(*), COALESCE(SUM(filler LIKE 'z%'), 0) FROM binlag_measure.cell")[0]
+            assert target._filled is not None
+            spent = target._filled[1]
+            assert left[0] == spent.rows
+            changed = {"update": spent.used.count(1), "write": 0, "delete": 0}[cell.kind]
+            assert left[1] == changed
+    assert server.query("SHOW DATABASES LIKE 'binlag_measure'") == ()
+
+
+def test_a_row_search_is_set_and_put_back(server: Server) -> None:
+    with ServerTarget(endpoint(server), relay_folder=server.data) as target:
+        cell = Cell(NO_KEY, 1000, "delete", 10, 1, 5, row_search="INDEX_SCAN,HASH_SCAN")
+        if target.rules.row_search_selectable:
+            before = server.query("SELECT @@GLOBAL.slave_rows_search_algorithms")
+            assert target.measure(cell).amounts[PLACE["hash row"]] > 0
+            assert server.query("SELECT @@GLOBAL.slave_rows_search_algorithms") == before
+        else:
+            with pytest.raises(UsageError, match="has no slave_rows_search_algorithms"):
+                target.measure(cell)
+
+
+def test_measurements_make_a_calibration(server: Server, tmp_path: Path) -> None:
+    with ServerTarget(endpoint(server), relay_folder=server.data) as target:
+        found = fit([target.measure(cell) for cell in CELLS], settings=target.settings)
+    assert found.server_version.startswith(server.name.split()[-1])
+    assert found.settings["sync_binlog"] == "0"
+    assert max(found.prices.seconds) > 0
+
+
+def test_the_schema_of_a_live_server(server: Server) -> None:
+    server.execute(
+        "DROP DATABASE IF EXISTS live", "CREATE DATABASE live", "USE live",
+        "CREATE TABLE t (id INT PRIMARY KEY, k INT, KEY k (k)) STATS_PERSISTENT=1", "CREATE TABLE `odd``name` (a INT)",
+        "CREATE VIEW v AS SELECT * FROM t", f"INSERT INTO t VALUES {','.join(f'({n},{n % 5})' for n in range(200))}", "ANALYZE TABLE t",
+    )  # fmt: skip
+    facts, version = facts_of_server(endpoint(server), ["live"])
+    assert version.startswith(server.name.split()[-1])
+    assert set(facts) == {"live.t", "live.odd`name"}
+    table = facts["live.t"]
+    assert (table.rows, table.rows_from) == (200, "statistics of the server")
+    assert [key.name for key in table.definition.keys] == ["PRIMARY", "k"]
+    assert table.duplicates["k"] == pytest.approx(40, rel=0.2)
+    server.execute("DROP DATABASE live")
+
+
+def test_a_server_that_refuses(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("BINLAG_PASSWORD", "wrong")
+    given = ["--into", f"mysql://root@127.0.0.1:{server.port}", "--table", str(tmp_path / "t.parquet")]
+    result = CliRunner().invoke(command, given, standalone_mode=False)
+    assert getattr(result.exception, "exit_code", None) == 2
+
+
+def test_time_in_line_for_a_processor(tmp_path: Path) -> None:
+    """The worker ran 1 s, stood in line 2 s, and was idle for 3 s of 6, in which the coordinator stood in line."""
+    files = [tmp_path / "worker", tmp_path / "coordinator"]
+    for file in files:
+        file.write_text("5000000000 7000000000 3\n")
+    clocks = [ThreadClock(file) for file in files]
+    files[0].write_text("6000000000 9000000000 9\n")
+    files[1].write_text("5000000000 17000000000 9\n")
+    assert stood_in_line(6.0, clocks) == pytest.approx(2 + 3)
+    assert stood_in_line(6.0, clocks[:1]) == pytest.approx(2)
+    assert stood_in_line(6.0, []) == 0
