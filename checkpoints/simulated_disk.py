@@ -18,7 +18,7 @@ import hashlib
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from checkpoints.crash import Crashed, CrashKind, CrashPoint, Fault, Moment, Operation, tears
@@ -37,7 +37,7 @@ class Coverage(StrEnum):
     CORNERS = "corners"
     """Each file in each of its states while all others are kept, and while all others are lost."""
     EDGES = "edges"
-    """As corners, but of a file only nothing and all, and of the one changed last also what may be left of that change.
+    """All kept; each file alone lost; all lost; the file changed last alone kept; and what may be left of its last change in both worlds.
     The number does not grow with the run."""
 
 
@@ -172,8 +172,8 @@ class SimulatedDisk:
             for outcome in itertools.chain(
                 (Outcome(kind, last, base),),
                 (Outcome(kind, count, base) for count in names),
-                (Outcome(kind, last, base | {number: kept}) for number, options in files.items() for kept in options),
-                (Outcome(kind, len(self._pending_names), base | {number: kept}) for number, options in files.items() for kept in options),
+                (Outcome(kind, last, base | {number: kept}) for number, kept in self._alone(files, coverage, lost=lost)),
+                (Outcome(kind, last_name, base | {number: kept}) for number, kept in self._alone(files, coverage, lost=lost)),
             ):
                 if str(outcome) not in seen:
                     seen.add(str(outcome))
@@ -192,9 +192,12 @@ class SimulatedDisk:
 
     def left(self, kind: CrashKind, coverage: Coverage = Coverage.CORNERS) -> Iterator[Left]:
         """As `crashes`, but makes only those disks that are asked for, and only while the run stands where it is."""
+        return self._left_by(self.outcomes(kind, coverage), kind)
+
+    def _left_by(self, outcomes: Iterable[Outcome], kind: CrashKind) -> Iterator[Left]:
         seen = set()
         digests: dict[tuple[int, Kept | None], bytes] = {}
-        for outcome in self.outcomes(kind, coverage):
+        for outcome in outcomes:
             files = {}
             for name, inode in sorted(self._names_left(outcome).items()):
                 kept = None if kind is CrashKind.PROCESS else outcome.files.get(inode.number, Kept())
@@ -208,6 +211,17 @@ class SimulatedDisk:
                 seen.add(whole)
                 yield Left(outcome, whole, files, functools.partial(self.after, outcome))
 
+    def after_failed_fsync(self, name: str) -> tuple[Outcome, Left]:
+        """The machine crashes when an fsync of this file ("": of the names) has failed and all else was kept.
+
+        The outcome is that of a disk on which it did fail, where there is nothing left to choose for that file.
+        """
+        outcome = next(self.outcomes(CrashKind.OS, Coverage.EDGES))
+        number = self._names[name].number if name else 0
+        failed = replace(outcome, files={other: kept for other, kept in outcome.files.items() if other != number})
+        lost = replace(outcome, files={other: Kept() if other == number else kept for other, kept in outcome.files.items()})
+        return failed, next(iter(self._left_by([lost], CrashKind.OS)))
+
     # How it works
 
     def _alive(self) -> None:
@@ -218,6 +232,12 @@ class SimulatedDisk:
         if name not in self._names:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
         return self._names[name]
+
+    def _alone(self, files: Mapping[int, list[Kept]], coverage: Coverage, *, lost: bool) -> Iterator[tuple[int, Kept]]:
+        """The files that are each in a state of its own while all others are kept, or lost."""
+        for number, options in files.items():
+            if not lost or coverage is not Coverage.EDGES or number == self._changed_last:
+                yield from ((number, kept) for kept in options)
 
     def _choices(self, inode: _Inode, coverage: Coverage) -> list[Kept]:
         if coverage is not Coverage.EDGES:

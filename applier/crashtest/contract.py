@@ -33,7 +33,11 @@ class State:
 
 
 class System(Protocol):
-    """A system under test. Runs must be the same each time: no clock, no chance but from a seed, no threads that race."""
+    """A system under test. Runs must be the same each time: no clock, no chance but from a seed, no threads that race.
+
+    One whose run never goes on behind an OSError may say so with an attribute `stops_on_error = True`: then an operation that fails is a
+    crash before or inside of it, and needs no run of its own.
+    """
 
     def run(self, disk: Disk) -> Iterator[Hashable]:
         """Does all its work, from a disk with nothing on it; yields each piece when its user has been told that it is done.

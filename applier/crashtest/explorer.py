@@ -11,8 +11,9 @@ not tried again, a new one is recovered on the spot, by a new object of the syst
 | full disk | nothing; one write finds no room | half of that write; then whatever the system does about it, and a restart with room |
 | I/O error | nothing; one operation fails | likewise; behind a failed fsync also the machine, with what could not be synced |
 
-The last two change the run, so they cost one run for each operation. A crash of the machine is tried behind each change of the disk, which
-covers the points before and inside it: the change not done and the change torn are among its outcomes.
+The last two change the run, so they cost one run for each operation, unless the system says that it stops there. A crash of the machine is
+tried behind each change of the disk, which covers the points before and inside it: the change not done and the change torn are among its
+outcomes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from __future__ import annotations
 import errno
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from applier.crashtest.checkers import Judgement, Verdict, judge
@@ -136,11 +137,16 @@ class _Explorer:
     recovered: Known[State | Exception] = field(default_factory=Known)
     seen: dict[tuple[Kind, bytes], _Seen] = field(default_factory=dict)
     last_tried: int = -1
+    derived: frozenset[Kind] = frozenset()
+    """The faults that are crashes of this very run."""
 
     def watch(self) -> SimulatedDisk:
         """The run without a fault, with all its crashes."""
         disk = SimulatedDisk(self.files, medium=self.medium, observer=self._reached)
-        for work in self.make().run(disk):
+        system = self.make()
+        if getattr(system, "stops_on_error", False):
+            self.derived = self.kinds & FAULTS.keys()
+        for work in system.run(disk):
             self.result.acknowledged.append(work)
         disk.observer = None
         end = CrashPoint(len(disk.operations), Moment.AFTER)
@@ -159,6 +165,21 @@ class _Explorer:
             self._try_crashes(disk, point)
         elif point.moment is Moment.INSIDE:
             self._try(disk, point, Kind.PROCESS, self.coverage)
+        if point.moment is Moment.BEFORE:
+            for kind in self.derived:
+                self._derive(disk, point, kind)
+
+    def _derive(self, disk: SimulatedDisk, point: CrashPoint, kind: Kind) -> None:
+        """The operation fails before it has done anything, and the system stops."""
+        operation = disk.operations[-1]
+        if fault_point(operation, kind, done=0) is None:
+            return
+        self.result.points[kind] += 1
+        acknowledged = len(self.result.acknowledged)
+        self._note(kind, next(disk.left(CrashKind.PROCESS)), acknowledged, point)
+        if operation.action in QUIET_ACTIONS:
+            outcome, left = disk.after_failed_fsync(operation.name)
+            self._note(kind, replace(left, outcome=outcome), acknowledged, point)
 
     def _try_crashes(self, disk: SimulatedDisk, point: CrashPoint) -> None:
         for kind in CRASHES:
@@ -240,7 +261,7 @@ def explore(
     if explorer.expected is None:
         explorer.expected = reference(make, disk, explorer.result.acknowledged)
     for kind in FAULTS:
-        if kind in explorer.kinds:
+        if kind in explorer.kinds - explorer.derived:
             explorer.fail(disk.operations, kind)
     return explorer.finish()
 
@@ -308,11 +329,12 @@ def run_until_stopped(make: Make, disk: SimulatedDisk) -> list[Hashable]:
     return acknowledged
 
 
-def fault_point(operation: Operation, kind: Kind) -> CrashPoint | None:
+def fault_point(operation: Operation, kind: Kind, done: int | None = None) -> CrashPoint | None:
     """Where an operation fails: a write in its middle, anything else at its start. A full disk concerns only what needs room."""
     if kind is Kind.FULL_DISK and operation.action not in ("write", "create"):
         return None
-    done = operation.size // 2 if operation.action == "write" else 0
+    if done is None:
+        done = operation.size // 2 if operation.action == "write" else 0
     return CrashPoint(operation.number, Moment.INSIDE, done) if done else CrashPoint(operation.number, Moment.BEFORE)
 
 

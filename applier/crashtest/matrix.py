@@ -107,12 +107,12 @@ class Setup:
 
 
 AXES: dict[str, tuple[Any, ...]] = {
+    "auto_position": (False, True),
+    "recovery": (False, True),
     "repository": (FILE, TABLE),
     "sync": (0, 1, 10000),
-    "recovery": (False, True),
-    "auto_position": (False, True),
-    "workers": (0, 4),
     "engine": (INNODB, MYISAM),
+    "workers": (0, 4),
 }
 """What the full matrix varies."""
 

@@ -47,7 +47,9 @@ class Shared:
 
 
 class ReplicaSystem:
-    """One server with its replica."""
+    """One server with its replica. An error of the disk ends it, as InnoDB and binlog_error_action=ABORT_SERVER end a server."""
+
+    stops_on_error = True
 
     def __init__(self, workload: Workload, configuration: ReplicaConfiguration, *, seed: int = 1, shared: Shared | None = None) -> None:
         self.workload = workload
@@ -105,7 +107,7 @@ class ReplicaSystem:
         """All that the future depends on while everything received is applied: the data, which the ledger stands for, and the positions."""
         memory = replica.memory
         assert memory.applied is not None and memory.received is not None
-        gtids = str(storage.executed_gtids), str(replica.retrieved_gtids)
+        gtids = str(storage.executed_gtids.union(replica.retrieved_gtids))
         return tuple(storage.ledger), gtids, memory.applied.source_position, memory.received.source_position
 
     def server(self, disk: Disk) -> tuple[Replica, DurableStorage]:
