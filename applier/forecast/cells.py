@@ -287,13 +287,13 @@ def _lookups(rows: int, row_search: str) -> Iterator[Cell]:
     """Tables with a key of each kind, large enough that rows do not lie beside each other."""
     for kind, (filler, more) in product(("update", "delete"), WIDTHS):
         full = rows_in_event(filler, more, kind)
-        many = rows // 16
+        many = rows // 8
         shapes = [(full, 1, many // full), (full, 10, many // (full * 10)), (2000, 1, many // 2000), (1, 1, min(1500, many))]
         for key, (per_event, events, count) in product((PRIMARY, UNIQUE, NULLABLE_UNIQUE), shapes):
-            if count:
+            if count and (key == PRIMARY or (filler, more) == WIDTHS[key == NULLABLE_UNIQUE]):
                 yield Cell(key, rows, kind, per_event, events, count, filler, 1, 0, more, row_search)
         for duplicates, (per_event, _, count) in product((10, 200), (shape for shape in shapes if shape[1] == 1)):
-            if count:
+            if count and (duplicates == 10 or (filler, more) == WIDTHS[0]):
                 yield Cell(OTHER, rows, kind, per_event, 1, max(count // 2, 1), filler, duplicates, 0, more, row_search)
 
 

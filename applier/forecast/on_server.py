@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -46,32 +46,21 @@ SETTINGS = (
 
 
 class ThreadClock:
-    """What the kernel says of one thread since now (`/proc/PID/task/TID/schedstat`): seconds on a processor, seconds in line for one."""
+    """How long one thread stood in line for a processor since now (the second number of `/proc/PID/task/TID/schedstat`)."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
         self.began = self._read()
 
-    def since(self) -> tuple[float, float]:
-        now = self._read()
-        return now[0] - self.began[0], now[1] - self.began[1]
+    def in_line(self) -> float:
+        """Seconds; none when the thread is gone."""
+        return max(self._read() - self.began, 0.0)
 
-    def _read(self) -> tuple[float, float]:
+    def _read(self) -> float:
         try:
-            ran, waited = self.file.read_text().split()[:2]
-            return int(ran) / 1e9, int(waited) / 1e9
-        except (OSError, ValueError):
-            return 0.0, 0.0
-
-
-def stood_in_line(seconds: float, clocks: Sequence[ThreadClock]) -> float:
-    """Of `seconds`, those that the applier lost to other processes: the first thread's time in line, and what the other threads stood in
-    line while the first had nothing to do."""
-    if not clocks:
-        return 0.0
-    ran, waited = clocks[0].since()
-    idle = max(seconds - ran - waited, 0.0)
-    return min(max(waited, 0.0) + min(sum(max(one.since()[1], 0.0) for one in clocks[1:]), idle), seconds)
+            return int(self.file.read_text().split()[1]) / 1e9
+        except (OSError, ValueError, IndexError):
+            return 0.0
 
 
 class ServerTarget:
@@ -88,7 +77,7 @@ class ServerTarget:
         self.name = "BINLOG statements" if relay_folder is None else "replication applier"
         self._old = self.rules.name in ("5.6", "5.7") or self.rules.find_row
         self.queue_seconds = 0.0
-        """What was left out of the last time, see `stood_in_line`."""
+        """What was left out of the last time: the applier stood in line for a processor."""
         self._filled: tuple[tuple[Any, ...], Spent] | None = None
         self._busy()
         self._execute("SET SESSION sql_log_bin = 0", f"CREATE DATABASE IF NOT EXISTS {database}", f"USE {database}")
@@ -210,14 +199,14 @@ class ServerTarget:
     def _watch(self, failed: Any) -> float:
         """Seconds from the first mark to the second, less those that the applier stood in line for a processor that others had."""
         began, first, asked = time.perf_counter(), 0.0, 0
-        clocks: list[ThreadClock] = []
+        clock: ThreadClock | None = None
         while True:
             count = int(str(self.looker.value(f"SELECT COUNT(*) FROM {self.database}.{MARK}")))
             now = time.perf_counter()
             if count >= 1 and not first:
-                first, clocks = now, self._clocks()
+                first, clock = now, self._clock()
             if count >= 2:
-                self.queue_seconds = stood_in_line(now - first, clocks)
+                self.queue_seconds = 0.0 if clock is None else clock.in_line()
                 return now - first - self.queue_seconds
             asked += 1
             if asked % 100 == 0 and (told := failed()):
@@ -226,17 +215,17 @@ class ServerTarget:
                 raise InputError(f"a cell was not applied within {WAIT_SECONDS:.0f} s", hint="see SHOW REPLICA STATUS")
             time.sleep(LOOK_SECONDS)
 
-    def _clocks(self) -> list[ThreadClock]:
-        """Of the threads that apply, the one that changes rows first. Empty where the server or the kernel does not tell."""
+    def _clock(self) -> ThreadClock | None:
+        """Of the thread that changes rows; None where the server or the kernel does not tell."""
         if self.relay_folder is None or self.rules.name == "5.6":
-            return []
+            return None
         names = ", ".join(f"'thread/sql/{name}'" for name in APPLIER_THREADS)
-        query = f"SELECT thread_os_id FROM performance_schema.threads WHERE name IN ({names}) ORDER BY name LIKE '%worker' DESC"
+        query = f"SELECT thread_os_id FROM performance_schema.threads WHERE name IN ({names}) ORDER BY name LIKE '%worker' DESC LIMIT 1"
         try:
             process = Path(str(self.looker.value("SELECT @@pid_file"))).read_text().strip()
-            return [ThreadClock(Path("/proc") / process / "task" / str(row[0]) / "schedstat") for row in self.looker.texts(query)]
+            return ThreadClock(Path("/proc") / process / "task" / str(self.looker.value(query)) / "schedstat")
         except (OSError, BinlagError):
-            return []
+            return None
 
     def _applier_error(self) -> str | None:
         row = self.looker.texts(self._words("SHOW REPLICA STATUS"))

@@ -13,7 +13,7 @@ from applier.errors import UsageError
 from applier.forecast.cells import Cell
 from applier.forecast.fit import fit
 from applier.forecast.live import facts_of_server
-from applier.forecast.on_server import ServerTarget, ThreadClock, stood_in_line
+from applier.forecast.on_server import ServerTarget, ThreadClock
 from applier.forecast.units import PLACE
 from applier.mysql.url import Endpoint
 from lookup.shape import NO_KEY, OTHER, PRIMARY
@@ -93,13 +93,10 @@ def test_a_server_that_refuses(server: Server, monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_time_in_line_for_a_processor(tmp_path: Path) -> None:
-    """The worker ran 1 s, stood in line 2 s, and was idle for 3 s of 6, in which the coordinator stood in line."""
-    files = [tmp_path / "worker", tmp_path / "coordinator"]
-    for file in files:
-        file.write_text("5000000000 7000000000 3\n")
-    clocks = [ThreadClock(file) for file in files]
-    files[0].write_text("6000000000 9000000000 9\n")
-    files[1].write_text("5000000000 17000000000 9\n")
-    assert stood_in_line(6.0, clocks) == pytest.approx(2 + 3)
-    assert stood_in_line(6.0, clocks[:1]) == pytest.approx(2)
-    assert stood_in_line(6.0, []) == 0
+    file = tmp_path / "schedstat"
+    file.write_text("5000000000 7000000000 3\n")
+    clock = ThreadClock(file)
+    file.write_text("6000000000 9500000000 9\n")
+    assert clock.in_line() == pytest.approx(2.5)
+    file.unlink()
+    assert clock.in_line() == 0
