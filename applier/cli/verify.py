@@ -95,10 +95,14 @@ def _recorded(server: Server, checkpoint: Checkpoint, files: tuple[str, ...]) ->
     done = Done(checkpoint.replay)
     done.read(server)
     done.pass_before(checkpoint.position, files)
-    if done.is_ahead:
-        raise UsageError(
-            f"the replay {checkpoint.replay!r} ended with transactions committed beyond its position", hint="run it again, then verify"
-        )
+    under_way = {
+        "while its dump was loaded": not checkpoint.loaded,
+        "in a DDL statement": checkpoint.ddl is not None,
+        "with transactions committed beyond its position": done.is_ahead,
+    }
+    for what, is_so in under_way.items():
+        if is_so:
+            raise UsageError(f"the replay {checkpoint.replay!r} ended {what}", hint="run it again, then verify")
     if not checkpoint.file:
         return (), None
     names = [Path(file).name for file in files]

@@ -203,8 +203,8 @@ def test_wherever_the_replay_stands(
     assert len(places) > 3
 
 
-def test_what_is_committed_beyond_the_position_comes_first(servers: Servers, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """As a replay without commit order leaves it that was killed."""
+def test_what_a_killed_replay_left_half_done_comes_first(servers: Servers, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A part beyond the position, a DDL statement, a dump: only the replay itself knows how to go on."""
     server = servers.empty("9.7")
     files = [str(log) for log in logs(NO_KEY)]
     options = IntoOptions(schema=str(NO_KEY / "before.sql"))
@@ -217,9 +217,12 @@ def test_what_is_committed_beyond_the_position_comes_first(servers: Servers, cap
     server.execute(f"INSERT INTO binlag.done VALUES ('{first.replay}', 1, '{first.file}', 4, {first.position})")
     assert _exit_code(arguments) == 0
     server.execute(f"INSERT INTO binlag.done VALUES ('{first.replay}', 2, '{first.file}', {first.position + 100}, {first.position + 200})")
-    capsys.readouterr()
-    assert _exit_code(arguments) == 2
-    assert "run it again, then verify" in capsys.readouterr().err
+    assert _said(arguments, capsys) == (2, "with transactions committed beyond its position. Next: run it again, then verify")
+    server.execute("DELETE FROM binlag.done")
+    state = server.query("SELECT state FROM binlag.position")[0][0]
+    for more, words in ((',"ddl":["x",4,""]', "in a DDL statement"), (',"loaded":false', "while its dump was loaded")):
+        server.execute(f"UPDATE binlag.position SET state = '{state[:-1]}{more}}}'")
+        assert _said(arguments, capsys) == (2, f"{words}. Next: run it again, then verify")
 
 
 def test_a_folder_with_an_index(servers: Servers, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -235,6 +238,12 @@ def test_a_folder_with_an_index(servers: Servers, capsys: pytest.CaptureFixture[
     capsys.readouterr()
     assert _exit_code(["verify", *arguments]) == 0
     assert json.loads(capsys.readouterr().out)["rows"] == 797
+
+
+def _said(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """Exit code, and what is said behind "ended"."""
+    capsys.readouterr()
+    return _exit_code(arguments), capsys.readouterr().err.partition(" ended ")[2].strip()
 
 
 def _exit_code(arguments: list[str]) -> int:
