@@ -148,6 +148,8 @@ class ClockConfiguration:
 
     @property
     def worker_count(self) -> int:
+        if self.rules.after_gtids_without_workers and self.until is not None and self.until.after:
+            return 0
         return self.rules.workers if self.workers is None else self.workers
 
     @property

@@ -45,6 +45,8 @@ class ClockRules:
     """SOURCE_DELAY counts once a transaction from its immediate commit; before, for every event from its header time."""
     previous_gtids_waits: bool = False
     """By the old rule of SOURCE_DELAY the PREVIOUS_GTIDS event is delayed as well."""
+    after_gtids_without_workers: bool = False
+    """START REPLICA UNTIL SQL_AFTER_GTIDS runs without workers that once (note 1753)."""
     follows_caught_up: bool = False
     """MariaDB: Seconds_Behind_Master asks the applier whether it is idle, does not compare positions, and is NULL without connection."""
 
@@ -68,6 +70,7 @@ RULES: dict[str, ClockRules] = {
             zero_time_counts=False,
             delays_transactions=False,
             previous_gtids_waits=True,
+            after_gtids_without_workers=True,
         ),
         ClockRules(
             "5.7",
@@ -80,8 +83,9 @@ RULES: dict[str, ClockRules] = {
             first_gap_counts=False,
             delays_transactions=False,
             previous_gtids_waits=True,
+            after_gtids_without_workers=True,
         ),
-        ClockRules("8.0", 4, LOGICAL_CLOCK, True, 128 * MIB, broken_order_stops=True),
+        ClockRules("8.0", 4, LOGICAL_CLOCK, True, 128 * MIB, broken_order_stops=True, after_gtids_without_workers=True),
         ClockRules("8.4", 4, LOGICAL_CLOCK, True, 128 * MIB),
         ClockRules("9.7", 4, LOGICAL_CLOCK, True, 128 * MIB, parallel_types=_LOGICAL_CLOCK_ONLY, fewest_workers=1),
         ClockRules(

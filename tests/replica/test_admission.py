@@ -83,6 +83,12 @@ def test_until_stops_the_applier() -> None:
     assert simulation.seconds_behind(1002.0) is None
 
 
+@pytest.mark.parametrize(("server", "workers"), [("5.6", 0), ("5.7", 0), ("8.0", 0), ("8.4", 4), ("9.7", 4)])
+def test_until_after_gtids_goes_without_workers_up_to_8_0(server: str, workers: int) -> None:
+    after, before = (ClockConfiguration(server=server, workers=4, until=Until.parse(f"{word}:{UUID}:3")) for word in ("after", "before"))
+    assert (after.worker_count, before.worker_count) == (workers, 4)
+
+
 @pytest.mark.parametrize(
     "options",
     [
