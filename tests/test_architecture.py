@@ -10,6 +10,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 FLOORS = [
     ("applier.cli", 4),
+    ("applier.report", 4),
+    ("applier.report_charts", 4),
+    ("applier.forecast", 3),
     ("applier.binlog", 1),
     ("applier.tables", 1),
     ("applier.errors", 0),

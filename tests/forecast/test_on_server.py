@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ def endpoint(server: Server) -> Endpoint:
     return Endpoint(server.host, server.port, server.user, password=server.password)
 
 
-@pytest.fixture(scope="module", params=["5.7", "9.7"])
+@pytest.fixture(scope="module", params=["5.7", "9.7"] if os.environ.get("BINLAG_ALL_CASES") == "1" else ["9.7"])
 def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Server:
     return server_factory(request.param, options={"innodb_flush_log_at_trx_commit": 2, "sync_binlog": 0})
 
