@@ -100,10 +100,10 @@ class Applier:
         return True
 
     def _next(self) -> RelayEvent | None:
-        while self.reader.peek() is None:
+        while (relay := self.reader.read()) is None:
             if not self._next_file():
                 return None
-        return self.reader.next()
+        return relay
 
     def _take(self, relay: RelayEvent) -> None:
         event = relay.event

@@ -66,7 +66,7 @@ def received_gtids(disk: Disk, index: RelayLogIndex) -> tuple[GtidSet, str]:
         reader = RelayLogReader(disk, index)
         try:
             reader.seek(Position(name, FIRST_EVENT))
-            while reader.peek() is not None and (relay := reader.next()) is not None:
+            while (relay := reader.read()) is not None:
                 if relay.event.type == EventType.PREVIOUS_GTIDS:
                     retrieved = GtidSet.decode(relay.event.data)
                 elif groups.feed(relay) and groups.gtid is not None:
@@ -82,7 +82,7 @@ def first_source_position(disk: Disk, index: RelayLogIndex) -> Position | None:
         reader = RelayLogReader(disk, index)
         try:
             reader.seek(Position(name, FIRST_EVENT))
-            while reader.peek() is not None and (relay := reader.next()) is not None:
+            while (relay := reader.read()) is not None:
                 if relay.event.type == EventType.ROTATE and not relay.own:
                     return Position(*rotate_target(relay.data, relay.format.checksum_length))
         except (ReplicationError, InputError):
@@ -110,12 +110,11 @@ def last_boundary(disk: Disk, index: RelayLogIndex) -> Sanitized | None:
 
     Where a file begins inside a transaction, it tells nothing before a rotate event of the source or the first end of a group.
     """
-    source_file = ""
     for name in reversed(index.names):
         found = _last_boundary_of(disk, index, name)
         if found is not None:
             return found
-    return Sanitized(index.names[0], 0, None) if source_file else None
+    return None
 
 
 def _last_boundary_of(disk: Disk, index: RelayLogIndex, name: str) -> Sanitized | None:
@@ -124,7 +123,7 @@ def _last_boundary_of(disk: Disk, index: RelayLogIndex, name: str) -> Sanitized 
     file, found = "", None
     try:
         reader.seek(Position(name, FIRST_EVENT))
-        while reader.peek() is not None and (relay := reader.next()) is not None:
+        while (relay := reader.read()) is not None:
             if relay.event.type == EventType.ROTATE and not relay.own and not groups.tracker.in_transaction:
                 source = Position(*rotate_target(relay.data, relay.format.checksum_length))
                 file = source.file

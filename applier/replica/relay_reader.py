@@ -79,13 +79,17 @@ class RelayLogReader:
 
     def next(self) -> RelayEvent | None:
         """The next event, from the next file where one ends. None: the receiver is not further."""
-        while True:
-            found = self._event_at(self.position.offset)
-            if found is not None:
-                self.position = found.end
-                return found
+        while (found := self.read()) is None:
             if not self.move_on():
                 return None
+        return found
+
+    def read(self) -> RelayEvent | None:
+        """The next event of this file; None at its end."""
+        found = self._event_at(self.position.offset)
+        if found is not None:
+            self.position = found.end
+        return found
 
     def peek(self) -> RelayEvent | None:
         """The next event of this file without going on; None at its end."""
@@ -93,9 +97,6 @@ class RelayLogReader:
         found = self._event_at(self.position.offset)
         self.format, self._format_data = before
         return found
-
-    def at_end_of_file(self) -> bool:
-        return self.peek() is None
 
     def following_file(self) -> str | None:
         """The file after this one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -26,6 +27,10 @@ CHANGE_MASTER = (
 def lines(data: bytes, count: int) -> bytes:
     """The first lines of a file."""
     return b"".join(data.splitlines(keepends=True)[:count])
+
+
+USUAL = ("nothing", "cut inside the source position", "zeros at the end", "source: empty", "source: too few server ids")
+"""What is tried each time; BINLAG_ALL_CASES=1 tries all, which takes two starts of a server each."""
 
 
 def damages(good: Mapping[str, bytes]) -> dict[str, tuple[str, bytes]]:
@@ -95,7 +100,10 @@ def agrees(shown: dict[str, Any], relay: RelayLogInfo, source: SourceInfo) -> No
 def test_files_of_ours_and_damaged_ones(version: str, server_factory: ServerFactory) -> None:
     server = server_factory(version, options={"skip-slave-start": None, "relay-log": "relay"})
     good = good_files(server, version)
+    everything = os.environ.get("BINLAG_ALL_CASES") == "1"
     for damage, (name, data) in damages(good).items():
+        if damage not in USUAL and not everything:
+            continue
         given = good | {name: data}
         for file, content in given.items():
             (server.data / file).write_bytes(content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,13 @@ def logs_of(capture: str) -> list[Path]:
     return sorted(path for path in (CAPTURES / "open" / capture).iterdir() if path.suffix[1:].isdigit())
 
 
-def tables_of(capture: str) -> Tables:
+@functools.cache
+def _loaded(capture: str) -> Tables:
     return applier.load_schema(str(CAPTURES / "open" / capture / "before.sql"))
+
+
+def tables_of(capture: str) -> Tables:
+    return _loaded(capture).copy()
 
 
 def source_of(capture: str) -> BinlogFiles:
@@ -37,6 +43,7 @@ def contents(tables: Tables) -> dict[str, list[Any]]:
     return {table.definition.full_name: table.stored_rows() for table in tables}
 
 
+@functools.cache
 def replayed(capture: str, version: str) -> dict[str, list[Any]]:
     """The rows that a plain replay of the source's log leaves."""
     tables = tables_of(capture)
