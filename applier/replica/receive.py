@@ -251,7 +251,7 @@ class LiveReceiver:
     def _write(self, event: Event, raw: bytes) -> None:
         progress, writer = self.progress, self.folder.writer
         missing = progress.end_of(event) - progress.offset - event.length
-        if missing > 0 and not event.flags & EventFlag.ARTIFICIAL and not self.options.auto_position:
+        if missing > 0 and not self.options.auto_position and not event.flags & EventFlag.ARTIFICIAL:
             raise InputError(
                 f"the source has left out {missing} bytes before a {event.name} event that ends at {event.log_pos}",
                 file=progress.file,

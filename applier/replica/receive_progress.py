@@ -69,6 +69,8 @@ class Progress:
     def end_of(self, event: Event) -> int:
         """Where the source's log goes on behind an event. What the source leaves out (GTIDs that we have) is jumped over."""
         expected, log_pos = self.offset + event.length, event.log_pos
+        if log_pos == expected % _WRAP and log_pos:
+            return expected
         if log_pos == 0:
             return self.offset
         if event.flags & EventFlag.ARTIFICIAL:
