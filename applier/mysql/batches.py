@@ -272,7 +272,7 @@ class Batches:
     def end_before(self, error: BinlagError, failed: SourceTransaction | None) -> None:
         """After an error that is no answer to a batch: commits the transactions before the one that failed."""
         sources = self.roll_back()
-        _name_transaction(error, sources)
+        _name_transaction(error, [*sources, *([failed] if failed else [])])
         if self.final:
             return
         self.final = True

@@ -219,4 +219,10 @@ def _ours(error: pymysql.err.MySQLError, endpoint: Endpoint) -> BinlagError:
         return InputError(
             f"{endpoint} refuses the account: {text}", hint="set BINLAG_PASSWORD, give --password-file FILE, or name another user"
         )
-    return ReplicationError(number, text, hint=HINTS.get(number))
+    return ReplicationError(number, one_line(text), hint=HINTS.get(number))
+
+
+def one_line(text: str) -> str:
+    """What the server says, without the statement that it quotes from behind the one that failed."""
+    quoted, behind, _ = text.partition("\n;")
+    return " ".join(quoted.split()) + ("'" if behind and quoted.count("'") % 2 else "")

@@ -172,7 +172,8 @@ class Replay:
         try:
             ending = (b"COMMIT",) if is_atomic_create(text_of(query)) else ()
             self.batches.alone(source, ending=ending, allowed=allowed)
-        except ReplicationError:
+        except ReplicationError as error:
+            error.hint = error.hint or f"make it possible on the target, or pass over it with --skip-errors {error.number}"
             self.batches.roll_back()
             self.batches.mark(None)  # the server says that it was not done: there is nothing to recognise
             raise
