@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from math import inf
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from applier.replica.clock import ClockConfiguration
@@ -16,6 +17,7 @@ from applier.replica.timed import ALL_DATABASES, TimedTransaction
 from tests.replica.naive import Naive
 
 START = 1000
+EXAMPLES = settings(max_examples=800 if os.environ.get("BINLAG_ALL_CASES") else 100)
 
 
 @st.composite
@@ -72,6 +74,7 @@ configurations = st.builds(
 )
 
 
+@EXAMPLES
 @given(logs(), configurations)
 def test_the_naive_model_agrees(log: list[TimedTransaction], configuration: ClockConfiguration) -> None:
     simulation = simulate(log, replace(configuration, start=float(START)))
@@ -88,6 +91,7 @@ def test_the_naive_model_agrees(log: list[TimedTransaction], configuration: Cloc
     assert [simulation.timestamp.at(tick) for tick in ticks] == naive.stamps
 
 
+@EXAMPLES
 @given(logs(), configurations)
 def test_order_gaps_and_low_water_mark_obey_the_rules(log: list[TimedTransaction], configuration: ClockConfiguration) -> None:
     simulation = simulate(log, configuration)

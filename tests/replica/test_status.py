@@ -19,7 +19,8 @@ from applier.replica.timed import TimedTransaction
 from applier.replica.view import Failure, Filter, ReplicaView, Thread, Until
 from applier.replica.view_sources import view_at, view_of_folder, view_of_replica
 from tests.checkpoints.recovery_captures import scenarios, text_of, version
-from tests.replica.replicas import Rig
+from tests.replica.receiving import Offline
+from tests.replica.replicas import Rig, logs_of
 from tests.servers.fixtures import ServerFactory
 
 UUID = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa"
@@ -131,6 +132,25 @@ def test_relay_logs_tell_what_was_received(tmp_path: Path) -> None:
     assert (view.source_file, str(view.read_position)) == (shown["Master_Log_File"], shown["Read_Master_Log_Pos"])
     assert str(view.source_server_id) == shown["Master_Server_Id"]
     assert show_status(view)["Relay_Log_Space"] == sum(path.stat().st_size for path in tmp_path.glob("relay.0*"))
+
+
+@pytest.mark.parametrize(("name", "gtids"), [("my57_xa", True), ("my56_anonymous_nochecksum", False), ("ma_xa_domains", True)])
+def test_the_folder_of_our_own_receiver(name: str, gtids: bool, tmp_path: Path) -> None:
+    """Running as long as somebody holds its lock; of an applier nothing is known."""
+    logs = logs_of(name)
+    offline = Offline(tmp_path, logs)
+    offline.receive()
+    ended = show_status(view_of_folder(tmp_path)[0])
+    receiver, _ = offline.connect()
+    running = show_status(view_of_folder(tmp_path)[0])
+    receiver.folder.abandon()
+    position = receiver.folder.progress.position
+    assert (ended["Replica_IO_Running"], running["Replica_IO_Running"]) == ("No", "Yes")
+    assert (ended["Source_Log_File"], ended["Read_Source_Log_Pos"]) == (position.file, position.offset)
+    assert bool(ended["Retrieved_Gtid_Set"]) == gtids
+    assert ended["Relay_Log_Space"] > sum(log.stat().st_size for log in logs) * 0.9
+    for column in ("Exec_Source_Log_Pos", "Replica_SQL_Running", "Seconds_Behind_Source", "Executed_Gtid_Set"):
+        assert ended[column] is None
 
 
 def test_folders_that_tell_nothing(tmp_path: Path) -> None:
