@@ -13,6 +13,7 @@ from applier.forecast.lag import LagCurve, clock
 from applier.forecast.loads import Target, TransactionLoad
 from applier.forecast.pricing import Part, Price, Pricer, TableState, part_of
 from applier.forecast.scenario import Scenario
+from applier.forecast.units import borrowed
 from lookup.decision import NOT_NEEDED
 
 MOST_PARTS = 200_000
@@ -166,7 +167,7 @@ class Forecast:
     ) -> None:
         self.facts = facts
         self.calibration = calibration
-        prices = calibration.prices
+        prices, self._borrowed = borrowed(calibration.prices)
         self.runs = [ScenarioRun(scenario, Pricer(scenario, facts, prices, placement)) for scenario in scenarios]
         self.transactions = 0
         self.rows = 0
@@ -240,6 +241,9 @@ class Forecast:
             elif facts.rows_from == ASSUMED:
                 shown = f"only those that the log shows count, {state.rows:,.0f}"
                 found[f"nobody said how many rows {table} has: {shown} (--rows {table}=N)"] = None
+        if self._borrowed is not None and any(self._borrowed in table.algorithms for table in self.base.tables.values()):
+            what = f"a {self._borrowed} was not measured on {self.calibration.server_version}"
+            found[f"{what}: a row of it costs as much as one of the other scan"] = None
         if self.steps_back:
             what = f"the log's clock goes back {self.steps_back} times, {self.longest_step_back:,.3f} s at most"
             found[f"{what}: a transaction counts as committed no earlier than the one before it"] = None

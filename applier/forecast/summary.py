@@ -93,7 +93,7 @@ def _heat(forecast: Forecast, table: str) -> dict[str, Any]:
     state = forecast.states[table]
     rows = max(state.rows, 1.0)
     columns = max(target.columns for target in forecast.targets if target.table == table)
-    return {"table": table, "rows": rows, "cells": heat(forecast.calibration.prices, rows, state.row_bytes, columns)}
+    return {"table": table, "rows": rows, "cells": heat(forecast.base.pricer.prices, rows, state.row_bytes, columns)}
 
 
 def _typical(forecast: Forecast, table: str) -> list[tuple[Target, EventShape]]:

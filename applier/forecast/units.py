@@ -62,6 +62,25 @@ class Prices:
         return sum(amount * price for amount, price in zip(amounts, self.seconds, strict=True)), lookup
 
 
+SCANS = {"table scan": ("scan row", "scan byte", "scan value"), "hash over table": ("hash row", "hash byte", "hash value")}
+"""Algorithm -> its own units. They are alike: both read rows one after the other."""
+
+
+def borrowed(prices: Prices) -> tuple[Prices, str | None]:
+    """(Prices where a scan that was not measured costs what the other one does, which algorithm that was).
+
+    A server knows one of them only, but a what-if may ask for the other.
+    """
+    for lacking, other in (tuple(SCANS), tuple(reversed(SCANS))):
+        if any(prices[unit] for unit in SCANS[lacking]) or not any(prices[unit] for unit in SCANS[other]):
+            continue
+        seconds = list(prices.seconds)
+        for unit, like in zip(SCANS[lacking], SCANS[other], strict=True):
+            seconds[PLACE[unit]] = prices[like]
+        return Prices(tuple(seconds)), lacking
+    return prices, None
+
+
 def amounts(**named: float) -> Amounts:
     """Amounts by name, with an underscore for a space."""
     wrong = [name for name in named if name.replace("_", " ") not in PLACE]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from applier.forecast.plan import Plan, run
 from applier.forecast.run import Forecast
 from applier.forecast.scenario import Scenario, what_if
 from applier.forecast.summary import offenders
+from applier.forecast.units import UNITS, Prices
 from applier.forecast.words import duration
 from lookup.versions import RULES
 from tests.forecast.logs import DELETE, UPDATE, WRITE, calibration, file, schema, transaction
@@ -97,6 +99,17 @@ def test_what_if_rows_were_hashed(tmp_path: Path) -> None:
     runs = forecast(tmp_path, log, "d.plain=1000", what_ifs=["row-search=INDEX_SCAN,HASH_SCAN"]).runs
     assert runs[0].tables["d.plain"].reads == pytest.approx(10 * 500, rel=0.01)
     assert runs[4].lookup == pytest.approx(0.001 * 10 * 1001 / 11, rel=0.01)
+
+
+def test_a_scan_that_was_not_measured_costs_what_the_other_does(tmp_path: Path) -> None:
+    log = file(tmp_path, transaction(1, b"plain", UPDATE, 1), version="5.7.29")
+    facts = facts_of_file(schema(tmp_path))
+    named = {name: calibration().prices[name] for name in UNITS if name != "scan row"}
+    known = replace(calibration(), prices=Prices.of(named))
+    found = run(Plan([log], facts=facts, row_counts=["d.plain=999"], calibration=known)).forecast
+    assert found.base.lookup == pytest.approx(0.5)
+    assert any("table scan was not measured" in text for text in found.assumptions())
+    assert "mariadb" in RULES and default_calibration("mariadb").prices["scan row"] > 0
 
 
 def test_smaller_events_of_a_large_statement(tmp_path: Path) -> None:
