@@ -1,6 +1,7 @@
 """kill -9 of a real replica under load: the emulated one, started on the same files and rows, stands where it stands and ends as it ends.
 
-The five setups of one thread from the recovery captures. Default: two kills; with BINLAG_ALL_CASES=1 36 over 5.6, 5.7 and 9.7.
+The five setups of one thread from the recovery captures. Default: two kills; with BINLAG_ALL_CASES=1 36 over 5.6, 5.7 and 9.7. (9.7 with
+recovery and positions is left out: it has workers always, fills their gaps while it starts, and so nobody sees the rows of the kill.)
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ OLD = [name for name in SETUPS if name != "TABLE, recovery, GTID"]
 CASES = [("5.7", "FILE, recovery", 1), ("5.7", "TABLE", 1)]
 MORE = [
     *[(version, setup, 3) for version in ("5.6", "5.7") for setup in OLD],
-    *[("9.7", setup, 2) for setup in ("TABLE", "TABLE, recovery", "TABLE, recovery, GTID")],
+    *[("9.7", setup, 3) for setup in ("TABLE", "TABLE, recovery, GTID")],
 ]
 
 
