@@ -98,6 +98,8 @@ class LogReader:
     def _pieces(self, number: int, path: Path) -> Iterator[tuple[bytes, int]]:
         """The file as it is now, and how far to read in it: once, or again and again while it grows."""
         buffer = open_log(path)
+        if number == 0 and self.start_position is not None and self.start_position > len(buffer):
+            raise InputError(f"the start position {self.start_position} lies behind the end of the file, {len(buffer)}")
         stop = self.stop_position if number == len(self.paths) - 1 else None
         yield buffer, len(buffer) if stop is None else min(stop, len(buffer))
 
@@ -107,8 +109,6 @@ class LogReader:
         plain, trailer, header_length, verify = self._layout()
         shortest = header_length + trailer
         position, event = self.position, file.last
-        if start > size and limit == size:
-            raise InputError(f"the start position {start} lies behind the end of the file, {size}")
         while position < limit:
             if position + HEADER_LENGTH > size:
                 self.position = position

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import applier
+from applier.binlog import follow
 from applier.binlog.follow import IndexedLogs, LogFollower
 from applier.binlog.header import MAGIC
 from applier.binlog.reader import LogReader
@@ -87,6 +88,21 @@ def test_a_file_is_not_over_before_the_index_names_the_next(tmp_path: Path) -> N
     found = [(event.file, event.position) for event in LogFollower(followed)]
     assert found == [(event.file, event.position) for event in LogReader([first, second])]
     assert steps == [0, 1, 2]
+
+
+def test_a_start_far_behind_the_first_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "PIECE_BYTES", 512)
+    growing, path = Growing(tmp_path), logs(CAPTURE)[0]
+    growing.begin(path.name)
+    growing.add(path.name, path.read_bytes()[len(MAGIC) :])
+    whole = [event.position for event in LogReader([path])]
+    for start in whole[3::5]:
+        idle: list[int] = []
+        followed = IndexedLogs(tmp_path, follow=True, stopped=lambda idle=idle: bool(idle))
+        followed.on_idle = lambda idle=idle: idle.append(1)
+        found = [event.position for event in LogFollower(followed, start=followed[0], start_position=start)]
+        assert found == [event.position for event in LogReader([path], start_position=start)]
+        assert found[-1] == whole[-1]
 
 
 def test_half_an_event_that_nobody_finishes_is_an_error(tmp_path: Path) -> None:
