@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -52,18 +51,9 @@ class Forecasted:
 
 def run(plan: Plan, tick: Callable[[int], None] | None = None) -> Forecasted:
     """Reads the log once. Raises InputError for a log or calibration that cannot be read, UsageError for options."""
-    reader: LoadReader | None = None
-    loads: Iterator[TransactionLoad]
-    if plan.loads is None:
-        reader = LoadReader(plan.files)
-        loads = iter(reader)
-        first = next(loads, None)
-        loads = loads if first is None else itertools.chain([first], loads)
-    else:
-        loads = iter(plan.loads)
-    version = plan.server or (reader.server_version if reader is not None else "") or LATEST
-    base = _base(plan, version)
+    base = _base(plan, plan.server or (_version(plan.files) if plan.loads is None else LATEST))
     facts = with_rows(dict(plan.facts or {}), plan.row_counts)
+    reader = LoadReader(plan.files, schema=_schema(facts, base)) if plan.loads is None else None
     calibration, notes = _calibration(plan.calibration, base)
     scenarios = [
         base,
@@ -72,10 +62,11 @@ def run(plan: Plan, tick: Callable[[int], None] | None = None) -> Forecasted:
         replace(base, name="high", factor=1 + calibration.spread),
         *(what_if(text, base) for text in plan.what_ifs or DEFAULT_WHAT_IFS),
     ]
+    unknown = sorted({table for one in scenarios for table in one.tables or () if table not in facts})
+    if unknown:
+        raise UsageError(f"--what-if: the schema has no table {unknown[0]!r}")
     forecast = Forecast(scenarios, facts, calibration, placement=plan.placement)
-    if reader is not None:
-        reader.schema = _schema(facts, base)
-    forecast.add_all(loads, tick)
+    forecast.add_all(reader if reader is not None else plan.loads or (), tick)
     for note in notes:
         forecast.note(note)
     for note, times in (reader.notes if reader is not None else {}).items():
@@ -83,6 +74,13 @@ def run(plan: Plan, tick: Callable[[int], None] | None = None) -> Forecasted:
     if not forecast.transactions:
         forecast.note("the log holds no complete transaction")
     return Forecasted(forecast, len(scenarios) - 4)
+
+
+def _version(files: Sequence[str]) -> str:
+    """The server that wrote the log; the latest for a log that does not begin."""
+    reader = LoadReader(files)
+    next(iter(reader), None)
+    return reader.server_version or LATEST
 
 
 def _base(plan: Plan, version: str) -> Scenario:

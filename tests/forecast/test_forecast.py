@@ -18,6 +18,7 @@ from applier.forecast.summary import offenders
 from applier.forecast.units import UNITS, Prices
 from applier.forecast.words import duration
 from lookup.versions import RULES
+from tests.binlog.build import gtid, query
 from tests.forecast.logs import DELETE, UPDATE, WRITE, calibration, file, schema, transaction
 
 
@@ -170,6 +171,26 @@ def test_the_gate_names_the_table(tmp_path: Path) -> None:
     assert [one.table for one in offenders(found, 1.0)] == ["d.plain"]
     assert offenders(found, 3600) == []
     assert "has no key" in str(offenders(found, 1.0)[0])
+
+
+def test_a_long_statement_crosses_the_gate_too(tmp_path: Path) -> None:
+    alter = list(query(b"ALTER TABLE d.plain ADD b INT"))
+    alter[1] = alter[1][:4] + (90).to_bytes(4, "little") + alter[1][8:]
+    found = forecast(tmp_path, file(tmp_path, [gtid(1), (alter[0], alter[1])]))
+    assert found.base.curve.peak == pytest.approx(90, rel=0.01)
+    assert ["statements in the log's text" in str(one) for one in offenders(found, 60)] == [True]
+
+
+def test_a_what_if_on_a_table_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no table 'd\.nothing'"):
+        forecast(tmp_path, file(tmp_path), what_ifs=["primary-key:d.nothing"])
+
+
+def test_distinct_values_are_counted_from_the_first_transaction_on(tmp_path: Path) -> None:
+    """Ten rows with two values of a key, fifty rows each: two key reads and 99 steps at most, not ten times as many."""
+    log = file(tmp_path, transaction(1, b"twice", UPDATE, *[1, 2] * 5))
+    found = forecast(tmp_path, log, "d.twice=1000", "d.twice.k=50")
+    assert 90 < found.base.tables["d.twice"].reads < 102
 
 
 def test_more_workers_apply_what_may_run_at_once(tmp_path: Path) -> None:
