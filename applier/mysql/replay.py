@@ -58,23 +58,24 @@ class Replay:
 
     def run(self, feed: Feed, *, on_transaction: Callable[[SourceTransaction], None], stopped: Callable[[], bool]) -> None:
         """All of the feed. Raises BinlagError; all that is complete before it is committed then."""
-        source: SourceTransaction | None = None
+        taking: SourceTransaction | None = None
         feed.on_idle(self.batches.finish)
         try:
             for source in feed:
+                taking = source
                 self._take(source)
+                taking = None  # what fails from here on is the log behind it, or a whole batch
                 on_transaction(source)
                 if stopped():
                     break
-            source = None
             self.outcome.interrupted = stopped()
             self.batches.finish()
         except ServerLost:
             raise
         except BinlagError as error:
-            if source is not None:
-                error.locate(file=source.start.file, position=source.start.offset)
-            self.batches.end_before(error, source)
+            if taking is not None:
+                error.locate(file=taking.start.file, position=taking.start.offset)
+            self.batches.end_before(error, taking)
             self._sum_up()
             raise
         self._sum_up()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -117,25 +115,6 @@ def test_a_dry_run_changes_nothing(servers: Servers) -> None:
     assert ("binlag",) not in server.query("SHOW DATABASES")
 
 
-def command(server: Server, capture: Path) -> list[str]:
-    schema = schema_of(capture)
-    files = [str(file) for file in logs(capture)]
-    target = f"mysql://root@localhost?socket={server.socket}"
-    return [
-        sys.executable,
-        "-m",
-        "applier",
-        "replay",
-        *files,
-        "--into",
-        target,
-        "--batch",
-        "4",
-        "--json",
-        *(["--schema", schema] if schema else []),
-    ]
-
-
 # what goes wrong
 
 
@@ -235,33 +214,6 @@ def test_one_replay_does_not_run_twice_at_a_time(servers: Servers, monkeypatch: 
     with pytest.raises(InputError, match="is running already"):
         go(server, NO_KEY)
     holder.close()
-
-
-def test_an_account_without_privileges_is_told_which(servers: Servers) -> None:
-    server = servers.empty("9.7")
-    server.execute(
-        "DROP USER IF EXISTS few@localhost", "CREATE USER few@localhost IDENTIFIED BY 'x'", "GRANT ALL ON binlag.* TO few@localhost"
-    )
-    few = [*command(server, NO_KEY)]
-    few[few.index("--into") + 1] = few[few.index("--into") + 1].replace("root@", "few@")
-    done = subprocess.run(few, env={**os.environ, "BINLAG_PASSWORD": "x"}, capture_output=True, text=True, check=False)
-    assert done.returncode in (1, 2)
-    assert done.stderr.count("\n") == 1
-    assert "grant the account" in done.stderr
-
-
-def test_a_wrong_password_and_no_server_are_one_line_each(servers: Servers) -> None:
-    server = servers.empty("9.7")
-    wrong = subprocess.run(
-        command(server, NO_KEY), env={**os.environ, "BINLAG_PASSWORD": "wrong"}, capture_output=True, text=True, check=False
-    )
-    assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
-    assert "refuses the account" in wrong.stderr
-    nowhere = command(server, NO_KEY)
-    nowhere[nowhere.index("--into") + 1] = "mysql://root@localhost?socket=/nowhere"
-    gone = subprocess.run(nowhere, env={**os.environ, "BINLAG_PASSWORD": ""}, capture_output=True, text=True, check=False)
-    assert (gone.returncode, gone.stderr.count("\n")) == (2, 1)
-    assert "cannot be reached" in gone.stderr
 
 
 def test_only_some_tables_under_another_name(servers: Servers) -> None:
