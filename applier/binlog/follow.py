@@ -19,6 +19,8 @@ from applier.errors import InputError
 PIECE_BYTES = 8 << 20
 """What is handed out between two looks at the index and at `stopped`."""
 POLL_SECONDS = 0.05
+BEING_REPLACED = "_crash_safe"
+"""A server writes the new index under this name, and renames it when the old one is gone."""
 
 
 class IndexedLogs(Sequence[str]):
@@ -72,7 +74,8 @@ class IndexedLogs(Sequence[str]):
 def _index_of(path: Path) -> Path:
     if not path.is_dir():
         return path
-    found = sorted(path.glob("*.index"))
+    files = {file.name.removesuffix(BEING_REPLACED) for file in path.iterdir()}
+    found = [path / name for name in sorted(files) if name.endswith(".index")]
     if len(found) != 1:
         names = ", ".join(file.name for file in found) or "none"
         raise InputError(f"the directory {path} has not one index of logs but {names}", hint="name the index: FOLDER/relay-bin.index")

@@ -128,11 +128,11 @@ class LiveReceiver:
         """One connection after the other; the pause between them grows as long as nothing comes."""
         failures, pause = 0, FIRST_PAUSE_SECONDS
         while not self._stopped:
-            before = self.received.events
+            before = self.progress.position
             error = self._try()
             if error is None or self._stopped:
                 return
-            if self.received.events > before:
+            if self.progress.position != before:
                 failures, pause = 0, FIRST_PAUSE_SECONDS
             failures += 1
             if failures > self.options.retries:

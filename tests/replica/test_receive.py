@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import struct
 import zlib
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from applier.errors import InputError, ReplicationError, UsageError
 from applier.replica.event_bytes import make_event, rotate_body
 from applier.replica.receive import LiveReceiver
 from applier.replica.receive_folder import Folder, Start
+from checkpoints.disk import RealFile
 from checkpoints.gtid import GtidSet
 from checkpoints.position import Position
 from tests.captures_support import CAPTURES, logs
@@ -194,6 +196,34 @@ def test_positions_beyond_four_gigabytes(tmp_path: Path) -> None:
             receiver.queue(make_event(EventType.IGNORABLE, b"x" * 27, timestamp=1, server_id=1, log_pos=end % (1 << 32)))
             assert receiver.progress.position == Position("binlog.000007", end)
     assert resumed(tmp_path) == Position("binlog.000007", start + 100)
+
+
+def test_a_full_disk_ends_the_receiver_as_a_kill_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half an event may be there; the next run cuts it off and goes on."""
+    names = capture_logs("my57_xa")
+    receiver, dump = Offline(tmp_path, names).connect()
+    receiver.checksum_length = 4
+    written = RealFile.write
+
+    def write(file: RealFile, offset: int, data: bytes) -> None:
+        if offset > 3000:
+            written(file, offset, data[:7])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written(file, offset, data)
+
+    def receive() -> None:
+        for raw in dump:
+            receiver.queue(raw)
+
+    monkeypatch.setattr(receiver, "_keep_receiving", receive)
+    with monkeypatch.context() as full:
+        full.setattr(RealFile, "write", write)
+        with pytest.raises(InputError, match="cannot write the relay log: No space left on device") as caught:
+            receiver.run()
+    assert caught.value.file == "./relay-bin.000001"
+    assert caught.value.hint
+    Offline(tmp_path, names).receive()
+    assert relay_events(tmp_path) == source_events(names)
 
 
 # the folder

@@ -241,7 +241,7 @@ def test_a_purged_log(source: Server, tmp_path: Path) -> None:
 
 
 def test_a_replay_follows_into_memory_and_into_a_server(server_factory: ServerFactory, tmp_path: Path) -> None:
-    """Both are as far as the source while it waits; then they are ended, and nothing is missing."""
+    """Both are as far as the source while it waits; ended and begun again, the one into the server goes on where it was."""
     source, target = (server_factory("5.7", gtids=True, options={"server_id": number}) for number in (1, 2))
     receiver = LiveReceiver(endpoint(source), Folder(tmp_path / "relay", Start()), ReceiveOptions())
     ended = threading.Event()
@@ -265,7 +265,12 @@ def test_a_replay_follows_into_memory_and_into_a_server(server_factory: ServerFa
         ended.set()
         memory.join()
         into.join()
-    number = len(transactions(source.binlog_files()))
+        fill(source)
+        wait(lambda: receiver.progress.position == end_of_log(source))
+        again = replay_into(IndexedLogs(tmp_path / "relay"), endpoint(target), options, ours)
+        assert (again.resumed_from is not None, again.error) == (True, None)
+        assert target.query(count) == source.query(count)
+    number = len(transactions(source.binlog_files())) - again.transactions
     assert seen == [number, number]
     assert len(tables["r.t"]) == 24
     source.close()
