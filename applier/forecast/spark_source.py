@@ -85,6 +85,30 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(BinlogDataSource)
 
 
+def read_anywhere(spark: SparkSession, path: str) -> DataFrame:
+    """The same table for files on any filesystem that Spark reaches (s3a://…, hdfs://…): one task a file, which is fetched whole.
+
+    The data source itself runs in Python, which has no Hadoop filesystems; it reads what is mounted.
+    """
+    ddl = ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items())
+    files = spark.read.format("binaryFile").load(path).select("path", "content")
+    return files.mapInArrow(_read_fetched, ddl)
+
+
+def _read_fetched(batches: Iterator[Any]) -> Iterator[Any]:
+    from pathlib import Path
+    from tempfile import TemporaryDirectory
+
+    from applier.forecast.log_rows import batches as read
+
+    for batch in batches:
+        for row in batch.to_pylist():
+            with TemporaryDirectory(prefix="binlag-log-") as folder:
+                file = Path(folder) / Path(row["path"]).name
+                file.write_bytes(row["content"])
+                yield from read(FileRange(str(file)))
+
+
 def profile(log: DataFrame) -> DataFrame:
     """The workload per table and type, as `log_rows.profile_table` has it without Spark."""
     from pyspark.sql import functions as f

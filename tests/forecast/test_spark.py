@@ -59,6 +59,15 @@ def test_a_schema_counts_distinct_keys(spark: Any, tmp_path: Path) -> None:
 
 
 @needs_spark
+def test_files_that_spark_fetches(spark: Any, tmp_path: Path) -> None:
+    from applier.forecast.spark_source import read_anywhere
+
+    path = log(tmp_path)
+    found = [row.asDict() for row in read_anywhere(spark, f"file://{tmp_path}/binlog.*").collect()]
+    assert found == read_table(path).to_pylist()
+
+
+@needs_spark
 def test_a_path_that_is_none(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(Exception, match="no such binlog"):
         spark.read.format("binlog").load(str(tmp_path / "none")).collect()
