@@ -30,7 +30,10 @@ LOST = frozenset({CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, CR.CR_SERVER_LOST_
 NOT_REACHED = frozenset({CR.CR_CONNECTION_ERROR, CR.CR_CONN_HOST_ERROR, CR.CR_IPSOCK_ERROR, CR.CR_UNKNOWN_HOST, CR.CR_SSL_CONNECTION_ERROR})
 WRONG_ACCOUNT = frozenset({1045, 1698, 1820, 1862, 3118, 1130, 1129, 2059, 2061})
 MISSING_PRIVILEGE = frozenset({1044, 1142, 1143, 1227, 1370, 1419})
-_GRANT = "grant the account all on the databases of the log and on binlag, and SUPER (from 8.0 on REPLICATION_APPLIER and BINLOG_ADMIN)"
+_GRANT = (
+    "grant the account all on the databases of the log and on binlag, and SUPER "
+    "(from 8.0 on REPLICATION_APPLIER, SESSION_VARIABLES_ADMIN and SET_ANY_DEFINER)"
+)
 _OTHER_DATA = "the tables are not as they were on the source: load the dump that belongs to the log (--schema), or skip with --apply sql"
 HINTS: dict[int, str] = {
     **dict.fromkeys(MISSING_PRIVILEGE, _GRANT),

@@ -231,7 +231,9 @@ class NativeRows:
 
     def _as_it_stands(self, event: Event, fde: FormatDescription) -> bool:
         """Whether the target takes the bytes of the log: not those out of a compressed event, nor an old form that it knows no more."""
-        return type(event) is Event and fde.header_length == HEADER_LENGTH and not (self._upgrade and event.type in UPGRADED)
+        if event.inner_index >= 0 or event.type != event.stored_type:
+            return False
+        return fde.header_length == HEADER_LENGTH and not (self._upgrade and event.type in UPGRADED)
 
     def _close_group(self) -> None:
         group, self._group = self._group, None

@@ -16,7 +16,7 @@ from applier.mysql.feed import Feed
 from applier.mysql.native import NativeRows
 from applier.mysql.pipeline import Statement
 from applier.options import parse_options
-from tests.binlog.build import event, gtid, int_image, log, payload, query, rows, table_map, write, xid
+from tests.binlog.build import compressed, event, gtid, int_image, log, mariadb_gtid, payload, query, rows, table_map, write, xid
 
 Shipped = list[tuple[int, bytes]]
 """(type, body) of each event of a literal."""
@@ -105,6 +105,15 @@ def test_events_of_a_compressed_transaction_get_headers_and_checksums(tmp_path: 
     packed = payload(b"".join(event(kind, body, checksum=False) for kind, body in inner))
     (statement,) = literals(tmp_path, log(gtid(1), packed))
     assert shipped(statement) == [inner[1], inner[2]]
+
+
+def test_compressed_events_of_mariadb_are_shipped_plain(tmp_path: Path) -> None:
+    whole = rows(23, int_image(1))[1]
+    head = len(whole) - len(int_image(1))
+    squeezed = 166, whole[:head] + compressed(whole[head:])
+    content = log(mariadb_gtid(1), table_map(), squeezed, xid(), version="10.11.6-MariaDB")
+    (statement,) = literals(tmp_path, content, server="mariadb")
+    assert shipped(statement) == [table_map(), (23, whole)]
 
 
 def test_rows_of_version_1_become_version_2_where_they_must(tmp_path: Path) -> None:
