@@ -39,6 +39,8 @@ class Operation:
     name: str
     offset: int = 0
     size: int = 0
+    grows: int = 0
+    """Bytes of a write that need room: all of an append; of one that overwrites, what goes beyond the blocks that the file has."""
 
     def __str__(self) -> str:
         extent = f" {self.size} bytes at {self.offset}" if self.action == "write" else ""

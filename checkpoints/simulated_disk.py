@@ -94,11 +94,14 @@ class SimulatedDisk:
         crash_at: CrashPoint | None = None,
         faults: Iterable[Fault] = (),
         observer: Observer | None = None,
+        halves: bool = False,
     ) -> None:
+        """With `halves` the observer also sees each write with half of what it adds to its file, as a full disk may leave it."""
         self.medium = medium or Medium()
         self.capacity_bytes = capacity_bytes
         self.crash_at = crash_at
         self.observer = observer
+        self.halves = halves
         self.operations: list[Operation] = []
         self.crashed = False
         self._faults = {fault.operation: fault for fault in faults}
@@ -275,9 +278,9 @@ class SimulatedDisk:
             change.apply(self._durable_names)
         del self._pending_names[:count]
 
-    def _operation(self, action: str, name: str, offset: int = 0, size: int = 0) -> _Step:
+    def _operation(self, action: str, name: str, offset: int = 0, size: int = 0, grows: int = 0) -> _Step:
         self._alive()
-        operation = Operation(len(self.operations) + 1, action, name, offset, size)
+        operation = Operation(len(self.operations) + 1, action, name, offset, size, grows)
         self.operations.append(operation)
         return _Step(self, operation)
 
@@ -289,7 +292,7 @@ class SimulatedDisk:
             raise Crashed(point)
 
     def _write(self, inode: _Inode, name: str, offset: int, data: bytes) -> None:
-        with self._operation("write", name, offset, len(data)) as step:
+        with self._operation("write", name, offset, len(data), self._grows(inode, offset, len(data))) as step:
             for byte in self._cuts(step.operation):
                 self._reach_inside(inode, Write(offset, data[:byte]), CrashPoint(step.operation.number, Moment.INSIDE, byte))
             room = self._room(inode, offset, len(data))
@@ -307,6 +310,8 @@ class SimulatedDisk:
 
     def _cuts(self, operation: Operation) -> list[int]:
         cuts = set(tears(operation.offset, operation.size, self.medium.sector_bytes)) if self.observer else set()
+        if self.halves:
+            cuts.add(operation.size - operation.grows + operation.grows // 2)
         if self.crash_at and (self.crash_at.operation, self.crash_at.moment) == (operation.number, Moment.INSIDE):
             cuts.add(self.crash_at.byte)
         return sorted(cut for cut in cuts if 0 < cut < operation.size)
@@ -319,6 +324,10 @@ class SimulatedDisk:
         inode.pending.pop()
         inode.cached[part.offset : part.offset + len(old)] = old
         del inode.cached[size:]
+
+    def _grows(self, inode: _Inode, offset: int, size: int) -> int:
+        has, block = len(inode.cached), self.medium.block_bytes
+        return size if offset >= has else max(0, offset + size - -(-has // block) * block)
 
     def _room(self, inode: _Inode, offset: int, size: int) -> int:
         """How many bytes of a write fit onto the disk."""

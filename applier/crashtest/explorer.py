@@ -8,7 +8,7 @@ not tried again, a new one is recovered on the spot, by a new object of the syst
 |---|---|---|
 | process | the process, as by kill -9 | what it had written |
 | os | the machine | any of what was not synced: lost, torn, reordered (`checkpoints.outcomes`) |
-| full disk | nothing; one write finds no room | half of that write; then whatever the system does about it, and a restart with room |
+| full disk | nothing; one write finds no room | half of what it adds to its file; then what the system does about it, and a restart |
 | I/O error | nothing; one operation fails | likewise; behind a failed fsync also the machine, with what could not be synced |
 
 The last two change the run, so they cost one run for each operation, unless the system says that it stops there. A crash of the machine is
@@ -28,7 +28,7 @@ from applier.crashtest.checkers import Judgement, Verdict, judge
 from applier.crashtest.contract import State, System
 from applier.crashtest.dependencies import Known, WatchedDisk
 from applier.errors import UsageError
-from checkpoints.crash import Crashed, CrashKind, CrashPoint, Fault, Moment, Operation, crash_points
+from checkpoints.crash import Crashed, CrashKind, CrashPoint, Fault, Moment, Operation, crash_points, tears
 from checkpoints.disk import Disk
 from checkpoints.errors import CheckpointError
 from checkpoints.outcomes import Medium, Outcome
@@ -142,10 +142,10 @@ class _Explorer:
 
     def watch(self) -> SimulatedDisk:
         """The run without a fault, with all its crashes."""
-        disk = SimulatedDisk(self.files, medium=self.medium, observer=self._reached)
         system = self.make()
         if getattr(system, "stops_on_error", False):
             self.derived = self.kinds & FAULTS.keys()
+        disk = SimulatedDisk(self.files, medium=self.medium, observer=self._reached, halves=bool(self.derived))
         for work in system.run(disk):
             self.result.acknowledged.append(work)
         disk.observer = None
@@ -158,22 +158,19 @@ class _Explorer:
 
     def _reached(self, disk: SimulatedDisk, point: CrashPoint) -> None:
         self.on_point()
-        quiet = disk.operations[point.operation - 1].action in QUIET_ACTIONS
+        operation = disk.operations[-1]
         told_more = len(self.result.acknowledged) > self.last_tried
         self.last_tried = len(self.result.acknowledged)
-        if told_more or (point.moment is Moment.AFTER and not quiet):
+        if told_more or (point.moment is Moment.AFTER and operation.action not in QUIET_ACTIONS):
             self._try_crashes(disk, point)
-        elif point.moment is Moment.INSIDE:
+        elif point.moment is Moment.INSIDE and point.byte in tears(operation.offset, operation.size, self.medium.sector_bytes):
             self._try(disk, point, Kind.PROCESS, self.coverage)
-        if point.moment is Moment.BEFORE:
-            for kind in self.derived:
-                self._derive(disk, point, kind)
+        for kind in self.derived:
+            if point == fault_point(operation, kind, self.medium.sector_bytes):
+                self._derive(disk, operation, point, kind)
 
-    def _derive(self, disk: SimulatedDisk, point: CrashPoint, kind: Kind) -> None:
-        """The operation fails before it has done anything, and the system stops."""
-        operation = disk.operations[-1]
-        if fault_point(operation, kind, done=0) is None:
-            return
+    def _derive(self, disk: SimulatedDisk, operation: Operation, point: CrashPoint, kind: Kind) -> None:
+        """The operation fails here, and the system stops."""
         self.result.points[kind] += 1
         acknowledged = len(self.result.acknowledged)
         self._note(kind, next(disk.left(CrashKind.PROCESS)), acknowledged, point)
@@ -209,7 +206,7 @@ class _Explorer:
     def fail(self, operations: list[Operation], kind: Kind) -> None:
         """Runs again for each operation, and lets that one fail."""
         for operation in operations:
-            point = fault_point(operation, kind)
+            point = fault_point(operation, kind, self.medium.sector_bytes)
             if point is None:
                 continue
             self.on_point()
@@ -329,12 +326,17 @@ def run_until_stopped(make: Make, disk: SimulatedDisk) -> list[Hashable]:
     return acknowledged
 
 
-def fault_point(operation: Operation, kind: Kind, done: int | None = None) -> CrashPoint | None:
-    """Where an operation fails: a write in its middle, anything else at its start. A full disk concerns only what needs room."""
-    if kind is Kind.FULL_DISK and operation.action not in ("write", "create"):
-        return None
-    if done is None:
-        done = operation.size // 2 if operation.action == "write" else 0
+def fault_point(operation: Operation, kind: Kind, sector_bytes: int) -> CrashPoint | None:
+    """Where an operation fails. A full disk concerns only what needs room, and takes half of what a write adds to its file; an error
+    strikes a write between two sectors, if it has several, and anything else at its start."""
+    done = 0
+    if kind is Kind.FULL_DISK:
+        if not operation.grows and operation.action != "create":
+            return None
+        done = operation.size - operation.grows + operation.grows // 2
+    elif operation.action == "write":
+        places = tears(operation.offset, operation.size, sector_bytes)
+        done = places[len(places) // 2] if places else 0
     return CrashPoint(operation.number, Moment.INSIDE, done) if done else CrashPoint(operation.number, Moment.BEFORE)
 
 

@@ -22,7 +22,7 @@ from checkpoints.simulated_disk import Coverage, SimulatedDisk
 UUID = "5eed0000-c4a5-11ee-8000-000000000001"
 SCHEMA = "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB; CREATE TABLE d.m (v INT) ENGINE=MyISAM"
 TAME = Medium(reorders_within_files=False, extends_with_zeros=False)
-COUNT = 4
+COUNT = 3
 Rows = dict[str, list[tuple[int, ...]]]
 
 
