@@ -50,3 +50,10 @@ def wait(condition: Callable[[], bool], seconds: float = 30) -> None:
     while not condition():
         assert time.monotonic() < end, "what was waited for did not come"
         time.sleep(0.02)
+
+
+def settle(server: Server) -> None:
+    """MariaDB notes in a new log, some time after the first transactions in it, that the old ones are not needed for recovery any more."""
+    if is_mariadb(server):
+        last = server.binlog_files()[-1].name
+        wait(lambda: any(row[2] == "Binlog_checkpoint" and row[5] == last for row in server.query(f"SHOW BINLOG EVENTS IN '{last}'")))

@@ -23,7 +23,7 @@ from applier.replica.receive import Watch as ReceiveWatch
 from applier.replica.receive_folder import Folder, Start
 from checkpoints.position import Position
 from tests.replica.receiving import relay_events, source_events, transactions
-from tests.replica.sources import TO_END, end_of_log, endpoint, here, is_mariadb, receive, wait
+from tests.replica.sources import TO_END, end_of_log, endpoint, here, is_mariadb, receive, settle, wait
 from tests.servers.fixtures import ServerFactory
 
 THOROUGH = os.environ.get("BINLAG_ALL_CASES") == "1"
@@ -47,6 +47,7 @@ def fill(server: Server, rows: int = 3, *, big: bool = False) -> None:
     if big:
         statements += ["CREATE TABLE r.big (b LONGBLOB) ENGINE=MyISAM", big_rows, "DROP TABLE r.big"]
     server.execute(*statements, *inserts, "FLUSH BINARY LOGS", *inserts)
+    settle(server)
 
 
 @contextmanager
@@ -201,6 +202,7 @@ def test_another_server_than_before(source: Server, tmp_path: Path) -> None:
     if is_mariadb(source):
         source.restart(server_id=77)
         source.execute("FLUSH BINARY LOGS")
+        settle(source)
     else:
         source.stop()
         (source.data / "auto.cnf").unlink()

@@ -27,7 +27,7 @@ from applier.replica.receive_folder import Folder, Start
 from applier.result import ReplayResult
 from checkpoints.position import Position
 from tests.replica.receiving import relay_events, source_events, transactions
-from tests.replica.sources import end_of_log, endpoint, executed, is_mariadb, wait
+from tests.replica.sources import end_of_log, endpoint, executed, is_mariadb, settle, wait
 from tests.servers.fixtures import ServerFactory
 
 THOROUGH = os.environ.get("BINLAG_ALL_CASES") == "1"
@@ -188,11 +188,11 @@ def test_a_third_server(pair: tuple[Server, Server, bool], tmp_path: Path) -> No
             finally:
                 load.finish()
             if round_number == 0:
-                end = end_of_log(source)
-                wait(lambda end=end: third.position() == end)
+                wait(lambda: third.position() == end_of_log(source))
                 source.kill()
                 source.start()
         source.execute("FLUSH BINARY LOGS", "INSERT INTO s.a (n) VALUES (1)")
+        settle(source)
         end = end_of_log(source)
         result = third.finish(end)
     finally:
