@@ -100,6 +100,33 @@ def simulated_disk() -> SimulatedDisk:
 
 
 @pytest.fixture
+def replica() -> Callable[..., dict[str, Any]]:
+    """A function that gives the emulated replica as arguments of `crash_test`: crash_test(**replica(repository="FILE", recovery=False)).
+
+    It takes `transactions`, `seed` and what `applier.crashtest.matrix.Setup` takes. `["make"]().server(disk)` is one to drive by hand.
+    """
+
+    def make(transactions: int = 5, seed: int = 1, **options: Any) -> dict[str, Any]:
+        from applier.crashtest.matrix import Setup, WorkloadSpec
+        from applier.crashtest.replica_system import ReplicaSystem, Shared, expected_state, set_up
+        from checkpoints.outcomes import Medium
+        from checkpoints.simulated_disk import Coverage
+
+        setup = Setup(**options)
+        configuration, shared = setup.configuration, Shared()
+        workload = WorkloadSpec(transactions, seed).make(setup)
+        return {
+            "make": lambda: ReplicaSystem(workload, configuration, seed=seed, shared=shared),
+            "files": set_up(workload, configuration),
+            "expected": expected_state(workload, configuration),
+            "medium": Medium(sector_bytes=512),
+            "coverage": Coverage.EDGES,
+        }
+
+    return make
+
+
+@pytest.fixture
 def crash_test(request: pytest.FixtureRequest) -> Iterator[Callable[..., Exploration]]:
     """A function that tries all crashes of a system and raises AssertionError that lists the first failures, one a line."""
     from applier.crashtest.checkers import Verdict

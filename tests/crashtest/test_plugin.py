@@ -93,6 +93,30 @@ def test_own_checks(folder: pytest.Pytester) -> None:
     folder.runpytest(*LOAD, "-q").assert_outcomes(passed=18 + 1)
 
 
+def test_the_replica(folder: pytest.Pytester) -> None:
+    """The emulated replica is a fixture, too: crash-tested as it is, or driven by hand on a simulated disk."""
+    folder.makepyfile(
+        """
+        def test_safe(crash_test, replica):
+            crash_test(**replica(transactions=2, repository="TABLE", recovery=True, auto_position=False), kinds=["process"])
+
+        def test_unsafe(crash_test, replica):
+            crash_test(**replica(transactions=2, repository="FILE", recovery=True, auto_position=False), kinds=["process"])
+
+        def test_by_hand(replica, simulated_disk):
+            server, storage = replica(transactions=2)["make"]().server(simulated_disk)
+            server.start()
+            server.receive()
+            assert server.apply() == 2
+            assert len(storage.ledger) == 2
+            assert "relay.index" in simulated_disk.names()
+        """
+    )
+    result = folder.runpytest(*LOAD, "-q")
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["E*process | * after | process: re-executes: error 1062: *"])
+
+
 @pytest.mark.parametrize(
     ("source", "message"),
     [

@@ -1,0 +1,109 @@
+"""`binlag crashtest` as a user meets it: one configuration, a small matrix, one crash again."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from applier.cli.main import cli, main
+from applier.crashtest.workload import generated
+
+SMALL = ["crashtest", "--transactions", "2", "--engine", "InnoDB", "--workers", "0", "--sync", "10000", "--jobs", "1"]
+SAFE = [*SMALL, "--repository", "FILE", "--position", "auto", "--recovery", "1"]
+UNSAFE = [*SMALL, "--repository", "FILE", "--position", "file", "--recovery", "1"]
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, arguments, standalone_mode=False)
+
+
+def code(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[Any, str]:
+    """Exit code and standard error of the whole program."""
+    with pytest.raises(SystemExit) as caught:
+        main(list(arguments))
+    return caught.value.code, capsys.readouterr().err
+
+
+def test_a_safe_configuration(tmp_path: Path) -> None:
+    result = run(*SAFE, "--json", "--html", str(tmp_path / "map.html"))
+    assert result.return_value == 0
+    found = json.loads(result.output)
+    assert [cell["kind"] for cell in found["cells"]] == ["process", "os", "full disk", "I/O error"]
+    assert {cell["verdict"] for cell in found["cells"]} == {"consistent"}
+    assert {cell["promised"] for cell in found["cells"]} == {"GTID auto-position, relay_log_recovery=1"}
+    assert all(cell["points"] and cell["disks"] == cell["counts"]["consistent"] for cell in found["cells"])
+    page = (tmp_path / "map.html").read_text()
+    assert page.count('<td class="ok"') == 4
+    assert "http" not in page
+
+
+def test_an_unsafe_configuration_and_its_counter_example() -> None:
+    """The line of the counter-example shows the same crash again."""
+    result = run(*UNSAFE, "--kind", "process", "--json")
+    assert result.return_value == 3
+    (cell,) = json.loads(result.output)["cells"]
+    assert (cell["verdict"], cell["promised"]) == ("re-executes", None)
+    example = cell["counter_examples"]["re-executes"]
+    assert example["detail"].startswith("error 1062: ")
+    again = run(*shlex.split(example["reproduce"])[1:])
+    assert again.return_value == 3
+    assert again.output.startswith(f"{example['crash']}: re-executes: error 1062: ")
+
+
+def test_a_matrix_for_people() -> None:
+    """Nothing promised is broken, so the exit code is 0; --require makes a gate of what must be safe."""
+    matrix = [*SMALL, "--position", "file", "--position", "auto", "--repository", "FILE", "--recovery", "1", "--kind", "process"]
+    result = run(*matrix)
+    assert result.return_value == 0
+    assert re.search(r"auto.*FILE.*✓ ", result.output)
+    assert re.search(r"file.*FILE.*R\d", result.output)
+    assert "2 cells, " in result.output and "1 cells were promised to be consistent, all of them kept it" in result.output
+    assert "binlag crashtest --transactions 2 --seed 1 --server 8.0 --repository FILE" in result.output
+    assert run(*matrix, "--require", "position=auto").return_value == 0
+    assert run(*matrix, "--require", "position=file,repository=FILE").return_value == 3
+
+
+def test_a_captured_log(tmp_path: Path) -> None:
+    workload = generated(2, gtids=False)
+    for name, content in workload.files.items():
+        (tmp_path / name).write_bytes(content)
+    schema = "".join(
+        f"CREATE DATABASE {name}; CREATE TABLE {name}.t (id INT PRIMARY KEY, v INT); CREATE TABLE {name}.log (v INT); "
+        f"INSERT INTO {name}.t VALUES (1, 0), (2, 0);"
+        for name in ("d1", "d2")
+    )
+    (tmp_path / "schema.sql").write_text(schema)
+    logs = [str(tmp_path / name) for name in workload.files]
+    options = ["--schema", str(tmp_path / "schema.sql"), *SMALL[3:], "--recovery", "1", "--repository", "TABLE", "--kind", "process"]
+    result = run("crashtest", *logs, *options, "--json")
+    assert result.return_value == 0
+    (cell,) = json.loads(result.output)["cells"]
+    assert (cell["auto_position"], cell["verdict"]) == (False, "consistent")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--server", "9.7", "--repository", "FILE"], "MySQL 9.7 has no relay_log_info_repository=FILE"),
+        (["--server", "5.5"], "no replica of MySQL 5.5 is emulated"),
+        (["--crash", "process | 1 before | process"], "--crash needs one configuration, and these are 96"),
+        (["--require", "colour=red"], "there is no axis 'colour'"),
+        (["nothing.000001"], "cannot read the file: No such file or directory"),
+    ],
+)
+def test_bad_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    status, error = code(capsys, "crashtest", *arguments)
+    assert status == 2
+    assert message in error
+
+
+def test_a_crash_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    for place, message in (("nonsense", "is no crash"), ("process | 99999 before | process", "the run has no point '99999 before'")):
+        status, error = code(capsys, *SAFE, "--crash", place)
+        assert (status, message in error) == (2, True)
