@@ -205,6 +205,7 @@ class Watcher(ServerTarget):
     def applied(self, start: str) -> tuple[float, float]:
         """(Seconds between the marks, those that were left out beside)."""
         self.database = DATABASE
+        self._log_end = self._end_of_log()
         self.server.send(start)
         seconds = self._watch(self._applier_error)
         self.server.receive()

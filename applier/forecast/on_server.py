@@ -22,6 +22,7 @@ from typing import Any
 
 from applier.errors import BinlagError, InputError, UsageError
 from applier.forecast.cells import DATABASE, MARK, MARK_SQL, TABLE, Cell, Spent, make_log
+from applier.forecast.loads import LoadReader
 from applier.forecast.measured import Measured, work_of_cell
 from applier.mysql.connection import connect
 from applier.mysql.url import Endpoint
@@ -76,6 +77,7 @@ class ServerTarget:
         self.rules = rules_for(self.server_version)
         self.name = "BINLOG statements" if relay_folder is None else "replication applier"
         self._old = self.rules.name in ("5.6", "5.7") or self.rules.find_row
+        self._log_end: tuple[Path, int] | None = None
         self.queue_seconds = 0.0
         """What was left out of the last time: the applier stood in line for a processor."""
         self._filled: tuple[tuple[Any, ...], Spent] | None = None
@@ -155,6 +157,7 @@ class ServerTarget:
         self._put(file, log.read_bytes())
         self._put(index, f"./{file}\n".encode())
         self._replication(f"CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'nowhere.invalid', RELAY_LOG_FILE = '{file}', RELAY_LOG_POS = 4")
+        self._log_end = self._end_of_log()
         self.server.send(self._words("START REPLICA SQL_THREAD"))  # its answer may come after the first mark
         try:
             return self._watch(self._applier_error)
@@ -198,7 +201,7 @@ class ServerTarget:
 
     def _watch(self, failed: Any) -> float:
         """Seconds from the first mark to the second, less those that the applier stood in line for a processor that others had."""
-        began, first, asked = time.perf_counter(), 0.0, 0
+        began, first, asked, logged = time.perf_counter(), 0.0, 0, self._log_end
         clock: ThreadClock | None = None
         while True:
             count = int(str(self.looker.value(f"SELECT COUNT(*) FROM {self.database}.{MARK}")))
@@ -207,13 +210,31 @@ class ServerTarget:
                 first, clock = now, self._clock()
             if count >= 2:
                 self.queue_seconds = 0.0 if clock is None else clock.in_line()
-                return now - first - self.queue_seconds
+                return (self._logged_seconds(logged) or now - first) - self.queue_seconds
             asked += 1
             if asked % 100 == 0 and (told := failed()):
                 raise InputError(f"the server did not apply a cell: {told}", hint="its error log says more")
             if now - began > WAIT_SECONDS:
                 raise InputError(f"a cell was not applied within {WAIT_SECONDS:.0f} s", hint="see SHOW REPLICA STATUS")
             time.sleep(LOOK_SECONDS)
+
+    def _end_of_log(self) -> tuple[Path, int] | None:
+        """Where the server's own binary log ends, if it can be read here and gives commits in microseconds."""
+        if self.relay_folder is None or self._old:
+            return None
+        try:
+            name, size = self.server.texts("SHOW BINARY LOGS")[-1][:2]
+            file = self.relay_folder / str(name)
+            return (file, int(str(size))) if file.exists() else None
+        except (BinlagError, IndexError):
+            return None
+
+    def _logged_seconds(self, end: tuple[Path, int] | None) -> float | None:
+        """Seconds between the commits of the marks as the server itself logged them: nobody has to look at the right moment."""
+        if end is None:
+            return None
+        marks = [load.commit_time for load in LoadReader([end[0]], start_position=end[1]) if f"{self.database}.{MARK}" in load.tables]
+        return marks[1] - marks[0] if len(marks) == 2 else None
 
     def _clock(self) -> ThreadClock | None:
         """Of the thread that changes rows; None where the server or the kernel does not tell."""
