@@ -156,7 +156,7 @@ def run_applier(server: Server, made: dict[str, Any], workers: int) -> float:
 
 
 def run_binlag(server: Server, made: dict[str, Any], *options: str) -> float:
-    url = f"mysql://{server.user}@127.0.0.1:{server.port}"
+    url = f"mysql://{server.user}@localhost?socket={server.socket}"  # as the pipe is connected
     command = [sys.executable, "-m", "applier", "replay", str(made["log"]), "--into", url, "--force", *options]
     environment = {**os.environ, "BINLAG_PASSWORD": server.password, "PYTHONPATH": str(Path(__file__).parent.parent)}
     started = time.perf_counter()
