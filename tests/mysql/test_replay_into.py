@@ -16,7 +16,7 @@ from applier.mysql.outcome import Outcome
 from applier.options import parse_options
 from tests.captures_support import CAPTURES, logs
 from tests.mysql.after import differences
-from tests.mysql.server_support import Servers, endpoint, replayable, version_of
+from tests.mysql.server_support import Servers, endpoint
 from tests.servers.fixtures import ServerFactory
 
 NO_KEY, DDL, OLTP, XA, MIXED = (
@@ -52,16 +52,6 @@ def stopping_after(transactions: int) -> Watch:
         return seen >= transactions
 
     return Watch(stopped=stopped)
-
-
-@pytest.mark.parametrize("capture", replayable(), ids=lambda capture: capture.name)
-def test_the_server_holds_what_the_source_held(capture: Path, servers: Servers) -> None:
-    server = servers.empty(version_of(capture))
-    outcome = go(server, capture)
-    assert outcome.error is None
-    assert differences(server, capture / "after") == []
-    again = go(server, capture)
-    assert (again.transactions, again.rows, again.total_transactions) == (0, 0, outcome.total_transactions)
 
 
 @pytest.mark.parametrize("capture", [NO_KEY, DDL, XA, MIXED], ids=lambda capture: capture.name)
