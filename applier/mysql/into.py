@@ -27,13 +27,11 @@ from applier.mysql.feed import Feed, SourceTransaction
 from applier.mysql.keeper import Keeper, PreparedTransactions
 from applier.mysql.native import NativeRows
 from applier.mysql.outcome import Outcome
-from applier.mysql.parallel import ParallelBatches
 from applier.mysql.pipeline import Pipeline
 from applier.mysql.replay import Replay
 from applier.mysql.safety import check_target
 from applier.mysql.survey import Survey
 from applier.mysql.url import Endpoint
-from applier.mysql.write_sets import WriteSets
 from applier.mysql.writer import RowsWriter, Writer
 from applier.options import ReplayOptions
 from checkpoints.gtid import parse_gtid_set
@@ -132,6 +130,9 @@ def _batches(
 ) -> Batches:
     if not workers:
         return Batches(target, keeper, outcome, done, size=into.batch, gtid=into.gtid)
+    from applier.mysql.parallel import ParallelBatches
+    from applier.mysql.write_sets import WriteSets
+
     sets, ordered = WriteSets(target.side, options), not into.any_commit_order
     return ParallelBatches(target, workers, keeper, outcome, done, sets, size=into.batch, gtid=into.gtid, ordered=ordered)
 
