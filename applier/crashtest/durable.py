@@ -187,9 +187,9 @@ class DurableStorage:
                 redo_changes(self._tables, record.changes)
                 self.ledger.append((record.work, record.part))
             else:
-                redo_changes(self._tables, record.commit.changes)
                 for statement in record.commit.statements:
                     redo_statement(self._tables, statement, self._version)
+                redo_changes(self._tables, record.commit.changes)
                 self._info.redo(record.info)
                 self._note(record.work, record.commit)
             self._tables.commit()
