@@ -131,6 +131,9 @@ class Executor:
             return
         if event.type == EventType.QUERY and _is_ddl(event):
             self._statements.append(Statement(self._described, tuple(relay.data for relay in self._group)))
+        elif by_xid:  # CREATE TABLE … SELECT of 8.0: the table and its rows are one transaction
+            made = tuple(relay.data for relay in self._group if relay.event.type == EventType.QUERY and _is_ddl(relay.event))
+            self._statements += [Statement(self._described, made)] if made else []
         journal = row_changes(self.storage.tables.journal)
         if event.type == EventType.XA_PREPARE and self._loop.prepared:
             journal = row_changes(next(reversed(self._loop.prepared.values())))

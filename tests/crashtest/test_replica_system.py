@@ -14,11 +14,12 @@ from applier.crashtest import Kind, State, Trial, Verdict, explore, judge, repro
 from applier.crashtest.explorer import Exploration, crash, parse_place
 from applier.crashtest.matrix import Setup, WorkloadSpec
 from applier.crashtest.replica_system import ReplicaSystem, Shared, expected_state, set_up
-from applier.crashtest.workload import MYISAM, content_of, generated
+from applier.crashtest.workload import MYISAM, captured, content_of, generated
 from applier.replica.configuration import FILE, TABLE
 from applier.replica.replica import Replica
 from checkpoints.outcomes import Medium
-from checkpoints.simulated_disk import Coverage
+from checkpoints.simulated_disk import Coverage, SimulatedDisk
+from tests.captures_support import CAPTURES
 
 ALL_CASES = os.environ.get("BINLAG_ALL_CASES") == "1"
 MEDIUM = Medium(sector_bytes=512)
@@ -206,3 +207,15 @@ def test_a_captured_log_may_be_the_workload() -> None:
     other = dataclasses.replace(workload, name="captured")
     assert other.expected == workload.expected
     assert judge(State(("a",), 1), State(("a",), 1), []).verdict is Verdict.CONSISTENT
+
+
+def test_ddl_of_a_real_log_comes_back() -> None:
+    """A restart redoes the statements of a real log of DDL, CREATE TABLE … SELECT among them, where table and rows are one transaction."""
+    folder = CAPTURES / "open" / "my_ddl"
+    workload = captured([folder / "binlog.000001"], str(folder / "before.sql"), "9.7")
+    configuration = Setup(server="9.7", workers=1).configuration
+    disk = SimulatedDisk(set_up(workload, configuration))
+    done = list(ReplicaSystem(workload, configuration).run(disk))
+    found = ReplicaSystem(workload, configuration).recover(disk)
+    assert found.content == workload.expected
+    assert list(found.applied) == done
