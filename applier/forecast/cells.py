@@ -32,6 +32,8 @@ VALUE = b"\5value"
 """What stands in each further column."""
 WIDTHS = ((40, 0), (200, 0), (40, 10))
 """Bytes of filler, and further columns, of the tables that are measured."""
+LEAST_EVENTS = 40
+"""A table is scanned by events of several rows only if it holds this many of them: opening it must not weigh."""
 MOST_READS = 10_000_000
 """Rows that one event of a cell may read."""
 TYPES = {"write": EventType.WRITE_ROWS, "update": EventType.UPDATE_ROWS, "delete": EventType.DELETE_ROWS}
@@ -276,7 +278,7 @@ def _scans(sizes: list[int], row_search: str, rules: ServerRules) -> Iterator[Ce
         for rows in sizes:
             for per_event in (1, full, 2000):
                 scans = 1 if hashed else per_event
-                if per_event * 2 <= rows and scans * rows <= MOST_READS:
+                if (per_event == 1 or per_event * LEAST_EVENTS <= rows) and scans * rows <= MOST_READS:
                     yield Cell(NO_KEY, rows, kind, per_event, 1, _count(rows, per_event, scans), filler, 1, 0, more, row_search)
         middle = sizes[min(1, len(sizes) - 1)]
         if full * 20 <= middle and (hashed or full * 10 * middle <= MOST_READS):
