@@ -32,6 +32,8 @@ ALONE = frozenset({EventType.QUERY, EventType.EXECUTE_LOAD_QUERY, EventType.BEGI
 """Statements: what they read and write is not in the log."""
 ASK_FIRST = 32
 """A clock of write sets (8.0 and later) is seldom refuted: after so many questions it is believed, if three of four times it was right."""
+MOST_KEPT_BYTES = 8 << 20
+"""Statements of one long transaction that are sent together, in bytes of SQL."""
 MARK_EVERY = 16
 """Batches that are committed without order before the low-water mark is written."""
 
@@ -55,6 +57,9 @@ class Flight:
     touched: Touched | None = None
     row: Checkpoint | None = None
     part: Range | None = None
+    parts: list[Statement] = field(default_factory=list)
+    """Of a long transaction: made, not sent."""
+    part_bytes: int = 0
     tail: list[Statement] = field(default_factory=list)
     """What is still to be sent once the rows are carried out."""
     landed: bool = False
@@ -213,7 +218,7 @@ class ParallelBatches(Batches):
             return
         self._wait_for(flight)
         flight.row = self.keeper.row(self.target.survey.owned)
-        statements = flight.worker.writer.take()
+        statements = [*flight.parts, *flight.worker.writer.take()]
         if self._ordered:
             flight.tail = [Statement(flight.row.update(), check=self._one_row), COMMIT, *self._gtid_over()]
         else:
@@ -230,11 +235,15 @@ class ParallelBatches(Batches):
             self._land()
 
     def _ship_part(self, statements: list[Statement]) -> None:
-        """A part of a long transaction."""
+        """A part of a long transaction. It is kept for the rest: a part that was sent would have to be waited for before the next one."""
         flight = self._building
         assert flight is not None
-        self._wait_for(flight)
-        flight.worker.pipeline.send(statements)
+        flight.parts += statements
+        flight.part_bytes += sum(len(statement.sql) for statement in statements)
+        if flight.part_bytes >= min(MOST_KEPT_BYTES, flight.worker.server.packet_bytes // 2):
+            self._wait_for(flight)
+            flight.worker.pipeline.send(flight.parts)
+            flight.parts, flight.part_bytes = [], 0
 
     def _free_worker(self) -> Connected:
         while True:
