@@ -270,17 +270,22 @@ class ParallelBatches(Batches):
             self._land_any()
 
     def _land_next(self) -> None:
-        """Sends the commit of the oldest batch, behind that of the one before; or waits for the last one."""
+        """Takes in the commit that is under way, or sends that of the oldest batch behind it.
+
+        Whichever answers first: a worker that has committed has nothing to do until it gets the next batch.
+        """
         before = self._committing
         flight = next((flight for flight in self._flights if flight is not before), None)
-        if flight is not None:
+        rows_first = flight is not None and (before is None or first_ready([before.worker.server, flight.worker.server]) == 1)
+        if flight is not None and rows_first:
             flight.worker.pipeline.settle()
         if before is not None:
             before.worker.pipeline.settle()
             self._flights.remove(before)
             self._landed(before)
-        self._committing = flight
-        if flight is not None:
+            self._committing = None
+        if flight is not None and rows_first:
+            self._committing = flight
             flight.worker.pipeline.send(flight.tail)
 
     def _land_any(self) -> None:
