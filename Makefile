@@ -15,6 +15,10 @@ $(VENV)/.dev: $(VENV)/.run
 	$(PIP) install -c constraints.txt -e '.[dev]'
 	touch $@
 
+$(VENV)/.ci: $(VENV)/.dev
+	$(PIP) install -c constraints.txt -e '.[ci]'
+	touch $@
+
 $(VENV)/.bench: $(VENV)/.run
 	$(PIP) install -c constraints.txt -e '.[bench]'
 	touch $@

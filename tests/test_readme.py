@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -30,7 +31,7 @@ def test_the_demo_prints_the_table_of_the_readme() -> None:
 def test_commands_of_the_readme_run(line: str, tmp_path: Path) -> None:
     replaced = line.replace("binlog.000123", "demo/binlog.000001").replace("before.sql", "demo/before.sql").replace("after/", str(tmp_path))
     done = subprocess.run(
-        [sys.executable, "-m", "applier", *replaced.split()], cwd=ROOT, capture_output=True, text=True, check=False, env={"NO_COLOR": "1"}
+        [sys.executable, "-m", "applier", *shlex.split(replaced)], cwd=ROOT, capture_output=True, text=True, check=False, env={"NO_COLOR": "1"}
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout

@@ -68,7 +68,7 @@ def fit(
 def solve(amounts: Floats, seconds: Floats) -> Floats:
     """Prices, none below zero, for rows of amounts and the seconds they took."""
     try:
-        from scipy.optimize import nnls  # type: ignore[import-untyped]
+        from scipy.optimize import nnls
     except ImportError:
         raise UsageError("fitting prices needs SciPy", hint="pip install scipy") from None
     weight = 1 / (seconds + TIMING_SECONDS)
