@@ -30,9 +30,8 @@ def test_the_demo_prints_the_table_of_the_readme() -> None:
 @pytest.mark.parametrize("line", re.findall(r"^    \.venv/bin/binlag (.*?)(?:  #.*)?$", README, re.MULTILINE))
 def test_commands_of_the_readme_run(line: str, tmp_path: Path) -> None:
     replaced = line.replace("binlog.000123", "demo/binlog.000001").replace("before.sql", "demo/before.sql").replace("after/", str(tmp_path))
-    done = subprocess.run(
-        [sys.executable, "-m", "applier", *shlex.split(replaced)], cwd=ROOT, capture_output=True, text=True, check=False, env={"NO_COLOR": "1"}
-    )
+    command = [sys.executable, "-m", "applier", *shlex.split(replaced)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env={"NO_COLOR": "1"})
     assert done.returncode == 0, done.stderr
     assert done.stdout
 
