@@ -92,7 +92,9 @@ def _heat(altair: Any, heat: Mapping[str, Any]) -> Chart:
 
 
 def _short(seconds: float) -> str:
-    return f"{seconds * 1e6:.2g} µs" if seconds < 1e-3 else duration(seconds)
+    if seconds >= 1e-3:
+        return duration(seconds)
+    return f"{seconds * 1e6:.0f} µs" if seconds >= 1e-5 else f"{seconds * 1e6:.2g} µs"
 
 
 def _done(chart: Any, height: int) -> Chart:
