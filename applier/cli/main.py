@@ -24,6 +24,18 @@ COMMANDS = {
 }
 """Command -> its line in --help; the command itself is `command` in applier/cli/<name>.py."""
 
+EXTRAS = {
+    "pymysql": "mysql",
+    "sqlalchemy": "mysql",
+    "numpy": "arrow",
+    "numba": "arrow",
+    "pyarrow": "arrow",
+    "scipy": "measure",
+    "pyspark": "spark",
+    "altair": "report",
+    "vl_convert": "report",
+}
+"""Library -> the extra that brings it."""
 INTERRUPTED = 130
 
 
@@ -72,6 +84,11 @@ def main(arguments: list[str] | None = None) -> Any:
             raise
         click.echo(f"binlag: {error}", err=True)
         code = error.exit_code
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRAS:
+            raise
+        click.echo(f"binlag: this needs {error.name}. Next: pip install 'binlag[{EXTRAS[error.name]}]'", err=True)
+        code = 2
     except KeyboardInterrupt:
         click.echo("binlag: interrupted", err=True)
         code = INTERRUPTED
