@@ -11,7 +11,10 @@ import pytest
 
 @pytest.mark.parametrize(
     ("library", "command", "extra"),
-    [("pymysql", ["receive", "mysql://u@127.0.0.1:1", "--dir", "x"], "mysql"), ("pyarrow", ["measure", "--table", "cells.parquet"], "arrow")],
+    [
+        ("pymysql", ["receive", "mysql://u@127.0.0.1:1", "--dir", "x"], "mysql"),
+        ("pyarrow", ["measure", "--table", "cells.parquet"], "arrow"),
+    ],
 )
 def test_a_library_that_is_not_installed_is_named(library: str, command: list[str], extra: str, tmp_path: Path) -> None:
     """Each in a process of its own, in which importing the library fails."""
