@@ -360,7 +360,7 @@ class Replica:
 
     def _fill(self, info: RelayLogInfo, source: SourceInfo, gaps: list[bool]) -> RelayLogInfo:
         """fill_mts_gaps_and_recover: the coordinator runs until SQL_AFTER_MTS_GAPS while the server starts."""
-        applier = self._new_applier(info)
+        applier = self._applier = self._new_applier(info)
         applier.recovery_groups = list(gaps)
         applier.start()
         applier.apply(until_gaps_are_filled=True)
