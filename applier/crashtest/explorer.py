@@ -31,6 +31,7 @@ from applier.errors import UsageError
 from checkpoints.crash import Crashed, CrashKind, CrashPoint, Fault, Moment, Operation, crash_points, tears
 from checkpoints.disk import Disk
 from checkpoints.errors import CheckpointError
+from checkpoints.memory_disk import MemoryDisk
 from checkpoints.outcomes import Medium, Outcome
 from checkpoints.simulated_disk import Coverage, Left, SimulatedDisk
 
@@ -197,7 +198,7 @@ class _Explorer:
     def _recover(self, left: Left) -> State | Exception:
         found = self.recovered.find(left.files)
         if found is None:
-            watched = WatchedDisk(left.disk())
+            watched = WatchedDisk(MemoryDisk(left.disk().contents()))
             found = recover(self.make, watched)
             self.recovered.add(left.files, watched.looked_at, found)
             self.result.recoveries += 1

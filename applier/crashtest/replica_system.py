@@ -86,7 +86,10 @@ class ReplicaSystem:
         return end
 
     def _catch_up(self, disk: Disk, standings: list[Hashable]) -> State | Exception:
-        """Applies what is there, then transaction by transaction. `standings` gets those passed on the way; a known one ends it."""
+        """Applies what is there, then event by event. `standings` gets those passed on the way; a known one ends it.
+
+        The applier is asked after each event: a half transaction at the end of the relay log keeps it inside of a group until it reads on.
+        """
         replica, storage = self.server(disk)
         replica.start()
         replica.apply()
@@ -98,8 +101,6 @@ class ReplicaSystem:
                     return self.shared.ends[stand]
                 standings.append(stand)
             drained = not replica.receive(1)
-            while not drained and not replica.between_groups:
-                drained = not replica.receive(1)
             replica.apply()
         return State(tuple(storage.ledger), content_of(storage.tables))
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from checkpoints.crash import Crashed, CrashKind, CrashPoint, Fault, Moment, crash_points, tears
 from checkpoints.disk import Disk, RealDisk, plain, read_file
 from checkpoints.errors import CheckpointError
+from checkpoints.memory_disk import MemoryDisk
 from checkpoints.outcomes import Kept, Medium, Outcome
 from checkpoints.simulated_disk import Coverage, SimulatedDisk
 
@@ -133,6 +134,23 @@ def test_simulated_and_real(steps: list[Step]) -> None:
                     assert file.size() == simulated.open(name).size()
                     assert file.read(2, 3) == simulated.open(name).read(2, 3)
         assert {path.name: path.read_bytes() for path in Path(folder).iterdir()} == simulated.contents()
+
+
+@given(PROGRAMS)
+def test_memory_and_simulated(steps: list[Step]) -> None:
+    memory, simulated = MemoryDisk({"./c": b"there"}), SimulatedDisk({"./c": b"there"})
+    before = memory.open("c")
+    for _ in zip(run(memory, steps), run(simulated, steps), strict=True):
+        assert memory.names() == simulated.names()
+        assert memory.contents() == simulated.contents()
+        for name in memory.names():
+            with closing(memory.open(name)) as file:
+                assert (file.name, file.size(), file.read(2, 3)) == (name, simulated.open(name).size(), simulated.open(name).read(2, 3))
+    assert before.read() == before.read(0, before.size())
+    for missing in (memory.open, memory.remove, lambda name: memory.rename(name, "a")):
+        with pytest.raises(FileNotFoundError) as error:
+            missing("./not there")
+        assert (error.value.errno, error.value.filename) == (errno.ENOENT, "not there")
 
 
 @given(PROGRAMS, st.booleans())
