@@ -55,6 +55,7 @@ def _many(option: str, values: list[str], text: str) -> Callable[[Callable[..., 
 @click.option("--jobs", type=click.IntRange(1), default=None, metavar="N", help="Processes. [default: one per processor]")
 @click.option("--html", type=click.Path(dir_okay=False, writable=True), metavar="FILE", help="Write the matrix as a heat map.")
 @click.option("--json", "as_json", is_flag=True, help="Print the cells as JSON.")
+@click.option("--brief", is_flag=True, help="Print one line for each position, recovery and repository, all crashes together.")
 def command(files: tuple[str, ...], schema: str | None, crash: str | None, html: str | None, as_json: bool, **options: Any) -> int:
     """Replicate FILES, or a generated log, on a simulated disk; crash at every point; restart, catch up, and check the tables.
 
@@ -83,7 +84,7 @@ def command(files: tuple[str, ...], schema: str | None, crash: str | None, html:
             jobs=options["jobs"] or os.cpu_count() or 1,
             done=lambda setup: progress.step(),
         )
-    _show(cells, spec, html, as_json=as_json)
+    _show(cells, spec, html, as_json=as_json, brief=options["brief"])
     failed = [cell for cell in cells if not cell.safe and any(_meets(cell, requirement) for requirement in wanted)]
     alone = len(setups) == 1 and not all(cell.safe for cell in cells)
     for cell in failed:
@@ -163,7 +164,7 @@ def _meets(cell: Cell, requirement: dict[str, str]) -> bool:
     return all(values[name].lower() == value.lower() for name, value in requirement.items())
 
 
-def _show(cells: list[Cell], spec: WorkloadSpec, html: str | None, *, as_json: bool) -> None:
+def _show(cells: list[Cell], spec: WorkloadSpec, html: str | None, *, as_json: bool, brief: bool) -> None:
     from applier.crashtest.heat_map import heat_map, summary
     from applier.crashtest.matrix import reproducer
 
@@ -183,9 +184,12 @@ def _show(cells: list[Cell], spec: WorkloadSpec, html: str | None, *, as_json: b
                 example["reproduce"] = line(cell.setup, next(trial for key, trial in cell.first.items() if str(key) == verdict))
         click.echo(json.dumps({"workload": list(spec.arguments), "summary": summary(cells), "cells": shown}, ensure_ascii=False))
         return
-    from applier.cli.crashtest_table import print_matrix
+    from applier.cli.crashtest_table import print_brief, print_matrix
 
-    print_matrix(cells, line)
+    if brief:
+        print_brief(cells)
+    else:
+        print_matrix(cells, line)
 
 
 class _Progress:

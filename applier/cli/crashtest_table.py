@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from applier.crashtest.matrix import Cell, Setup
 
 EXAMPLES_SHOWN = 3
+BRIEF_AXES = 3
+"""Position, recovery and repository: the axes of a line of the brief table."""
+LETTERS = {"cannot start": "S", "re-executes": "R", "loses rows": "L"}
 STYLES = {"consistent": "green", "cannot start": "magenta", "re-executes": "yellow", "loses rows": "red"}
 
 
@@ -45,9 +48,34 @@ def print_matrix(cells: list[Cell], reproducer: Callable[[Setup, Trial], str]) -
         click.echo(f"\n… and {len(unsafe) - EXAMPLES_SHOWN:,} more: --html FILE or --json has a line for each")
 
 
+def print_brief(cells: list[Cell]) -> None:
+    """A line for each position, recovery and repository, a column for each engine and number of workers: all that any sync and any kind
+    of crash ends in. As a table in Markdown."""
+    from applier.crashtest.heat_map import ROW, row_of, summary
+
+    found: dict[tuple[str, ...], dict[str, list[Cell]]] = {}
+    for cell in cells:
+        column = f"{cell.setup.engine}, {cell.setup.workers} workers"
+        found.setdefault(row_of(cell.setup)[:BRIEF_AXES], {}).setdefault(column, []).append(cell)
+    columns = list(dict.fromkeys(column for row in found.values() for column in row))
+    lines: list[tuple[str, ...]] = [(*ROW[:BRIEF_AXES], *columns), ("---",) * (BRIEF_AXES + len(columns))]
+    lines += [(*row, *(_brief(of_row.get(column, [])) for column in columns)) for row, of_row in found.items()]
+    for line in lines:
+        click.echo(f"| {' | '.join(line)} |")
+    click.echo(
+        f"\n✓ consistent, (✓) though nothing is promised; S cannot start, R re-executes, L loses rows; ! a broken promise\n{summary(cells)}"
+    )
+
+
+def _brief(cells: list[Cell]) -> str:
+    letters = "".join(sorted({LETTERS[str(verdict)] for cell in cells for verdict in cell.counts if str(verdict) in LETTERS}))
+    if not cells or letters:
+        return letters + "!" * any(cell.broken for cell in cells)
+    return "✓" if all(cell.promised for cell in cells) else "(✓)"
+
+
 def _text(cell: Cell) -> str:
     if cell.safe:
         return "✓" if cell.promised else "✓·"
-    letters = {"cannot start": "S", "re-executes": "R", "loses rows": "L"}
-    counts = [f"{letters[str(verdict)]}{count}" for verdict, count in cell.counts.items() if str(verdict) in letters]
+    counts = [f"{LETTERS[str(verdict)]}{count}" for verdict, count in cell.counts.items() if str(verdict) in LETTERS]
     return " ".join(sorted(counts)) + ("!" if cell.broken else "")

@@ -69,6 +69,24 @@ def test_a_matrix_for_people() -> None:
     assert run(*matrix, "--require", "position=file,repository=FILE").return_value == 3
 
 
+def test_a_brief_matrix() -> None:
+    """What any sync and any crash ends in, each promise told from luck."""
+    options = ("crashtest", "--transactions", "1", "--sync", "1", "--workers", "0", "--repository", "FILE", "--engine", "InnoDB")
+    result = run(*options, "--kind", "process", "--kind", "full disk", "--brief", "--jobs", "1")
+    assert result.return_value == 0
+    assert result.output.splitlines()[:6] == [
+        "| position | relay_log_recovery | repository | InnoDB, 0 workers |",
+        "| --- | --- | --- | --- |",
+        "| file | 0 | FILE | RS |",
+        "| file | 1 | FILE | R |",
+        "| auto | 0 | FILE | S |",
+        "| auto | 1 | FILE | ✓ |",
+    ]
+    lucky = run(*options, "--kind", "full disk", "--position", "file", "--recovery", "1", "--brief")
+    assert "| file | 1 | FILE | (✓) |" in lucky.output
+    assert "(✓) though nothing is promised" in lucky.output
+
+
 def test_a_captured_log(tmp_path: Path) -> None:
     workload = generated(2, gtids=False)
     for name, content in workload.files.items():
