@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from applier.binlog.events import Gtid, parse
-from applier.binlog.header import GTID_TYPES, Event, EventType
+from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType
 from applier.binlog.payload import payload_events
+from applier.binlog.rows import parse_rows_head
 from applier.binlog.transactions import query_text
 from applier.errors import InputError, ReplicationError
 from applier.options import parse_options
@@ -103,7 +104,10 @@ class Executor:
 
     def _feed(self, relay: RelayEvent) -> None:
         event = relay.event
-        self._loop.feed(event, relay.format)
+        if event.type in ROWS_TYPES:
+            self._rows(relay)
+        else:
+            self._loop.feed(event, relay.format)
         if event.type in GTID_TYPES:
             self._note_gtid(relay)
         elif event.type == EventType.TRANSACTION_PAYLOAD:
@@ -114,6 +118,17 @@ class Executor:
         if self._unprotected:
             changes, self._unprotected[:] = row_changes(self._unprotected), []
             self.storage.write_through(changes)
+
+    def _rows(self, relay: RelayEvent) -> None:
+        """A statement's last rows event ends its table maps (STMT_END_F); without one, rows are passed over: so are those that come twice.
+
+        Rows_log_event::do_apply_event and cleanup_context, 5.6 to 9.7; seen of 5.7.29.
+        """
+        head = parse_rows_head(relay.event, relay.format)
+        self._loop.maps.setdefault(head.table_id, None)
+        self._loop.feed(relay.event, relay.format)
+        if head.ends_statement:
+            self._loop.maps.clear()
 
     def _note_gtid(self, relay: RelayEvent) -> None:
         gtid = parse(relay.event, relay.format)
@@ -162,4 +177,3 @@ def _format_event(relay: RelayEvent) -> Event:
 
 def _inverse(change: RowChange) -> RowChange:
     return RowChange(change.table, change.ref_after, change.after, change.ref_before, change.before)
-

@@ -45,13 +45,13 @@ MORE = [("5.7", True, [(1, 7), (3, 0)]), ("9.7", False, [(1, 0), (3, 0), (5, 7),
 class CutPair(Pair):
     """The two servers, and what the replica's data were when it was killed."""
 
-    def prepare(self) -> None:
+    def prepare(self, *more: str) -> None:
         for server in (self.source, self.replica):
             server.execute("SET sql_log_bin = 0", "CREATE DATABASE d", TABLE)
         self.source.execute("INSERT INTO d.t VALUES (1, 'x')", "FLUSH BINARY LOGS")
         self.change_source()
         self.run("START REPLICA IO_THREAD")
-        self.source.execute(*(f"INSERT INTO d.t VALUES ({number}, REPEAT('x', {number * 6}))" for number in range(10, 14)))
+        self.source.execute(*(f"INSERT INTO d.t VALUES ({number}, REPEAT('x', {number * 6}))" for number in range(10, 14)), *more)
         file, self.end = self.source_end()
         self.wait(Master_Log_File=file, Read_Master_Log_Pos=self.end)
         self.replica.kill()
@@ -66,7 +66,8 @@ class CutPair(Pair):
         shutil.copytree(self.saved, self.replica.data)
         newest = sorted(self.replica.data.glob("relay.0*"))[-1]
         content = newest.read_bytes()
-        newest.write_bytes(content[: len(content) - sum(map(len, events_of(content)[-events:])) + left])
+        parts = events_of(content)
+        newest.write_bytes(content[: len(content) - sum(map(len, parts[len(parts) - events :])) + left])
 
     def rows(self) -> dict[str, list[dict[str, Any]]]:
         """The info tables."""
