@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+from typing import Any
 
 from applier.binlog.header import EventType
 from applier.errors import ReplicationError
@@ -43,7 +44,8 @@ def fall_behind(pair: CutPair, kind: EventType, which: int) -> SimulatedDisk:
 
 
 def test_event_comes_twice(server_factory: ServerFactory) -> None:
-    with CutPair(server_factory, "5.7", relay_log_purge=1, sync_master_info=1, sync_relay_log_info=1, **TABLE_REPOSITORIES) as pair:
+    options: dict[str, Any] = {"relay_log_purge": 1, "sync_master_info": 1, "sync_relay_log_info": 1, **TABLE_REPOSITORIES}
+    with CutPair(server_factory, "5.7", **options) as pair:
         pair.prepare(f"INSERT INTO d.t VALUES (20, REPEAT('x', {LONG})), (21, REPEAT('x', {LONG}))")
         for kind, which, expected in CASES + (MORE if ALL else []):
             disk = fall_behind(pair, kind, which)
