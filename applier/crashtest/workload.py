@@ -64,14 +64,19 @@ class Workload:
 
     @cached_property
     def names(self) -> dict[bytes, str]:
-        """The bytes of a transaction's first event -> where it stands in the source's log."""
+        """The bytes of an event -> where its transaction stands in the source's log. Not of the first event only: behind a crash, one
+        that comes twice may begin a group."""
         with self._on_disk() as paths:
             found = list(group(LogReader(paths)))
         names: dict[bytes, str] = {}
         for transaction in found:
             content, at = self.files[transaction.file], transaction.start
-            first = content[at : at + int.from_bytes(content[at + 9 : at + 13], "little")]
-            names[first] = f"{transaction.file}:{at}" if first not in names else f"{names[first]} or {transaction.file}:{at}"
+            name = f"{transaction.file}:{at}"
+            end = transaction.end if transaction.end_file in ("", transaction.file) else len(content)
+            while at < end:
+                event = content[at : at + int.from_bytes(content[at + 9 : at + 13], "little")]
+                names[event] = name if event not in names else f"{names[event]} or {name}"
+                at += len(event)
         return names
 
     @contextmanager
