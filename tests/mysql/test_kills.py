@@ -21,7 +21,7 @@ from tests.mysql.server_support import OPTIONS
 from tests.mysql.workload import Workload, make, rows
 from tests.servers.fixtures import ServerFactory
 
-KILLS = int(os.environ.get("BINLAG_KILLS") or (10 if os.environ.get("BINLAG_ALL_CASES") == "1" else 3))
+KILLS = int(os.environ.get("BINLAG_KILLS") or (6 if os.environ.get("BINLAG_ALL_CASES") == "1" else 3))
 WAYS = (["--workers", "1"], ["--workers", "4"], ["--workers", "4", "--any-commit-order"], ["--workers", "2", "--apply", "sql"])
 DURABLE: dict[str, str | int | bool | None] = {**OPTIONS, "innodb_flush_log_at_trx_commit": 1, "sync_binlog": 1}
 
