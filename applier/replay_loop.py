@@ -20,7 +20,8 @@ from applier.binlog.events import ExecuteLoadQuery, Gtid, MariadbGtidEvent, Quer
 from applier.binlog.follow import open_reader
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventFlag, EventType, FormatDescription, version_number
 from applier.binlog.reader import LogReader
-from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHead, RowsHeads
+from applier.binlog.refusals import OLD_LOAD_TYPES, lost_events, old_load, unknown_table
+from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHeads
 from applier.binlog.table_map import TableMap, parse_table_map
 from applier.errors import BinlagError, InputError, ReplicationError
 from applier.options import ReplayOptions, parse_options
@@ -38,8 +39,6 @@ _SAVEPOINT = re.compile(rb"\s*(SAVEPOINT|ROLLBACK\s+(?:WORK\s+)?TO(?:\s+SAVEPOIN
 STATEMENT_TYPES = frozenset(
     {EventType.INTVAR, EventType.RAND, EventType.USER_VAR, EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK}
 )
-OLD_LOAD_TYPES = frozenset({EventType.LOAD, EventType.NEW_LOAD, EventType.CREATE_FILE, EventType.EXEC_LOAD})
-PASSED_OVER_HINT = "leave the table out with --table, or skip the statement with --skip-errors"
 
 
 def replay(
@@ -303,8 +302,8 @@ class ReplayLoop:
             return
         table_map = self.maps.get(rows.table_id, _MISSING)
         if table_map is None or not isinstance(table_map, TableMap):
-            if table_map is _MISSING:
-                self._no_table_map(event, rows)
+            if table_map is _MISSING and rows.table_id not in DUMMY_TABLE_IDS:
+                raise unknown_table(event, rows.table_id)
             return
         transaction.open = True
         try:
@@ -323,16 +322,6 @@ class ReplayLoop:
         if not self.options.skips(error.number):
             raise error
         self.result.note(f"skipped by --skip-errors: {error.message}")
-
-    def _no_table_map(self, event: Event, rows: RowsHead) -> None:
-        if rows.table_id in DUMMY_TABLE_IDS:
-            return
-        raise InputError(
-            f"a {event.name} event speaks of table id {rows.table_id}, which no table map before it names",
-            file=event.file,
-            position=event.position,
-            hint="start at the beginning of a transaction (binlag events lists them), not inside one",
-        )
 
     # statements
 
@@ -394,24 +383,11 @@ class ReplayLoop:
                 self._refused(error)
 
     def _old_load(self, event: Event) -> None:
-        raise ReplicationError(
-            1235,
-            f"a {event.name} event (LOAD DATA of MySQL 4.x and 5.0) is not supported",
-            file=event.file,
-            position=event.position,
-            hint=PASSED_OVER_HINT,
-        )
+        raise old_load(event)
 
     def _incident(self, event: Event) -> None:
         assert self._fde is not None
-        incident = parse(event, self._fde)
-        raise ReplicationError(
-            1590,
-            f"The incident LOST_EVENTS occurred on the source. Message: {incident.message}",
-            file=event.file,
-            position=event.position,
-            hint="the source lost events here: start again from a fresh dump",
-        )
+        raise lost_events(event, self._fde)
 
     def _savepoint(self, query: Query) -> bool:
         match = _SAVEPOINT.match(query.sql)

@@ -16,6 +16,7 @@ from binascii import b2a_base64
 from dataclasses import dataclass, field, replace
 
 from applier.binlog.header import HEADER, HEADER_LENGTH, ROWS_TYPES, Event, EventType, FormatDescription
+from applier.binlog.refusals import unknown_table
 from applier.binlog.rows import DUMMY_TABLE_IDS, STATEMENT_END
 from applier.binlog.table_map import parse_table_map
 from applier.errors import InputError
@@ -150,7 +151,7 @@ class NativeRows:
             if table_id in self._group.bodies:
                 self._append(event, flags & ~STATEMENT_END, fde)
         elif int.from_bytes(table_id, "little") not in DUMMY_TABLE_IDS:
-            raise _unknown_table(event, int.from_bytes(table_id, "little"))
+            raise unknown_table(event, int.from_bytes(table_id, "little"))
         if flags & STATEMENT_END:
             self._maps.clear()
             self._joined = False
@@ -262,15 +263,6 @@ def _full_name(event: Event | None, fde: FormatDescription) -> str | None:
     if event is None:
         return None
     return parse_table_map(event.buffer, event.body, event.end, fde.post_header_length(EventType.TABLE_MAP)).full_name
-
-
-def _unknown_table(event: Event, table_id: int) -> InputError:
-    return InputError(
-        f"a {event.name} event speaks of table id {table_id}, which no table map before it names",
-        file=event.file,
-        position=event.position,
-        hint="start at the beginning of a transaction (binlag events lists them), not inside one",
-    )
 
 
 def literal(events: list[bytes]) -> bytes:

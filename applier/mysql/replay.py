@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from applier.binlog.events import Query, parse
-from applier.binlog.header import Event, EventType
+from applier.binlog.header import EventType
+from applier.binlog.refusals import lost_events
 from applier.binlog.transactions import Kind
 from applier.errors import BinlagError, ReplicationError
 from applier.mysql.batches import Batches, Connected
@@ -119,7 +120,7 @@ class Replay:
         if not source.wanted:
             self.batches.add(source)
         elif kind is Kind.INCIDENT:
-            raise _incident(source)
+            raise lost_events(source.events[-1], source.format.fde)
         elif kind in (Kind.XA_PREPARE, Kind.XA_ROLLBACK):
             self._move(source)
         else:
@@ -182,15 +183,3 @@ class Replay:
             self.batches.forget_tables()
         if not is_atomic_create(text_of(query)):
             self.count.leave_out_since(rows, self.batches.own_rows)
-
-
-def _incident(source: SourceTransaction) -> ReplicationError:
-    event: Event = source.events[-1]
-    incident = parse(event, source.format.fde)
-    return ReplicationError(
-        1590,
-        f"The incident LOST_EVENTS occurred on the source. Message: {incident.message}",
-        file=event.file,
-        position=event.position,
-        hint="the source lost events here: start again from a fresh dump",
-    )

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from applier.binlog.header import Event, EventType
+from applier.binlog.refusals import unknown_table
 from applier.binlog.rows import DUMMY_TABLE_IDS, NO_FOREIGN_KEY_CHECKS, RELAXED_UNIQUE_CHECKS, RowsHead, RowsHeads
 from applier.binlog.table_map import TableMap, parse_table_map
 from applier.errors import InputError, ReplicationError
@@ -153,12 +154,7 @@ class SqlRows:
         if rows.table_id not in self._maps:
             if rows.table_id in DUMMY_TABLE_IDS:
                 return
-            raise InputError(
-                f"a {event.name} event speaks of table id {rows.table_id}, which no table map before it names",
-                file=event.file,
-                position=event.position,
-                hint="start at the beginning of a transaction (binlag events lists them), not inside one",
-            )
+            raise unknown_table(event, rows.table_id)
         map_event, table = self._maps[rows.table_id]
         if table is None:
             return

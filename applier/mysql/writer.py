@@ -10,6 +10,7 @@ from typing import Protocol
 from applier.binlog.charsets import charset_of_collation
 from applier.binlog.events import DeleteFile, ExecuteLoadQuery, LoadBlock, Query, parse
 from applier.binlog.header import ROWS_TYPES, Event, EventType
+from applier.binlog.refusals import OLD_LOAD_TYPES, old_load
 from applier.binlog.transactions import query_text
 from applier.errors import InputError, ReplicationError
 from applier.mysql.ddl import drops_database
@@ -23,7 +24,6 @@ from applier.options import ReplayOptions
 ROW_TYPES = ROWS_TYPES | {EventType.TABLE_MAP}
 QUIET_TYPES = frozenset({EventType.ROWS_QUERY, EventType.ANNOTATE_ROWS, EventType.VIEW_CHANGE, EventType.TRANSACTION_CONTEXT})
 PREPARING_TYPES = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})
-OLD_LOAD_TYPES = frozenset({EventType.LOAD, EventType.NEW_LOAD, EventType.CREATE_FILE, EventType.EXEC_LOAD})
 TEXT_BYTES = 1 << 20
 """Statements of a transaction are sent on when so much has come together."""
 SKIPPED_NOTE = "skipped by --skip-errors"
@@ -152,9 +152,7 @@ class Writer:
         elif type_code == EventType.EXECUTE_LOAD_QUERY:
             self._load(event, parse(event, format.fde), allowed)
         elif type_code in OLD_LOAD_TYPES:
-            raise ReplicationError(
-                1235, f"a {event.name} event (LOAD DATA of MySQL 4.x and 5.0) is not supported", file=event.file, position=event.position
-            )
+            raise old_load(event)
         else:
             raise InputError(f"a {event.name} event cannot be replayed", file=event.file, position=event.position)
 
