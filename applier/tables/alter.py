@@ -6,7 +6,7 @@ over. A clause that would lose rows by partition is refused with a clear word.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from applier.binlog.charsets import charset
 from applier.binlog.types import ValueRefused, from_sql, to_text
 from applier.errors import ReplicationError
 from applier.tables.catalog import Tables
-from applier.tables.defaults import column_default, row_generator
+from applier.tables.defaults import column_default, number_rows, row_generator
 from applier.tables.engine import MemoryTable
 from applier.tables.schema import SchemaParser
 from applier.tables.sql_text import Parser
@@ -57,7 +57,7 @@ def alter_table(tables: Tables, table: MemoryTable, clause: str, rules: SchemaRu
         for place, down in reversed(places):
             rows.sort(key=lambda row: (row[place] is not None, row[place] if row[place] is not None else 0), reverse=down)
     try:
-        new.load(convert(row) for row in rows)
+        new.load(_numbered(table.definition, definition, change.sources, map(convert, rows), change.auto_increment or 1))
     except DuplicateKey as duplicate:
         raise ReplicationError(1062, str(duplicate), table=definition.full_name) from None
     tables.replace(table, new)
@@ -391,6 +391,16 @@ def _row_converter(old: TableDefinition, new: TableDefinition, sources: list[int
         return values if generate is None else generate(values)
 
     return convert
+
+
+def _numbered(
+    old: TableDefinition, new: TableDefinition, sources: list[int | None], rows: Iterable[Row], start: int
+) -> Iterable[Row]:
+    """A column that becomes AUTO_INCREMENT numbers the rows in their order; one that was it keeps even its zeros."""
+    for source, column in zip(sources, new.columns, strict=False):
+        if column.auto_increment and (source is None or not old.columns[source].auto_increment):
+            return number_rows(new, rows, start)
+    return rows
 
 
 def value_converter(old: Column, new: Column) -> Callable[[Any], Any] | None:

@@ -81,6 +81,23 @@ def complete_rows(
         yield generate(tuple(row)) if generate is not None else tuple(row)
 
 
+def number_rows(definition: TableDefinition, rows: Iterable[Row], start: int, unnumbered: tuple[Any, ...] = (None, 0)) -> Iterator[Row]:
+    """Rows with their AUTO_INCREMENT column filled: each of the values `unnumbered` in it becomes the next number.
+
+    The first number is `start`, or one above what the rows before have (`handler::update_auto_increment`, sql/handler.cc).
+    """
+    at = next((at for at, column in enumerate(definition.columns) if column.auto_increment), None)
+    if at is None:
+        yield from rows
+        return
+    for row in rows:
+        if row[at] in unnumbered:
+            row = (*row[:at], start, *row[at + 1 :])
+        if isinstance(row[at], int) and row[at] >= start:
+            start = row[at] + 1
+        yield row
+
+
 def _versioning_end(definition: TableDefinition) -> int | None:
     return next((at for at, column in enumerate(definition.columns) if column.system_time == "end"), None)
 

@@ -23,7 +23,7 @@ from applier.binlog.types import TYPES, ValueRefused, from_sql
 from applier.errors import BinlagError, InputError
 from applier.tables.catalog import Tables
 from applier.tables.ddl import DDL_STATEMENTS, IGNORED_STATEMENTS, DdlSession, apply_ddl, statement_kind
-from applier.tables.defaults import complete_rows
+from applier.tables.defaults import complete_rows, number_rows
 from applier.tables.engine import MemoryTable
 from applier.tables.sql_text import Parser, unescape
 from applier.tables.statements import DML_STATEMENTS, StatementSession, execute_statement, value_rows
@@ -120,6 +120,10 @@ class _Loader:
         columns = self._columns(table, match[2])
         rows = list(insert_rows(table, columns, statement, match.end()))
         whole = complete_rows(table.definition, columns, rows)
+        auto = next((at for at, column in enumerate(table.definition.columns) if column.auto_increment), None)
+        if auto is not None and (auto not in columns or any(row[columns.index(auto)] is None for row in rows)):
+            # A 0 that stands in a dump is a 0: mysqldump sets NO_AUTO_VALUE_ON_ZERO.
+            whole = number_rows(table.definition, whole, table.auto_increment, (None, 0) if auto not in columns else (None,))
         head = statement[: match.start(1)].upper()
         if b"REPLACE" in head or b"IGNORE" in head:
             for row in whole:

@@ -162,6 +162,21 @@ def test_truncate_starts_the_counter_anew() -> None:
     assert run("CREATE TABLE u (id int AUTO_INCREMENT PRIMARY KEY) AUTO_INCREMENT=50", schema=schema)["d.u"].auto_increment == 50
 
 
+def test_a_column_that_becomes_auto_increment_numbers_the_rows_in_scan_order() -> None:
+    schema = "CREATE TABLE d.t (a int, b int); INSERT INTO d.t VALUES (7, 0), (5, 3), (7, 0);"
+    added = run("ALTER TABLE t ADD COLUMN id INT AUTO_INCREMENT PRIMARY KEY FIRST", schema=schema)["d.t"]
+    assert (added.rows(), added.auto_increment) == ([(1, 7, 0), (2, 5, 3), (3, 7, 0)], 4)
+    begun = run("ALTER TABLE t ADD COLUMN id INT AUTO_INCREMENT PRIMARY KEY, AUTO_INCREMENT = 10", schema=schema)["d.t"]
+    assert begun.rows() == [(7, 0, 10), (5, 3, 11), (7, 0, 12)]
+    changed = run("ALTER TABLE t MODIFY b INT AUTO_INCREMENT PRIMARY KEY", schema=schema)["d.t"]
+    assert changed.rows() == [(7, 1), (5, 3), (7, 4)]
+
+
+def test_a_zero_of_an_auto_increment_column_stays_a_zero_when_the_table_is_altered() -> None:
+    schema = "CREATE TABLE d.t (id int AUTO_INCREMENT PRIMARY KEY); INSERT INTO d.t VALUES (0), (4);"
+    assert run("ALTER TABLE t MODIFY id BIGINT AUTO_INCREMENT", schema=schema)["d.t"].rows() == [(0,), (4,)]
+
+
 def test_databases() -> None:
     tables = run(
         "CREATE DATABASE e CHARACTER SET latin1",

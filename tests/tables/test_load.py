@@ -218,3 +218,11 @@ def test_copies_are_independent() -> None:
 def test_a_key_error_names_the_tables() -> None:
     with pytest.raises(KeyError, match=r"no table 'shop\.x'; tables: shop\.item"):
         applier.load_schema(DUMP)["shop.x"]
+
+
+def test_rows_without_a_number_get_the_next_one() -> None:
+    create = "CREATE TABLE d.t (id int AUTO_INCREMENT PRIMARY KEY, a int) AUTO_INCREMENT=5;"
+    left_out = applier.load_schema(create + "INSERT INTO d.t (a) VALUES (1), (2); INSERT INTO d.t (a) VALUES (3);")
+    assert left_out["d.t"].rows() == [(5, 1), (6, 2), (7, 3)]
+    null = applier.load_schema(create + "INSERT INTO d.t VALUES (NULL, 1), (9, 2), (NULL, 3), (0, 4);")
+    assert sorted(null["d.t"].rows()) == [(0, 4), (5, 1), (9, 2), (10, 3)]
