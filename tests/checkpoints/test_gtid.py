@@ -35,8 +35,10 @@ def test_text(text: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["x:1", A, f"{A}:", f"{A}:0", f"{A}:-5", f"{A}:9tag:1", f"{A}:1;2", f"{A}:9223372036854775807", f"{A}:{'t' * 33}:1"]
-)
+    "text",
+    ["x:1", A, f"{A}:", f"{A}:0", f"{A}:-5", f"{A}:9tag:1", f"{A}:1;2", f"{A}:9223372036854775807", f"{A}:{'t' * 33}:1",
+     f"{A}:{'9' * 5000}", f"{A}:٣"],
+)  # fmt: skip
 def test_text_refused(text: str) -> None:
     with pytest.raises(GtidError):
         GtidSet(text)
@@ -131,3 +133,29 @@ def test_either_form() -> None:
     assert isinstance(parse_gtid_set("0-1-2"), MariadbGtidSet)
     assert isinstance(parse_gtid_set(f"{A}:1"), GtidSet)
     assert str(parse_gtid_set("4294967295-1-2,0-1-1")) == "0-1-1,4294967295-1-2"
+
+
+def test_many_intervals_take_one_pass() -> None:
+    """Each of these would be 10^10 steps if intervals were put in and taken out one by one."""
+    count = 100_000
+    backwards = ":".join(str(3 * number + 1) for number in reversed(range(count)))
+    odd, even = GtidSet(f"{A}:{backwards}"), GtidSet(f"{A}:" + ":".join(f"{3 * number + 1}-{3 * number + 2}" for number in range(count)))
+    assert odd.count() == count
+    assert odd.issubset(even)
+    assert not even.issubset(odd)
+    assert even.subtract(odd).count() == count
+    assert odd.union(even) == even
+    assert GtidSet.decode(even.encode()) == even
+
+
+@pytest.mark.parametrize("tag", [b"A", b"a b", b"9", b"x" * 33])
+def test_a_tag_that_is_none_in_bytes(tag: bytes) -> None:
+    raw = struct.pack("<Q", 1 << 8 | 1 | 1 << 56) + bytes(16) + bytes([len(tag) << 1]) + tag + struct.pack("<QQQ", 1, 1, 2)
+    with pytest.raises(GtidError, match="tag"):
+        GtidSet.decode(raw)
+
+
+@pytest.mark.parametrize(("count", "end"), [(1 << 40, 2), ((1 << 64) - 1, 2), (1, 1 << 63), (1, (1 << 64) - 1)])
+def test_bytes_that_claim_too_much(count: int, end: int) -> None:
+    with pytest.raises(GtidError):
+        GtidSet.decode(struct.pack("<Q", 1) + bytes(16) + struct.pack("<QQQ", count, 1, end))
