@@ -9,6 +9,13 @@
 from __future__ import annotations
 
 
+def one_line(text: str) -> str:
+    """The text with line breaks and other control characters escaped: names and SQL out of a log may hold any, for a terminal too."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in text)
+
+
 class BinlagError(Exception):
     """Base of all errors that are meant for the user. `position` is a byte offset in `file`."""
 
@@ -43,7 +50,7 @@ class BinlagError(Exception):
             if value is not None
         ]
         text = self.message + (f" ({', '.join(places)})" if places else "")
-        return f"{text}. Next: {self.hint}" if self.hint else text
+        return one_line(f"{text}. Next: {self.hint}" if self.hint else text)
 
 
 class InputError(BinlagError):

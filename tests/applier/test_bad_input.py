@@ -391,3 +391,9 @@ def test_a_gap_between_files(capture: Path) -> None:
     assert caught.value.file is not None
     assert caught.value.hint is not None
     assert "in order" in caught.value.hint
+
+
+def test_an_error_is_one_line_without_control_characters() -> None:
+    """Whatever the names in a log are: they go to a terminal."""
+    error = InputError("a table `a\nb`", file="x\x1b[2J", table="d.\r\udcff", hint="do\tit")
+    assert str(error) == "a table `a\\nb` (file x\\x1b[2J, table d.\\r\\udcff). Next: do\\tit"
