@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from applier.mysql.connection import Server
+from lookup.versions import HASH_SCAN, RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +44,17 @@ class Dialect:
     collations: dict[int, tuple[str, str]]
     """Number -> name and character set."""
     is_mariadb: bool
+    hashes: bool = False
+    """Whether it reads a table without a usable key once for each rows event, not once for each row."""
 
     @classmethod
     def of(cls, server: Server) -> Dialect:
         variables = {name or "": value or "" for name, value in server.texts("SHOW SESSION VARIABLES")}
         known = server.texts("SELECT ID, COLLATION_NAME, CHARACTER_SET_NAME FROM information_schema.COLLATIONS")
         collations = {int(number): (name, charset or "") for number, name, charset in known if number and name}
-        return cls(ACCEPTED[server.rules_version], variables, collations, server.is_mariadb)
+        rules, chosen = RULES[server.rules_version], variables.get("slave_rows_search_algorithms")
+        hashes = HASH_SCAN in (chosen.split(",") if chosen else rules.row_search) and not rules.find_row
+        return cls(ACCEPTED[server.rules_version], variables, collations, server.is_mariadb, hashes)
 
     def is_on(self, variable: str) -> bool:
         return self.variables.get(variable, "").upper() in ("ON", "1", "TRUE")

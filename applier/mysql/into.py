@@ -31,6 +31,7 @@ from applier.mysql.pipeline import Pipeline
 from applier.mysql.replay import Replay
 from applier.mysql.safety import check_target
 from applier.mysql.survey import Survey
+from applier.mysql.target_tables import TargetTables
 from applier.mysql.url import Endpoint
 from applier.mysql.writer import RowsWriter, Writer
 from applier.options import ReplayOptions
@@ -150,9 +151,10 @@ class Connecting:
     def connected(self, stack: ExitStack, server: Server) -> Connected:
         _prepare_session(server, self.dialect, self.options)
         pipeline = Pipeline(server)
-        rows = _rows_writer(pipeline, self.dialect, self.options, self.into, self.outcome)
+        tables = TargetTables(self.side)
+        rows = _rows_writer(pipeline, self.dialect, tables, self.options, self.into, self.outcome)
         writer = stack.enter_context(closing(Writer(self.dialect, self.options, rows, note=self.outcome.note)))
-        survey = Survey(self.side, writer, (), force=self.into.force)
+        survey = Survey(self.side, writer, tables, (), force=self.into.force)
         return Connected(server, self.side, self.dialect, pipeline, writer, survey)
 
     def worker(self, stack: ExitStack, number: int) -> Connected:
@@ -235,14 +237,16 @@ def _prepare_session(server: Server, dialect: Dialect, options: ReplayOptions) -
             server.execute(f"SET @@session.{name}={value}")
 
 
-def _rows_writer(pipeline: Pipeline, dialect: Dialect, options: ReplayOptions, into: IntoOptions, outcome: Outcome) -> RowsWriter:
+def _rows_writer(
+    pipeline: Pipeline, dialect: Dialect, tables: TargetTables, options: ReplayOptions, into: IntoOptions, outcome: Outcome
+) -> RowsWriter:
     limit = min(EVENT_BYTES, pipeline.server.packet_bytes // 3)
     if into.apply == "sql":
         rows: RowsWriter = importlib.import_module("applier.mysql.sql_mode").SqlRows(pipeline, dialect, options, outcome.note)
         return rows
     if options.idempotent and not dialect.accepted.exec_mode:
         raise UsageError(f"--exec-mode idempotent: {outcome.server} has no rbr_exec_mode", hint="use --apply sql")
-    return NativeRows(dialect, options, limit)
+    return NativeRows(dialect, options, limit, tables if dialect.hashes else None)
 
 
 def _check_options(options: ReplayOptions, into: IntoOptions) -> None:

@@ -6,6 +6,7 @@ transactions may follow one another in it. It does not verify checksums and take
 
 For each statement the server opens its tables, locks them and ends the statement, which costs more than a row or two. So statements
 that follow one another travel as one: all their table maps, then all their rows as they stand in the log, the last of them ending it.
+Where the server would read a whole table for each rows event, those are joined (`joining`).
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from dataclasses import dataclass, field, replace
 
 from applier.binlog.header import HEADER, HEADER_LENGTH, ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.refusals import unknown_table
-from applier.binlog.rows import DUMMY_TABLE_IDS, STATEMENT_END
-from applier.binlog.table_map import parse_table_map
+from applier.binlog.rows import DUMMY_TABLE_IDS, KINDS, STATEMENT_END, RowsHeads
+from applier.binlog.table_map import TableMap, parse_table_map
 from applier.errors import InputError
 from applier.mysql.dialect import Dialect
 from applier.mysql.feed import Format
+from applier.mysql.joining import FLAGS_AT, JoinedRows
 from applier.mysql.pipeline import Statement
+from applier.mysql.target_tables import TargetTables
 from applier.options import ReplayOptions
 
 UPGRADED: dict[int, EventType] = {
@@ -37,10 +40,9 @@ STANDARD_LENGTHS = bytes(
 )
 """Lengths of the fixed parts of the event types from 1 on, for events that are written anew."""
 AUTOMATIC_GTIDS = b"SET @@session.gtid_next='AUTOMATIC'"
-FLAGS_OFFSET = 6
-"""Of the flags in a rows event's body, behind a table id of six bytes."""
 TABLE_ID_BYTES = 6
-_FLAGS = HEADER_LENGTH + FLAGS_OFFSET
+"""The flags of a rows event follow."""
+UPDATES_AND_DELETES = frozenset(type for type, kind in KINDS.items() if kind != "write")
 _FLAG_BYTES = [bytes([flags]) for flags in range(256)]
 
 
@@ -49,28 +51,42 @@ class Group:
     """Statements of the log that are carried out as one: their table maps first, then their rows, of which the last ends it.
 
     The server opens and locks the tables of a statement once. What decides how rows are carried out is the same for all of them:
-    `alike` is the second they ran in (a default of a column that only the target has may depend on it) and the flags of their events.
+    the flags of their events, and the second that inserts ran in (a default of a column that only the target has may depend on it).
     """
 
-    alike: tuple[int, int]
+    flags: int
+    second: int | None
+    """None as long as there is nothing but updates and deletes."""
     bodies: dict[bytes, bytes] = field(default_factory=dict)
     """Table id -> body of its table map."""
     names: set[bytes] = field(default_factory=set)
     maps: list[bytes] = field(default_factory=list)
     rows: list[bytes] = field(default_factory=list)
-    """Three pieces for each event: up to its flags, the low byte of them, the rest."""
+    """Three pieces or more for each event: up to its flags, the low byte of them, the rest."""
+    last_flags_at: int = 0
+    scanned: dict[bytes, TableMap] = field(default_factory=dict)
+    """Table id -> table map of those tables that the server scans for each rows event."""
+    joined: JoinedRows | None = None
+    """The last event, if it is one of such a table."""
+
+    def agrees(self, flags: int, second: int | None) -> bool:
+        return flags == self.flags and (second is None or self.second is None or second == self.second)
 
 
 class NativeRows:
     """Gathers rows events and hands them out as BINLOG statements of about `limit` bytes of events each.
 
-    `one_by_one` gives each rows event a statement of its own, so that a failure names it.
+    `one_by_one` gives each rows event a statement of its own, so that a failure names it. `tables` are those of a server that hashes:
+    rows events of a table that it would scan for each of them are joined.
     """
 
-    def __init__(self, dialect: Dialect, options: ReplayOptions, limit: int) -> None:
+    def __init__(self, dialect: Dialect, options: ReplayOptions, limit: int, tables: TargetTables | None = None) -> None:
         self.options = options
         self.limit = limit
         self.one_by_one = False
+        self._tables = tables
+        self._heads: RowsHeads | None = None
+        self._any_second = frozenset() if dialect.is_mariadb else UPDATES_AND_DELETES
         self._upgrade = not dialect.accepted.rows_v1
         self._has_gtids = "gtid_next" in dialect.variables
         self._plain = not (options.databases or options.tables or options.rewrite)
@@ -120,7 +136,7 @@ class NativeRows:
         if format is self._format:
             return []
         self._cut()
-        self._format = format
+        self._format, self._heads = format, None
         fde, event = format.fde, format.event
         if fde.post_header_length(EventType.TABLE_MAP) == 6:
             raise InputError(
@@ -141,15 +157,18 @@ class NativeRows:
     def _add_rows(self, event: Event, fde: FormatDescription) -> Event | None:
         """Adds the event to the group, in which its statement's tables are from its first rows on. Returns its table map."""
         buffer, body = event.buffer, event.body
-        flags = buffer[body + FLAGS_OFFSET]
+        flags = buffer[body + TABLE_ID_BYTES]
         table_id = buffer[body : body + TABLE_ID_BYTES]
         table_map = self._maps.get(table_id)
         if table_map is not None:
-            if not self._joined:
-                self._join((event.timestamp, flags & ~STATEMENT_END), fde)
+            second, others = None if event.type in self._any_second else event.timestamp, flags & ~STATEMENT_END
+            if not self._joined or self._group is None or not self._group.agrees(others, second):
+                self._join(others, second, fde)
             assert self._group is not None
+            if second is not None:
+                self._group.second = second
             if table_id in self._group.bodies:
-                self._append(event, flags & ~STATEMENT_END, fde)
+                self._append(event, others, table_id, fde)
         elif int.from_bytes(table_id, "little") not in DUMMY_TABLE_IDS:
             raise unknown_table(event, int.from_bytes(table_id, "little"))
         if flags & STATEMENT_END:
@@ -157,12 +176,12 @@ class NativeRows:
             self._joined = False
         return table_map
 
-    def _join(self, alike: tuple[int, int], fde: FormatDescription) -> None:
+    def _join(self, flags: int, second: int | None, fde: FormatDescription) -> None:
         """Takes the statement's tables into the group, or into a new one where they do not go together."""
         group, self._joined = self._group, True
-        if group is None or group.alike != alike or not self._fits(group, fde):
+        if group is None or not group.agrees(flags, second) or not self._fits(group, fde):
             self._close_group()
-            group = self._group = Group(alike)
+            group = self._group = Group(flags, second)
         elif not self._news:
             return
         for table_id, event in self._maps.items():
@@ -177,6 +196,7 @@ class NativeRows:
             group.names.add(_name(body, fde))
             group.maps.append(shipped)
             self._size += len(shipped)
+            self._note_scanned(group, table_id, event, fde)
 
     def _fits(self, group: Group, fde: FormatDescription) -> bool:
         """Whether no table of the statement is in the group in another form or under another number; `_news`: not all are in it."""
@@ -189,6 +209,14 @@ class NativeRows:
                     return False
                 self._news = True
         return True
+
+    def _note_scanned(self, group: Group, table_id: bytes, event: Event, fde: FormatDescription) -> None:
+        if self._tables is None:
+            return
+        table_map = parse_table_map(event.buffer, event.body, event.end, fde.post_header_length(EventType.TABLE_MAP))
+        database = self.options.rewrite.get(table_map.database, table_map.database)
+        if not self._tables.of(database, table_map.table).tells_rows_apart:
+            group.scanned[table_id] = table_map
 
     def _shipped_map(self, event: Event, fde: FormatDescription) -> bytes | None:
         """The table map with the database's name on the target; None for a table that is not wanted."""
@@ -216,19 +244,35 @@ class NativeRows:
             return event.buffer[event.position : event.position + event.length]
         return packed(event.header, event.type, event.data, fde)
 
-    def _append(self, event: Event, flags: int, fde: FormatDescription) -> None:
-        assert self._group is not None
+    def _append(self, event: Event, flags: int, table_id: bytes, fde: FormatDescription) -> None:
+        group = self._group
+        assert group is not None
         if self._first is None:
             self._first = event
+        if table_id in group.scanned and not self.one_by_one:
+            self._append_scanned(group, event, flags, table_id, fde)
+            return
+        group.joined, group.last_flags_at = None, len(group.rows) + 1
         if self._as_it_stands(event, fde):
             buffer, start = event.buffer, event.position
-            middle, length = start + _FLAGS, event.length
-            self._group.rows += (buffer[start:middle], _FLAG_BYTES[flags], buffer[middle + 1 : start + length])
+            middle, length = start + FLAGS_AT, event.length
+            group.rows += (buffer[start:middle], _FLAG_BYTES[flags], buffer[middle + 1 : start + length])
             self._size += length
         else:
             shipped = self._shipped(event, fde)
-            self._group.rows += (shipped[:_FLAGS], _FLAG_BYTES[flags], shipped[_FLAGS + 1 :])
+            group.rows += (shipped[:FLAGS_AT], _FLAG_BYTES[flags], shipped[FLAGS_AT + 1 :])
             self._size += len(shipped)
+
+    def _append_scanned(self, group: Group, event: Event, flags: int, table_id: bytes, fde: FormatDescription) -> None:
+        """Joins the event to the one before it, or lets others join it."""
+        if self._heads is None:
+            self._heads = RowsHeads(fde)
+        head, shipped = self._heads.of(event), self._shipped(event, fde)
+        self._size += len(shipped)
+        if group.joined is not None and group.joined.take(shipped, event, head):
+            return
+        group.last_flags_at = len(group.rows) + 1
+        group.joined = JoinedRows(group.rows, shipped, _FLAG_BYTES[flags], event, head, group.scanned[table_id], fde.checksum_length)
 
     def _as_it_stands(self, event: Event, fde: FormatDescription) -> bool:
         """Whether the target takes the bytes of the log: not those out of a compressed event, nor an old form that it knows no more."""
@@ -239,7 +283,7 @@ class NativeRows:
     def _close_group(self) -> None:
         group, self._group = self._group, None
         if group is not None and group.rows:
-            group.rows[-2] = _FLAG_BYTES[group.rows[-2][0] | STATEMENT_END]
+            group.rows[group.last_flags_at] = _FLAG_BYTES[group.rows[group.last_flags_at][0] | STATEMENT_END]
             self._literal += group.maps
             self._literal += group.rows
 

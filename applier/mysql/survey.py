@@ -12,6 +12,7 @@ from applier.mysql.connection import Server
 from applier.mysql.ddl import names_in
 from applier.mysql.feed import SourceTransaction
 from applier.mysql.safety import SYSTEM_SCHEMAS, foreign_data, holds_data
+from applier.mysql.target_tables import TargetTables
 from applier.mysql.writer import Writer, text_of
 
 _DML = re.compile(r"\s*(INSERT|REPLACE|UPDATE|DELETE|LOAD)\b", re.IGNORECASE)
@@ -20,19 +21,19 @@ _DML = re.compile(r"\s*(INSERT|REPLACE|UPDATE|DELETE|LOAD)\b", re.IGNORECASE)
 class Survey:
     """Looks at each table once, over a connection of its own. Raises UsageError for a database that holds data of somebody else."""
 
-    def __init__(self, side: Server, writer: Writer, owned: Iterable[str], *, force: bool) -> None:
+    def __init__(self, side: Server, writer: Writer, tables: TargetTables, owned: Iterable[str], *, force: bool) -> None:
         self.side = side
+        self.tables = tables
         self.writer = writer
         self.owned = set(owned)
         self.force = force
         self._maps: dict[bytes, bool] = {}
         """Body of a table map -> whether its table can be rolled back."""
-        self._tables: dict[tuple[str, str], bool] = {}
 
     def forget_tables(self) -> None:
-        """After a statement that may have changed a table's engine."""
+        """After a statement that may have changed a table."""
         self._maps.clear()
-        self._tables.clear()
+        self.tables.forget()
 
     def can_roll_back(self, source: SourceTransaction) -> bool:
         """Whether all that the transaction touches is transactional."""
@@ -63,12 +64,12 @@ class Survey:
             return True
         database = options.rewrite.get(table_map.database, table_map.database)
         self.own(database)
-        return self._is_transactional(database, table_map.table)
+        return self.tables.of(database, table_map.table).transactional
 
     def _look_at_query(self, event: Event, fde: FormatDescription) -> bool:
         parsed = parse(event, fde)
         query: Query = parsed if isinstance(parsed, Query) else parsed.query
-        if query.sql[:10].upper() in (b"SAVEPOINT ", b"ROLLBACK T") or not self.writer.wants(query):
+        if query.sql[:10].upper() in (b"SAVEPOINT ", b"ROLLBACK T") or not self.writer.options.wants_statement(query.database):
             return True
         database = self.writer.target_database(query)
         self.own(database)
@@ -78,17 +79,4 @@ class Survey:
         sql = text_of(query)
         if not _DML.match(sql):
             return True
-        return all(self._is_transactional(*name) for name in names_in(sql[:2000], database))
-
-    def _is_transactional(self, database: str, table: str) -> bool:
-        """True also for a table that is not there: the error comes when it is written to."""
-        place = database, table
-        if place not in self._tables:
-            schema, name = (f"CONVERT(X'{text.encode('utf-8', 'surrogateescape').hex()}' USING utf8)" for text in place)
-            sql = (
-                "SELECT E.TRANSACTIONS FROM information_schema.TABLES T JOIN information_schema.ENGINES E ON E.ENGINE = T.ENGINE "
-                f"WHERE T.TABLE_SCHEMA={schema} AND T.TABLE_NAME={name}"
-            )
-            rows = self.side.query(sql)
-            self._tables[place] = not rows or rows[0][0] == b"YES"
-        return self._tables[place]
+        return all(self.tables.of(*name).transactional for name in names_in(sql[:2000], database))
