@@ -1,12 +1,14 @@
 """What differs between servers in finding and changing rows: one row a version, one column a rule.
 
+A row has the rules of the newest releases of its series; what earlier releases of it did otherwise is in CHANGES.
+
 From the sources of 5.6, 5.7, 8.0, 9.7 (sql/log_event.cc) and MariaDB 10.11 (sql/log_event_server.cc), corrected by what
 real 5.6.24, 5.7.29, 9.7.4 and MariaDB 10.11.19 replicas were seen to do.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 INDEX_SCAN, TABLE_SCAN, HASH_SCAN = "INDEX_SCAN", "TABLE_SCAN", "HASH_SCAN"
 OPTIONS = (TABLE_SCAN, INDEX_SCAN, HASH_SCAN)
@@ -23,7 +25,7 @@ class ServerRules:
     find_row: bool = False
     """MariaDB: no hash, the key with the best cardinality, a lookup per row."""
     second_unique_usable: bool = True
-    """5.6 searches the class of unique keys only in internal temporary tables (`share->uniques`)."""
+    """Up to 5.7.22 and 8.0.11 the class of unique keys is searched in internal temporary tables only (`share->uniques`, bug #81500)."""
     invisible_skipped: bool = True
     functional_needs_index_scan: bool = False
     spatial_usable: bool = False
@@ -93,11 +95,29 @@ RULES: dict[str, ServerRules] = {
 }
 
 
-def rules_for(version: str) -> ServerRules:
-    """The rules of a version named as on the command line ("5.7") or as a server says it ("5.7.29-log", "10.11.19-MariaDB").
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A release that changed a rule of its series: the releases of the series before it had the value `before`."""
 
-    Versions between two rows follow the older one; before 5.6 there was no choice of algorithm and 5.6's rules with
-    INDEX_SCAN,TABLE_SCAN are the closest. Raises ValueError for a name that holds no version.
+    release: tuple[int, int, int]
+    rule: str
+    before: bool
+
+
+CHANGES = (
+    Change((5, 7, 23), "second_unique_usable", before=False),
+    Change((8, 0, 12), "second_unique_usable", before=False),
+    Change((8, 0, 17), "hash_looks_again", before=False),
+)
+"""The first two by the changelog in bug #81500; the third is bug #72788."""
+
+
+def rules_for(version: str) -> ServerRules:
+    """The rules of a version named as on the command line ("5.7", "8.0.16") or as a server says it ("5.7.29-log", "10.11.19-MariaDB").
+
+    Versions between two rows follow the older one, a series without a release its newest one; before 5.6 there was no choice of
+    algorithm and 5.6's rules with INDEX_SCAN,TABLE_SCAN are the closest. The name stays that of the row. Raises ValueError for a
+    name that holds no version.
     """
     if version in RULES:
         return RULES[version]
@@ -111,7 +131,15 @@ def rules_for(version: str) -> ServerRules:
         return RULES["mariadb"]
     known = [(tuple(int(part) for part in name.split(".")), name) for name in RULES if name != "mariadb"]
     older = [name for number, name in sorted(known) if number <= asked]
-    return RULES[older[-1] if older else "5.6"]
+    return _as_of(RULES[older[-1] if older else "5.6"], asked, numbers[2:])
+
+
+def _as_of(rules: ServerRules, series: tuple[int, int], rest: list[str]) -> ServerRules:
+    """The rules that a release of the series had, `rest` being what follows the series in its name."""
+    if not rest or not rest[0].isdigit():
+        return rules
+    release = (*series, int(rest[0]))
+    return replace(rules, **{change.rule: change.before for change in CHANGES if change.release[:2] == series and release < change.release})
 
 
 def parse_row_search(text: str) -> frozenset[str]:

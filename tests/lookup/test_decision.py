@@ -292,6 +292,32 @@ def test_rules_for(text: str, name: str) -> None:
     assert rules_for(text).name == name
 
 
+@pytest.mark.parametrize(
+    ("text", "second_unique_usable", "hash_looks_again"),
+    [
+        ("5.7", True, False),
+        ("5.7.22-log", False, False),
+        ("5.7.23", True, False),
+        ("8.0", True, True),
+        ("8.0.11", False, False),
+        ("8.0.16-debug", True, False),
+        ("8.0.17", True, True),
+        ("8.0.46", True, True),
+        ("8.3.0", True, True),
+        ("8.4.4", True, True),
+        ("5.6.51", False, False),
+    ],
+)
+def test_rules_of_a_release(text: str, second_unique_usable: bool, hash_looks_again: bool) -> None:
+    rules = rules_for(text)
+    assert (rules.second_unique_usable, rules.hash_looks_again) == (second_unique_usable, hash_looks_again)
+
+
+def test_a_release_differs_from_its_series_in_nothing_else() -> None:
+    newest = RULES["8.0"]
+    assert dataclasses.replace(rules_for("8.0.11"), second_unique_usable=True, hash_looks_again=True) == newest
+
+
 @pytest.mark.parametrize("text", ["", "eight", "8", "x.y"])
 def test_no_version(text: str) -> None:
     with pytest.raises(ValueError, match="not a server version"):
