@@ -5,8 +5,10 @@
     python benchmarks/into_server.py --kind small --setting relaxed        (4 minutes)
     python benchmarks/into_server.py --kind bulk                           (6 minutes)
 
-Two logs are made on a real 9.7: `small`, 10,000 transactions of four one-row changes from 8 clients at once; `bulk`, 40 statements of
-10,000 rows each. Each contestant replays them into a fresh server with the same schema and rows, at the same settings, one after another,
+The logs are made on a real 9.7. `small`: 10,000 transactions of four one-row changes from 8 clients at once. `bulk`: 40 updates of an
+indexed column, 10,000 rows each. `load`: 40 inserts of 10,000 rows. `keyless`: 20 updates and deletes of 2,000 rows each in tables of
+20,000 rows that have no key on the replica's side nor on the source's. `keyless-small`: the same rows, each in a transaction of its own.
+Each contestant replays them into a fresh server with the same schema and rows, at the same settings, one after another,
 `durable` (innodb_flush_log_at_trx_commit=1, sync_binlog=1) and `relaxed` (2 and 0). The server writes its own binary log for all of them.
 
     pipe           mysqlbinlog LOG | mysql
@@ -34,6 +36,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,19 +59,12 @@ COMMON: Options = {
 }
 
 
-def table(number: int) -> str:
-    return (
-        f"CREATE TABLE {DATABASE}.t{number} "
-        "(id INT NOT NULL PRIMARY KEY, k INT NOT NULL, c CHAR(120) NOT NULL, pad CHAR(60) NOT NULL, KEY (k))"
-    )
-
-
-def fill(server: Server) -> None:
+def fill(server: Server, keys: str, rows: int) -> None:
     server.execute(f"CREATE DATABASE {DATABASE}", "SET SESSION cte_max_recursion_depth = 100000")
     for number in range(TABLES):
         server.execute(
-            table(number),
-            f"INSERT INTO {DATABASE}.t{number} WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < {ROWS}) "
+            f"CREATE TABLE {DATABASE}.t{number} (id INT NOT NULL, k INT NOT NULL, c CHAR(120) NOT NULL, pad CHAR(60) NOT NULL{keys})",
+            f"INSERT INTO {DATABASE}.t{number} WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < {rows}) "
             "SELECT /*+ SET_VAR(cte_max_recursion_depth=100000) */ n, n % 1000, REPEAT('c', 110), REPEAT('p', 50) FROM r",
         )
 
@@ -104,17 +100,63 @@ def write_bulk(server: Server, transactions: int) -> None:
         server.execute(f"UPDATE {DATABASE}.t{turn % TABLES} SET k = k + 1, pad = REPEAT('{turn % 10}', 40)")
 
 
+def write_load(server: Server, transactions: int) -> None:
+    """As many rows as `bulk`, new ones."""
+    for turn in range(max(transactions * 40 // ROWS, 1)):
+        table = f"{DATABASE}.t{turn % TABLES}"
+        server.execute(
+            f"INSERT INTO {table} SELECT id + {ROWS * (turn // TABLES + 1)}, k, c, pad FROM {table} WHERE id <= {ROWS} ORDER BY id"
+        )
+
+
+def write_keyless(server: Server, transactions: int) -> None:
+    """Statements of 2,000 rows, an update and a delete by turns; no row is changed twice."""
+    for turn in range(max(transactions // 500, 1)):
+        change = f"DELETE FROM {DATABASE}.t{turn % TABLES}" if turn % 2 else f"UPDATE {DATABASE}.t{turn % TABLES} SET pad = 'changed'"
+        server.execute(f"{change} WHERE id % 10 = {turn // TABLES}")
+
+
+def write_keyless_small(server: Server, transactions: int) -> None:
+    """One row each, at most one of a table."""
+    connection = server.connect()
+    with connection.cursor() as cursor:
+        for turn in range(transactions // 5):
+            name, row = f"{DATABASE}.t{turn % TABLES}", 1 + turn * 7
+            cursor.execute(
+                f"DELETE FROM {name} WHERE id = {row}" if turn % 8 < TABLES else f"UPDATE {name} SET pad = 'changed' WHERE id = {row}"
+            )
+    connection.close()
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A log: the tables' keys and rows, and what changes them."""
+
+    write: Callable[[Server, int], None]
+    keys: str = ", PRIMARY KEY (id), KEY (k)"
+    rows: int = ROWS
+
+
+KINDS = {
+    "small": Kind(write_small),
+    "bulk": Kind(write_bulk),
+    "load": Kind(write_load),
+    "keyless": Kind(write_keyless, "", 20_000),
+    "keyless-small": Kind(write_keyless_small, "", 20_000),
+}
+
+
 def make_log(kind: str, transactions: int, folder: Path) -> dict[str, Any]:
     """The schema with its rows, the log, and what the tables are at its end."""
     with Server("9.7", options={**COMMON, **SETTINGS["relaxed"]}, gtids=True) as source:
         source.execute("SET SESSION sql_log_bin = 0")
-        fill(source)
+        fill(source, KINDS[kind].keys, KINDS[kind].rows)
         schema = folder / f"{kind}.sql"
         with schema.open("wb") as target:
             dump = source.client("mysqldump", "--set-gtid-purged=OFF", "--databases", DATABASE)
             subprocess.run(dump, stdout=target, check=True)
         source.execute("RESET BINARY LOGS AND GTIDS")
-        {"small": write_small, "bulk": write_bulk}[kind](source, transactions)
+        KINDS[kind].write(source, transactions)
         log = folder / f"{kind}.000001"
         version = source.query("SELECT VERSION()")[0][0]
         gtids = source.query("SELECT @@gtid_executed")[0][0]
@@ -213,10 +255,10 @@ def run(kind: str, setting: str, made: dict[str, Any], names: list[str], runs: i
             name = names[(place + turn) % len(names)]
             loads.append(round(os.getloadavg()[0], 2))
             times[name].append(round(measure(name, setting, made), 3))
-            print(f"{kind:6}{setting:8}{name:12}{times[name][-1]:8.2f}s   load {loads[-1]}", flush=True)
+            print(f"{kind:14}{setting:8}{name:12}{times[name][-1]:8.2f}s   load {loads[-1]}", flush=True)
     ratios = compare(times)
     for what, ratio in ratios.items():
-        print(f"{kind:6}{setting:8}{what:28}{ratio:6.1f}", flush=True)
+        print(f"{kind:14}{setting:8}{what:28}{ratio:6.1f}", flush=True)
     return {"seconds": times, "ratios_of_medians": ratios, "load_before": loads}
 
 
@@ -226,11 +268,11 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", action="append", choices=CONTESTANTS, help="not all contestants")
     parser.add_argument("--setting", action="append", choices=SETTINGS)
-    parser.add_argument("--kind", action="append", choices=("small", "bulk"))
+    parser.add_argument("--kind", action="append", choices=KINDS)
     parser.add_argument("--output", type=Path, default=RESULTS, metavar="FOLDER", help="where the results go")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        for kind in arguments.kind or ("small", "bulk"):
+        for kind in arguments.kind or KINDS:
             made = make_log(kind, arguments.transactions, Path(folder))
             log_bytes = made["log"].stat().st_size
             print(f"{kind}: {log_bytes:,} bytes", flush=True)

@@ -106,8 +106,9 @@ def test_updates_are_joined_while_they_have_no_row_in_common(
 ) -> None:
     first = (1, 1), (2, 2)
     content = log(*transaction(1, T, changes("update", *first)), *transaction(2, T, changes("update", *second)))
-    one = [changes("update", *first, *second)]
-    assert shipped(literals(tmp_path, content)) == [T, *(one if joined else [changes("update", *first, end=False), changes("update", *second)])]
+    together = [changes("update", *first, *second)]
+    apart = [changes("update", *first, end=False), changes("update", *second)]
+    assert shipped(literals(tmp_path, content)) == [T, *(together if joined else apart)]
 
 
 def test_what_stands_between_them_or_has_a_key_is_not_joined(tmp_path: Path) -> None:
