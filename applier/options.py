@@ -44,6 +44,13 @@ class ReplayOptions:
             return True
         return database in self.databases or f"{database}.{table}" in self.tables
 
+    def wants_statement(self, database: bytes) -> bool:
+        """Statements are chosen by their default database, as binlog-do-db does; --table keeps all of its database."""
+        if not self.databases and not self.tables:
+            return True
+        name = database.decode("utf-8", "surrogateescape")
+        return name in self.databases or any(table.split(".")[0] == name for table in self.tables)
+
     def rules(self, server_version: str) -> ServerRules:
         return rules_for(self.server or server_version)
 

@@ -348,7 +348,7 @@ class ReplayLoop:
 
     def _statement(self, event: Event, query: Query) -> None:
         transaction = self.transaction
-        if not transaction.skipped and self._wants_statement(query):
+        if not transaction.skipped and self.options.wants_statement(query.database):
             self.result.statements += 1
             try:
                 note = self.statements.execute(event, query)
@@ -364,18 +364,10 @@ class ReplayLoop:
         """A statement that failed on the source with the same error is done (its event carries the error's number)."""
         return query.error_code != 0 and query.error_code == error.number
 
-    def _wants_statement(self, query: Query) -> bool:
-        """Statements are filtered by their default database, as binlog-do-db does; --table keeps all of its database."""
-        options = self.options
-        if not options.databases and not options.tables:
-            return True
-        database = query.database.decode("utf-8", "surrogateescape")
-        return database in options.databases or any(name.split(".")[0] == database for name in options.tables)
-
     def _load(self, event: Event) -> None:
         assert self._fde is not None
         load: ExecuteLoadQuery = parse(event, self._fde)
-        if not self.transaction.skipped and self._wants_statement(load.query):
+        if not self.transaction.skipped and self.options.wants_statement(load.query.database):
             self.result.statements += 1
             try:
                 self.statements.load(event, load)

@@ -151,7 +151,7 @@ class Replay:
         for event in source.events:
             if event.type == EventType.QUERY:
                 query: Query = parse(event, source.format.fde)
-                if self.target.writer.wants(query):
+                if self.target.writer.options.wants_statement(query.database):
                     yield query
 
     # statements that commit by themselves

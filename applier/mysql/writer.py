@@ -160,7 +160,7 @@ class Writer:
         if query.sql[:3].upper() in (b"XA ", b"XA\t"):
             return  # START and END: the rows of an XA transaction are carried out as an ordinary one
         preparing, self._preparing = self._preparing, []
-        if self.wants(query):
+        if self.options.wants_statement(query.database):
             self._out += preparing
             self._run(event, query, query.sql.rstrip(b" \t\r\n;\0"), allowed)
 
@@ -192,7 +192,7 @@ class Writer:
         if data is None:
             raise InputError(f"the file {load.file_id} of a LOAD DATA is not in the log", file=event.file, position=event.position)
         preparing, self._preparing = self._preparing, []
-        if not self.wants(load.query):
+        if not self.options.wants_statement(load.query.database):
             return
         path = Path(self._files.name) / f"{event.position}-{load.file_id}"
         path.write_bytes(data)
@@ -202,14 +202,6 @@ class Writer:
         self.loads_files = True
         self._out += preparing
         self._run(event, load.query, sql[: load.name_start].rstrip() + name + sql[load.name_end :], allowed)
-
-    def wants(self, query: Query) -> bool:
-        """Statements are chosen by their default database, as binlog-do-db does; --table keeps all of its database."""
-        options = self.options
-        if not options.databases and not options.tables:
-            return True
-        database = query.database.decode("utf-8", "surrogateescape")
-        return database in options.databases or any(name.split(".")[0] == database for name in options.tables)
 
     def target_database(self, query: Query) -> str:
         """The default database of a statement as it is called on the target."""
