@@ -23,6 +23,7 @@ from applier.binlog.reader import LogReader
 from applier.binlog.refusals import OLD_LOAD_TYPES, lost_events, old_load, unknown_table
 from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHeads
 from applier.binlog.table_map import TableMap, parse_table_map
+from applier.binlog.transactions import plain_xid, prepared_xid
 from applier.errors import BinlagError, InputError, ReplicationError
 from applier.options import ReplayOptions, parse_options
 from applier.result import ReplayResult, RowsRecord
@@ -403,7 +404,7 @@ class ReplayLoop:
         if match is None:
             return False
         word = match[1].upper()
-        xid = self._prepared_xid(self.transaction.xid or re.sub(rb"\s+", b"", match[2]).decode("latin-1"))
+        xid = prepared_xid(self.transaction.xid or match[2].decode("latin-1"), self.prepared)
         if word in (b"START", b"BEGIN"):
             self.transaction.begin(event)
         elif word == b"COMMIT":
@@ -414,18 +415,11 @@ class ReplayLoop:
             self._rollback(event)
         return True
 
-    def _prepared_xid(self, text: str) -> str:
-        """The prepared transaction that an XA statement means. MariaDB 10.11.19 cuts the text of a long xid short."""
-        xid = text.lower().removesuffix("onephase")
-        if xid in self.prepared:
-            return xid
-        return next((known for known in self.prepared if known.startswith(xid)), xid)
-
     def _xa_prepare(self, event: Event) -> None:
         assert self._fde is not None
         parsed: XaPrepare = parse(event, self._fde)
         if not parsed.one_phase:
-            self.prepared[parsed.text.lower()] = self.tables.detach()
+            self.prepared[plain_xid(parsed.text)] = self.tables.detach()
         self._commit(event)
 
     # the end

@@ -10,7 +10,7 @@ GTIDS, stop) neither end nor belong to one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -125,6 +125,20 @@ def query_text(event: Event) -> tuple[int, int]:
     if start > end:
         raise InputError("a Query event ends inside its head", file=event.file, position=event.position)
     return start, end
+
+
+def plain_xid(text: str) -> str:
+    """The identifier of an XA transaction in one form, however a statement wrote it."""
+    return "".join(text.split()).lower().removesuffix("onephase")
+
+
+def prepared_xid(text: str, known: Collection[str]) -> str:
+    """Which of the prepared transactions an XA statement means, its own identifier when none of them.
+
+    `known` are in the form of `plain_xid`. MariaDB 10.11.19 cuts the text of a long identifier short.
+    """
+    xid = plain_xid(text)
+    return xid if xid in known else next((prepared for prepared in known if prepared.startswith(xid)), xid)
 
 
 class TransactionTracker:

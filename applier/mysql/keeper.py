@@ -7,7 +7,7 @@ from pathlib import Path
 
 from applier.binlog.events import Gtid, MariadbGtidEvent
 from applier.binlog.reader import open_log
-from applier.binlog.transactions import Kind
+from applier.binlog.transactions import Kind, plain_xid, prepared_xid
 from applier.mysql.checkpoint import Checkpoint, DdlMarker, mark_of
 from applier.mysql.feed import Feed, SourceTransaction
 from applier.options import ReplayOptions
@@ -49,9 +49,9 @@ class Keeper:
         if source.wanted:
             self._transactions += 1
         if source.kind is Kind.XA_PREPARE and source.wanted:
-            self.pending[xid_of(source)] = (source.start.file, source.start.offset)
+            self.pending[plain_xid(source.transaction.xid or "")] = (source.start.file, source.start.offset)
         elif source.kind in (Kind.XA_COMMIT, Kind.XA_ROLLBACK):
-            self.pending.pop(prepared_xid(self.pending, source), None)
+            self.pending.pop(prepared_xid(source.transaction.xid or "", self.pending), None)
         self._end = source.end
 
     def row(self, databases: Iterable[str], ddl: DdlMarker | None = None) -> Checkpoint:
@@ -84,17 +84,6 @@ class Keeper:
         return mark_of(log, end.offset)
 
 
-def xid_of(source: SourceTransaction) -> str:
-    """The identifier of an XA transaction in one form, however the statement wrote it."""
-    return "".join((source.transaction.xid or "").split()).lower().removesuffix("onephase")
-
-
-def prepared_xid(pending: Iterable[str], source: SourceTransaction) -> str:
-    """The prepared transaction that an XA COMMIT or ROLLBACK means. MariaDB 10.11.19 cuts the text of a long xid short."""
-    xid, known = xid_of(source), list(pending)
-    return xid if xid in known else next((prepared for prepared in known if prepared.startswith(xid)), xid)
-
-
 class PreparedTransactions:
     """The content of XA transactions that are prepared. It is carried out when they are committed."""
 
@@ -104,11 +93,11 @@ class PreparedTransactions:
         self._kept: dict[str, SourceTransaction] = {}
 
     def keep(self, source: SourceTransaction) -> None:
-        self._kept[xid_of(source)] = source
+        self._kept[plain_xid(source.transaction.xid or "")] = source
 
     def resolve(self, commit: SourceTransaction, pending: dict[str, tuple[str, int]]) -> bool:
         """Gives an XA COMMIT the content of what it commits; False when that is not in the log."""
-        xid = prepared_xid(pending, commit)
+        xid = prepared_xid(commit.transaction.xid or "", pending)
         prepared = self._kept.pop(xid, None)
         if prepared is None and xid in pending:
             prepared = next(iter(Feed(self._files, self._options, start=Position(*pending[xid]))), None)
