@@ -25,7 +25,7 @@ from applier.mysql.dialect import Dialect
 from applier.mysql.done import Done
 from applier.mysql.feed import Feed, SourceTransaction
 from applier.mysql.keeper import Keeper, PreparedTransactions
-from applier.mysql.native import NativeRows
+from applier.mysql.native import EVENT_BYTES, NativeRows
 from applier.mysql.outcome import Outcome
 from applier.mysql.pipeline import Pipeline
 from applier.mysql.replay import Replay
@@ -38,8 +38,6 @@ from applier.options import ReplayOptions
 from checkpoints.gtid import parse_gtid_set
 
 MODES = ("native", "sql")
-EVENT_BYTES = 768 << 10
-"""Events in one BINLOG statement: a megabyte as base64."""
 WORKER_LOCK_WAIT_SECONDS = 1
 """A batch that waits for a row lock of a later one, which waits for its commit, gives up so soon; then they go one after the other."""
 

@@ -40,6 +40,8 @@ STANDARD_LENGTHS = bytes(
 )
 """Lengths of the fixed parts of the event types from 1 on, for events that are written anew."""
 AUTOMATIC_GTIDS = b"SET @@session.gtid_next='AUTOMATIC'"
+EVENT_BYTES = 768 << 10
+"""Events in one BINLOG statement: a megabyte as base64. And statements of SQL mode that are sent together."""
 TABLE_ID_BYTES = 6
 """The flags of a rows event follow."""
 UPDATES_AND_DELETES = frozenset(type for type, kind in KINDS.items() if kind != "write")

@@ -19,7 +19,7 @@ from applier.mysql.dialect import Dialect
 from applier.mysql.event_sql import EventRows, Notes
 from applier.mysql.feed import Format
 from applier.mysql.literals import NotExpressible
-from applier.mysql.native import NativeRows
+from applier.mysql.native import EVENT_BYTES, NativeRows
 from applier.mysql.outcome import Note, place_of
 from applier.mysql.pipeline import HEADER_BYTES, Pipeline, Statement
 from applier.mysql.row_sql import SETTINGS, RowSql
@@ -35,8 +35,6 @@ SAVED = (*SETTINGS, "foreign_key_checks", "unique_checks", "timestamp")
 """Session variables that are put back behind a run of statements: the log's own statements have theirs."""
 MOVING_DEFAULTS = ("current_timestamp", "now", "localtime", "curdate", "curtime")
 MOST_MAPS = 10_000
-EVENT_BYTES = 768 << 10
-"""Of events in one BINLOG statement, and of statements that are sent together."""
 OLD_HEAD = 6
 """Bytes in the head of a table map before 5.1.4, which BINLOG does not take."""
 NO_CHECK_CONSTRAINT_CHECKS = 1 << 7
