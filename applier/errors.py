@@ -1,12 +1,17 @@
-"""The errors a user may see. Each says what and where, and what to do next, on one line.
+"""The errors a user may see. Each has a stable code and says what, where, and what to do next, on one line.
 
     BinlagError
       +-- InputError         something given cannot be read (exit code 2)
       +-- UsageError         an option is wrong (exit code 2)
       +-- ReplicationError   the applier stopped as a server's would, with the server's error number (exit code 1)
+
+What a code means is in `applier.error_codes` and `applier.server_errors`, and on a page each in docs/errors.
 """
 
 from __future__ import annotations
+
+from applier.error_codes import Code, Situation
+from applier.server_errors import situation
 
 
 def one_line(text: str) -> str:
@@ -17,7 +22,7 @@ def one_line(text: str) -> str:
 
 
 class BinlagError(Exception):
-    """Base of all errors that are meant for the user. `position` is a byte offset in `file`."""
+    """Base of all errors that are meant for the user. `position` is a byte offset in `file`, `hint` the next step if one was given."""
 
     exit_code = 2
 
@@ -25,6 +30,7 @@ class BinlagError(Exception):
         self,
         message: str,
         *,
+        situation: Situation,
         file: str | None = None,
         position: int | None = None,
         table: str | None = None,
@@ -32,10 +38,26 @@ class BinlagError(Exception):
     ) -> None:
         super().__init__(message)
         self.message = message
+        self.situation = situation
         self.file = file
         self.position = position
         self.table = table
         self.hint = hint
+
+    @property
+    def code(self) -> str:
+        """Stable: "BL104", or "MY-1032" for the server's error 1032. The name of its page, too."""
+        return self.situation.code
+
+    @property
+    def next_step(self) -> str:
+        """The hint, or what the catalogue says for the code."""
+        return self.hint or self.situation.next_step
+
+    @property
+    def label(self) -> str:
+        """How the line begins."""
+        return f"error {self.code}"
 
     def locate(self, *, file: str | None = None, position: int | None = None, table: str | None = None) -> None:
         """Fills in what is not known yet about the place of the error."""
@@ -50,14 +72,28 @@ class BinlagError(Exception):
             if value is not None
         ]
         text = self.message + (f" ({', '.join(places)})" if places else "")
-        return one_line(f"{text}. Next: {self.hint}" if self.hint else text)
+        return one_line(f"{self.label}: {text}. Next: {self.next_step}")
 
 
-class InputError(BinlagError):
+class _CatalogueError(BinlagError):
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: Code = Code.INTERNAL,
+        file: str | None = None,
+        position: int | None = None,
+        table: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, situation=code.value, file=file, position=position, table=table, hint=hint)
+
+
+class InputError(_CatalogueError):
     """A file or its content cannot be read."""
 
 
-class UsageError(BinlagError):
+class UsageError(_CatalogueError):
     """An option or argument makes no sense."""
 
 
@@ -76,8 +112,10 @@ class ReplicationError(BinlagError):
         table: str | None = None,
         hint: str | None = None,
     ) -> None:
-        super().__init__(message, file=file, position=position, table=table, hint=hint)
+        super().__init__(message, situation=situation(number), file=file, position=position, table=table, hint=hint)
         self.number = number
 
-    def __str__(self) -> str:
-        return f"error {self.number}: {super().__str__()}"
+    @property
+    def label(self) -> str:
+        """With the bare number, as the server's own logs have it."""
+        return f"error {self.number}"

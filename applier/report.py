@@ -10,6 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from applier.error_codes import Code
 from applier.errors import InputError, UsageError
 from applier.forecast.words import duration, headline, split, when
 from applier.report_charts import HINT, charts
@@ -36,7 +37,7 @@ def write_report(summary: Mapping[str, Any], path: str | os.PathLike[str]) -> No
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot write the report: {error.strerror}", file=os.fspath(path)) from None
+        raise InputError(f"cannot write the report: {error.strerror}", code=Code.CANNOT_WRITE, file=os.fspath(path)) from None
 
 
 def page(summary: Mapping[str, Any]) -> str:
@@ -70,7 +71,7 @@ def _bundle() -> str:
     try:
         import vl_convert
     except ImportError:
-        raise UsageError("the report needs altair and vl-convert", hint=HINT) from None
+        raise UsageError("the report needs altair and vl-convert", code=Code.NO_LIBRARY, hint=HINT) from None
     draw = """
     window.drawn = 0;
     window.draw = (selector, chart) => vegaEmbed(selector, chart, {actions: false, renderer: "svg"})
@@ -102,7 +103,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> st
     """A table whose first `left` columns are words; it scrolls by itself where the page is narrow."""
 
     def line(cells: Sequence[str], tag: str) -> str:
-        return "<tr>" + "".join(f'<{tag}{" class=l" if at < left else ""}>{cell}</{tag}>' for at, cell in enumerate(cells)) + "</tr>"
+        return "<tr>" + "".join(f"<{tag}{' class=l' if at < left else ''}>{cell}</{tag}>" for at, cell in enumerate(cells)) + "</tr>"
 
     return f'<div class="wide"><table>{line(heads, "th")}{"".join(line(row, "td") for row in rows)}</table></div>'
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.forecast.words import duration
 
@@ -25,7 +26,7 @@ def charts(summary: Mapping[str, Any]) -> dict[str, Chart]:
     try:
         import altair
     except ImportError:
-        raise UsageError("the report needs altair and vl-convert", hint=HINT) from None
+        raise UsageError("the report needs altair and vl-convert", code=Code.NO_LIBRARY, hint=HINT) from None
     found = {}
     if summary["curve"]["points"]:
         found["lag"] = _lag(altair, summary)
@@ -108,7 +109,7 @@ def images(summary: Mapping[str, Any], folder: Path, *, width: int = 760) -> lis
     try:
         import vl_convert
     except ImportError:
-        raise UsageError("charts as images need vl-convert", hint=HINT) from None
+        raise UsageError("charts as images need vl-convert", code=Code.NO_LIBRARY, hint=HINT) from None
     written = []
     for name, specification in charts(summary).items():
         sized = specification | {"width": width}

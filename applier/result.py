@@ -197,11 +197,12 @@ class ReplayResult:
             if error is None
             else {
                 "number": error.number,
+                "code": error.code,
                 "message": error.message,
                 "file": error.file,
                 "position": error.position,
                 "table": error.table,
-                "hint": error.hint,
+                "hint": error.next_step,
             },
         }
 

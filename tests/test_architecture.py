@@ -16,6 +16,8 @@ FLOORS = [
     ("applier.binlog", 1),
     ("applier.tables", 1),
     ("applier.errors", 0),
+    ("applier.error_codes", 0),
+    ("applier.server_errors", 0),
     ("applier.result", 1),
     ("applier.options", 1),
     ("applier", 2),

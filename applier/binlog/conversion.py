@@ -13,6 +13,7 @@ from applier.binlog.table_map import SourceColumn
 from applier.binlog.types import ValueRefused, from_sql, to_text
 from applier.binlog.types.numbers import decimal_to_text, float_to_python, integer_range
 from applier.binlog.types.temporal import pack_datetime, pack_time, pack_timestamp
+from applier.error_codes import Code
 from applier.errors import InputError
 from lookup.table import Column
 
@@ -159,17 +160,17 @@ def _decompress(value: bytes) -> bytes:
         return value[1:]
     width = value[0] & 0x07
     if value[0] >> 4 != ZLIB_METHOD or len(value) < 1 + width:
-        raise InputError("a COMPRESSED column does not start with a known compression header")
+        raise InputError("a COMPRESSED column does not start with a known compression header", code=Code.BAD_VALUE)
     size = int.from_bytes(value[1 : 1 + width], "big")
     if size > MAX_EVENT_BYTES:
-        raise InputError(f"a COMPRESSED column claims {size} bytes")
+        raise InputError(f"a COMPRESSED column claims {size} bytes", code=Code.BAD_VALUE)
     try:
         unpacker = zlib.decompressobj(-15 if value[0] & 0x08 else 15)
         plain = unpacker.decompress(value[1 + width :], size + 1)
     except zlib.error as error:
-        raise InputError(f"a COMPRESSED column cannot be decompressed: {error}") from None
+        raise InputError(f"a COMPRESSED column cannot be decompressed: {error}", code=Code.BAD_VALUE) from None
     if len(plain) != size or not unpacker.eof:
-        raise InputError(f"a COMPRESSED column does not have the {size} bytes that it claims")
+        raise InputError(f"a COMPRESSED column does not have the {size} bytes that it claims", code=Code.BAD_VALUE)
     return plain
 
 
@@ -182,7 +183,7 @@ def _old_datetime(local: Column) -> Convert:
         day, clock = divmod(value, 1_000_000)
         parts = (day // 10000, day // 100 % 100, day % 100, clock // 10000, clock // 100 % 100, clock % 100, 0)
         if parts[0] > 9999 or parts[1] > 12 or parts[2] > 31 or parts[3] > 23 or parts[4] > 59 or parts[5] > 59:
-            raise InputError(f"a DATETIME of the old format holds {value}")
+            raise InputError(f"a DATETIME of the old format holds {value}", code=Code.BAD_VALUE)
         return pack_datetime(parts, local.scale)
 
     return convert

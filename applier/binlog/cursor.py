@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from applier.error_codes import Code
 from applier.errors import InputError
 
 
@@ -22,13 +23,13 @@ class Cursor:
     def take(self, size: int) -> bytes:
         at = self.at
         if size < 0 or at + size > self.end:
-            raise InputError(f"an event field of {size} bytes runs past the end of the event")
+            raise InputError(f"an event field of {size} bytes runs past the end of the event", code=Code.BAD_EVENT)
         self.at = at + size
         return self.buffer[at : at + size]
 
     def skip(self, size: int) -> None:
         if size < 0 or self.at + size > self.end:
-            raise InputError(f"an event field of {size} bytes runs past the end of the event")
+            raise InputError(f"an event field of {size} bytes runs past the end of the event", code=Code.BAD_EVENT)
         self.at += size
 
     def rest(self) -> bytes:
@@ -59,7 +60,7 @@ class Cursor:
             return first
         size = {252: 2, 253: 3, 254: 8}.get(first)
         if size is None:
-            raise InputError(f"{first} is not the start of a length-encoded integer")
+            raise InputError(f"{first} is not the start of a length-encoded integer", code=Code.BAD_EVENT)
         return self.unsigned(size)
 
     def varlen(self) -> int:

@@ -17,6 +17,7 @@ from applier.binlog.cursor import Cursor
 from applier.binlog.header import Event, EventType, FormatDescription, parse_format_description
 from applier.binlog.payload import parse_payload_header
 from applier.binlog.status_vars import StatusVariables, parse_status_variables
+from applier.error_codes import Code
 from applier.errors import InputError
 from checkpoints.gtid import GtidError, GtidSet, MariadbGtid
 
@@ -260,7 +261,7 @@ def gtid_text(event: Event) -> str:
     """The GTID of a GTID event alone, for loops that need no more of it."""
     at = event.body
     if event.end - at < 25:
-        raise InputError("a Gtid event is too short", file=event.file, position=event.position)
+        raise InputError("a Gtid event is too short", code=Code.BAD_EVENT, file=event.file, position=event.position)
     return f"{_uuid_text(event.buffer[at + 1 : at + 17])}:{int.from_bytes(event.buffer[at + 17 : at + 25], 'little')}"
 
 
@@ -274,12 +275,12 @@ def _gtid_tagged(cursor: Cursor, _event: Event, _fde: FormatDescription) -> Gtid
     """One mysql::serialization message: version, size, last non-ignorable field, then (id, value) pairs in order."""
     start = cursor.at
     if cursor.varlen() != 1:
-        raise InputError("unknown serialization format of a tagged GTID event")
+        raise InputError("unknown serialization format of a tagged GTID event", code=Code.UNKNOWN_FORMAT)
     end = start + cursor.varlen()
     if end > cursor.end:
-        raise InputError("a tagged GTID event claims more bytes than it has")
+        raise InputError("a tagged GTID event claims more bytes than it has", code=Code.BAD_EVENT)
     if cursor.varlen() > 12:
-        raise InputError("a tagged GTID event has fields that must not be ignored and are not known")
+        raise InputError("a tagged GTID event has fields that must not be ignored and are not known", code=Code.UNKNOWN_FORMAT)
     fields: dict[int, Any] = {}
     while cursor.at < end:
         field = cursor.varlen()
@@ -355,7 +356,7 @@ def _xid(cursor: Cursor, _event: Event, _fde: FormatDescription) -> Xid:
 def _xa_prepare(cursor: Cursor, _event: Event, _fde: FormatDescription) -> XaPrepare:
     one_phase, format_id, global_length, branch_length = cursor.u8(), cursor.u32(), cursor.u32(), cursor.u32()
     if global_length > 64 or branch_length > 64:
-        raise InputError("an XA identifier is longer than 64 bytes")
+        raise InputError("an XA identifier is longer than 64 bytes", code=Code.BAD_EVENT)
     return XaPrepare(bool(one_phase), format_id, cursor.take(global_length), cursor.take(branch_length))
 
 
@@ -385,14 +386,14 @@ def _previous_gtids(cursor: Cursor, _event: Event, _fde: FormatDescription) -> P
     try:
         return PreviousGtids(GtidSet.decode(cursor.rest()))
     except GtidError as error:
-        raise InputError(f"the set of previous GTIDs cannot be read: {error}") from None
+        raise InputError(f"the set of previous GTIDs cannot be read: {error}", code=Code.BAD_EVENT) from None
 
 
 def _gtid_list(cursor: Cursor, _event: Event, _fde: FormatDescription) -> GtidList:
     head = cursor.u32()
     count = head & 0x0FFFFFFF
     if count * 16 > cursor.left:
-        raise InputError(f"a GTID list claims {count} entries")
+        raise InputError(f"a GTID list claims {count} entries", code=Code.BAD_EVENT)
     gtids = tuple(MariadbGtid(cursor.u32(), cursor.u32(), cursor.u64()) for _ in range(count))
     return GtidList(gtids, head >> 28)
 
@@ -451,7 +452,7 @@ def _transaction_context(cursor: Cursor, _event: Event, _fde: FormatDescription)
     uuid = cursor.take(uuid_length).decode("latin-1")
     snapshot = cursor.take(snapshot_length)
     if (writes + reads) * 2 > cursor.left:
-        raise InputError("a transaction context claims more items than it holds")
+        raise InputError("a transaction context claims more items than it holds", code=Code.BAD_EVENT)
     items = [cursor.take(cursor.u16()) for _ in range(writes + reads)]
     return TransactionContext(uuid, thread_id, bool(specified), snapshot, tuple(items[:writes]), tuple(items[writes:]))
 
@@ -515,4 +516,6 @@ def parse(event: Event, fde: FormatDescription) -> Parsed:
         error.locate(file=event.file, position=event.position)
         raise
     except struct.error as error:
-        raise InputError(f"a {event.name} event cannot be read: {error}", file=event.file, position=event.position) from None
+        raise InputError(
+            f"a {event.name} event cannot be read: {error}", code=Code.BAD_EVENT, file=event.file, position=event.position
+        ) from None

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from applier.binlog.events import Gtid, MariadbGtidEvent, parse
 from applier.binlog.header import GTID_TYPES, Event, EventType, FormatDescription
 from applier.binlog.transactions import TransactionTracker
+from applier.error_codes import Code
 from applier.errors import UsageError
 from checkpoints.gtid import GtidError, GtidSet, MariadbGtidSet, parse_gtid_set
 
@@ -29,7 +30,7 @@ def parse_time(text: str) -> int:
         moment = datetime.fromisoformat(text.strip())
         return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
     except (ValueError, OverflowError, OSError):
-        raise UsageError(f"{text!r} is no date and time", hint='write it like "2026-11-21 04:05:06"') from None
+        raise UsageError(f"{text!r} is no date and time", code=Code.DATE_TIME, hint='write it like "2026-11-21 04:05:06"') from None
 
 
 def parse_gtids(given: str) -> AnyGtidSet:
@@ -37,7 +38,7 @@ def parse_gtids(given: str) -> AnyGtidSet:
     try:
         return parse_gtid_set(given)
     except GtidError as error:
-        raise UsageError(str(error), hint="write it like SERVER_UUID:1-5 or, for MariaDB, 0-1-100") from None
+        raise UsageError(str(error), code=Code.GTID_SET, hint="write it like SERVER_UUID:1-5 or, for MariaDB, 0-1-100") from None
 
 
 def holds(gtids: AnyGtidSet, identity: Gtid | MariadbGtidEvent) -> bool:
@@ -60,7 +61,7 @@ class TableFilter:
         tables = frozenset(tables)
         for table in tables:
             if not re.fullmatch(r"[^.]+\.[^.]+", table):
-                raise UsageError(f"{table!r} does not name a table", hint="write it as DATABASE.TABLE")
+                raise UsageError(f"{table!r} does not name a table", code=Code.UNKNOWN_TABLE, hint="write it as DATABASE.TABLE")
         return cls(frozenset(databases), tables)
 
     def __bool__(self) -> bool:

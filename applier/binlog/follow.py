@@ -14,6 +14,7 @@ from typing import overload
 
 from applier.binlog.header import HEADER_LENGTH, MAGIC
 from applier.binlog.reader import LogReader, open_log
+from applier.error_codes import Code
 from applier.errors import InputError
 
 PIECE_BYTES = 8 << 20
@@ -65,7 +66,9 @@ class IndexedLogs(Sequence[str]):
         names = self.paths()
         if str(path) not in names:
             raise InputError(
-                f"{path.name} was taken out of {self.index_file.name} while it was read", hint="somebody removes relay logs too early"
+                f"{path.name} was taken out of {self.index_file.name} while it was read",
+                code=Code.LOG_GONE,
+                hint="somebody removes relay logs too early",
             )
         at = names.index(str(path)) + 1
         return Path(names[at]) if at < len(names) else None
@@ -78,7 +81,9 @@ def _index_of(path: Path) -> Path:
     found = [path / name for name in sorted(files) if name.endswith(".index")]
     if len(found) != 1:
         names = ", ".join(file.name for file in found) or "none"
-        raise InputError(f"the directory {path} has not one index of logs but {names}", hint="name the index: FOLDER/relay-bin.index")
+        raise InputError(
+            f"the directory {path} has not one index of logs but {names}", code=Code.LOG_GONE, hint="name the index: FOLDER/relay-bin.index"
+        )
     return found[0]
 
 

@@ -9,6 +9,7 @@ import struct
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 
+from applier.error_codes import Code
 from applier.errors import InputError
 
 MAGIC = b"\xfebin"
@@ -287,23 +288,25 @@ MOST_TYPES_WITHOUT_CHECKSUM = 30
 def parse_format_description(body: bytes) -> FormatDescription:
     """`body` is everything behind the header, with the checksum that this event has from 5.6.1 on whatever the algorithm."""
     if len(body) < 57:
-        raise InputError(f"the format description event is too short ({len(body)} bytes)")
+        raise InputError(f"the format description event is too short ({len(body)} bytes)", code=Code.BAD_FORMAT)
     binlog_version, raw_version, created, header_length = struct.unpack_from("<H50sIB", body)
     server_version = raw_version.split(b"\0")[0].decode("latin-1")
     if binlog_version != 4:
-        raise InputError(f"binary log version {binlog_version} is not supported", hint="give logs of MySQL 5.0 or later")
+        raise InputError(
+            f"binary log version {binlog_version} is not supported", code=Code.UNKNOWN_FORMAT, hint="give logs of MySQL 5.0 or later"
+        )
     if header_length < HEADER_LENGTH:
-        raise InputError(f"the format description says that headers have {header_length} bytes")
+        raise InputError(f"the format description says that headers have {header_length} bytes", code=Code.BAD_FORMAT)
     number = version_number(server_version)
     has_checksum = number >= 50601 or (number >= 50300 and "mariadb" in server_version.lower())
     if not has_checksum:
         if len(body) - 57 > MOST_TYPES_WITHOUT_CHECKSUM:
             problem = f"the format description does not fit its server version {server_version!r}"
-            raise InputError(problem, hint="the file is damaged; copy it again")
+            raise InputError(problem, code=Code.BAD_FORMAT, hint="the file is damaged; copy it again")
         return FormatDescription(4, server_version, created, header_length, body[57:], None)
     if len(body) < 57 + 1 + CHECKSUM_LENGTH:
-        raise InputError("the format description event is too short for its version")
+        raise InputError("the format description event is too short for its version", code=Code.BAD_FORMAT)
     checksum = body[-5]
     if checksum not in (0, 1):
-        raise InputError(f"unknown checksum algorithm {checksum}")
+        raise InputError(f"unknown checksum algorithm {checksum}", code=Code.UNKNOWN_FORMAT)
     return FormatDescription(4, server_version, created, header_length, body[57:-5], checksum)

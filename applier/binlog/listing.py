@@ -15,6 +15,7 @@ from applier.binlog.row_values import RowValues, Value, Values
 from applier.binlog.rows import DUMMY_TABLE_IDS, STATEMENT_END, RowsHead
 from applier.binlog.table_map import TableMap
 from applier.binlog.transactions import TransactionTracker, with_formats
+from applier.error_codes import Code
 from applier.errors import InputError
 
 Row = tuple[Values | None, Values | None]
@@ -173,6 +174,7 @@ class Listing:
         if self._count_rows or self._wanted:
             raise InputError(
                 f"the table map of table id {rows.table_id} is missing",
+                code=Code.NO_TABLE_MAP,
                 file=event.file,
                 position=event.position,
                 hint="start at the beginning of the transaction",

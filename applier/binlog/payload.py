@@ -23,6 +23,7 @@ from applier.binlog.header import (
     EventType,
     InnerEvent,
 )
+from applier.error_codes import Code
 from applier.errors import InputError
 
 MAX_EVENT_BYTES = 1 << 30
@@ -67,12 +68,12 @@ def parse_payload_header(event: Event) -> PayloadHeader:
         cursor.at = start
         cursor.skip(length)
     if 2 not in fields:
-        raise InputError("the transaction payload does not name its compression")
+        raise InputError("the transaction payload does not name its compression", code=Code.BAD_PAYLOAD)
     size = fields.get(1, cursor.end - cursor.at)
     if size > cursor.end - cursor.at:
-        raise InputError(f"the transaction payload claims {size} bytes where {cursor.end - cursor.at} are left")
+        raise InputError(f"the transaction payload claims {size} bytes where {cursor.end - cursor.at} are left", code=Code.BAD_PAYLOAD)
     if fields[2] not in (ZSTD, UNCOMPRESSED):
-        raise InputError(f"unknown compression type {fields[2]} of a transaction payload")
+        raise InputError(f"unknown compression type {fields[2]} of a transaction payload", code=Code.BAD_PAYLOAD)
     return PayloadHeader(fields[2], fields.get(3, 0), cursor.at, size)
 
 
@@ -88,23 +89,27 @@ def payload_events(event: Event, max_event_bytes: int = MAX_EVENT_BYTES) -> Iter
         if not head:
             break
         if len(head) < HEADER_LENGTH:
-            raise InputError("the transaction payload ends in the middle of an event")
+            raise InputError("the transaction payload ends in the middle of an event", code=Code.BAD_PAYLOAD)
         timestamp, type_code, server_id, length, _, flags = HEADER.unpack(head)
         total += length
         if length < HEADER_LENGTH or length > max_event_bytes or total > limit:
-            raise InputError(f"an event inside the transaction payload claims {length} bytes")
+            raise InputError(f"an event inside the transaction payload claims {length} bytes", code=Code.BAD_PAYLOAD)
         if type_code not in KNOWN_TYPES and not flags & EventFlag.IGNORABLE:
-            raise InputError(f"unknown event type {type_code} inside a transaction payload")
+            raise InputError(f"unknown event type {type_code} inside a transaction payload", code=Code.BAD_PAYLOAD)
         if type_code in NEVER_INSIDE:
             name = SERVER_NAMES.get(type_code, f"type {type_code}")
-            raise InputError(f"a {name} event cannot stand inside a transaction payload", hint="the log is damaged; copy it again")
+            raise InputError(
+                f"a {name} event cannot stand inside a transaction payload", code=Code.BAD_PAYLOAD, hint="the log is damaged; copy it again"
+            )
         body = _read(stream, length - HEADER_LENGTH)
         if len(body) < length - HEADER_LENGTH:
-            raise InputError("the transaction payload ends in the middle of an event")
+            raise InputError("the transaction payload ends in the middle of an event", code=Code.BAD_PAYLOAD)
         yield InnerEvent(event, (timestamp, type_code, server_id, length, event.log_pos, flags), body, index)
         index += 1
     if total != header.uncompressed_size and header.uncompressed_size:
-        raise InputError(f"the transaction payload has {total} bytes instead of the {header.uncompressed_size} it claims")
+        raise InputError(
+            f"the transaction payload has {total} bytes instead of the {header.uncompressed_size} it claims", code=Code.BAD_PAYLOAD
+        )
 
 
 def _zstd_stream(raw: bytes) -> io.RawIOBase:
@@ -123,7 +128,7 @@ def _read(stream: io.BytesIO | io.RawIOBase, size: int) -> bytes:
             chunks.append(chunk)
             size -= len(chunk)
     except zstandard.ZstdError as error:
-        raise InputError(f"the transaction payload cannot be decompressed: {error}") from None
+        raise InputError(f"the transaction payload cannot be decompressed: {error}", code=Code.BAD_PAYLOAD) from None
     return b"".join(chunks)
 
 
@@ -134,19 +139,19 @@ def decompress_event(event: Event, compressed_start: int) -> None:
     """
     buffer = event.buffer
     if compressed_start >= event.end or not buffer[compressed_start] & 0x80 or buffer[compressed_start] & 0x70:
-        raise InputError("a compressed event does not start with a known compression header")
+        raise InputError("a compressed event does not start with a known compression header", code=Code.BAD_PAYLOAD)
     width = buffer[compressed_start] & 0x07
     data = compressed_start + 1 + width
     size = int.from_bytes(buffer[compressed_start + 1 : data], "big")
     if not 1 <= width <= 4 or data > event.end or size > MAX_EVENT_BYTES:
-        raise InputError(f"a compressed event claims {size} bytes")
+        raise InputError(f"a compressed event claims {size} bytes", code=Code.BAD_PAYLOAD)
     try:
         unpacker = zlib.decompressobj()
         plain = unpacker.decompress(buffer[data : event.end], size + 1)
     except zlib.error as error:
-        raise InputError(f"a compressed event cannot be decompressed: {error}") from None
+        raise InputError(f"a compressed event cannot be decompressed: {error}", code=Code.BAD_PAYLOAD) from None
     if len(plain) != size or not unpacker.eof:
-        raise InputError(f"a compressed event has {len(plain)} bytes instead of the {size} it claims")
+        raise InputError(f"a compressed event has {len(plain)} bytes instead of the {size} it claims", code=Code.BAD_PAYLOAD)
     event.buffer = buffer[event.body : compressed_start] + plain
     event.body, event.end = 0, len(event.buffer)
     event.type = COMPRESSED[event.type]

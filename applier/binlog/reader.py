@@ -29,6 +29,7 @@ from applier.binlog.header import (
     parse_format_description,
 )
 from applier.binlog.payload import compressed_start, decompress_event, payload_events
+from applier.error_codes import Code
 from applier.errors import InputError
 from checkpoints.gtid import GtidError, GtidSet
 
@@ -67,7 +68,7 @@ class LogReader:
         stop_position: int | None = None,
     ) -> None:
         if not paths:
-            raise InputError("no binary log was given", hint="name at least one file")
+            raise InputError("no binary log was given", code=Code.NOTHING_TO_READ, hint="name at least one file")
         self.paths = [Path(path) for path in paths]
         self.verify_checksum = verify_checksum
         self.start_position = start_position
@@ -99,7 +100,9 @@ class LogReader:
         """The file as it is now, and how far to read in it: once, or again and again while it grows."""
         buffer = open_log(path)
         if number == 0 and self.start_position is not None and self.start_position > len(buffer):
-            raise InputError(f"the start position {self.start_position} lies behind the end of the file, {len(buffer)}")
+            raise InputError(
+                f"the start position {self.start_position} lies behind the end of the file, {len(buffer)}", code=Code.START_BEYOND_END
+            )
         stop = self.stop_position if number == len(self.paths) - 1 else None
         yield buffer, len(buffer) if stop is None else min(stop, len(buffer))
 
@@ -112,7 +115,7 @@ class LogReader:
         while position < limit:
             if position + HEADER_LENGTH > size:
                 self.position = position
-                raise InputError("the file ends in the middle of an event header", hint=TRUNCATED_HINT)
+                raise InputError("the file ends in the middle of an event header", code=Code.CUT_OFF, hint=TRUNCATED_HINT)
             header = unpack(buffer, position)
             type_code, length = header[1], header[3]
             end = position + length
@@ -125,7 +128,7 @@ class LogReader:
             event = Event(name, position, header, buffer, position + header_length, end - trailer)
             if verify and type_code in plain and crc32(view[position:end]) != CRC_RESIDUE:
                 self.position = position
-                raise InputError(f"the checksum of a {event.name} event is wrong", hint=_corrupt_hint(position, start))
+                raise InputError(f"the checksum of a {event.name} event is wrong", code=Code.CHECKSUM, hint=_corrupt_hint(position, start))
             self.position = end
             if type_code in plain:
                 if position >= start:
@@ -137,7 +140,9 @@ class LogReader:
                     plain, trailer, header_length, verify = self._layout()
                     shortest = header_length + trailer
                 elif verify and crc32(view[position:end]) != CRC_RESIDUE:
-                    raise InputError(f"the checksum of a {event.name} event is wrong", hint=_corrupt_hint(position, start))
+                    raise InputError(
+                        f"the checksum of a {event.name} event is wrong", code=Code.CHECKSUM, hint=_corrupt_hint(position, start)
+                    )
                 self._special(event, file, _corrupt_hint(position, start))
                 if position >= start or type_code == EventType.FORMAT_DESCRIPTION:
                     self.position = end
@@ -166,14 +171,14 @@ class LogReader:
             head = bytearray(view[event.position : event.end])
             head[17] &= ~EventFlag.IN_USE & 0xFF
             if zlib.crc32(head) != int.from_bytes(body[-CHECKSUM_LENGTH:], "little"):
-                raise InputError("the checksum of the format description event is wrong", hint=CORRUPT_HINT)
+                raise InputError("the checksum of the format description event is wrong", code=Code.CHECKSUM, hint=CORRUPT_HINT)
         return format_description
 
     def _special(self, event: Event, file: _FileEnd, hint: str) -> None:
         """Types that are refused, that say something about the file, or that carry compressed content."""
         type_code = event.type
         if self.format is None:
-            raise InputError(f"a {event.name} event stands before the format description event", hint=CORRUPT_HINT)
+            raise InputError(f"a {event.name} event stands before the format description event", code=Code.BAD_FORMAT, hint=CORRUPT_HINT)
         if type_code in COMPRESSED:
             decompress_event(event, compressed_start(event, self.format.post_header_length(type_code)))
         elif type_code == EventType.FORMAT_DESCRIPTION:
@@ -181,11 +186,13 @@ class LogReader:
         elif type_code == EventType.PREVIOUS_GTIDS:
             file.check_gtids(event)
         elif type_code == EventType.START_ENCRYPTION:
-            raise InputError("the log is encrypted (MariaDB)", hint="decrypt it, e.g. mysqlbinlog --read-from-remote-server --raw")
+            raise InputError(
+                "the log is encrypted (MariaDB)", code=Code.ENCRYPTED, hint="decrypt it, e.g. mysqlbinlog --read-from-remote-server --raw"
+            )
         elif type_code in (EventType.PRE_GA_WRITE_ROWS, EventType.PRE_GA_UPDATE_ROWS, EventType.PRE_GA_DELETE_ROWS):
-            raise InputError("rows events of MySQL 5.1 before its release (pre-GA) are not supported")
+            raise InputError("rows events of MySQL 5.1 before its release (pre-GA) are not supported", code=Code.UNKNOWN_FORMAT)
         elif type_code not in KNOWN_TYPES and not event.flags & EventFlag.IGNORABLE:
-            raise InputError(f"unknown event type {type_code}", hint=hint)
+            raise InputError(f"unknown event type {type_code}", code=Code.BAD_HEADER, hint=hint)
 
 
 TRUNCATED_HINT = "copy the file again, or stop before this position with --stop-position"
@@ -200,9 +207,11 @@ def _corrupt_hint(position: int, start: int) -> str:
 def _bad_length(type_code: int, length: int, shortest: int, *, at_start: bool) -> InputError:
     name = SERVER_NAMES.get(type_code, f"type {type_code}")
     if length < shortest:
-        return InputError(f"a {name} event claims a length of {length} bytes", hint=START_HINT if at_start else CORRUPT_HINT)
+        return InputError(
+            f"a {name} event claims a length of {length} bytes", code=Code.BAD_HEADER, hint=START_HINT if at_start else CORRUPT_HINT
+        )
     hint = START_HINT if at_start else TRUNCATED_HINT
-    return InputError(f"the file ends in the middle of a {name} event of {length} bytes", hint=hint)
+    return InputError(f"the file ends in the middle of a {name} event of {length} bytes", code=Code.CUT_OFF, hint=hint)
 
 
 class _FileEnd:
@@ -236,14 +245,14 @@ class _FileEnd:
         try:
             self.gtids = GtidSet.decode(event.data)
         except GtidError as error:
-            raise InputError(f"the set of previous GTIDs cannot be read: {error}") from None
+            raise InputError(f"the set of previous GTIDs cannot be read: {error}", code=Code.BAD_EVENT) from None
         before = self.previous.gtids if self.previous is not None else None
         if before is not None and not before.issubset(self.gtids):
             raise self._foreign(f"{self.path.name} does not know the transactions {before.subtract(self.gtids)} from before")
 
     def _foreign(self, message: str) -> InputError:
         hint = "give the files of one server in order and without a gap"
-        return InputError(message, file=self.path.name, position=len(MAGIC), hint=hint)
+        return InputError(message, code=Code.BAD_FORMAT, file=self.path.name, position=len(MAGIC), hint=hint)
 
     def _expected_name(self) -> str | None:
         last = self.last
@@ -262,18 +271,19 @@ def open_log(path: Path, size: int = 0) -> bytes:
         with path.open("rb") as file:
             magic = file.read(len(MAGIC))
             if not magic:
-                raise InputError("the file is empty", file=str(path))
+                raise InputError("the file is empty", code=Code.NOT_A_LOG, file=str(path))
             if magic == ENCRYPTED_MAGIC:
                 raise InputError(
                     "the log is encrypted (binlog_encryption)",
+                    code=Code.ENCRYPTED,
                     file=str(path),
                     hint="fetch it decrypted: mysqlbinlog --read-from-remote-server --raw",
                 )
             if magic != MAGIC:
-                raise InputError("not a binary log: it does not start with fe 62 69 6e", file=str(path), position=0)
+                raise InputError("not a binary log: it does not start with fe 62 69 6e", code=Code.NOT_A_LOG, file=str(path), position=0)
             return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)  # type: ignore[return-value]
     except OSError as error:
-        raise InputError(f"cannot read the file: {error.strerror}", file=str(path)) from None
+        raise InputError(f"cannot read the file: {error.strerror}", code=Code.CANNOT_READ, file=str(path)) from None
 
 
 def read_events(
@@ -284,6 +294,4 @@ def read_events(
     stop_position: int | None = None,
 ) -> Iterator[Event]:
     """The events of `paths` in order; see LogReader."""
-    return iter(
-        LogReader(paths, verify_checksum=verify_checksum, start_position=start_position, stop_position=stop_position)
-    )
+    return iter(LogReader(paths, verify_checksum=verify_checksum, start_position=start_position, stop_position=stop_position))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from applier.binlog.events import Incident, parse
 from applier.binlog.header import Event, EventType, FormatDescription
+from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 
 OLD_LOAD_TYPES = frozenset({EventType.LOAD, EventType.NEW_LOAD, EventType.CREATE_FILE, EventType.EXEC_LOAD})
@@ -14,6 +15,7 @@ def unknown_table(event: Event, table_id: int) -> InputError:
     """Rows without a table map before them: whose they are cannot be known."""
     return InputError(
         f"a {event.name} event speaks of table id {table_id}, which no table map before it names",
+        code=Code.NO_TABLE_MAP,
         file=event.file,
         position=event.position,
         hint="start at the beginning of a transaction (binlag events lists them), not inside one",

@@ -16,6 +16,7 @@ from types import CodeType
 from typing import Any
 
 from applier.binlog.wire import Wire
+from applier.error_codes import Code
 from applier.errors import InputError
 
 Image = tuple[Any, ...]
@@ -89,7 +90,9 @@ def _empty_rows(row: Any) -> RowsReader:
 
 
 def corrupt() -> InputError:
-    return InputError("a row image runs past the end of its event", hint="the event does not fit its table map: the log is damaged")
+    return InputError(
+        "a row image runs past the end of its event", code=Code.BAD_ROWS, hint="the event does not fit its table map: the log is damaged"
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -21,6 +21,7 @@ from applier.binlog.row_decoder import Image, ImageColumn, ImageReader, image_re
 from applier.binlog.rows import RowsHead
 from applier.binlog.table_map import SourceColumn, TableMap
 from applier.binlog.types import TYPES, to_text
+from applier.error_codes import Code
 from applier.errors import InputError
 from lookup.table import Column
 
@@ -103,7 +104,7 @@ class JsonChanges:
             operation = cursor.u8()
             path = cursor.take(cursor.packed()).decode("utf-8", "backslashreplace")
             if operation > 2:
-                raise InputError(f"unknown operation {operation} in a partial update of a JSON column")
+                raise InputError(f"unknown operation {operation} in a partial update of a JSON column", code=Code.BAD_VALUE)
             insert = "JSON_ARRAY_INSERT" if path.endswith("]") else "JSON_INSERT"
             name = ("JSON_REPLACE", insert, "JSON_REMOVE")[operation]
             value = f", {json.to_text(json.decode(cursor.take(cursor.packed())))}" if operation != 2 else ""
@@ -120,7 +121,11 @@ class _Plan:
         self.columns = [column_of(source, at) for at, source in enumerate(self.sources)]
         width, self.first, self.second = rows.columns()
         if width != len(self.sources):
-            raise InputError(f"a rows event has {width} columns where its table map has {len(self.sources)}", table=table_map.full_name)
+            raise InputError(
+                f"a rows event has {width} columns where its table map has {len(self.sources)}",
+                code=Code.BAD_ROWS,
+                table=table_map.full_name,
+            )
         names = [source.name or f"@{at + 1}" for at, source in enumerate(self.sources)]
         shown = [shown_as(source, column) for source, column in zip(self.sources, self.columns, strict=True)]
         self.before = [(names[at], shown[at]) for at in self.first]
@@ -159,6 +164,7 @@ class RowValues:
         except (ValueError, OverflowError, IndexError, RecursionError, zlib.error) as error:
             raise InputError(
                 f"a value of a {event.name} event cannot be read: {error}",
+                code=Code.BAD_VALUE,
                 file=event.file,
                 position=event.position,
                 table=table_map.full_name,
@@ -209,5 +215,9 @@ def _partial(event: Event, rows: RowsHead, plan: _Plan) -> list[Any]:
     except (struct.error, IndexError):
         at = end + 1
     if at != end:
-        raise InputError("a row image runs past the end of its event", hint="the event does not fit its table map: the log is damaged")
+        raise InputError(
+            "a row image runs past the end of its event",
+            code=Code.BAD_ROWS,
+            hint="the event does not fit its table map: the log is damaged",
+        )
     return pairs

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from applier.binlog.cursor import Cursor
 from applier.binlog.header import Event, EventType, FormatDescription
+from applier.error_codes import Code
 from applier.errors import InputError
 
 MAX_HEADS = 10_000
@@ -77,7 +78,12 @@ def parse_rows_head(event: Event, fde: FormatDescription) -> RowsHead:
             table_id = low | high << 32
             at += 8 + extra
             if extra < 2:
-                raise InputError(f"a {event.name} event has an extra header of {extra} bytes", file=event.file, position=event.position)
+                raise InputError(
+                    f"a {event.name} event has an extra header of {extra} bytes",
+                    code=Code.BAD_ROWS,
+                    file=event.file,
+                    position=event.position,
+                )
         elif fde.post_header_length(event.type) == 6:
             table_id, flags = _HEAD_SHORT(buffer, at)
             at += 6
@@ -98,7 +104,7 @@ def parse_rows_head(event: Event, fde: FormatDescription) -> RowsHead:
     kind = KINDS[event.type]
     at += (width + 7) // 8 * (2 if kind == "update" else 1)
     if at > end:
-        raise InputError(f"a {event.name} event ends inside its head", file=event.file, position=event.position)
+        raise InputError(f"a {event.name} event ends inside its head", code=Code.BAD_ROWS, file=event.file, position=event.position)
     partial = event.type == EventType.PARTIAL_UPDATE_ROWS
     return RowsHead(event.type, table_id, flags, kind, partial, buffer[start:at], at - event.body)
 

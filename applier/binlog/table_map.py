@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from applier.binlog import wire
 from applier.binlog.cursor import Cursor
+from applier.error_codes import Code
 from applier.errors import InputError
 
 GENERATED_INVISIBLE_KEY_FLAG = 0x0004
@@ -72,12 +73,12 @@ def parse_table_map(buffer: bytes, body: int, end: int, post_header_length: int)
     cursor.skip(1)
     count = cursor.packed()
     if count > MAX_COLUMNS:
-        raise InputError(f"a table map claims {count} columns", table=f"{database}.{table}")
+        raise InputError(f"a table map claims {count} columns", code=Code.BAD_TABLE_MAP, table=f"{database}.{table}")
     types = cursor.take(count)
     metadata_end = cursor.packed() + cursor.at
     columns = [SourceColumn(type_code, _metadata(cursor, type_code)) for type_code in types]
     if cursor.at != metadata_end:
-        raise InputError("the column metadata of a table map has the wrong length", table=f"{database}.{table}")
+        raise InputError("the column metadata of a table map has the wrong length", code=Code.BAD_TABLE_MAP, table=f"{database}.{table}")
     nullable = _bits(cursor.take((count + 7) // 8), count)
     columns = [replace(column, nullable=may) for column, may in zip(columns, nullable, strict=True)]
     optional = _Optional(columns)
@@ -91,7 +92,7 @@ def _metadata(cursor: Cursor, type_code: int) -> int:
     if type_code == wire.TYPED_ARRAY:
         element = cursor.u8()
         if element == wire.TYPED_ARRAY:
-            raise InputError("a table map has an array of arrays")
+            raise InputError("a table map has an array of arrays", code=Code.BAD_TABLE_MAP)
         _metadata(cursor, element)
         return element
     if type_code in wire.ONE_BYTE_METADATA:
@@ -182,7 +183,7 @@ class _Optional:
         for at in self._of(type_code):
             count = cursor.packed()
             if count > cursor.left:
-                raise InputError(f"a table map claims {count} labels of an ENUM or SET")
+                raise InputError(f"a table map claims {count} labels of an ENUM or SET", code=Code.BAD_TABLE_MAP)
             self._set(at, labels=tuple(cursor.take(cursor.packed()) for _ in range(count)))
 
     def _each(self, cursor: Cursor, field: str, type_code: int) -> None:

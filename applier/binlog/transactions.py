@@ -17,6 +17,7 @@ from enum import Enum
 from applier.binlog.events import Gtid, MariadbGtidEvent, parse
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.reader import LogReader
+from applier.error_codes import Code
 from applier.errors import InputError
 
 
@@ -112,7 +113,7 @@ ENDING_TYPES = frozenset({EventType.XID, EventType.XA_PREPARE, EventType.INCIDEN
 MEMBER_TYPES = QUIET_TYPES | ENDING_TYPES
 
 _ROLLBACK = re.compile(rb"rollback(?!\s+to\b)", re.IGNORECASE)
-_XA = re.compile(rb"\s*xa\s+(start|begin|commit|rollback)\s+(.*?)\s*(one\s+phase\s*)?;?\s*$", re.IGNORECASE | re.DOTALL)
+_XA = re.compile(rb"\s*xa\s+(start|begin|commit|rollback)\s+(.*)", re.IGNORECASE | re.DOTALL)
 XA_KINDS = {b"commit": Kind.XA_COMMIT, b"rollback": Kind.XA_ROLLBACK}
 
 
@@ -120,10 +121,10 @@ def query_text(event: Event) -> tuple[int, int]:
     """Where the statement of a QUERY event stands in its buffer, without parsing the rest. Raises InputError."""
     buffer, body, end = event.buffer, event.body, event.end
     if body + 13 > end:
-        raise InputError("a Query event is too short", file=event.file, position=event.position)
+        raise InputError("a Query event is too short", code=Code.BAD_EVENT, file=event.file, position=event.position)
     start = body + 14 + buffer[body + 8] + (buffer[body + 11] | buffer[body + 12] << 8)
     if start > end:
-        raise InputError("a Query event ends inside its head", file=event.file, position=event.position)
+        raise InputError("a Query event ends inside its head", code=Code.BAD_EVENT, file=event.file, position=event.position)
     return start, end
 
 
@@ -248,7 +249,7 @@ class TransactionTracker:
         if size == 5 and buffer[start:end] == b"BEGIN":
             return self._opening(event)
         first = buffer[start] | 0x20 if size else 0
-        xa = _XA.match(buffer[start:end]) if first in b"x \t\n\r" and size < 600 else None
+        xa = _XA.match(buffer[start:end].rstrip(b" \t\r\n;")) if first in b"x \t\n\r" and size < 600 else None
         if xa is not None:
             return self._xa(event, xa)
         if self._state is not _State.BODY:
@@ -270,7 +271,7 @@ class TransactionTracker:
         return Boundary(abandoned, self._begin(event, _State.BODY))
 
     def _xa(self, event: Event, match: re.Match[bytes]) -> Boundary | None:
-        verb, xid = match[1].lower(), match[2].decode("latin-1")
+        verb, xid = match[1].lower(), _without_one_phase(match[2]).decode("latin-1")
         if verb in XA_KINDS:
             if self.current is not None and self._state is _State.BODY and not self._is_xa_end():
                 return None
@@ -297,6 +298,11 @@ class TransactionTracker:
         boundary.ended.kind = Kind.XA_ONE_PHASE if prepared.one_phase else Kind.XA_PREPARE
         boundary.ended.xid = prepared.text
         return boundary
+
+
+def _without_one_phase(xid: bytes) -> bytes:
+    words = xid.rsplit(None, 2)
+    return words[0] if [word.lower() for word in words[1:]] == [b"one", b"phase"] else xid
 
 
 def group(events: LogReader | Iterable[tuple[Event, FormatDescription]], *, keep_events: bool = False) -> Iterator[Transaction]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from applier.error_codes import Code
 from applier.errors import InputError
 
 DECIMAL, TINY, SHORT, LONG, FLOAT, DOUBLE, NULL, TIMESTAMP, LONGLONG, INT24 = range(10)
@@ -37,7 +38,7 @@ class Wire:
 def decimal_bytes(precision: int, scale: int) -> int:
     whole = precision - scale
     if whole < 0 or precision > 65 or scale > 30:
-        raise InputError(f"DECIMAL({precision},{scale}) in a table map")
+        raise InputError(f"DECIMAL({precision},{scale}) in a table map", code=Code.BAD_TABLE_MAP)
     return whole // 9 * 4 + DIGIT_BYTES[whole % 9] + scale // 9 * 4 + DIGIT_BYTES[scale % 9]
 
 
@@ -54,7 +55,7 @@ def real_type(type_code: int, metadata: int) -> int:
 
 def _fraction(metadata: int) -> int:
     if metadata > 6:
-        raise InputError(f"{metadata} digits of fractional seconds in a table map")
+        raise InputError(f"{metadata} digits of fractional seconds in a table map", code=Code.BAD_TABLE_MAP)
     return (metadata + 1) // 2
 
 
@@ -64,7 +65,7 @@ def _prefix(most: int) -> Wire:
 
 def _blob(metadata: int) -> Wire:
     if not 1 <= metadata <= 4:
-        raise InputError(f"a length of {metadata} bytes for a BLOB in a table map")
+        raise InputError(f"a length of {metadata} bytes for a BLOB in a table map", code=Code.BAD_TABLE_MAP)
     return Wire("prefixed", metadata)
 
 
@@ -81,7 +82,7 @@ def _integer(size: int) -> Callable[[int, bool], Wire]:
 def _enumeration(metadata: int, _unsigned: bool) -> Wire:
     size = metadata & 0xFF
     if not 1 <= size <= 8:
-        raise InputError(f"an ENUM or SET of {size} bytes in a table map")
+        raise InputError(f"an ENUM or SET of {size} bytes in a table map", code=Code.BAD_TABLE_MAP)
     return Wire("uint", size)
 
 
@@ -126,7 +127,7 @@ def wire_of(type_code: int, metadata: int, unsigned: bool) -> Wire:
     """Raises InputError for a type that no row image can hold."""
     rule = WIRES.get(real_type(type_code, metadata))
     if rule is None:
-        raise InputError(f"column type {type_code} in a table map is unknown")
+        raise InputError(f"column type {type_code} in a table map is unknown", code=Code.BAD_TABLE_MAP)
     return rule(metadata, unsigned)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from applier.cli.status import FORMATS, render
+from applier.error_codes import Code
 from applier.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,7 +58,9 @@ def command(files: tuple[str, ...], scenario: str | None, form: str, as_json: bo
         _list_scenarios()
         return
     if bool(files) == (scenario is not None):
-        raise UsageError("give log files or --scenario NAME", hint="`binlag clock --scenario list` names the scenarios")
+        raise UsageError(
+            "give log files or --scenario NAME", code=Code.OPTION_MISSING, hint="`binlag clock --scenario list` names the scenarios"
+        )
     runs, transactions, seconds = _named(scenario) if scenario is not None else _logs(files, given)
     if given["status_at"] is not None:
         _status(runs, transactions, given["status_at"], "json" if as_json else form)
@@ -90,7 +93,7 @@ def _named(name: str) -> tuple[dict[str, Simulation], dict[str, list[TimedTransa
 
     scenario = SCENARIOS.get(name)
     if scenario is None:
-        raise UsageError(f"there is no scenario {name!r}", hint="one of " + ", ".join(SCENARIOS))
+        raise UsageError(f"there is no scenario {name!r}", code=Code.OPTION_VALUE, hint="one of " + ", ".join(SCENARIOS))
     logs = {replica: list(scenario.transactions()) for replica in scenario.replicas}
     logs |= {replica: list(log()) for replica, log, _ in scenario.variants}
     return scenario.run(), logs, float(scenario.seconds)
@@ -109,7 +112,7 @@ def _logs(files: tuple[str, ...], given: dict[str, Any]) -> tuple[dict[str, Simu
         transactions = list(log)
         simulation = simulate(transactions, configuration)
     if not len(simulation):
-        raise UsageError("the log holds no complete transaction")
+        raise UsageError("the log holds no complete transaction", code=Code.NOTHING_TO_READ)
     name = f"{configuration.rules.name}, {configuration.worker_count or 'no'} workers"
     return {name: simulation}, {name: transactions}, max(simulation.end, *simulation.commits) - simulation.start + 1
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from applier.error_codes import Code
 from applier.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,11 +26,11 @@ MANY = 10
 def draw(samples: Mapping[str, Sequence[Moment]], path: Path, title: str) -> None:
     """Writes the picture in the form of the file's name. Moments without a number leave a gap. Raises UsageError."""
     if path.suffix not in FORMS:
-        raise UsageError(f"cannot draw {path.name}", hint=f"give a file that ends in {', '.join(FORMS)}")
+        raise UsageError(f"cannot draw {path.name}", code=Code.OPTION_VALUE, hint=f"give a file that ends in {', '.join(FORMS)}")
     try:
         import altair
     except ImportError:
-        raise UsageError("drawing needs altair", hint="pip install 'binlag[report]'") from None
+        raise UsageError("drawing needs altair", code=Code.NO_LIBRARY, hint="pip install 'binlag[report]'") from None
     picture = altair.hconcat(*(_late(altair, name, moments) for name, moments in samples.items())).resolve_scale(y="shared")
     if any(moment.work.transactions > MANY for moments in samples.values() for moment in moments):
         left = altair.hconcat(*(_left(altair, moments) for moments in samples.values())).resolve_scale(y="shared")
@@ -37,7 +38,7 @@ def draw(samples: Mapping[str, Sequence[Moment]], path: Path, title: str) -> Non
     try:
         picture.properties(title=title).save(str(path))
     except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+        raise UsageError(f"cannot write {path}: {error.strerror}", code=Code.CANNOT_WRITE) from None
 
 
 def _late(altair: Any, name: str, moments: Sequence[Moment]) -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from applier.error_codes import Code
 from applier.errors import UsageError
 
 if TYPE_CHECKING:
@@ -115,7 +116,9 @@ def _plan(
         log_bin=not options["skip_log_bin"],
     )
     if workload is not None and not workload.gtids and any(chosen["auto_position"]):
-        raise UsageError("auto-position needs a log with GTIDs, and this one has none", hint="leave --position auto out")
+        raise UsageError(
+            "auto-position needs a log with GTIDs, and this one has none", code=Code.OPTIONS_CLASH, hint="leave --position auto out"
+        )
     if workload is not None and not chosen["auto_position"]:
         chosen["auto_position"] = (False, True) if workload.gtids else (False,)
     arguments = [*files, *(["--schema", schema] if schema else [])]
@@ -133,7 +136,11 @@ def _one_crash(crash: str, setups: list[Setup], spec: WorkloadSpec, medium: Any)
     from applier.crashtest.matrix import try_one
 
     if len(setups) != 1:
-        raise UsageError(f"--crash needs one configuration, and these are {len(setups)}", hint="copy the whole line from the matrix")
+        raise UsageError(
+            f"--crash needs one configuration, and these are {len(setups)}",
+            code=Code.OPTIONS_CLASH,
+            hint="copy the whole line from the matrix",
+        )
     trial = try_one(setups[0], spec, parse_place(crash), medium)
     click.echo(f"{trial}\n{trial.acknowledged} transactions had been committed before the crash")
     return 0 if trial.judgement.verdict is Verdict.CONSISTENT else GATE_CROSSED
@@ -146,7 +153,9 @@ def _requirement(text: str) -> dict[str, str]:
     found = dict(part.partition("=")[::2] for part in text.split(","))
     names = {name.replace("auto_position", "position") for name in AXES} | {"kind"}
     if unknown := found.keys() - names:
-        raise UsageError(f"--require {text}: there is no axis {sorted(unknown)[0]!r}", hint=f"axes: {', '.join(sorted(names))}")
+        raise UsageError(
+            f"--require {text}: there is no axis {sorted(unknown)[0]!r}", code=Code.OPTION_VALUE, hint=f"axes: {', '.join(sorted(names))}"
+        )
     return found
 
 
@@ -176,7 +185,7 @@ def _show(cells: list[Cell], spec: WorkloadSpec, html: str | None, *, as_json: b
         try:
             Path(html).write_text(heat_map(cells, title, line))
         except OSError as error:
-            raise UsageError(f"cannot write the heat map: {error.strerror}", file=html) from None
+            raise UsageError(f"cannot write the heat map: {error.strerror}", code=Code.CANNOT_WRITE, file=html) from None
     if as_json:
         shown = [cell.as_dict() for cell in cells]
         for cell, fields in zip(cells, shown, strict=True):

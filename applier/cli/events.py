@@ -105,13 +105,16 @@ def _warn(message: str | None) -> None:
 def _write_arrow(directory: str, files: tuple[str, ...], options: dict[str, Any]) -> None:
     """Whole logs only: the kernels decode rows by the file, without looking at transactions."""
     from applier.binlog.columnar.export import export
+    from applier.error_codes import Code
     from applier.errors import UsageError
 
     tables, verify = options.pop("tables"), options.pop("verify")
     asked = next((name for name, value in options.items() if value), None)
     if asked is not None:
         flag = "--database" if asked == "databases" else f"--{asked.replace('_', '-')}"
-        raise UsageError(f"--arrow writes whole logs; {flag} does not go with it", hint="choose tables with --table")
+        raise UsageError(
+            f"--arrow writes whole logs; {flag} does not go with it", code=Code.OPTIONS_CLASH, hint="choose tables with --table"
+        )
     for written in export(files, directory, file_format="arrow", tables=tables or None, verify_checksum=verify):
         click.echo(f"{written.path}: {written.rows:,} row images of {written.database}.{written.table}")
 
@@ -122,13 +125,14 @@ BATCH = 65536
 
 def _write_parquet(target: str, files: tuple[str, ...], options: dict[str, Any]) -> None:
     from applier.binlog.listing import Listing
+    from applier.error_codes import Code
     from applier.errors import InputError, UsageError
 
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        raise UsageError("--parquet needs pyarrow", hint="pip install 'binlag[arrow]'") from None
+        raise UsageError("--parquet needs pyarrow", code=Code.NO_LIBRARY, hint="pip install 'binlag[arrow]'") from None
     fields: dict[str, tuple[Any, Callable[[Listed], Any]]] = {
         "file": (pa.string(), lambda listed: listed.event.file),
         "position": (pa.int64(), lambda listed: listed.event.position),
@@ -147,7 +151,7 @@ def _write_parquet(target: str, files: tuple[str, ...], options: dict[str, Any])
     try:
         context: AbstractContextManager[Any] = pq.ParquetWriter(target, schema)
     except OSError as error:
-        raise InputError(f"cannot write the file: {error.strerror or error}", file=target) from None
+        raise InputError(f"cannot write the file: {error.strerror or error}", code=Code.CANNOT_WRITE, file=target) from None
     with context as writer:
         for batch in _batches(iter(listing)):
             columns = [pa.array([read(listed) for listed in batch], kind) for kind, read in fields.values()]

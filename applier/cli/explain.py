@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from applier.error_codes import Code
 from applier.errors import UsageError
 from lookup.decision import BY_INDEX, BY_TABLE, HASH_OVER_INDEX, HASH_OVER_TABLE, Explanation, explain
 from lookup.table import BLOB_TYPES, TableDefinition
@@ -81,15 +82,15 @@ def command(schema: str, server: str | None, row_search: str | None, row_image: 
     from applier.tables.load import load_schema
 
     if server is not None and server not in RULES:
-        raise UsageError(f"--server: {server!r} is not one of {', '.join(RULES)}")
+        raise UsageError(f"--server: {server!r} is not one of {', '.join(RULES)}", code=Code.UNKNOWN_VERSION)
     try:
         options = None if row_search is None else parse_row_search(row_search)
     except ValueError as error:
-        raise UsageError(f"--row-search: {error}") from None
+        raise UsageError(f"--row-search: {error}", code=Code.OPTION_VALUE) from None
     tables = load_schema(schema, server=server or "9.7")
     unknown = [name for name in wanted if name not in tables]
     if unknown:
-        raise UsageError(f"--table: the schema has no table {unknown[0]!r}")
+        raise UsageError(f"--table: the schema has no table {unknown[0]!r}", code=Code.UNKNOWN_TABLE)
     chosen = [table for table in tables if not wanted or table.definition.full_name in wanted]
     servers = [RULES[server]] if server else list(RULES.values())
     images = [row_image.upper()] if row_image else list(IMAGES)
@@ -102,9 +103,7 @@ def command(schema: str, server: str | None, row_search: str | None, row_image: 
         _print(table, list(cases(table.definition, servers, images, options)))
 
 
-def cases(
-    definition: TableDefinition, servers: list[ServerRules], images: list[str], options: frozenset[str] | None
-) -> Iterator[Case]:
+def cases(definition: TableDefinition, servers: list[ServerRules], images: list[str], options: frozenset[str] | None) -> Iterator[Case]:
     for rules in servers:
         for image in images:
             yield Case(definition, rules.name, image, explain(definition, before_columns(definition, image), rules, options))

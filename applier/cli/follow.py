@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from applier.binlog.follow import IndexedLogs
+from applier.error_codes import Code
 from applier.errors import InputError, UsageError
 
 _HINT = "give the folder of a receiver, or its index: binlag replay --follow relay/"
@@ -16,13 +17,13 @@ def logs_of(files: tuple[str, ...], *, follow: bool, stop_position: int | None =
     indexes = [file for file in files if Path(file).is_dir() or file.endswith(".index")]
     if indexes and len(files) == 1:
         if follow and stop_position is not None:
-            raise UsageError("--stop-position: the last log is not known yet", hint="leave --follow out")
+            raise UsageError("--stop-position: the last log is not known yet", code=Code.OPTIONS_CLASH, hint="leave --follow out")
         logs = IndexedLogs(files[0], follow=follow)
         if not logs:
-            raise InputError(f"{logs.index_file} names no log yet", hint="is the receiver at work?")
+            raise InputError(f"{logs.index_file} names no log yet", code=Code.NOTHING_TO_READ, hint="is the receiver at work?")
         return logs
     if follow:
-        raise UsageError("--follow: files do not say which log comes next", hint=_HINT)
+        raise UsageError("--follow: files do not say which log comes next", code=Code.OPTIONS_CLASH, hint=_HINT)
     if indexes:
-        raise UsageError(f"{indexes[0]}: a folder stands alone", hint="give files, or one folder")
+        raise UsageError(f"{indexes[0]}: a folder stands alone", code=Code.OPTIONS_CLASH, hint="give files, or one folder")
     return files

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from applier.error_codes import Code
 from applier.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def seconds(text: str) -> float:
     try:
         return float(match[1]) * _UNITS[match[2]] if match else float("nan") + int("x")
     except (ValueError, KeyError):
-        raise UsageError(f"--max-lag: {text!r} is no time", hint="write it as 60s, 5m or 1h") from None
+        raise UsageError(f"--max-lag: {text!r} is no time", code=Code.OPTION_VALUE, hint="write it as 60s, 5m or 1h") from None
 
 
 @click.command(name="forecast", short_help="Say how far behind a replica will be, why, and what a key would change.")
@@ -104,9 +105,13 @@ def _plan(
     from applier.forecast.plan import Plan
 
     if bool(files) == bool(workload):
-        raise UsageError("forecast needs binlog files or --workload, one of them", hint="binlag forecast --help")
+        raise UsageError("forecast needs binlog files or --workload, one of them", code=Code.OPTION_MISSING, hint="binlag forecast --help")
     if files and schema is None:
-        raise UsageError("forecast needs --schema: which keys do the replica's tables have?", hint="mysqldump --no-data, or mysql://…")
+        raise UsageError(
+            "forecast needs --schema: which keys do the replica's tables have?",
+            code=Code.OPTION_MISSING,
+            hint="mysqldump --no-data, or mysql://…",
+        )
     facts, version = _facts(schema, given["server"], password_file)
     loads: Iterable[TransactionLoad] | None = None
     if workload is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from applier.error_codes import Code
 from applier.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,9 +43,11 @@ def command(into: str, output: str | None, table_file: str | None, master: str |
     from applier.forecast.measured import read_parquet, write_parquet
 
     if into == "memory" and output is not None:
-        raise UsageError("--output: seconds in memory are the emulator's, no server's", hint="--into mysql://user@host:port")
+        raise UsageError(
+            "--output: seconds in memory are the emulator's, no server's", code=Code.OPTIONS_CLASH, hint="--into mysql://user@host:port"
+        )
     if table_file is None and output is None:
-        raise UsageError("measure needs --table or --output, or nothing would be kept")
+        raise UsageError("measure needs --table or --output, or nothing would be kept", code=Code.OPTION_MISSING)
     done: list[Measured] = read_parquet(table_file) if table_file is not None and Path(table_file).exists() else []
     with ExitStack() as stack:
         target, cells = _target(into, stack, **given)
@@ -68,7 +71,7 @@ def _target(
 
     if into == "memory":
         if server not in RULES:
-            raise UsageError(f"--server: {server!r} is not one of {', '.join(RULES)}")
+            raise UsageError(f"--server: {server!r} is not one of {', '.join(RULES)}", code=Code.UNKNOWN_VERSION)
         target: Target = Memory(server)
     else:
         from applier.forecast.on_server import ServerTarget
@@ -79,7 +82,7 @@ def _target(
     rules = rules_for(target.server_version)
     selectable = rules.row_search_selectable
     if row_search and not selectable:
-        raise UsageError(f"--row-search: {target.server_version} has no slave_rows_search_algorithms")
+        raise UsageError(f"--row-search: {target.server_version} has no slave_rows_search_algorithms", code=Code.VERSION_LACKS)
     searches = row_search or (("INDEX_SCAN,TABLE_SCAN", "INDEX_SCAN,HASH_SCAN") if selectable else ("",))
     return target, grid(rules, largest=largest, row_searches=searches, quick=quick)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from applier.cli.signals import interruptible
+from applier.error_codes import Code
 from applier.errors import UsageError
 
 if TYPE_CHECKING:
@@ -73,19 +74,21 @@ def _start(
     from checkpoints.position import Position
 
     if executed_gtids is not None and not auto_position:
-        raise UsageError("--executed-gtids: a position is asked for", hint="add --auto-position")
+        raise UsageError("--executed-gtids: a position is asked for", code=Code.OPTION_MISSING, hint="add --auto-position")
     if position is not None and auto_position:
-        raise UsageError("--from and --auto-position: either a position or GTIDs", hint="leave one of them out")
+        raise UsageError("--from and --auto-position: either a position or GTIDs", code=Code.OPTIONS_CLASH, hint="leave one of them out")
     place = None
     if position is not None:
         file, _colon, offset = position.rpartition(":")
         if not file or not offset.isdecimal() or int(offset) < 4:
-            raise UsageError(f"--from: {position!r} is not FILE:POSITION", hint="as SHOW BINARY LOGS names it: binlog.000003:4")
+            raise UsageError(
+                f"--from: {position!r} is not FILE:POSITION", code=Code.OPTION_VALUE, hint="as SHOW BINARY LOGS names it: binlog.000003:4"
+            )
         place = Position(file, int(offset))
     try:
         gtids = parse_gtid_set(executed_gtids) if executed_gtids else None
     except GtidError as error:
-        raise UsageError(f"--executed-gtids: {error}") from None
+        raise UsageError(f"--executed-gtids: {error}", code=Code.GTID_SET) from None
     return Start(place, gtids, server_id, max_relay_log_size), auto_position
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from applier.cli.signals import interruptible
+from applier.error_codes import Code
 from applier.errors import UsageError
 
 if TYPE_CHECKING:
@@ -143,11 +144,17 @@ def refuse_memory_options(**given: Any) -> None:
     """Raises UsageError for options that only tables in memory have."""
     for name, value in given.items():
         if value:
-            raise UsageError(f"--{name}: only a replay into memory has that", hint="leave it out, or replay with --into memory")
+            raise UsageError(
+                f"--{name}: only a replay into memory has that", code=Code.OPTIONS_CLASH, hint="leave it out, or replay with --into memory"
+            )
 
 
 def refuse_server_options(**given: Any) -> None:
     """Raises UsageError for options that only a server as target has."""
     for name, value in given.items():
         if value:
-            raise UsageError(f"--{name.replace('_', '-')}: only a replay into a server has that", hint="add --into mysql://USER@HOST:PORT")
+            raise UsageError(
+                f"--{name.replace('_', '-')}: only a replay into a server has that",
+                code=Code.OPTIONS_CLASH,
+                hint="add --into mysql://USER@HOST:PORT",
+            )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from applier.error_codes import Code
 from applier.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def command(folder: str, server: str | None, old_names: bool, tables: bool, form
     try:
         view, notes = view_of_folder(Path(folder), server)
     except ValueError as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(str(error), code=Code.OPTION_VALUE) from None
     for line in render(view, "json" if as_json else form, old_names=old_names, tables=tables):
         click.echo(line)
     for note in notes:
@@ -53,7 +54,7 @@ def render(view: ReplicaView, form: str, *, old_names: bool, tables: bool) -> It
     try:
         status = show_status(view, old_names=True if old_names else None)
     except ValueError as error:
-        raise UsageError(str(error), hint="leave out --old-names") from None
+        raise UsageError(str(error), code=Code.OPTION_VALUE, hint="leave out --old-names") from None
     if form == "json":
         yield json.dumps(
             {

@@ -27,6 +27,7 @@ from enum import StrEnum
 from applier.crashtest.checkers import Judgement, Verdict, judge
 from applier.crashtest.contract import State, System
 from applier.crashtest.dependencies import Known, WatchedDisk
+from applier.error_codes import Code
 from applier.errors import UsageError
 from checkpoints.crash import Crashed, CrashKind, CrashPoint, Fault, Moment, Operation, crash_points, tears
 from checkpoints.disk import Disk
@@ -78,11 +79,13 @@ def parse_place(text: str) -> tuple[Kind, CrashPoint, Outcome]:
     """The crash that was shown as this line."""
     words = [word.strip() for word in text.split("|")]
     if len(words) != 3 or words[0] not in {*Kind}:
-        raise UsageError(f"{text!r} is no crash", hint='write it as it was shown: "process | 17 inside 8 | process"')
+        raise UsageError(
+            f"{text!r} is no crash", code=Code.NO_SUCH_CRASH, hint='write it as it was shown: "process | 17 inside 8 | process"'
+        )
     try:
         return Kind(words[0]), CrashPoint.parse(words[1]), Outcome.parse(words[2])
     except CheckpointError as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(str(error), code=Code.NO_SUCH_CRASH) from None
 
 
 @dataclass
@@ -293,7 +296,11 @@ def crash(
     acknowledged = run_until_stopped(make, disk)
     last = len(disk.operations)
     if not disk.crashed and (point.operation > last or (crashes and point != CrashPoint(last, Moment.AFTER))):
-        raise UsageError(f"the run has no point {str(point)!r}: it ends with operation {last}", hint="name a point of this very run")
+        raise UsageError(
+            f"the run has no point {str(point)!r}: it ends with operation {last}",
+            code=Code.NO_SUCH_CRASH,
+            hint="name a point of this very run",
+        )
     return disk.after(outcome), acknowledged
 
 
@@ -301,10 +308,18 @@ def reference(make: Make, disk: SimulatedDisk, acknowledged: list[Hashable]) -> 
     """What a restart finds after the whole run, on its disk; it must be all the work, each piece once."""
     found = recover(make, disk.after(Outcome(CrashKind.PROCESS)))
     if isinstance(found, Exception):
-        raise UsageError(f"the system does not even start after a run without a crash: {found}", hint="mend run or recover") from found
+        raise UsageError(
+            f"the system does not even start after a run without a crash: {found}",
+            code=Code.FAILS_WITHOUT_CRASH,
+            hint="mend run or recover",
+        ) from found
     judgement = judge(found, State(tuple(acknowledged), found.content), acknowledged)
     if judgement.verdict is not Verdict.CONSISTENT:
-        raise UsageError(f"run and recover do not agree even without a crash: {judgement}", hint="yield what State.applied will hold")
+        raise UsageError(
+            f"run and recover do not agree even without a crash: {judgement}",
+            code=Code.FAILS_WITHOUT_CRASH,
+            hint="yield what State.applied will hold",
+        )
     return found
 
 

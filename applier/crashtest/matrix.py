@@ -28,6 +28,7 @@ from applier.crashtest.checkers import Verdict
 from applier.crashtest.explorer import Exploration, Kind, Trial, explore, reproduce
 from applier.crashtest.replica_system import ReplicaSystem, Shared, expected_state, set_up
 from applier.crashtest.workload import INNODB, MYISAM, Workload, generated, with_engine
+from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.replica.configuration import FILE, TABLE, ReplicaConfiguration
 from applier.replica.versions import replica_rules
@@ -246,7 +247,7 @@ def try_all(
     """The whole matrix, in the order of the setups whatever finishes first."""
     todo = list(all_setups)
     if jobs < 1:
-        raise UsageError(f"{jobs} processes", hint="give at least one")
+        raise UsageError(f"{jobs} processes", code=Code.OPTION_VALUE, hint="give at least one")
     found = dict(_run(todo, spec, kinds, medium, coverage, jobs, done))
     return [cell for setup in todo for cell in found[setup]]
 

@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from applier.binlog.header import MAGIC, EventType
 from applier.binlog.reader import LogReader
 from applier.binlog.transactions import group
+from applier.error_codes import Code
 from applier.errors import InputError, UsageError
 from applier.replay_loop import replay
 from applier.replica.event_bytes import format_body, make_event, rotate_body
@@ -59,7 +60,11 @@ class Workload:
         with self._on_disk() as paths:
             result = replay(paths, tables, keep_events=False, server=self.version)
         if result.error is not None:
-            raise InputError(f"the log cannot be replayed even without a crash: {result.error}", hint="give the right tables with --schema")
+            raise InputError(
+                f"the log cannot be replayed even without a crash: {result.error}",
+                code=Code.FAILS_WITHOUT_CRASH,
+                hint="give the right tables with --schema",
+            )
         return content_of(tables)
 
     @cached_property
@@ -127,7 +132,7 @@ def generated(
 ) -> Workload:
     """A source of `databases` databases with one table with a primary key and one without any key in each."""
     if transactions < 1 or databases < 1:
-        raise UsageError(f"{transactions} transactions in {databases} databases", hint="give at least one of each")
+        raise UsageError(f"{transactions} transactions in {databases} databases", code=Code.OPTION_VALUE, hint="give at least one of each")
     maker = _Maker(version, gtids, random.Random(seed), databases, engine)
     each = -(-transactions // max(1, min(files, transactions)))
     while maker.done < transactions:

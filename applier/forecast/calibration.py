@@ -14,6 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from applier.error_codes import Code
 from applier.errors import InputError
 from applier.forecast.units import UNITS, Prices
 from lookup.versions import rules_for
@@ -84,9 +85,9 @@ def load_calibration(path: str | os.PathLike[str]) -> Calibration:
     try:
         return _of(json.loads(Path(path).read_text()), name)
     except OSError as error:
-        raise InputError(f"cannot read the calibration: {error.strerror}", file=name, hint=HINT) from None
+        raise InputError(f"cannot read the calibration: {error.strerror}", code=Code.CANNOT_READ, file=name, hint=HINT) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"no calibration: {error or type(error).__name__}", file=name, hint=HINT) from None
+        raise InputError(f"no calibration: {error or type(error).__name__}", code=Code.CALIBRATION, file=name, hint=HINT) from None
 
 
 def default_calibration(rules_name: str) -> Calibration:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from applier.error_codes import Code
 from applier.errors import UsageError
 from lookup.table import Key, TableDefinition
 
@@ -72,7 +73,11 @@ def with_rows(facts: dict[str, TableFacts], given: Iterable[str]) -> dict[str, T
         except ValueError:
             value = -1.0
         if not sign or value < 0:
-            raise UsageError(f"--rows: {text!r} is no number of rows", hint="write it as db.table=1000000, or *=1000000 for the rest")
+            raise UsageError(
+                f"--rows: {text!r} is no number of rows",
+                code=Code.OPTION_VALUE,
+                hint="write it as db.table=1000000, or *=1000000 for the rest",
+            )
         if name == "*":
             changed |= {at: replace(one, rows=value, rows_from=GIVEN) for at, one in changed.items() if one.rows is None}
         elif name in changed:
@@ -80,6 +85,6 @@ def with_rows(facts: dict[str, TableFacts], given: Iterable[str]) -> dict[str, T
         else:
             table, _, key = name.rpartition(".")
             if table not in changed or key not in {one.name for one in changed[table].definition.keys}:
-                raise UsageError(f"--rows: the schema has no table {name!r}")
+                raise UsageError(f"--rows: the schema has no table {name!r}", code=Code.UNKNOWN_TABLE)
             changed[table] = replace(changed[table], duplicates={**changed[table].duplicates, key: value})
     return changed

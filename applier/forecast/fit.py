@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from applier.error_codes import Code
 from applier.errors import InputError, UsageError
 from applier.forecast.calibration import Calibration, Residuals
 from applier.forecast.measured import Measured
@@ -40,9 +41,13 @@ def fit(
     """The calibration of one target on one server version. Raises InputError when there is nothing to fit."""
     measured = [one for one in measured if one.seconds >= LEAST_SECONDS]
     if not measured:
-        raise InputError("no cell was measured: there is nothing to fit", hint="binlag measure --into mysql://user@host:port")
+        raise InputError(
+            "no cell was measured: there is nothing to fit", code=Code.MEASUREMENTS, hint="binlag measure --into mysql://user@host:port"
+        )
     if len({(one.target, one.server_version) for one in measured}) > 1:
-        raise InputError("the measurements are of several targets or server versions", hint="give each a table of its own")
+        raise InputError(
+            "the measurements are of several targets or server versions", code=Code.MEASUREMENTS, hint="give each a table of its own"
+        )
     amounts = np.array([one.amounts for one in measured])
     seconds = np.array([one.seconds for one in measured])
     prices = solve(amounts, seconds)
@@ -70,7 +75,7 @@ def solve(amounts: Floats, seconds: Floats) -> Floats:
     try:
         from scipy.optimize import nnls
     except ImportError:
-        raise UsageError("fitting prices needs SciPy", hint="pip install scipy") from None
+        raise UsageError("fitting prices needs SciPy", code=Code.NO_LIBRARY, hint="pip install scipy") from None
     weight = 1 / (seconds + TIMING_SECONDS)
     scale = np.maximum((amounts * weight[:, None]).max(axis=0), 1e-30)
     robust = np.ones(len(seconds))

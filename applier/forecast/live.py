@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
+from applier.error_codes import Code
 from applier.errors import InputError, UsageError
 from applier.forecast.facts import STATISTICS, TableFacts
 from applier.mysql.url import Endpoint
@@ -32,7 +33,9 @@ def facts_of_server(endpoint: Endpoint, databases: Collection[str] = ()) -> tupl
         import sqlalchemy
         from sqlalchemy import bindparam, text
     except ImportError:
-        raise UsageError("reading a live server's schema needs SQLAlchemy", hint="pip install 'binlag[mysql]'") from None
+        raise UsageError(
+            "reading a live server's schema needs SQLAlchemy", code=Code.NO_LIBRARY, hint="pip install 'binlag[mysql]'"
+        ) from None
     engine = sqlalchemy.create_engine(_url(endpoint), connect_args={"unix_socket": endpoint.socket} if endpoint.socket else {})
     try:
         with engine.connect() as connection:
@@ -45,7 +48,7 @@ def facts_of_server(endpoint: Endpoint, databases: Collection[str] = ()) -> tupl
     except sqlalchemy.exc.SQLAlchemyError as error:
         told = str(getattr(error, "orig", error))
         hint = "check the address, the account and its privileges"
-        raise InputError(f"cannot read the schema of {endpoint}: {told}", hint=hint) from None
+        raise InputError(f"cannot read the schema of {endpoint}: {told}", code=Code.NOT_REACHED, hint=hint) from None
     finally:
         engine.dispose()
     definitions = _load(wanted, created, version)

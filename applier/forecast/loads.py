@@ -18,6 +18,7 @@ from applier.binlog.reader import LogReader
 from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHead, RowsHeads
 from applier.binlog.table_map import TableMap, parse_table_map
 from applier.binlog.transactions import STATEMENT_TYPES, Kind, Transaction, TransactionTracker, query_text
+from applier.error_codes import Code
 from applier.errors import InputError
 from applier.forecast.row_counts import Count, row_counter
 from lookup.decision import decide
@@ -304,6 +305,7 @@ class LoadReader:
         if table_map is None:
             raise InputError(
                 f"a {event.name} event speaks of table id {head.table_id}, which no table map before it names",
+                code=Code.NO_TABLE_MAP,
                 hint="start at the beginning of a transaction (binlag events lists them), not inside one",
             )
         width, first, second = head.columns()

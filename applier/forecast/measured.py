@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
+from applier.error_codes import Code
 from applier.errors import InputError
 from applier.forecast.cells import DATABASE, VALUE, Cell, make_log
 from applier.forecast.facts import TableFacts
@@ -59,6 +60,11 @@ class Measured:
 
 def _column(kind: str, name: str) -> str:
     return f"{kind}_{name.replace(' ', '_')}"
+
+
+def middle(runs: Sequence[Measured]) -> Measured:
+    """The run that took the median of the time, with its own amounts: a table shrinks from one run of deletes to the next."""
+    return sorted(runs, key=lambda one: one.seconds)[len(runs) // 2]
 
 
 class Target(Protocol):
@@ -162,7 +168,9 @@ def read_parquet(path: str | os.PathLike[str]) -> list[Measured]:
     try:
         return [Measured.of_row(row) for row in pq.read_table(path).to_pylist()]
     except (OSError, pa.ArrowInvalid, KeyError, TypeError) as error:
-        raise InputError(f"no measurements: {error}", file=os.fspath(path), hint="binlag measure writes them anew") from None
+        raise InputError(
+            f"no measurements: {error}", code=Code.MEASUREMENTS, file=os.fspath(path), hint="binlag measure writes them anew"
+        ) from None
 
 
 def arrow_schema() -> Any:
@@ -175,5 +183,3 @@ def arrow_schema() -> Any:
     columns += [(_column("unit", name), pa.float64()) for name in UNITS]
     columns += [(_column("handler", name), pa.int64()) for name in COUNTERS]
     return pa.schema(columns)
-
-

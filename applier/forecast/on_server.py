@@ -16,20 +16,22 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, UsageError
-from applier.forecast.cells import DATABASE, MARK, MARK_SQL, TABLE, Cell, Spent, make_log
+from applier.forecast.cells import AHEAD, DATABASE, MARK, MARK_SQL, TABLE, Cell, Spent, make_log
 from applier.forecast.loads import LoadReader
-from applier.forecast.measured import Measured, work_of_cell
+from applier.forecast.measured import Measured, middle, work_of_cell
 from applier.mysql.connection import connect
 from applier.mysql.url import Endpoint
 from lookup.versions import RULES, rules_for
 
 WAIT_SECONDS = 600.0
 LOOK_SECONDS = 0.0005
+LOOK_SHARE, LONGEST_LOOK = 0.005, 0.02
+"""An onlooker is at work, too: it looks that often in the time so far, and at least that often."""
 APPLIER_THREADS = ("replica_worker", "replica_sql", "slave_sql", "slave_worker")
 REPEATS = 3
 SHORT_SECONDS = 0.5
@@ -96,16 +98,15 @@ class ServerTarget:
         """A cell that is over soon is measured several times, on other rows, and the median taken."""
         with TemporaryDirectory(prefix="binlag-cell-") as folder, self._row_search(cell):
             log = Path(folder) / "binlog.000001"
-            taken: list[float] = []
-            while len(taken) < REPEATS and (not taken or taken[0] < SHORT_SECONDS):
+            taken: list[Measured] = []
+            while len(taken) < REPEATS and (not taken or taken[0].seconds < SHORT_SECONDS):
                 spent = self._table(cell)
                 rows = spent.rows
-                log.write_bytes(
-                    make_log(cell, gtids=self.gtids, marks=True, seed=time.time_ns(), database=self.database, spent=spent)
-                )
-                taken.append(self._by_relay_log(log) if self.relay_folder else self._by_statements(log))
-            work = work_of_cell(cell, log, self.server_version, skip=1, database=self.database, rows=rows)
-            return Measured(cell, self.name, self.server_version, median(taken), log.stat().st_size, work)
+                log.write_bytes(make_log(cell, gtids=self.gtids, marks=True, seed=time.time_ns(), database=self.database, spent=spent))
+                seconds = self._by_relay_log(log) if self.relay_folder else self._by_statements(log)
+                work = work_of_cell(cell, log, self.server_version, skip=AHEAD, database=self.database, rows=rows)
+                taken.append(Measured(cell, self.name, self.server_version, seconds, log.stat().st_size, work))
+            return middle(taken)
 
     def __enter__(self) -> ServerTarget:
         return self
@@ -175,7 +176,7 @@ class ServerTarget:
                 os.chown(path, owner.st_uid, owner.st_gid)
         except OSError as error:
             hint = "leave it out to measure by BINLOG statements"
-            raise UsageError(f"--relay-folder: cannot write {path}: {error.strerror}", hint=hint) from None
+            raise UsageError(f"--relay-folder: cannot write {path}: {error.strerror}", code=Code.CANNOT_WRITE, hint=hint) from None
 
     def _by_statements(self, log: Path) -> float:
         from applier.mysql.into import IntoOptions, replay_into
@@ -213,10 +214,12 @@ class ServerTarget:
                 return (self._logged_seconds(logged) or now - first) - self.queue_seconds
             asked += 1
             if asked % 100 == 0 and (told := failed()):
-                raise InputError(f"the server did not apply a cell: {told}", hint="its error log says more")
+                raise InputError(f"the server did not apply a cell: {told}", code=Code.NOT_MEASURED, hint="its error log says more")
             if now - began > WAIT_SECONDS:
-                raise InputError(f"a cell was not applied within {WAIT_SECONDS:.0f} s", hint="see SHOW REPLICA STATUS")
-            time.sleep(LOOK_SECONDS)
+                raise InputError(
+                    f"a cell was not applied within {WAIT_SECONDS:.0f} s", code=Code.NOT_MEASURED, hint="see SHOW REPLICA STATUS"
+                )
+            time.sleep(min(max(LOOK_SECONDS, (now - first) * LOOK_SHARE), LONGEST_LOOK) if first else LOOK_SECONDS)
 
     def _end_of_log(self) -> tuple[Path, int] | None:
         """Where the server's own binary log ends, if it can be read here and gives commits in microseconds."""
@@ -258,7 +261,9 @@ class ServerTarget:
     def _busy(self) -> None:
         status = self._rows(self._words("SHOW REPLICA STATUS"))
         if status and self.relay_folder is not None and "Yes" in status[0][10:12]:  # the two threads
-            raise UsageError(f"{self.endpoint} is a running replica", hint="measure on a server that is of no other use")
+            raise UsageError(
+                f"{self.endpoint} is a running replica", code=Code.NOT_A_TEST_SERVER, hint="measure on a server that is of no other use"
+            )
 
     @contextmanager
     def _row_search(self, cell: Cell) -> Iterator[None]:
@@ -266,7 +271,7 @@ class ServerTarget:
         wanted: dict[str, str] = {}
         if cell.row_search:
             if not RULES[self.rules.name].row_search_selectable:
-                raise UsageError(f"{self.server_version} has no slave_rows_search_algorithms")
+                raise UsageError(f"{self.server_version} has no slave_rows_search_algorithms", code=Code.VERSION_LACKS)
             wanted["slave_rows_search_algorithms"] = cell.row_search
         if self.relay_folder is not None:
             wanted[self._words("replica_parallel_workers")] = "0" if self._old else "1"

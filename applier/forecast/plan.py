@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.forecast.calibration import Calibration, default_calibration, load_calibration
 from applier.forecast.facts import TableFacts, with_rows
@@ -64,7 +65,7 @@ def run(plan: Plan, tick: Callable[[int], None] | None = None) -> Forecasted:
     ]
     unknown = sorted({table for one in scenarios for table in one.tables or () if table not in facts})
     if unknown:
-        raise UsageError(f"--what-if: the schema has no table {unknown[0]!r}")
+        raise UsageError(f"--what-if: the schema has no table {unknown[0]!r}", code=Code.UNKNOWN_TABLE)
     forecast = Forecast(scenarios, facts, calibration, placement=plan.placement)
     forecast.add_all(reader if reader is not None else plan.loads or (), tick)
     for note in notes:
@@ -85,12 +86,12 @@ def _version(files: Sequence[str]) -> str:
 
 def _base(plan: Plan, version: str) -> Scenario:
     if plan.server is not None and plan.server not in RULES and not plan.server[:1].isdigit():
-        raise UsageError(f"--server: {plan.server!r} is not one of {', '.join(RULES)}")
+        raise UsageError(f"--server: {plan.server!r} is not one of {', '.join(RULES)}", code=Code.UNKNOWN_VERSION)
     try:
         rules = rules_for(version)
         row_search = None if plan.row_search is None else parse_row_search(plan.row_search)
     except ValueError as error:
-        raise UsageError(f"--server, --row-search: {error}") from None
+        raise UsageError(f"--server, --row-search: {error}", code=Code.OPTION_VALUE) from None
     return Scenario("as it is", rules, row_search, plan.workers, plan.preserve_order)
 
 

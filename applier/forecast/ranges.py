@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from applier.binlog.header import KNOWN_TYPES, MAGIC, EventType
+from applier.error_codes import Code
 from applier.errors import InputError
 
 DEFAULT_BYTES = 32 << 20
@@ -44,7 +45,7 @@ def expand(paths: str | Sequence[str]) -> list[str]:
         else:
             inside = [name] if Path(name).exists() else sorted(glob.glob(name))  # noqa: PTH207 - a pattern with its own root
         if not inside:
-            raise InputError("no such binlog file or pattern", file=name)
+            raise InputError("no such binlog file or pattern", code=Code.NOTHING_TO_READ, file=name)
         found += inside
     return found
 

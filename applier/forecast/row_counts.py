@@ -14,6 +14,7 @@ from applier.binlog.header import Event
 from applier.binlog.row_decoder import ImageColumn, corrupt, image_reader, rows_reader
 from applier.binlog.rows import RowsHead
 from applier.binlog.table_map import TableMap
+from applier.error_codes import Code
 from applier.errors import InputError
 
 Count = tuple[int, int]
@@ -29,7 +30,7 @@ def row_counter(head: RowsHead, table_map: TableMap, key: Collection[int] | None
     width, first, second = head.columns()
     if width > len(table_map.columns):
         problem = f"the rows have {width} columns, the table map has {len(table_map.columns)}"
-        raise InputError(problem, table=table_map.full_name, hint="the log is damaged; copy it again")
+        raise InputError(problem, code=Code.BAD_ROWS, table=table_map.full_name, hint="the log is damaged; copy it again")
     wanted = frozenset(key or ())
     before = _columns(table_map, first, wanted)
     after = _columns(table_map, second, frozenset()) if head.kind == "update" else None

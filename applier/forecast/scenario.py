@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from applier.error_codes import Code
 from applier.errors import UsageError
 from lookup.shape import NO_KEY, OTHER, PRIMARY, UNIQUE, TableShape
 from lookup.versions import ServerRules, parse_row_search
@@ -85,7 +86,11 @@ def _one(scenario: Scenario, word: str, value: str, table: str) -> Scenario:
             return replace(scenario, key=OTHER, rows_per_value=_number(value or "1", 1), tables=tables)
         if word == "row-search":
             if not scenario.rules.row_search_selectable:
-                raise UsageError(f"--what-if {word}: {scenario.rules.name} has no slave_rows_search_algorithms", hint="see --server")
+                raise UsageError(
+                    f"--what-if {word}: {scenario.rules.name} has no slave_rows_search_algorithms",
+                    code=Code.VERSION_LACKS,
+                    hint="see --server",
+                )
             return replace(scenario, row_search=parse_row_search(value))
         if word == "minimal-image":
             return replace(scenario, minimal_image=True)
@@ -96,8 +101,8 @@ def _one(scenario: Scenario, word: str, value: str, table: str) -> Scenario:
         if word == "rows":
             return replace(scenario, row_factor=_number(value, 0))
     except ValueError as error:
-        raise UsageError(f"--what-if {word}: {error}") from None
-    raise UsageError(f"--what-if: {word!r} is unknown", hint=f"one of {', '.join(WHAT_IFS)}")
+        raise UsageError(f"--what-if {word}: {error}", code=Code.OPTION_VALUE) from None
+    raise UsageError(f"--what-if: {word!r} is unknown", code=Code.OPTION_VALUE, hint=f"one of {', '.join(WHAT_IFS)}")
 
 
 def _number(text: str, least: float) -> float:

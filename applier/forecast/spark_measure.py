@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.forecast.cells import DATABASE, Cell
 from applier.forecast.measured import Measured, Memory, Target, arrow_schema
@@ -51,7 +52,11 @@ def factory_of(target: Target) -> Factory:
     if isinstance(target, Memory):
         return MemoryFactory(target.server_version)
     if getattr(target, "relay_folder", None) is not None:
-        raise UsageError("--master: a server has one replication applier; it is measured in one process", hint="leave out --master")
+        raise UsageError(
+            "--master: a server has one replication applier; it is measured in one process",
+            code=Code.OPTIONS_CLASH,
+            hint="leave out --master",
+        )
     return ServerFactory(target.endpoint)  # type: ignore[attr-defined]
 
 

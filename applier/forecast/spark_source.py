@@ -39,12 +39,17 @@ class BinlogReader(DataSourceReader):
         self.columns = list(columns)
 
     def partitions(self) -> Sequence[InputPartition]:
+        from applier.error_codes import Code
         from applier.errors import UsageError
         from applier.forecast.ranges import expand, ranges
 
         path = self.options.get("path") or self.options.get("paths")
         if not path:
-            raise UsageError("the data source binlog needs a path", hint='spark.read.format("binlog").load("/var/lib/mysql/binlog.*")')
+            raise UsageError(
+                "the data source binlog needs a path",
+                code=Code.OPTION_MISSING,
+                hint='spark.read.format("binlog").load("/var/lib/mysql/binlog.*")',
+            )
         size = int(self.options.get("range_bytes", DEFAULT_BYTES))
         return [RangePartition(part) for part in ranges(expand(path), size)]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
+from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError
 from applier.mysql.checkpoint import TABLE, DdlMarker, read_checkpoint
 from applier.mysql.connection import MISSING_PRIVILEGE, Server
@@ -209,7 +210,9 @@ class Batches:
 
     def _row_is_gone(self) -> InputError:
         return InputError(
-            f"the row of {self.outcome.replay!r} in {TABLE} is gone", hint="somebody deleted it: start anew on an empty server"
+            f"the row of {self.outcome.replay!r} in {TABLE} is gone",
+            code=Code.REPLAY_ROW,
+            hint="somebody deleted it: start anew on an empty server",
         )
 
     # GTIDs on the target

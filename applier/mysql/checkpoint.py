@@ -18,6 +18,7 @@ from typing import Any
 
 from applier.binlog.header import EventFlag
 from applier.binlog.reader import open_log
+from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 from applier.mysql.connection import Server
 from applier.mysql.session_state import hex_literal
@@ -150,7 +151,9 @@ def read_checkpoint(server: Server, replay: str) -> Checkpoint | None:
             content.get("loaded", True),
         )
     except (ValueError, TypeError, AttributeError) as error:
-        raise InputError(f"the row of {replay!r} in {TABLE} cannot be read: {error}", hint="delete it to start anew") from None
+        raise InputError(
+            f"the row of {replay!r} in {TABLE} cannot be read: {error}", code=Code.REPLAY_ROW, hint="delete it to start anew"
+        ) from None
 
 
 def create_checkpoint(server: Server, checkpoint: Checkpoint) -> None:
@@ -188,7 +191,9 @@ def _lock_name(replay: str, worker: int = 0) -> str:
 
 def _is_running(replay: str) -> InputError:
     return InputError(
-        f"the replay {replay!r} is running already on this server", hint="wait for its end, or end its session (SHOW PROCESSLIST)"
+        f"the replay {replay!r} is running already on this server",
+        code=Code.REPLAY_RUNS,
+        hint="wait for its end, or end its session (SHOW PROCESSLIST)",
     )
 
 
@@ -197,7 +202,7 @@ def replay_id(files: list[str]) -> str:
     path = Path(files[0])
     log = open_log(path)
     if len(log) < 13:
-        raise InputError("the file ends before its first event", file=path.name, position=4)
+        raise InputError("the file ends before its first event", code=Code.CUT_OFF, file=path.name, position=4)
     server_id = int.from_bytes(log[9:13], "little")
     stem = path.name.rpartition(".")[0] or path.name
     return f"{server_id}-{stem}"[:64]
@@ -220,6 +225,7 @@ def check_mark(files: list[str], checkpoint: Checkpoint) -> None:
         if path.stat().st_size < checkpoint.offset or mark_of(open_log(path), checkpoint.offset) != checkpoint.mark:
             raise InputError(
                 f"{path.name} is not the file that this replay read before: it comes from another server, or was written anew",
+                code=Code.OTHER_FILE,
                 file=path.name,
                 position=checkpoint.offset,
                 hint=f"give the right file, or another --replay-id than {checkpoint.replay!r} to start anew",

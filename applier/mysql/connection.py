@@ -17,6 +17,7 @@ import pymysql
 from pymysql.constants import CLIENT, COMMAND, CR
 from pymysql.cursors import SSCursor
 
+from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError
 from applier.mysql.url import Endpoint
 from lookup.versions import rules_for
@@ -215,12 +216,14 @@ def _ours(error: pymysql.err.MySQLError, endpoint: Endpoint) -> BinlagError:
         hint = "is the server running, and the address right?"
         if "SSL" in text or "TLS" in text:
             hint = "the server offers a TLS that this machine refuses: add ?tls=off to the URL, or use its unix socket"
-        return NotReached(f"{endpoint} cannot be reached: {text}", hint=hint)
+        return NotReached(f"{endpoint} cannot be reached: {text}", code=Code.NOT_REACHED, hint=hint)
     if number in LOST or isinstance(error, pymysql.err.InterfaceError):
-        return ServerLost(f"the connection to {endpoint} was lost: {text or 'it is closed'}", hint=RESUME_HINT)
+        return ServerLost(f"the connection to {endpoint} was lost: {text or 'it is closed'}", code=Code.CONNECTION_LOST, hint=RESUME_HINT)
     if number in WRONG_ACCOUNT:
         return InputError(
-            f"{endpoint} refuses the account: {text}", hint="set BINLAG_PASSWORD, give --password-file FILE, or name another user"
+            f"{endpoint} refuses the account: {text}",
+            code=Code.WRONG_ACCOUNT,
+            hint="set BINLAG_PASSWORD, give --password-file FILE, or name another user",
         )
     return ReplicationError(number, one_line(text), hint=HINTS.get(number))
 

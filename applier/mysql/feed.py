@@ -16,6 +16,7 @@ from applier.binlog.follow import IndexedLogs, LogFollower
 from applier.binlog.header import GTID_TYPES, Event, EventFlag, EventType, FormatDescription
 from applier.binlog.reader import LogReader
 from applier.binlog.transactions import MEMBER_TYPES, QUIET_TYPES, Kind, Transaction, TransactionTracker
+from applier.error_codes import Code
 from applier.errors import InputError
 from applier.options import ReplayOptions
 from checkpoints.position import Position
@@ -135,6 +136,7 @@ class Feed:
         if not transaction.begin:
             raise InputError(
                 "the log is entered in the middle of a transaction",
+                code=Code.INSIDE_TRANSACTION,
                 file=transaction.file,
                 position=transaction.start,
                 hint="start at the beginning of a transaction; `binlag events` shows where they begin",
@@ -174,7 +176,9 @@ class Feed:
         if not current.events:
             current.format = self.format
         elif replace(before.fde, created=0) != replace(fde, created=0):
-            raise InputError("a transaction goes on in a file of another format", file=event.file, position=event.position)
+            raise InputError(
+                "a transaction goes on in a file of another format", code=Code.INSIDE_TRANSACTION, file=event.file, position=event.position
+            )
 
     # what is wanted
 
@@ -211,6 +215,7 @@ def _place_of(files: Sequence[str], start: Position | None) -> int:
     if start.file not in names:
         raise InputError(
             f"the replay stopped in {start.file}, which is not among the files given",
+            code=Code.MISSING_FILES,
             file=start.file,
             position=start.offset,
             hint=f"give {start.file} and the files after it, or another --replay-id for a new replay",

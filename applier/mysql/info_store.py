@@ -14,6 +14,7 @@ from typing import Any, Self
 import sqlalchemy as sql
 from sqlalchemy.dialects import mysql
 
+from applier.error_codes import Code
 from applier.errors import InputError, UsageError
 from checkpoints.fields import Field, Fields
 from checkpoints.info import RelayLogInfo, SourceInfo, WorkerInfo
@@ -47,9 +48,11 @@ class ServerTableStore:
 
     def __init__(self, engine: sql.Engine, version: str, *, schema: str = SCHEMA, storage_engine: str = "InnoDB") -> None:
         if storage_engine not in ENGINES:
-            raise UsageError(f"info tables in {storage_engine!r}", hint=f"give {' or '.join(ENGINES)}")
+            raise UsageError(f"info tables in {storage_engine!r}", code=Code.OPTION_VALUE, hint=f"give {' or '.join(ENGINES)}")
         if schema.lower() in ("mysql", "sys", "information_schema", "performance_schema"):
-            raise UsageError(f"info tables in the server's own database {schema}", hint="give a database of your own")
+            raise UsageError(
+                f"info tables in the server's own database {schema}", code=Code.OPTION_VALUE, hint="give a database of your own"
+            )
         self._transactional = storage_engine == "InnoDB"
         metadata = sql.MetaData(schema=schema)
         self._tables = {record.fields.table: _table(record, version, metadata, storage_engine) for record in RECORDS}
@@ -61,7 +64,7 @@ class ServerTableStore:
             self._connection = engine.connect()
         except sql.exc.SQLAlchemyError as error:
             reason = f"the tables for the positions cannot be made: {error}"
-            raise InputError(reason, table=schema, hint="grant ALL on that database") from None
+            raise InputError(reason, code=Code.NO_PRIVILEGE, table=schema, hint="grant ALL on that database") from None
 
     @property
     def transactional(self) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 from applier.binlog.cursor import Cursor
 from applier.binlog.types import json, to_text
 from applier.binlog.types.numbers import float_to_python
+from applier.error_codes import Code
 from applier.errors import InputError
 from applier.mysql.cells import DIALECTS, quoted
 from lookup.table import Column
@@ -192,7 +193,7 @@ def diff_expression(column: Column, diff: json.JsonDiff, rules_version: str) -> 
     while cursor.left:
         operation = cursor.u8()
         if operation not in DIFF_FUNCTIONS:
-            raise InputError(f"a partial update holds the operation {operation}")
+            raise InputError(f"a partial update holds the operation {operation}", code=Code.BAD_VALUE)
         path = cursor.take(cursor.packed()).decode("utf-8", "surrogateescape")
         arguments = [expression, utf8_literal(path)]
         function = DIFF_FUNCTIONS[operation]

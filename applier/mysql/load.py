@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 from applier.mysql.checkpoint import Checkpoint
 from applier.mysql.connection import Server, connect
@@ -29,7 +30,7 @@ def load_dump(server: Server, path: str, start: Checkpoint, *, force: bool) -> C
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        raise InputError(f"--schema: cannot read {path}: {error.strerror}") from None
+        raise InputError(f"--schema: cannot read {path}: {error.strerror}", code=Code.CANNOT_READ) from None
     databases = set(databases_of(data))
     for database in sorted(databases - start.databases - SYSTEM_SCHEMAS):
         if not force and holds_data(server, database):
@@ -67,4 +68,6 @@ def _load(pipeline: Pipeline, data: bytes, path: str) -> None:
         pipeline.send(waiting)
         pipeline.settle()
     except ReplicationError as error:
-        raise InputError(f"--schema: the server refuses {path}: error {error.number}: {error.message}", hint=error.hint) from None
+        raise InputError(
+            f"--schema: the server refuses {path}: error {error.number}: {error.message}", code=Code.SCHEMA_REFUSED, hint=error.hint
+        ) from None

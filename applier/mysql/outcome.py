@@ -74,9 +74,10 @@ class Outcome:
 def _error(error: BinlagError) -> dict[str, Any]:
     return {
         "number": error.number if isinstance(error, ReplicationError) else None,
+        "code": error.code,
         "message": error.message,
         "file": error.file,
         "position": error.position,
         "table": error.table,
-        "hint": error.hint,
+        "hint": error.next_step,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.mysql.connection import Server
 from applier.mysql.dialect import Dialect
@@ -13,12 +14,14 @@ FORCE_HINT = "replay into a test server, or give --force when you are sure"
 def check_target(server: Server, dialect: Dialect, *, force: bool) -> None:
     """Raises UsageError for a server that others depend on or that takes no changes."""
     if dialect.is_on("super_read_only") or (dialect.is_on("read_only") and not _may_write(server)):
-        raise UsageError(f"{server.endpoint} is read-only", hint="SET GLOBAL read_only=0 on it if it is a test server")
+        raise UsageError(
+            f"{server.endpoint} is read-only", code=Code.NOT_A_TEST_SERVER, hint="SET GLOBAL read_only=0 on it if it is a test server"
+        )
     if force:
         return
     replicas = _replicas(server)
     if replicas:
-        raise UsageError(f"{server.endpoint} is a source: {replicas} read its binary log", hint=FORCE_HINT)
+        raise UsageError(f"{server.endpoint} is a source: {replicas} read its binary log", code=Code.NOT_A_TEST_SERVER, hint=FORCE_HINT)
 
 
 def _may_write(server: Server) -> bool:
@@ -42,5 +45,6 @@ def foreign_data(server: Server, database: str) -> UsageError:
     """The error for a database that holds data which is not from this replay."""
     return UsageError(
         f"the database {database!r} on {server.endpoint} already holds tables that are not from this replay",
+        code=Code.FOREIGN_TABLES,
         hint="drop it, load the data before the log with --schema FILE.sql, or give --force to replay onto what is there",
     )

@@ -15,6 +15,7 @@ from getpass import getuser
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from applier.error_codes import Code
 from applier.errors import UsageError
 
 SCHEME = "mysql"
@@ -55,17 +56,18 @@ def parse_url(url: str, option: str = "--into") -> Endpoint:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise UsageError(f"{option}: the port or the address is none", hint=URL_HINT) from None
+        raise UsageError(f"{option}: the port or the address is none", code=Code.URL, hint=URL_HINT) from None
     if parts.scheme != SCHEME:
-        raise UsageError(f"{option}: {parts.scheme or url!r} is no address of a server", hint=URL_HINT)
+        raise UsageError(f"{option}: {parts.scheme or url!r} is no address of a server", code=Code.URL, hint=URL_HINT)
     if parts.password is not None:
         raise UsageError(
             f"{option}: a password in the URL stands in the process list for all to read",
+            code=Code.PASSWORD_IN_URL,
             hint=f"leave it out and set {PASSWORD_VARIABLES[0]}, or give --password-file FILE",
         )
     options = _options(parts.query, option)
     if parts.path not in ("", "/"):
-        raise UsageError(f"{option}: the log names the databases, so the URL names none", hint=URL_HINT)
+        raise UsageError(f"{option}: the log names the databases, so the URL names none", code=Code.URL, hint=URL_HINT)
     return Endpoint(
         host=parts.hostname or "127.0.0.1",
         port=port or DEFAULT_PORT,
@@ -80,10 +82,12 @@ def _options(query: str, option: str) -> dict[str, str]:
     unknown = options.keys() - {"socket", "tls"}
     if unknown:
         raise UsageError(
-            f"{option}: {sorted(unknown)[0]!r} is no option of an address", hint="there are socket=PATH and tls=preferred|required|off"
+            f"{option}: {sorted(unknown)[0]!r} is no option of an address",
+            code=Code.URL,
+            hint="there are socket=PATH and tls=preferred|required|off",
         )
     if options.get("tls", TLS_WORDS[0]) not in TLS_WORDS:
-        raise UsageError(f"{option}: tls={options['tls']} is none of {', '.join(TLS_WORDS)}")
+        raise UsageError(f"{option}: tls={options['tls']} is none of {', '.join(TLS_WORDS)}", code=Code.URL)
     return options
 
 
@@ -111,7 +115,7 @@ def _from_file(path: Path) -> str:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UsageError(f"--password-file: cannot read {path}: {reason}") from None
+        raise UsageError(f"--password-file: cannot read {path}: {reason}", code=Code.CANNOT_READ) from None
     return lines[0] if lines else ""
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from applier.error_codes import Code
 from applier.errors import UsageError
 from checkpoints.gtid import GtidError, GtidSet
 from checkpoints.position import Position
@@ -72,7 +73,7 @@ class Until:
 
     def __post_init__(self) -> None:
         if (self.position is None) == (self.gtids is None):
-            raise UsageError("UNTIL takes a position or a set of GTIDs")
+            raise UsageError("UNTIL takes a position or a set of GTIDs", code=Code.OPTION_VALUE)
 
     @classmethod
     def parse(cls, text: str) -> Until:
@@ -82,10 +83,10 @@ class Until:
             if word.lower() in ("before", "after") and rest.strip():
                 return cls(gtids=GtidSet(rest), after=word.lower() == "after")
         except GtidError as error:
-            raise UsageError(f"--until {text}: {error}") from None
+            raise UsageError(f"--until {text}: {error}", code=Code.GTID_SET) from None
         file, _, offset = text.rpartition(":")
         if not file or not offset.isdigit():
-            raise UsageError(f"--until {text}: FILE:POSITION, before:GTIDS or after:GTIDS")
+            raise UsageError(f"--until {text}: FILE:POSITION, before:GTIDS or after:GTIDS", code=Code.OPTION_VALUE)
         return cls(Position(file, int(offset)))
 
     def reached_at_start(self, executed: GtidSet) -> bool:
@@ -126,6 +127,7 @@ class Admission:
         if executed is not None and skip_counter:
             raise UsageError(
                 "sql_replica_skip_counter can not be set when the server is running with gtid_mode = ON",
+                code=Code.CONFIGURATION,
                 hint="for each transaction to skip, execute an empty one with its GTID",
             )
         self.own_server_id = own_server_id

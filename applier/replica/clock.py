@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.replica.admission import Admission, Until
 from applier.replica.rules import LOGICAL_CLOCK, ClockRules, rules_for
@@ -127,24 +128,30 @@ class ClockConfiguration:
     def __post_init__(self) -> None:
         rules = self.rules
         if self.worker_count < rules.fewest_workers:
-            raise UsageError(f"{rules.name} has no applier without workers", hint=f"use {rules.fewest_workers} worker or more")
+            raise UsageError(
+                f"{rules.name} has no applier without workers", code=Code.CONFIGURATION, hint=f"use {rules.fewest_workers} worker or more"
+            )
         if self.worker_count and not rules.parallel_types:
             raise UsageError(
-                f"the parallel applier of {rules.name} is not simulated", hint="use 0 workers, or the rules of a MySQL version"
+                f"the parallel applier of {rules.name} is not simulated",
+                code=Code.CONFIGURATION,
+                hint="use 0 workers, or the rules of a MySQL version",
             )
         if self.worker_count and self.scheduling not in rules.parallel_types:
-            raise UsageError(f"{rules.name} has no replica_parallel_type={self.scheduling}")
+            raise UsageError(f"{rules.name} has no replica_parallel_type={self.scheduling}", code=Code.CONFIGURATION)
         if rules.name == "5.7" and self.preserve_commit_order and self.worker_count and self.scheduling != LOGICAL_CLOCK:
-            raise UsageError("slave_preserve_commit_order needs slave_parallel_type=LOGICAL_CLOCK (5.7 refuses START SLAVE)")
+            raise UsageError(
+                "slave_preserve_commit_order needs slave_parallel_type=LOGICAL_CLOCK (5.7 refuses START SLAVE)", code=Code.CONFIGURATION
+            )
         if self.checkpoint_group < 1 or self.checkpoint_period_seconds < 0 or self.delay_seconds < 0 or self.skip_counter < 0:
-            raise UsageError("a checkpoint group is 1 or more; period, delay and skip counter are not negative")
+            raise UsageError("a checkpoint group is 1 or more; period, delay and skip counter are not negative", code=Code.CONFIGURATION)
 
     @property
     def rules(self) -> ClockRules:
         try:
             return rules_for(self.server)
         except ValueError as error:
-            raise UsageError(str(error)) from None
+            raise UsageError(str(error), code=Code.CONFIGURATION) from None
 
     @property
     def worker_count(self) -> int:

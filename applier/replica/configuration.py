@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.replica.versions import ReplicaRules, replica_rules
 from checkpoints.sync_rules import SyncOptions
@@ -84,9 +85,11 @@ class ReplicaConfiguration:
             return FILE if self.rules.name in ("5.6", "5.7") else TABLE
         value = value.upper()
         if value not in (FILE, TABLE):
-            raise UsageError(f"{name}={value!r}", hint="give FILE or TABLE")
+            raise UsageError(f"{name}={value!r}", code=Code.CONFIGURATION, hint="give FILE or TABLE")
         if value == FILE and not files:
-            raise UsageError(f"MySQL {self.version} has no {name}=FILE", hint="files were taken away in 8.3: use TABLE")
+            raise UsageError(
+                f"MySQL {self.version} has no {name}=FILE", code=Code.CONFIGURATION, hint="files were taken away in 8.3: use TABLE"
+            )
         return str(value)
 
     def _check(self) -> None:
@@ -103,16 +106,22 @@ class ReplicaConfiguration:
         }
         for name, (value, low, high) in ranges.items():
             if not low <= value <= high:
-                raise UsageError(f"{name}={value}", hint=f"MySQL {self.version} takes {low} to {high}")
+                raise UsageError(f"{name}={value}", code=Code.CONFIGURATION, hint=f"MySQL {self.version} takes {low} to {high}")
         if self.max_relay_log_size and not MIN_LOG_SIZE <= self.max_relay_log_size <= 1 << 30:
-            raise UsageError(f"max_relay_log_size={self.max_relay_log_size}", hint="give 0, or 4096 bytes to 1 GiB")
+            raise UsageError(
+                f"max_relay_log_size={self.max_relay_log_size}", code=Code.CONFIGURATION, hint="give 0, or 4096 bytes to 1 GiB"
+            )
         if self.checkpoint_group % 8:
-            raise UsageError(f"checkpoint_group={self.checkpoint_group}", hint="give a multiple of 8")
+            raise UsageError(f"checkpoint_group={self.checkpoint_group}", code=Code.CONFIGURATION, hint="give a multiple of 8")
         if self.parallel_type not in rules.parallel_types:
             known = ", ".join(rules.parallel_types)
-            raise UsageError(f"MySQL {self.version} has no parallel_type={self.parallel_type}", hint=f"it has {known}")
+            raise UsageError(
+                f"MySQL {self.version} has no parallel_type={self.parallel_type}", code=Code.CONFIGURATION, hint=f"it has {known}"
+            )
         if self.auto_position and not self.gtid_mode:
-            raise UsageError("auto_position needs gtid_mode", hint="the server says error 1777: set gtid_mode=True, too")
+            raise UsageError(
+                "auto_position needs gtid_mode", code=Code.CONFIGURATION, hint="the server says error 1777: set gtid_mode=True, too"
+            )
         self._check_commit_order()
 
     def _check_commit_order(self) -> None:
@@ -120,11 +129,15 @@ class ReplicaConfiguration:
         if not self.preserve_commit_order or not self.workers:
             return
         if rules.name == "5.6":
-            raise UsageError("MySQL 5.6 has no preserve_commit_order", hint="it came with 5.7.5")
+            raise UsageError("MySQL 5.6 has no preserve_commit_order", code=Code.CONFIGURATION, hint="it came with 5.7.5")
         if self.parallel_type == "DATABASE":
-            raise UsageError("preserve_commit_order is not supported with parallel_type=DATABASE", hint="use LOGICAL_CLOCK")
+            raise UsageError(
+                "preserve_commit_order is not supported with parallel_type=DATABASE", code=Code.CONFIGURATION, hint="use LOGICAL_CLOCK"
+            )
         if rules.name == "5.7" and not (self.log_bin and self.log_replica_updates):
-            raise UsageError("preserve_commit_order of 5.7 needs log_bin and log_replica_updates", hint="8.0.19 needs neither")
+            raise UsageError(
+                "preserve_commit_order of 5.7 needs log_bin and log_replica_updates", code=Code.CONFIGURATION, hint="8.0.19 needs neither"
+            )
 
 
 def refuse_unknown(options: dict[str, object]) -> None:
@@ -132,7 +145,7 @@ def refuse_unknown(options: dict[str, object]) -> None:
     known = {name for name, entry in ReplicaConfiguration.__dataclass_fields__.items() if entry.init}
     for name in options:
         if name not in known:
-            raise UsageError(f"there is no option {name!r}", hint=f"options: {', '.join(sorted(known))}")
+            raise UsageError(f"there is no option {name!r}", code=Code.CONFIGURATION, hint=f"options: {', '.join(sorted(known))}")
 
 
 __all__ = ["FILE", "TABLE", "ReplicaConfiguration", "refuse_unknown"]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from applier.binlog.header import CHECKSUM_LENGTH, HEADER, HEADER_LENGTH, Event, EventFlag, EventType
 from applier.binlog.reader import CRC_RESIDUE
+from applier.error_codes import Code
 from applier.errors import InputError
 
 _POSITION = struct.Struct("<Q")
@@ -31,10 +32,18 @@ class Head:
 def head_of(data: bytes) -> Head:
     """The common header. Raises InputError when it is not all there or its length is not that of the bytes."""
     if len(data) < HEADER_LENGTH:
-        raise InputError(f"an event of {len(data)} bytes has no room for its header", hint="the source's answer was cut off: connect again")
+        raise InputError(
+            f"an event of {len(data)} bytes has no room for its header",
+            code=Code.BAD_ANSWER,
+            hint="the source's answer was cut off: connect again",
+        )
     head = Head(*HEADER.unpack_from(data))
     if head.length != len(data):
-        raise InputError(f"an event of {len(data)} bytes says it has {head.length}", hint="the source's answer was cut off: connect again")
+        raise InputError(
+            f"an event of {len(data)} bytes says it has {head.length}",
+            code=Code.BAD_ANSWER,
+            hint="the source's answer was cut off: connect again",
+        )
     return head
 
 
@@ -55,7 +64,7 @@ def rotate_target(data: bytes, checksum_length: int) -> tuple[str, int]:
     """File and position that a ROTATE event names."""
     end = len(data) - checksum_length
     if end <= HEADER_LENGTH + _POSITION.size:
-        raise InputError("a Rotate event names no file", hint="the source's answer is damaged: connect again")
+        raise InputError("a Rotate event names no file", code=Code.BAD_ANSWER, hint="the source's answer is damaged: connect again")
     (position,) = _POSITION.unpack_from(data, HEADER_LENGTH)
     return data[HEADER_LENGTH + _POSITION.size : end].decode("utf-8", "surrogateescape"), position
 

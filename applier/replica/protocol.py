@@ -18,6 +18,7 @@ from typing import Any
 import pymysql
 from pymysql.constants import COMMAND
 
+from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError, UsageError
 from applier.mysql.connection import Server, said_well
 from checkpoints.gtid import GtidSet, MariadbGtidSet
@@ -117,7 +118,9 @@ def register(server: Server, own: Identity) -> None:
         if error.args and error.args[0] in _NO_PRIVILEGE:
             user = server.endpoint.user
             raise InputError(
-                f"{server.endpoint}: {user} may not replicate: {error.args[-1]}", hint=f"GRANT REPLICATION SLAVE ON *.* TO {user} there"
+                f"{server.endpoint}: {user} may not replicate: {error.args[-1]}",
+                code=Code.NO_PRIVILEGE,
+                hint=f"GRANT REPLICATION SLAVE ON *.* TO {user} there",
             ) from None
         with said_well(server.endpoint):
             raise
@@ -136,6 +139,7 @@ def dump_from(position: Position, own: Identity, *, flags: int) -> Request:
     if position.offset > _MAX_OFFSET:
         raise UsageError(
             f"the position {position} is beyond 4 GiB, which the command for a dump by position cannot say",
+            code=Code.OPTION_VALUE,
             hint="receive with --auto-position into a new folder",
         )
     return Request(COMMAND.COM_BINLOG_DUMP, struct.pack("<IHI", position.offset, flags, own.server_id) + position.file.encode())

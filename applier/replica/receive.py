@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from applier.binlog.events import parse
 from applier.binlog.header import HEADER_LENGTH, Event, EventFlag, EventType, FormatDescription
 from applier.binlog.reader import CRC_RESIDUE
+from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError
 from applier.mysql.connection import NotReached, Server, ServerLost, connect
 from applier.mysql.url import Endpoint
@@ -113,7 +114,9 @@ class LiveReceiver:
         except OSError as error:
             self.folder.abandon()
             hint = "make room, then start again: it goes on behind the last whole event"
-            raise InputError(f"cannot write the relay log: {error.strerror}", file=self.folder.writer.name, hint=hint) from None
+            raise InputError(
+                f"cannot write the relay log: {error.strerror}", code=Code.CANNOT_WRITE, file=self.folder.writer.name, hint=hint
+            ) from None
         except BaseException:
             self._end()
             raise
@@ -154,7 +157,7 @@ class LiveReceiver:
             if error.number in BUSY and self.received.connections:
                 return error
             raise
-        return None if self.options.to_end else InputError(f"{self.endpoint} ended the dump")
+        return None if self.options.to_end else InputError(f"{self.endpoint} ended the dump", code=Code.DUMP_ENDED)
 
     def _sleep(self, seconds: float) -> None:
         end = time.monotonic() + seconds
@@ -254,6 +257,7 @@ class LiveReceiver:
         if missing > 0 and not self.options.auto_position and not event.flags & EventFlag.ARTIFICIAL:
             raise InputError(
                 f"the source has left out {missing} bytes before a {event.name} event that ends at {event.log_pos}",
+                code=Code.SOURCE_GAP,
                 file=progress.file,
                 position=progress.offset,
                 hint="start the receiver again; if it stays so, the source's log has a hole: look at it with mysqlbinlog there",

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from applier.error_codes import Code
 from applier.errors import InputError, UsageError
 from applier.mysql.url import Endpoint
 from applier.replica.configuration import FILE, ReplicaConfiguration
@@ -57,7 +58,9 @@ class Folder:
             path.mkdir(parents=True, exist_ok=True)
             self._lock = (path / OWN_FILE).open("a+", encoding="utf-8")
         except OSError as error:
-            raise UsageError(f"cannot write to {path}: {error.strerror}", hint="give another folder with --dir") from None
+            raise UsageError(
+                f"cannot write to {path}: {error.strerror}", code=Code.CANNOT_WRITE, hint="give another folder with --dir"
+            ) from None
         try:
             self._open(start, auto_position=auto_position)
         except BaseException:
@@ -68,14 +71,16 @@ class Folder:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise InputError(f"another receiver is at work in {self.path}", hint="end it first, or give another folder") from None
+            raise InputError(
+                f"another receiver is at work in {self.path}", code=Code.FOLDER_BUSY, hint="end it first, or give another folder"
+            ) from None
         disk = RealDisk(self.path)
         repositories = Repositories(VERSION, disk, relay_log_info_repository=FILE, master_info_repository=FILE)
         self._repository = repositories.source_info()
         try:
             self._record = self._repository.read() or SourceInfo()
         except CheckpointError as error:
-            raise InputError(str(error), file="master.info") from None
+            raise InputError(str(error), code=Code.BAD_RECORD, file="master.info") from None
         uuid = self._uuid()
         index = RelayLogIndex(disk, RELAY_LOG)
         index.open()
@@ -112,6 +117,7 @@ class Folder:
             if start.position is not None or start.gtids is not None:
                 raise UsageError(
                     f"{self.path} holds relay logs up to {found.progress.position} of the source: it goes on there",
+                    code=Code.FOLDER_GOES_ON,
                     hint="leave --from and --executed-gtids out, or give a new folder",
                 )
             return found.progress
@@ -143,7 +149,9 @@ class Folder:
             return
         text = f"the source is {_name(now, source.server_id)} now and was {_name(before, known)} before"
         if not auto_position:
-            raise InputError(text, hint="a position of one server means nothing on another: use --auto-position, or a new folder")
+            raise InputError(
+                text, code=Code.OTHER_SOURCE, hint="a position of one server means nothing on another: use --auto-position, or a new folder"
+            )
         note(text)
 
     def connected(self, endpoint: Endpoint, source: Source, *, heartbeat_seconds: float, auto_position: bool) -> None:
@@ -196,7 +204,11 @@ class Folder:
 def _server_id(found: Found | None, start: Start, uuid: str) -> int:
     before = found.server_id if found is not None else 0
     if start.server_id is not None and before and start.server_id != before:
-        raise UsageError(f"--server-id {start.server_id}: the relay logs here were written as {before}", hint="give a new folder")
+        raise UsageError(
+            f"--server-id {start.server_id}: the relay logs here were written as {before}",
+            code=Code.FOLDER_GOES_ON,
+            hint="give a new folder",
+        )
     return start.server_id or before or _id_of(uuid)
 
 

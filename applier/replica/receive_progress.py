@@ -9,6 +9,7 @@ from __future__ import annotations
 from applier.binlog.events import Gtid, MariadbGtidEvent, parse
 from applier.binlog.header import HEADER_LENGTH, Event, EventFlag, EventType, FormatDescription, parse_format_description
 from applier.binlog.transactions import QUIET_TYPES, Boundary, Transaction, TransactionTracker
+from applier.error_codes import Code
 from applier.errors import InputError
 from checkpoints.gtid import GtidSet, MariadbGtidSet
 from checkpoints.position import Position
@@ -79,6 +80,7 @@ class Progress:
         if missing > _WRAP // 2:
             raise InputError(
                 f"a {event.name} event of the source ends at {log_pos}, before the expected {expected}",
+                code=Code.SOURCE_GAP,
                 file=self.file,
                 position=self.offset,
                 hint=OUT_OF_STEP_HINT,

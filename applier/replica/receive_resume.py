@@ -24,6 +24,7 @@ from applier.binlog.header import (
     version_number,
 )
 from applier.binlog.reader import open_log
+from applier.error_codes import Code
 from applier.errors import InputError
 from applier.replica.receive_progress import Progress
 
@@ -55,13 +56,19 @@ class _RelayLog:
         while position + HEADER_LENGTH <= end:
             header = HEADER.unpack_from(data, position)
             if header[3] < HEADER_LENGTH:
-                raise InputError("an event without a length", file=self.path.name, position=position, hint=_HINT)
+                raise InputError("an event without a length", code=Code.RELAY_LOG, file=self.path.name, position=position, hint=_HINT)
             if position + header[3] > end:
                 break
             if header[1] == EventType.FORMAT_DESCRIPTION:
                 format_description = parse_format_description(data[position + HEADER_LENGTH : position + header[3]])
             if format_description is None:
-                raise InputError("the file does not begin with a format description", file=self.path.name, position=position, hint=_HINT)
+                raise InputError(
+                    "the file does not begin with a format description",
+                    code=Code.RELAY_LOG,
+                    file=self.path.name,
+                    position=position,
+                    hint=_HINT,
+                )
             stop = position + header[3] - format_description.checksum_length
             yield Event(self.path.name, position, header, data, position + HEADER_LENGTH, stop), format_description
             position += header[3]

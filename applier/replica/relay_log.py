@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from applier.binlog.header import MAGIC, EventFlag, EventType
+from applier.error_codes import Code
 from applier.errors import InputError
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.event_bytes import format_body, make_event, rotate_body
@@ -191,7 +192,7 @@ class RelayLogWriter:
 
     def _open_file(self) -> DiskFile:
         if self._file is None:
-            raise InputError("no relay log is open", hint="call open() first: it is a server's start")
+            raise InputError("no relay log is open", code=Code.WRONG_MOMENT, hint="call open() first: it is a server's start")
         return self._file
 
     def _next_name(self) -> str:

@@ -23,6 +23,7 @@ from applier.binlog.header import (
     parse_format_description,
 )
 from applier.binlog.reader import CRC_RESIDUE
+from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 from applier.replica.relay_index import RelayLogIndex
 from checkpoints.disk import Disk, plain, read_file
@@ -126,6 +127,7 @@ class RelayLogReader:
         if content is None:
             raise InputError(
                 f"the relay log {name or 'without a name'} is not there; there are {', '.join(self._index.names) or 'none'}",
+                code=Code.RELAY_LOG,
                 file=plain(name) if name else None,
                 hint=START_AGAIN,
             )

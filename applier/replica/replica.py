@@ -12,9 +12,10 @@ the rows through `storage`; the next `Replica` on the disk and the storage that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 
+from applier.error_codes import Code
 from applier.errors import BinlagError, ReplicationError, UsageError
 from applier.replica.applier import Applier
 from applier.replica.configuration import ReplicaConfiguration
@@ -36,7 +37,7 @@ from applier.replica.relay_reader import FIRST_EVENT, START_AGAIN, RelayEvent
 from applier.replica.source import Source
 from applier.replica.storage import Storage
 from applier.tables.catalog import Tables
-from checkpoints.disk import Disk, plain
+from checkpoints.disk import Disk, plain, read_file
 from checkpoints.gtid import GtidSet
 from checkpoints.info import RelayLogInfo, SourceInfo, WorkerInfo
 from checkpoints.position import Position
@@ -219,6 +220,20 @@ class Replica:
         receiver, applier = self._threads()
         return Stand(applier.info, receiver.info)
 
+    def standing_behind_start(self) -> Hashable:
+        """Right behind `start`: what both threads know, and the relay logs that are still to be read, byte for byte.
+
+        Two replicas of which this is the same, with the same data, go on alike: the rest of the disk is only written from here on. Where
+        the receiver stands is told by the dump with auto-position, whose first event names file and position.
+        """
+        receiver, applier = self._threads()
+        received = receiver.info.at(Position("", 0)) if receiver.info.enabled_auto_position else receiver.info
+        names = self.relay_log.index.names
+        unread = names[names.index(applier.info.relay_log_name) :]
+        gtids = str(self.storage.executed_gtids), str(receiver.retrieved), receiver.last_gtid
+        gaps = tuple(applier.recovery_groups)
+        return applier.info, received, gtids, gaps, tuple((name, read_file(self.disk, name)) for name in unread)
+
     @property
     def retrieved_gtids(self) -> GtidSet:
         return self._retrieved_now()
@@ -280,7 +295,11 @@ class Replica:
         """The name of the source's first log, as a user would look it up."""
         files = getattr(self.source, "files", None)
         if not files:
-            raise UsageError("where the source's log is to be read from is not known", hint="give start_at, or use auto_position")
+            raise UsageError(
+                "where the source's log is to be read from is not known",
+                code=Code.OPTION_MISSING,
+                hint="give start_at, or use auto_position",
+            )
         return str(next(iter(files)))
 
     def _look_over_relay_logs(self, info: RelayLogInfo, source: SourceInfo) -> SourceInfo:
@@ -414,7 +433,7 @@ class Replica:
 
     def _threads(self) -> tuple[Receiver, Applier]:
         if self._receiver is None or self._applier is None:
-            raise UsageError("the replica is not started", hint="call start() first")
+            raise UsageError("the replica is not started", code=Code.WRONG_MOMENT, hint="call start() first")
         return self._receiver, self._applier
 
 

@@ -29,6 +29,7 @@ from applier.binlog.header import (
     parse_format_description,
     version_number,
 )
+from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 from applier.replica.event_bytes import event_of, has_checksum, head_of, make_event, rotate_body, rotate_target
 from checkpoints.gtid import GtidSet
@@ -67,7 +68,7 @@ class BinlogFiles:
         self.files = dict(files)
         for name, content in self.files.items():
             if not content.startswith(MAGIC):
-                raise InputError("not a binary log: it does not start with fe 62 69 6e", file=name, position=0)
+                raise InputError("not a binary log: it does not start with fe 62 69 6e", code=Code.NOT_A_LOG, file=name, position=0)
         self._uuid = uuid
         self._server_id = server_id
 
@@ -77,7 +78,7 @@ class BinlogFiles:
         try:
             return cls({Path(path).name: Path(path).read_bytes() for path in paths}, uuid=uuid)
         except OSError as error:
-            raise InputError(f"cannot read the file: {error.strerror}", file=str(error.filename)) from None
+            raise InputError(f"cannot read the file: {error.strerror}", code=Code.CANNOT_READ, file=str(error.filename)) from None
 
     @property
     def uuid(self) -> str:
@@ -181,9 +182,7 @@ class BinlogFiles:
     def _heartbeat(self, name: str, position: int, description: FormatDescription) -> bytes:
         """A HEARTBEAT event: its log_pos says how far the source has read."""
         checksum = description.checksum == 1
-        return make_event(
-            EventType.HEARTBEAT, name.encode(), timestamp=0, server_id=self.server_id, log_pos=position, checksum=checksum
-        )
+        return make_event(EventType.HEARTBEAT, name.encode(), timestamp=0, server_id=self.server_id, log_pos=position, checksum=checksum)
 
 
 def _event_at(content: bytes, position: int, name: str) -> bytes:

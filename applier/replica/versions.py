@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from applier.error_codes import Code
 from applier.errors import UsageError
 from checkpoints.fields import column_of
 
@@ -146,7 +147,7 @@ def replica_rules(server: str) -> ReplicaRules:
     try:
         name = column_of(server)
     except ValueError as error:
-        raise UsageError(f"version: {error}") from None
+        raise UsageError(f"version: {error}", code=Code.UNKNOWN_VERSION) from None
     if name not in VERSIONS:
-        raise UsageError(f"no replica of MySQL {server} is emulated", hint="name a version from 5.6 on")
+        raise UsageError(f"no replica of MySQL {server} is emulated", code=Code.UNKNOWN_VERSION, hint="name a version from 5.6 on")
     return VERSIONS[name]

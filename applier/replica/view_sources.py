@@ -9,6 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError, UsageError
 from applier.replica.receive_resume import find
 from applier.replica.rules import rules_for
@@ -50,7 +51,7 @@ def view_of_folder(folder: Path, version: str | None = None) -> tuple[ReplicaVie
     `version` is the server's that wrote them; None: as the files' form tells. Raises InputError where there is no replica's file.
     """
     if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder")
+        raise InputError(f"{folder} is not a folder", code=Code.NO_REPLICA)
     names = {record: folder / record.fields.file_name for record in (RelayLogInfo, SourceInfo)}
     version = rules_for(version).name if version is not None else _version_of(names)
     notes: list[str] = []
@@ -60,6 +61,7 @@ def view_of_folder(folder: Path, version: str | None = None) -> tuple[ReplicaVie
     if relay is None and source is None and not logs and not notes:
         raise InputError(
             f"{folder} holds no replica: neither relay-log.info nor master.info nor relay logs",
+            code=Code.NO_REPLICA,
             hint="name the folder of `binlag receive --dir`, or a server's data directory",
         )
     workers = [
@@ -188,7 +190,7 @@ def _failure(error: Exception) -> Failure:
 def view_at(simulation: Simulation, transactions: Sequence[TimedTransaction], moment: float) -> ReplicaView:
     """A simulated replica at a moment of true time. `transactions` are those that were simulated. Times shown are the replica's."""
     if len(transactions) != len(simulation):
-        raise UsageError(f"{len(simulation)} transactions were simulated, {len(transactions)} are given")
+        raise UsageError(f"{len(simulation)} transactions were simulated, {len(transactions)} are given", code=Code.OPTION_VALUE)
     return _Moment(simulation, transactions, moment).view()
 
 

@@ -6,18 +6,18 @@ definition and copies the rows over in physical order, as the server's rebuild d
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from applier.binlog.charsets import charset, charset_of_collation_name
+from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 from applier.tables.alter import alter_table
 from applier.tables.catalog import Database, Tables
 from applier.tables.defaults import complete_rows
 from applier.tables.engine import MemoryTable
 from applier.tables.schema import read_table_body
-from applier.tables.sql_text import Parser
+from applier.tables.sql_text import Parser, statement_kind
 from applier.tables.table_draft import SchemaRules
 from lookup.table import Column, Key, KeyPart, TableDefinition
 
@@ -78,18 +78,6 @@ class DdlSession:
         )
 
 
-_FIRST_WORD = re.compile(
-    r"(?:\s+|/\*(?!M?!).*?\*/|/\*M!999999.*?\*/|#[^\n]*(?:\n|$)|--(?:[ \t\r][^\n]*)?(?:\n|$)|/\*M?!\d*|\*/|\()*(\w+)", re.DOTALL
-)
-"""M!999999 is a comment for every server that there is ("enable the sandbox mode" at the head of MariaDB's dumps)."""
-
-
-def statement_kind(sql: str) -> str:
-    """The first word of a statement in upper case, comments skipped."""
-    match = _FIRST_WORD.match(sql)
-    return match[1].upper() if match else ""
-
-
 def apply_ddl(tables: Tables, sql: str, database: str, session: DdlSession) -> str | None:
     """Carries a DDL statement out. Returns a note when the statement was passed over.
 
@@ -118,7 +106,7 @@ class _Ddl:
             "TRUNCATE": self._truncate,
         }
         if word not in handlers:
-            raise InputError(f"statement that is not known: {self.sql[:80]!r}")
+            raise InputError(f"statement that is not known: {self.sql[:80]!r}", code=Code.SCHEMA_SQL)
         self.parser.at += 1
         return handlers[word]()
 

@@ -18,6 +18,7 @@ from applier.binlog.rows import RowsHead
 from applier.binlog.table_map import TableMap
 from applier.binlog.types.json import JsonDiff, canonical
 from applier.binlog.wire import JSON, wire_of
+from applier.error_codes import Code
 from applier.errors import InputError
 from applier.tables.defaults import column_default, implicit_default
 from lookup.table import Column, TableDefinition
@@ -63,7 +64,9 @@ class RowImages:
         width, first, second = rows.columns()
         if width != len(table_map.columns):
             raise InputError(
-                f"a rows event has {width} columns where its table map has {len(table_map.columns)}", table=table_map.full_name
+                f"a rows event has {width} columns where its table map has {len(table_map.columns)}",
+                code=Code.BAD_ROWS,
+                table=table_map.full_name,
             )
         self._second = second
         self.bitmap_full = len(first) == width
@@ -91,7 +94,7 @@ class RowImages:
             cursor = Cursor(buffer, at, end)
             options = cursor.packed()
             if options not in (0, 1):
-                raise InputError(f"a partial update has value options {options}", table=table_map.full_name)
+                raise InputError(f"a partial update has value options {options}", code=Code.BAD_VALUE, table=table_map.full_name)
             bits = int.from_bytes(cursor.take((len(json_columns) + 7) // 8), "little") if options else 0
             partial = frozenset(column for place, column in enumerate(json_columns) if bits >> place & 1)
             if partial not in readers:
@@ -99,7 +102,7 @@ class RowImages:
             after, at = readers[partial](buffer, cursor.at)
             pairs.append((before, after))
         if at != end:
-            raise InputError("a row image runs past the end of its event", table=table_map.full_name)
+            raise InputError("a row image runs past the end of its event", code=Code.BAD_ROWS, table=table_map.full_name)
         return pairs
 
     def _column(self, at: int, *, diff: bool = False) -> ImageColumn:

@@ -19,30 +19,36 @@ from typing import IO, Any
 import zstandard
 
 from applier.binlog.charsets import charset
-from applier.binlog.types import TYPES, ValueRefused, from_sql
+from applier.binlog.types import TYPES, from_sql
+from applier.error_codes import Code
 from applier.errors import BinlagError, InputError
 from applier.tables.catalog import Tables
 from applier.tables.ddl import DDL_STATEMENTS, IGNORED_STATEMENTS, DdlSession, apply_ddl, statement_kind
 from applier.tables.defaults import complete_rows, number_rows
 from applier.tables.engine import MemoryTable
-from applier.tables.sql_text import Parser, unescape
+from applier.tables.sql_text import UNREADABLE, Parser, hex_bytes, reason, tokenize, unescape
 from applier.tables.statements import DML_STATEMENTS, StatementSession, execute_statement, value_rows
 from lookup.handler import DuplicateKey, Row, RowError
 from lookup.table import Column
 
 _PIECE = re.compile(
-    rb"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`(?:[^`]|``)*`|/\*.*?\*/|\#[^\n]*|--(?=[\s]|$)[^\n]*|;|[^'"`/\#;-]+|.""", re.DOTALL
+    rb"""'[^'\\]*(?:(?:\\.|'')[^'\\]*)*(?:'|\\?\Z)|"[^"\\]*(?:(?:\\.|"")[^"\\]*)*(?:"|\\?\Z)|`[^`]*(?:``[^`]*)*(?:`|\Z)|/\*.*?(?:\*/|\Z)
+    |\#[^\n]*|--(?=\s|\Z)[^\n]*|;|[^'"`/\#;-]+|.""",
+    re.DOTALL | re.VERBOSE,
 )
-_DELIMITER = re.compile(rb"^\s*DELIMITER\s+(\S+)[^\n]*\n?", re.IGNORECASE | re.MULTILINE)
+"""What opens is closed at the latest by the end, so that nothing is ever passed over twice: a dump may be made to be slow."""
+_DELIMITER = re.compile(rb"^[ \t]*DELIMITER[ \t]+(\S+)[^\n]*\n?", re.IGNORECASE | re.MULTILINE)
 _NEXT_DELIMITER = re.compile(rb"\s*DELIMITER[ \t]+(\S+)[^\n]*\n?", re.IGNORECASE)
 """Behind a statement, whose own delimiter ends on the line before."""
+_IDENTIFIER = rb"(?:`[^`]*(?:``[^`]*)*`|[\w$\x80-\xff]+)"
 _INSERT = re.compile(
-    rb"\s*(?:INSERT|REPLACE)\s+(?:IGNORE\s+)?(?:INTO\s+)?((?:`(?:[^`]|``)*`|[\w$\x80-\xff]+)(?:\s*\.\s*(?:`(?:[^`]|``)*`|[\w$\x80-\xff]+))?)\s*"
+    rb"\s*(?:INSERT|REPLACE)\s+(?:IGNORE\s+)?(?:INTO\s+)?(" + _IDENTIFIER + rb"(?:\s*\.\s*" + _IDENTIFIER + rb")?)\s*"
     rb"(?:\(([^)]*)\)\s*)?VALUES?\s*",
     re.IGNORECASE,
 )
-_VALUE = rb"(NULL|-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|(?:_binary\s*)?'(?:[^'\\]|\\.|'')*'|0x[0-9a-fA-F]*|[xXbB]'[0-9a-fA-F]*')"
-_NAME = re.compile(rb"`((?:[^`]|``)*)`|([\w$\x80-\xff]+)")
+_STRING = rb"'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'"
+_VALUE = rb"(NULL|-?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|(?:_binary\s*)?" + _STRING + rb"|0x[0-9a-fA-F]*|[xXbB]'[0-9a-fA-F]*')"
+_NAME = re.compile(rb"`([^`]*(?:``[^`]*)*)`|([\w$\x80-\xff]+)")
 SESSION_STATEMENTS = frozenset(
     "COMMIT BEGIN ROLLBACK SAVEPOINT RELEASE XA PREPARE EXECUTE DEALLOCATE SHOW EXPLAIN DESCRIBE DESC HELP SIGNAL".split()
 )
@@ -73,9 +79,9 @@ def load_schema(source: str | os.PathLike[str], *, server: str = "9.7") -> Table
             with _OPENERS.get(path.suffix, _plain)(path) as file:
                 data = file.read()
         except OSError as error:
-            raise InputError(f"cannot read the schema: {error.strerror or error}", file=name) from None
+            raise InputError(f"cannot read the schema: {error.strerror or error}", code=Code.CANNOT_READ, file=name) from None
         except (EOFError, lzma.LZMAError, zstandard.ZstdError) as error:
-            raise InputError(f"cannot decompress the schema: {error}", file=name) from None
+            raise InputError(f"cannot decompress the schema: {error}", code=Code.SCHEMA_SQL, file=name) from None
     return _Loader(server).load(data, name)
 
 
@@ -89,9 +95,9 @@ class _Loader:
         for offset, statement in split_statements(data.removeprefix(b"\xef\xbb\xbf")):
             try:
                 self._statement(statement)
-            except (BinlagError, ValueRefused, RowError) as error:
+            except (BinlagError, RowError, *UNREADABLE) as error:
                 line = data.count(b"\n", 0, offset) + 1
-                raise InputError(f"line {line}: {getattr(error, 'message', error)}", file=name) from None
+                raise InputError(f"line {line}: {reason(error)}", code=Code.SCHEMA_SQL, file=name) from None
         self.tables.commit()
         return self.tables
 
@@ -108,15 +114,15 @@ class _Loader:
             apply_ddl(self.tables, text, self.database, self.session)
         elif kind in DML_STATEMENTS:
             execute_statement(self.tables, text, self.database, StatementSession())
-        elif kind and kind not in IGNORED_STATEMENTS and kind not in SESSION_STATEMENTS:
-            raise InputError(f"statement that is not known: {text[:60]!r}")
+        elif kind not in IGNORED_STATEMENTS and kind not in SESSION_STATEMENTS and (kind or tokenize(text)):
+            raise InputError(f"statement that is not known: {text[:60]!r}", code=Code.SCHEMA_SQL)
 
     def _insert(self, statement: bytes, match: re.Match[bytes]) -> None:
         names = [_unquote(piece) for piece in _NAME.findall(match[1])]
         database, name = (names[0], names[1]) if len(names) > 1 else (self.database, names[0])
         table = self.tables.get(database, name)
         if table is None:
-            raise InputError(f"an INSERT into `{database}`.`{name}`, which no CREATE TABLE made")
+            raise InputError(f"an INSERT into `{database}`.`{name}`, which no CREATE TABLE made", code=Code.SCHEMA_ROWS)
         columns = self._columns(table, match[2])
         rows = list(insert_rows(table, columns, statement, match.end()))
         whole = complete_rows(table.definition, columns, rows)
@@ -150,7 +156,7 @@ class _Loader:
         names = [_unquote(piece) for piece in _NAME.findall(listed)]
         unknown = [name for name in names if name.lower() not in definition.positions]
         if unknown:
-            raise InputError(f"unknown column `{unknown[0]}` in an INSERT into {definition.full_name}")
+            raise InputError(f"unknown column `{unknown[0]}` in an INSERT into {definition.full_name}", code=Code.SCHEMA_ROWS)
         return tuple(definition.positions[name.lower()] for name in names)
 
 
@@ -206,12 +212,10 @@ def insert_rows(table: MemoryTable, columns: tuple[int, ...], statement: bytes, 
     """The rows of a VALUES list as stored values of `columns`. Raises InputError where the list cannot be read."""
     definition = table.definition
     converters = [literal_converter(definition.columns[at]) for at in columns]
-    pattern = re.compile(rb"\s*,?\s*\(\s*" + rb"\s*,\s*".join([_VALUE] * len(columns)) + rb"\s*\)", re.DOTALL | re.IGNORECASE)
+    pattern = re.compile(rb"\s*(?:,\s*)?\(\s*" + rb"\s*,\s*".join([_VALUE] * len(columns)) + rb"\s*\)", re.DOTALL | re.IGNORECASE)
     at = start
     batch: list[tuple[bytes, ...]] = []
-    for match in pattern.finditer(statement, start):
-        if match.start() != at:
-            break
+    while (match := pattern.match(statement, at)) is not None:
         at = match.end()
         batch.append(match.groups())
     by_column = [list(map(convert, values)) for convert, values in zip(converters, zip(*batch, strict=True), strict=False)]
@@ -237,13 +241,13 @@ def literal_converter(column: Column) -> Callable[[bytes], Any]:
         if literal.lstrip(b"-").isdigit():
             return convert(int(literal))
         if literal[:2] == b"0x":
-            return convert(bytes.fromhex(literal[2:].decode()))
+            return convert(hex_bytes(literal.decode()))
         return convert(literal.decode())
 
     def _string(literal: bytes) -> Any:
         head = literal[:1]
         if head in b"xX" and head != b"'":
-            return bytes.fromhex(literal[2:-1].decode())
+            return hex_bytes(literal.decode())
         if head in b"bB" and literal[1:2] == b"'":
             bits = literal[2:-1].decode()
             return int(bits, 2).to_bytes((len(bits) + 7) // 8, "big") if bits else b""

@@ -15,10 +15,12 @@ from applier.binlog.events import ExecuteLoadQuery, Intvar, LoadBlock, Query, Ra
 from applier.binlog.header import Event
 from applier.binlog.types.numbers import decimal_to_text
 from applier.binlog.wire import decimal_bytes
+from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError
 from applier.tables.catalog import Tables
 from applier.tables.ddl import DDL_STATEMENTS, IGNORED_STATEMENTS, DdlSession, apply_ddl, statement_kind
 from applier.tables.expressions import Session
+from applier.tables.sql_text import UNREADABLE, reason
 from applier.tables.statements import DML_STATEMENTS, StatementSession, execute_statement, load_data
 
 ANSI_QUOTES = 1 << 2
@@ -70,20 +72,25 @@ class StatementApplier:
                 self.tables.commit()
                 return apply_ddl(self.tables, sql, database, self._ddl_session(query))
             raise ReplicationError(1235, f"statement that is not known: {sql[:80]!r}", hint="skip it with --skip-errors 1235")
-        except BinlagError as error:
+        except (BinlagError, *UNREADABLE) as error:
             raise self._located(error, event, sql) from None
 
     def load(self, event: Event, load: ExecuteLoadQuery) -> None:
         """LOAD DATA with the file that came in pieces before it."""
         data = self.statement.files.pop(load.file_id, None)
         if data is None:
-            raise InputError(f"the file {load.file_id} of a LOAD DATA is not in the log", file=event.file, position=event.position)
+            raise InputError(
+                f"the file {load.file_id} of a LOAD DATA is not in the log",
+                code=Code.NO_LOADED_FILE,
+                file=event.file,
+                position=event.position,
+            )
         sql = self.text(load.query)
         database = load.query.database.decode("utf-8", "surrogateescape")
         self._set_clock(event, load.query)
         try:
             load_data(self.tables, sql, self.rename.get(database, database), bytes(data), self.statement)
-        except BinlagError as error:
+        except (BinlagError, *UNREADABLE) as error:
             raise self._located(error, event, sql) from None
         self.forget()
 
@@ -98,12 +105,13 @@ class StatementApplier:
         number = query.variables.charset[0] if query.variables.charset else 45
         return charset_of_collation(number).decode(query.sql)
 
-    def _located(self, error: BinlagError, event: Event, sql: str) -> ReplicationError:
+    def _located(self, error: Exception, event: Event, sql: str) -> ReplicationError:
         if not isinstance(error, ReplicationError):
+            hint = error.hint if isinstance(error, BinlagError) else None
             error = ReplicationError(
                 1064,
-                f"{error.message}, in the statement {sql[:100]!r}",
-                hint=error.hint or "skip the statement with --skip-errors 1064, or leave its table out with --table",
+                f"{reason(error)}, in the statement {sql[:100]!r}",
+                hint=hint or "skip the statement with --skip-errors 1064, or leave its table out with --table",
             )
         error.locate(file=event.file, position=event.position)
         return error
@@ -155,9 +163,9 @@ def user_value(variable: UserVar) -> Any:
     if raw is None:
         return None
     if variable.type in (REAL, INTEGER) and len(raw) != 8:
-        raise InputError(f"a user variable of {len(raw)} bytes")
+        raise InputError(f"a user variable of {len(raw)} bytes", code=Code.BAD_EVENT)
     if variable.type == DECIMAL and (len(raw) < 2 or decimal_bytes(raw[0], raw[1]) != len(raw) - 2):
-        raise InputError(f"a user variable holds a DECIMAL of {len(raw)} bytes")
+        raise InputError(f"a user variable holds a DECIMAL of {len(raw)} bytes", code=Code.BAD_EVENT)
     if variable.type == REAL:
         return struct.unpack("<d", raw)[0]
     if variable.type == INTEGER:

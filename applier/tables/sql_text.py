@@ -5,26 +5,49 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from applier.error_codes import Code
 from applier.errors import InputError
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|\#[^\n]*|--(?=[\s\x00-\x1f]|$)[^\n]*|/\*(?!M?!).*?\*/|/\*M?!\d*|\*/)
-    |(?P<quoted>`(?:[^`]|``)*`)
-    |(?P<string>[nN]?'(?:[^'\\]|''|\\.)*'|"(?:[^"\\]|""|\\.)*")
+    |(?P<quoted>`[^`]*(?:``[^`]*)*`)
+    |(?P<string>[nN]?'[^'\\]*(?:(?:''|\\.)[^'\\]*)*'|"[^"\\]*(?:(?:""|\\.)[^"\\]*)*")
     |(?P<hex>0x[0-9a-fA-F]+|[xX]'[0-9a-fA-F]*')
     |(?P<bit>0b[01]+|[bB]'[01]*')
-    |(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?(?![\w$])|\.\d+(?:[eE][+-]?\d+)?)
+    |(?P<open>[nN]?['"`].*|/\*(?!M?!).*)
+    |(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?(?![\w$])|\.\d+(?:[eE][+-]?\d+)?)
     |(?P<word>@{0,2}[\w$]+)
     |(?P<op><=>|<<|>>|<=|>=|<>|!=|:=|->>|->|\|\||&&|.)""",
     re.VERBOSE | re.DOTALL,
 )
+"""Each alternative takes time in proportion to what it passes over, also where it fails: SQL out of a log may be made to be slow."""
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_SKIPPED = re.compile(r"\s+|#[^\n]*|--(?=\s|\Z)[^\n]*|/\*M?!\d*|\*/|\(")
+_WORD = re.compile(r"\w+")
+_NO_SERVERS = "/*M!999999"
+"""A comment for every server that there is ("enable the sandbox mode" at the head of MariaDB's dumps)."""
+MOST_TOKENS = 4_000_000
+"""Of one statement: a server takes far fewer (it has 4,096 columns and 64 MiB of SQL), and each costs some 200 bytes here."""
 _ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
+
+
+UNREADABLE = (ValueError, ArithmeticError, RecursionError)
+"""What SQL with absurd values, or nested to absurd depths, may raise anywhere: a number of 5,000 digits, a year of 10,000."""
+
+
+def reason(error: Exception) -> str:
+    """What was wrong, for the message of the error that takes its place."""
+    if isinstance(error, RecursionError):
+        return "the SQL is nested too deeply"
+    return str(getattr(error, "message", error)) or type(error).__name__
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`kind`: word, quoted, string, hex, bit, number, op. `value`: upper-case word, name, or unescaped text. Offsets in the SQL."""
+    """`kind`: word, quoted, string, hex, bit, number, op, open. `value`: upper-case word, name, or unescaped text. Offsets in the SQL.
+
+    "open" is all that follows a quote or comment that nobody closes; no grammar takes it.
+    """
 
     kind: str
     value: str
@@ -43,6 +66,24 @@ def hex_bytes(literal: str) -> bytes:
     """The bytes of 0x… or x'…'; an odd digit counts as the low half of the first byte."""
     digits = literal[2:].rstrip("'")
     return bytes.fromhex("0" * (len(digits) % 2) + digits)
+
+
+def statement_kind(sql: str) -> str:
+    """The first word of a statement in upper case; comments, and parentheses before a SELECT, are passed over."""
+    at = 0
+    while True:
+        if sql.startswith("/*", at) and (sql.startswith(_NO_SERVERS, at) or not sql.startswith(("/*!", "/*M!"), at)):
+            end = sql.find("*/", at + 2)
+            if end < 0:
+                return ""
+            at = end + 2
+            continue
+        skipped = _SKIPPED.match(sql, at)
+        if skipped is None:
+            break
+        at = skipped.end()
+    word = _WORD.match(sql, at)
+    return word[0].upper() if word else ""
 
 
 def tokenize(sql: str, *, ansi_quotes: bool = False) -> list[Token]:
@@ -65,6 +106,8 @@ def tokenize(sql: str, *, ansi_quotes: bool = False) -> list[Token]:
             if mark == '"' and ansi_quotes:
                 kind = "quoted"
         tokens.append(Token(kind, value, match.start(), match.end()))
+        if len(tokens) > MOST_TOKENS:
+            raise InputError(f"a statement of more than {MOST_TOKENS:,} words: {sql[:60]!r}", code=Code.SCHEMA_SQL)
     return tokens
 
 
@@ -130,7 +173,7 @@ class Parser:
 
     def refuse(self, why: str) -> InputError:
         near = self.sql[self.tokens[self.at].start :][:60] if self.at < len(self.tokens) else "the end"
-        return InputError(f"SQL that cannot be read: {why} near {near!r}")
+        return InputError(f"SQL that cannot be read: {why} near {near!r}", code=Code.SCHEMA_SQL)
 
     def next(self) -> Token:
         if self.at >= len(self.tokens):

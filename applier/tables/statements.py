@@ -12,6 +12,7 @@ from typing import Any
 
 from applier.binlog.charsets import charset
 from applier.binlog.types import ValueRefused, from_sql
+from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 from applier.tables.catalog import Tables
 from applier.tables.defaults import complete_rows, default_row, row_generator
@@ -323,7 +324,7 @@ def value_rows(definition: TableDefinition, columns: tuple[int, ...], text: str)
     while not parser.done:
         pieces = split_commas(parser.parenthesized())
         if len(pieces) != len(columns):
-            raise InputError(f"{len(pieces)} values for {len(columns)} columns of {definition.full_name}")
+            raise InputError(f"{len(pieces)} values for {len(columns)} columns of {definition.full_name}", code=Code.SCHEMA_ROWS)
         yield tuple(
             defaults[at] if piece.upper() == "DEFAULT" else store(definition.columns[at], compile_expression(piece)(scope))
             for at, piece in zip(columns, pieces, strict=True)
@@ -331,7 +332,7 @@ def value_rows(definition: TableDefinition, columns: tuple[int, ...], text: str)
         if not parser.accept(","):
             break
     if not parser.done:
-        raise InputError(f"cannot read {parser.sql[parser.tokens[parser.at].start :][:60]!r}")
+        raise InputError(f"cannot read {parser.sql[parser.tokens[parser.at].start :][:60]!r}", code=Code.SCHEMA_SQL)
 
 
 def create_from_select(tables: Tables, definition: TableDefinition, select: str, database: str, session: Any) -> None:
@@ -400,7 +401,7 @@ class _LoadOptions:
             if parser.accept("CHARACTER", "SET") or parser.accept("CHARSET"):
                 parser.name()
             elif parser.accept_any("FIELDS", "COLUMNS"):
-                while (word := parser.accept_any("TERMINATED", "OPTIONALLY", "ENCLOSED", "ESCAPED")):
+                while word := parser.accept_any("TERMINATED", "OPTIONALLY", "ENCLOSED", "ESCAPED"):
                     if word != "OPTIONALLY":
                         parser.expect("BY")
                         setattr(options, word.lower(), parser.text())

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import applier
+from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 from tests.applier.logs import BEGIN, INT_TABLE, inner, insert, ints, replay_log, transaction
 from tests.binlog.build import MAGIC, format_description, gtid, log, packed, payload, query, rows, table_map, write, xid
@@ -395,5 +396,5 @@ def test_a_gap_between_files(capture: Path) -> None:
 
 def test_an_error_is_one_line_without_control_characters() -> None:
     """Whatever the names in a log are: they go to a terminal."""
-    error = InputError("a table `a\nb`", file="x\x1b[2J", table="d.\r\udcff", hint="do\tit")
-    assert str(error) == "a table `a\\nb` (file x\\x1b[2J, table d.\\r\\udcff). Next: do\\tit"
+    error = InputError("a table `a\nb`", code=Code.BAD_ROWS, file="x\x1b[2J", table="d.\r\udcff", hint="do\tit")
+    assert str(error) == "error BL111: a table `a\\nb` (file x\\x1b[2J, table d.\\r\\udcff). Next: do\\tit"

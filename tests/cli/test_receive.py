@@ -40,7 +40,7 @@ def test_a_source_that_is_not_there(binlag: Run, tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("BINLAG_PASSWORD", "s3cret")
     code, out, err = binlag("receive", URL, "--dir", tmp_path / "relay")
     assert (code, out) == (2, "")
-    assert err.startswith(f"binlag: {URL} cannot be reached")
+    assert err.startswith(f"binlag: error BL401: {URL} cannot be reached")
     assert len(err.splitlines()) == 1
     assert "s3cret" not in err
     assert sorted(path.name for path in (tmp_path / "relay").iterdir()) == ["auto.cnf", "relay-bin.index"]

@@ -134,7 +134,7 @@ def test_the_applier_stops(binlag: Run, tmp_path: Path, schema: Path) -> None:
     code, out, _ = binlag("replay", path, "--schema", schema, "--json")
     error = json.loads(out)["error"]
     assert (code, error["number"], error["table"], error["file"]) == (1, 1032, "d.t", "binlog.000001")
-    assert set(error) == {"number", "message", "file", "position", "table", "hint"}
+    assert set(error) == {"number", "code", "message", "file", "position", "table", "hint"}
 
 
 @pytest.mark.parametrize(

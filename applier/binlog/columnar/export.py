@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from applier.binlog.columnar.batches import Paths, TableBatch, read_batches
+from applier.error_codes import Code
 from applier.errors import InputError, UsageError
 
 GROUP_BYTES = 64_000_000
@@ -64,18 +65,18 @@ def export(
     Raises InputError for a log that cannot be read: the files then hold what stands before the damage.
     """
     if file_format not in FORMATS:
-        raise UsageError(f"unknown file format {file_format}", hint=f"one of {', '.join(FORMATS)}")
+        raise UsageError(f"unknown file format {file_format}", code=Code.OPTION_VALUE, hint=f"one of {', '.join(FORMATS)}")
     try:
         import pyarrow  # noqa: F401
     except ImportError:
-        raise UsageError("Arrow and Parquet files need pyarrow", hint="pip install 'binlag[arrow]'") from None
+        raise UsageError("Arrow and Parquet files need pyarrow", code=Code.NO_LIBRARY, hint="pip install 'binlag[arrow]'") from None
     folder = Path(directory)
     targets: dict[int, _Target] = {}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _fill(targets, paths, folder, file_format, tables, verify_checksum)
     except OSError as error:
-        raise InputError(f"cannot write there: {error.strerror or error}", file=str(folder)) from None
+        raise InputError(f"cannot write there: {error.strerror or error}", code=Code.CANNOT_WRITE, file=str(folder)) from None
     return [target.exported for target in targets.values()]
 
 
@@ -123,9 +124,7 @@ def _open(targets: dict[int, _Target], batch: TableBatch, schema: Any, folder: P
     import pyarrow.parquet as pq
 
     table = batch.table
-    version = 1 + sum(
-        (each.exported.database, each.exported.table) == (table.database, table.table) for each in targets.values()
-    )
+    version = 1 + sum((each.exported.database, each.exported.table) == (table.database, table.table) for each in targets.values())
     number = f".{version}" if version > 1 else ""
     path = folder / f"{_escaped(table.database)}.{_escaped(table.table)}{number}.{file_format}"
     writer = pq.ParquetWriter(path, schema) if file_format == "parquet" else pa.ipc.new_file(str(path), schema)

@@ -30,6 +30,7 @@ from applier.binlog.columnar.layout import (
 )
 from applier.binlog.columnar.registry import Integers, Registry, address
 from applier.binlog.columnar.scanner import Bytes, Chunk, Scanner
+from applier.error_codes import Code
 from applier.errors import InputError
 
 SLACK = 64
@@ -209,9 +210,7 @@ class _Job:
 
     def _arena(self, size: int, least: dict[int, int]) -> Arena:
         rows = int(size * self.needs.rows * 1.1) + 64
-        capacities = {
-            at: min(max(int(size * share * 1.1) + 256, least.get(at, 0)), MOST_BYTES) for at, share in self.needs.bytes.items()
-        }
+        capacities = {at: min(max(int(size * share * 1.1) + 256, least.get(at, 0)), MOST_BYTES) for at, share in self.needs.bytes.items()}
         arena = Arena(self.layout, self.decoder.template(self.layout), rows, capacities)
         control = self.control
         control[Decode.ROW_CAPACITY] = rows
@@ -224,7 +223,7 @@ class _Job:
         """The next batch gets more room for a string column; `least` when not even one row had enough."""
         self.needs.bytes[column] = self.needs.bytes[column] * 1.5 + 0.001
         if least.get(column, 0) >= MOST_BYTES:
-            raise InputError("a value has more than 2 GiB", file=self.chunk.file, table=self.layout.table.full_name)
+            raise InputError("a value has more than 2 GiB", code=Code.TOO_LARGE, file=self.chunk.file, table=self.layout.table.full_name)
         least[column] = min(room + 256, MOST_BYTES)
 
     def _learn(self, arena: Arena, rows: int) -> None:
@@ -241,7 +240,12 @@ class _Job:
         if status == DecodeStatus.BAD_JSON_OPTIONS:
             message = "a partial update has unknown options before its after image"
         raise InputError(
-            message, file=self.chunk.file, position=int(ref[Ref.POSITION]), table=self.layout.table.full_name, hint=HINT
+            message,
+            code=Code.BAD_VALUE,
+            file=self.chunk.file,
+            position=int(ref[Ref.POSITION]),
+            table=self.layout.table.full_name,
+            hint=HINT,
         )
 
     def _batch(self, arena: Arena, rows: int) -> pa.RecordBatch:

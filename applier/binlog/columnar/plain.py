@@ -34,6 +34,7 @@ from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHead, parse_rows_head
 from applier.binlog.table_map import SourceColumn, parse_table_map
 from applier.binlog.types.numbers import decimal_to_text
 from applier.binlog.types.temporal import date_parts, datetime_parts, time_microseconds, timestamp_microseconds
+from applier.error_codes import Code
 from applier.errors import InputError
 
 EPOCH = datetime(1970, 1, 1)
@@ -43,9 +44,7 @@ Convert = Callable[[Any], Any]
 """A value as the row decoder leaves it -> what Arrow takes; None when Arrow has no such value."""
 
 
-def read_plain(
-    paths: Paths, names: frozenset[str] | None, *, verify_checksum: bool, text: bool, chunk_bytes: int
-) -> Iterator[TableBatch]:
+def read_plain(paths: Paths, names: frozenset[str] | None, *, verify_checksum: bool, text: bool, chunk_bytes: int) -> Iterator[TableBatch]:
     """See read_batches."""
     state = _Plain(names, text)
     reader = LogReader(paths, verify_checksum=verify_checksum)
@@ -127,12 +126,14 @@ class _Plain:
         if layout is None:
             if rows.table_id in DUMMY_TABLE_IDS:
                 return
-            raise InputError(f"a {event.name} event has no table map before it")
+            raise InputError(f"a {event.name} event has no table map before it", code=Code.NO_TABLE_MAP)
         if self._names is not None and layout.table.full_name not in self._names:
             return
         width, first, second = rows.columns()
         if width != len(layout.columns):
-            raise InputError(f"a rows event has {width} columns, its table map {len(layout.columns)}", table=layout.table.full_name)
+            raise InputError(
+                f"a rows event has {width} columns, its table map {len(layout.columns)}", code=Code.BAD_ROWS, table=layout.table.full_name
+            )
         pending = self._pending.get(layout.number)
         if pending is None:
             pending = self._pending[layout.number] = _Rows(layout)
@@ -207,7 +208,7 @@ def _partial_reader(layout: TableLayout, images: list[list[ImageColumn]], second
             while at < end:
                 before, at = read_before(buffer, at)
                 if at >= end or buffer[at] > 1:
-                    raise InputError("a partial update has unknown options before its after image")
+                    raise InputError("a partial update has unknown options before its after image", code=Code.BAD_VALUE)
                 has_bits, at = buffer[at], at + 1
                 bits = 0
                 if has_bits:

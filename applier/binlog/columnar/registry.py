@@ -14,6 +14,7 @@ from applier.binlog.columnar.control import Id, Image, Scan, SchemaEntry, ShapeE
 from applier.binlog.columnar.layout import TableLayout
 from applier.binlog.cursor import Cursor
 from applier.binlog.table_map import parse_table_map
+from applier.error_codes import Code
 from applier.errors import InputError
 
 Integers = npt.NDArray[np.int64]
@@ -113,7 +114,7 @@ class Registry:
         width = cursor.packed()
         if width != len(layout.columns):
             raise InputError(
-                f"a rows event has {width} columns, its table map {len(layout.columns)}", table=layout.table.full_name
+                f"a rows event has {width} columns, its table map {len(layout.columns)}", code=Code.BAD_ROWS, table=layout.table.full_name
             )
         if self._shape_count == len(self._shapes):
             self._shapes = _doubled(self._shapes)
@@ -132,7 +133,7 @@ class Registry:
         absent = [at for at in range(width) if not bits >> at & 1]
         number = layout.present_number(bitmap)
         if number > MAX_SHAPES:
-            raise InputError("a table has too many different column bitmaps", table=layout.table.full_name)
+            raise InputError("a table has too many different column bitmaps", code=Code.TOO_LARGE, table=layout.table.full_name)
         columns = np.array([*present, *absent, 0], np.int64)
         self._columns.append(columns)
         return len(present), address(columns), len(absent), address(columns) + 8 * len(present), number

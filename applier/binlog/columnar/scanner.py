@@ -29,6 +29,7 @@ from applier.binlog.header import (
     EventType,
 )
 from applier.binlog.reader import CORRUPT_HINT, TRUNCATED_HINT, LogReader, _FileEnd, open_log
+from applier.error_codes import Code
 from applier.errors import InputError
 
 Bytes = npt.NDArray[np.uint8]
@@ -206,7 +207,7 @@ class Scanner(LogReader):
             self.registry.add_shape(int(control[Scan.DETAIL]), head, bitmaps)
             return
         if status in (ScanStatus.HEADER_CUT, ScanStatus.EVENT_CUT):
-            raise InputError("the log ends in the middle of an event", hint=TRUNCATED_HINT)
+            raise InputError("the log ends in the middle of an event", code=Code.CUT_OFF, hint=TRUNCATED_HINT)
         length = int.from_bytes(bytes(data[position + 9 : position + 13]), "little")
         if status == ScanStatus.NEW_MAP:
             body = position + int(control[Scan.HEADER_LENGTH])
@@ -223,7 +224,7 @@ class Scanner(LogReader):
             ScanStatus.NO_TABLE_MAP: f"a {name} event has no table map before it",
             ScanStatus.UNKNOWN_TYPE: f"unknown event type {type_code}",
         }[ScanStatus(status)]
-        raise InputError(message, hint=CORRUPT_HINT)
+        raise InputError(message, code=Code.BAD_HEADER, hint=CORRUPT_HINT)
 
     def _read_special(self, data: Bytes) -> Iterator[Chunk]:
         """Reads the event at POSITION in Python and steps over it."""
@@ -271,7 +272,7 @@ class Scanner(LogReader):
         while piece := payload._read(stream, wanted):
             total += len(piece)
             if total > limit:
-                raise InputError(f"the transaction payload unpacks to more than the {limit} bytes it claims")
+                raise InputError(f"the transaction payload unpacks to more than the {limit} bytes it claims", code=Code.BAD_PAYLOAD)
             rest += piece
             done = yield from self._events_in(rest, data)
             rest = rest[done:]
@@ -279,18 +280,20 @@ class Scanner(LogReader):
             if len(rest) >= HEADER_LENGTH:
                 length = int.from_bytes(rest[9:13], "little")
                 if length > min(payload.MAX_EVENT_BYTES, limit):
-                    raise InputError(f"an event inside the transaction payload claims {length} bytes")
+                    raise InputError(f"an event inside the transaction payload claims {length} bytes", code=Code.BAD_PAYLOAD)
                 wanted = max(length - len(rest), wanted)
         if rest:
-            raise InputError("the transaction payload ends in the middle of an event")
+            raise InputError("the transaction payload ends in the middle of an event", code=Code.BAD_PAYLOAD)
         if header.uncompressed_size and total != header.uncompressed_size:
-            raise InputError(f"the transaction payload has {total} bytes instead of the {header.uncompressed_size} it claims")
+            raise InputError(
+                f"the transaction payload has {total} bytes instead of the {header.uncompressed_size} it claims", code=Code.BAD_PAYLOAD
+            )
 
     def _single(self, content: bytes, data: Bytes) -> Iterator[Chunk]:
         """The one event that `content` is."""
         done = yield from self._events_in(content, data)
         if done != len(content):
-            raise InputError("a compressed event cannot be read", hint=CORRUPT_HINT)
+            raise InputError("a compressed event cannot be read", code=Code.BAD_PAYLOAD, hint=CORRUPT_HINT)
 
     def _events_in(self, content: bytes, data: Bytes) -> Generator[Chunk, None, int]:
         """Scans whole events of `content`; returns how many bytes they take."""
@@ -305,7 +308,9 @@ class Scanner(LogReader):
                 yield self._flush(data)
                 self._hold(inner)
             elif status == ScanStatus.SPECIAL:
-                raise InputError(f"a {SERVER_NAMES.get(content[int(control[Scan.POSITION]) + 4])} event inside compressed content")
+                raise InputError(
+                    f"a {SERVER_NAMES.get(content[int(control[Scan.POSITION]) + 4])} event inside compressed content", code=Code.BAD_PAYLOAD
+                )
             else:
                 self._solve(status, inner)
         done = int(control[Scan.POSITION])

@@ -18,6 +18,7 @@ from applier.binlog.types.base import ValueRefused
 from applier.binlog.types.numbers import decimal_to_text, double_text
 from applier.binlog.types.temporal import parts_text, time_text
 from applier.binlog.wire import decimal_bytes
+from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 
 SMALL_OBJECT, LARGE_OBJECT, SMALL_ARRAY, LARGE_ARRAY, LITERAL, INT16, UINT16, INT32, UINT32, INT64, UINT64, DOUBLE, STRING = range(13)
@@ -47,7 +48,7 @@ Document = Any
 
 
 def corrupt(what: str) -> InputError:
-    return InputError(f"a JSON document is corrupt: {what}")
+    return InputError(f"a JSON document is corrupt: {what}", code=Code.BAD_VALUE)
 
 
 # bytes to document
@@ -348,15 +349,15 @@ Leg = str | int | tuple[str, int]
 
 
 _LEG = re.compile(
-    r"""\s*(?:\[\s*(?:(?P<cell>\d+)|last\s*(?:-\s*(?P<last>\d+))?)\s*\]
-    |\.\s*(?:(?P<quoted>"(?:[^"\\]|\\.)*")|(?P<name>[^\s.\]\["*]+)))\s*""",
+    r"""\s*(?:\[\s*(?:(?P<cell>[0-9]{1,10})\s*|last\s*(?:-\s*(?P<last>[0-9]{1,10})\s*)?)\]
+    |\.\s*(?:(?P<quoted>"[^"\\]*(?:\\.[^"\\]*)*")|(?P<name>[^\s.\]\["*]+)))\s*""",
     re.DOTALL | re.VERBOSE,
 )
 
 
 def path_legs(path: str) -> list[Leg]:
     """The steps of a JSON path. Raises InputError for wildcards and ranges, which no single value has, and for what is no path."""
-    refused = InputError(f"the JSON path {path!r} names no single value")
+    refused = InputError(f"the JSON path {path!r} names no single value", code=Code.BAD_VALUE)
     legs: list[Leg] = []
     at = path.find("$") + 1
     if path[:at].strip() != "$":
