@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -20,13 +20,10 @@ from sqlglot.dialects.mysql import MySQL
 
 from applier.binlog.types import ValueRefused, from_sql, to_python
 from applier.errors import ReplicationError
-from applier.tables.collation import sort_key
-from applier.tables.functions import FUNCTIONS, text
+from applier.tables.functions import FUNCTIONS
+from applier.tables.sql_values import Value, compare, number, remainder, text, truth, unsupported
 from lookup.handler import Row
 from lookup.table import Column, KeyPart, TableDefinition
-
-Value = Any
-"""None, int, Decimal, float, str, bytes, date, datetime or timedelta."""
 
 
 @dataclass
@@ -75,14 +72,6 @@ class _PlainNames(MySQL):
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: parse for name, parse in MySQL.Parser.FUNCTION_PARSERS.items() if name in ("CAST", "CONVERT", "SUBSTRING", "TRIM")
         }
-
-
-def unsupported(what: str) -> ReplicationError:
-    return ReplicationError(
-        1235,
-        f"this expression is not supported in memory: {what}",
-        hint="skip the statement with --skip-errors 1235, or replay into a test DB",
-    )
 
 
 @lru_cache(maxsize=1024)
@@ -197,18 +186,6 @@ def _variable(tree: exp.Expression) -> Evaluate:
     return lambda scope: scope.session.variables.get(name)
 
 
-def number(value: Value) -> int | Decimal | float | None:
-    """A value as a number: text counts as far as it starts like one, bytes as text."""
-    if value is None or isinstance(value, (int, Decimal, float)):
-        return int(value) if isinstance(value, bool) else value
-    if isinstance(value, datetime):
-        return Decimal(value.strftime("%Y%m%d%H%M%S"))
-    if isinstance(value, date):
-        return int(value.strftime("%Y%m%d"))
-    match = re.match(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", text(value))
-    return float(match[0]) if match else 0.0
-
-
 def _arithmetic(operate: Callable[[Any, Any], Any]) -> Callable[[exp.Expression], Evaluate]:
     def build(tree: exp.Expression) -> Evaluate:
         left, right = compile_tree(tree.this), compile_tree(tree.args["expression"])
@@ -238,11 +215,6 @@ def _divide(one: Any, two: Any) -> Any:
     return (Decimal(one) / Decimal(two)).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
 
 
-def _remainder(one: Any, two: Any) -> Any:
-    result = abs(one) % abs(two)
-    return -result if one < 0 else result
-
-
 def _negate(tree: exp.Expression) -> Evaluate:
     inner = compile_tree(tree.this)
 
@@ -251,24 +223,6 @@ def _negate(tree: exp.Expression) -> Evaluate:
         return None if value is None else -value
 
     return evaluate
-
-
-def compare(one: Value, two: Value, column: Column | None = None) -> int | None:
-    """-1, 0 or 1; None when one is NULL. Text with text goes by the column's collation, everything else by value."""
-    if one is None or two is None:
-        return None
-    if isinstance(one, (str, bytes)) and isinstance(two, (str, bytes)):
-        key = sort_key(column or Column("", "varchar", charset="utf8mb4"))
-        first, second = text(one).encode("utf-8", "surrogateescape"), text(two).encode("utf-8", "surrogateescape")
-        if key is not None:
-            first, second = key(first), key(second)
-        return (first > second) - (first < second)
-    if isinstance(one, (date, timedelta)) or isinstance(two, (date, timedelta)):
-        first_text, second_text = text(one), text(two)
-        return (first_text > second_text) - (first_text < second_text)
-    first_number, second_number = number(one), number(two)
-    assert first_number is not None and second_number is not None
-    return (first_number > second_number) - (first_number < second_number)
 
 
 def _comparison(holds: Callable[[int], bool]) -> Callable[[exp.Expression], Evaluate]:
@@ -294,11 +248,6 @@ def _null_safe(tree: exp.Expression) -> Evaluate:
         return int(one is None and two is None) if one is None or two is None else int(compare(one, two) == 0)
 
     return evaluate
-
-
-def truth(value: Value) -> bool | None:
-    result = number(value)
-    return None if result is None else result != 0
 
 
 def _and(tree: exp.Expression) -> Evaluate:
@@ -512,7 +461,7 @@ _HANDLERS: dict[type[exp.Expression], Callable[[Any], Evaluate]] = {
     exp.Mul: _arithmetic(lambda one, two: one * two),
     exp.Div: _arithmetic(_divide),
     exp.IntDiv: _arithmetic(lambda one, two: int(one / two) if isinstance(one, float) else int(Decimal(one) // Decimal(two))),
-    exp.Mod: _arithmetic(_remainder),
+    exp.Mod: _arithmetic(remainder),
     exp.BitwiseAnd: _arithmetic(lambda one, two: int(one) & int(two)),
     exp.BitwiseOr: _arithmetic(lambda one, two: int(one) | int(two)),
     exp.BitwiseXor: _arithmetic(lambda one, two: int(one) ^ int(two)),

@@ -11,28 +11,12 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from applier.binlog.types import json
-from applier.binlog.types.numbers import double_text
-from applier.binlog.types.temporal import parse_datetime, time_text
+from applier.binlog.types.temporal import parse_datetime
+from applier.tables.sql_values import Value, compare, number, remainder, text, unsupported
 from lookup.table import Column
 
-Value = Any
 Function = Callable[..., Value]
 _DATETIME = Column("", "datetime", scale=6)
-
-
-def text(value: Value) -> str:
-    """A value as the server prints it."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "surrogateescape")
-    if isinstance(value, bool):
-        return str(int(value))
-    if isinstance(value, float):
-        return double_text(value)
-    if isinstance(value, datetime):
-        return value.replace(tzinfo=None).isoformat(" ")
-    if isinstance(value, timedelta):
-        return time_text(value // timedelta(microseconds=1), 6 if value.microseconds else 0)
-    return format(value, "f") if isinstance(value, Decimal) else str(value)
 
 
 def strict(function: Function) -> Function:
@@ -119,14 +103,10 @@ def _cast(session: Any, value: Value, kind: str) -> Value:
         return text(plain).encode("utf-8", "surrogateescape")
     if base == "json":
         return JsonText(json.to_text(json.parse_text(text(plain))), json.parse_text(text(plain)))
-    from applier.tables.expressions import unsupported
-
     raise unsupported(f"CAST(… AS {kind})")
 
 
 def _leading_number(value: Value) -> str:
-    from applier.tables.expressions import number
-
     found = number(value)
     return text(found if found is not None else 0) if not isinstance(found, float) else repr(found)
 
@@ -162,21 +142,14 @@ def _coalesce(_session: Any, *values: Value) -> Value:
 
 
 def _nullif(_session: Any, one: Value, two: Value) -> Value:
-    from applier.tables.expressions import compare
-
     return None if compare(one, two) == 0 else one
 
 
 def _mod(one: Value, two: Value) -> Value:
-    """The remainder has the sign of the dividend."""
-    from applier.tables.expressions import number
-
     dividend, divisor = number(one), number(two)
     if not divisor:
         return None
-    assert dividend is not None
-    result = abs(dividend) % abs(divisor)  # type: ignore[operator]
-    return -result if dividend < 0 else result
+    return remainder(dividend, divisor)
 
 
 def _extreme(choose: Callable[..., Value]) -> Function:

@@ -17,8 +17,9 @@ from applier.errors import InputError, ReplicationError
 from applier.tables.catalog import Tables
 from applier.tables.defaults import complete_rows, default_row, row_generator
 from applier.tables.engine import MemoryTable
-from applier.tables.expressions import Evaluate, Scope, Session, compile_expression, row_scope, truth, unsupported
+from applier.tables.expressions import Evaluate, Scope, Session, compile_expression, row_scope
 from applier.tables.sql_text import Parser, unescape
+from applier.tables.sql_values import truth, unsupported
 from lookup.handler import DuplicateKey, Row, RowError
 from lookup.table import Column, TableDefinition
 
