@@ -10,7 +10,7 @@ import random
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 
 from applier.binlog.header import MAGIC, EventType
@@ -26,16 +26,21 @@ SERVER_ID = 4_000_001
 START_TIME = 1_700_000_000
 STATEMENT_END = 1
 EVENT_BODY_BYTES = 8192
-LOOKUP_ROWS = 100_000
-"""Of tables with a key: a lookup costs little more in a larger one."""
+LOOKUP_ROWS, FAR_ROWS = 100_000, 1_000_000
+"""Of tables with a key: one that the processor's caches hold about, and one that they do not."""
+FULL = 0
+SCANNED = {1_000: (1, 10), 3_000: (1, 10), 10_000: (1, FULL), 100_000: (1, FULL, 2_000), 1_000_000: (1, 2_000)}
+"""Rows of tables without a key -> rows per event; FULL is what a source puts into one by default."""
 VALUE = b"\5value"
 """What stands in each further column."""
 WIDTHS = ((40, 0), (200, 0), (40, 10))
 """Bytes of filler, and further columns, of the tables that are measured."""
-LEAST_EVENTS = 40
-"""A table is scanned by events of several rows only if it holds this many of them: opening it must not weigh."""
+SPLIT_ROWS = 10_000
+"""Of tables without a key where a statement has several events."""
 MOST_READS = 10_000_000
 """Rows that one event of a cell may read."""
+AHEAD = 2
+"""Transactions of a log with marks up to the first mark."""
 TYPES = {"write": EventType.WRITE_ROWS, "update": EventType.UPDATE_ROWS, "delete": EventType.DELETE_ROWS}
 
 
@@ -203,12 +208,14 @@ def make_log(
 ) -> bytes:
     """The cell's log. `gtids`: as a source with gtid_mode ON writes them, anonymous for False, none at all for None.
 
-    `marks`: the first and the last transaction insert 1 and 2 into the table `mark`, so that an onlooker sees when they are done.
+    `marks`: two transactions insert 1 and 2 into the table `mark`, so that an onlooker sees when they are done: the last one, and
+    the one behind a transaction of the cell's kind that is added ahead, opens the table and is not timed.
     """
     log = _Log(database, gtids, random.Random(f"{seed}-{cell.name}").randbytes(16))
-    if marks:
-        log.transaction(_mark(database, 1))
-    for events in events_of(cell, seed, spent):
+    applied = replace(cell, transactions=cell.transactions + 1) if marks else cell
+    for number, events in enumerate(events_of(applied, seed, spent)):
+        if marks and number == 1:
+            log.transaction(_mark(database, 1))
         ends = [STATEMENT_END * (place == len(events)) for place in range(1, len(events) + 1)]
         rows = [(TYPES[cell.kind], _rows(cell, ids, flags)) for ids, flags in zip(events, ends, strict=True)]
         log.transaction([(EventType.TABLE_MAP, _table_map(database, cell)), *rows])
@@ -261,9 +268,10 @@ def grid(rules: ServerRules, *, largest: int = 100_000, row_searches: tuple[str,
 
     Cells that can share a table stand together.
     """
-    sizes = [size for size in (1_000, 10_000, 100_000, 1_000_000) if size <= largest]
+    sizes = [size for size in SCANNED if size <= largest]
     keyed = min(sizes[-1], LOOKUP_ROWS)
     cells = [cell for row_search in row_searches for cell in (*_scans(sizes, row_search, rules), *_lookups(keyed, row_search))]
+    cells += _far_lookups(row_searches[0]) if largest >= FAR_ROWS else ()
     cells += _writes(keyed, row_searches[0])
     chosen = sorted(set(cells), key=lambda cell: (cell.row_search, cell.table, cell))
     return chosen[::4] if quick else chosen
@@ -276,11 +284,11 @@ def _scans(sizes: list[int], row_search: str, rules: ServerRules) -> Iterator[Ce
     for kind, (filler, more) in product(("update", "delete"), WIDTHS):
         full = rows_in_event(filler, more, kind)
         for rows in sizes:
-            for per_event in (1, full, 2000):
+            for per_event in (given or full for given in SCANNED[rows]):
                 scans = 1 if hashed else per_event
-                if (per_event == 1 or per_event * LEAST_EVENTS <= rows) and scans * rows <= MOST_READS:
+                if scans * rows <= MOST_READS:
                     yield Cell(NO_KEY, rows, kind, per_event, 1, _count(rows, per_event, scans), filler, 1, 0, more, row_search)
-        middle = sizes[min(1, len(sizes) - 1)]
+        middle = max(size for size in sizes if size <= SPLIT_ROWS)
         if full * 20 <= middle and (hashed or full * 10 * middle <= MOST_READS):
             yield Cell(NO_KEY, middle, kind, full, 10, 2, filler, 1, 0, more, row_search)
 
@@ -296,7 +304,15 @@ def _lookups(rows: int, row_search: str) -> Iterator[Cell]:
                 yield Cell(key, rows, kind, per_event, events, count, filler, 1, 0, more, row_search)
         for duplicates, (per_event, _, count) in product((10, 200), (shape for shape in shapes if shape[1] == 1)):
             if count and (duplicates == 10 or (filler, more) == WIDTHS[0]):
-                yield Cell(OTHER, rows, kind, per_event, 1, max(count // 2, 1), filler, duplicates, 0, more, row_search)
+                fewer = max(count // (2 if duplicates == 10 else 8), 1)
+                yield Cell(OTHER, rows, kind, per_event, 1, fewer, filler, duplicates, 0, more, row_search)
+
+
+def _far_lookups(row_search: str) -> Iterator[Cell]:
+    """A few of them in large tables."""
+    for kind, (key, duplicates) in product(("update", "delete"), ((PRIMARY, 1), (NULLABLE_UNIQUE, 1), (OTHER, 10))):
+        for per_event, count in ((1, 1500), (100, 100), (2000, 6)):
+            yield Cell(key, FAR_ROWS, kind, per_event, 1, count // (1 if duplicates == 1 else 2), 40, duplicates, 0, 0, row_search)
 
 
 def _writes(rows: int, row_search: str) -> Iterator[Cell]:
@@ -309,4 +325,4 @@ def _writes(rows: int, row_search: str) -> Iterator[Cell]:
 
 def _count(rows: int, per_event: int, scans: int) -> int:
     """Transactions so that a cell takes a fair time, neither too short to be timed nor endless."""
-    return max(min(3_000_000 // (rows * scans), rows // (4 * per_event), 300), 2 if per_event == 1 else 1)
+    return max(min(2_000_000 // (rows * scans), rows // (4 * per_event), 300), 2 if per_event == 1 else 1)

@@ -76,19 +76,21 @@ class Target(Protocol):
     def measure(self, cell: Cell) -> Measured: ...
 
 
-def work_of(loads: Iterable[TransactionLoad], facts: Mapping[str, TableFacts], scenario: Scenario) -> Amounts:
-    """The amounts of a log, by the same way that a forecast works them out."""
+def work_of(loads: Iterable[TransactionLoad], facts: Mapping[str, TableFacts], scenario: Scenario, skip: int = 0) -> Amounts:
+    """The amounts of a log but for its first `skip` transactions, by the same way that a forecast works them out."""
     pricer = Pricer(scenario, facts, Prices.of({}))
     states = {name: TableState(one.rows) for name, one in facts.items()}
     total = [0.0] * len(UNITS)
-    for load in loads:
-        total[PLACE["transaction"]] += 1
+    for number, load in enumerate(loads):
+        counts = number >= skip
+        total[PLACE["transaction"]] += counts
         for target, applied in load.applied.items():
             state = states.setdefault(target.table, TableState(None))
             state.note(applied, 2 if target.kind == "update" else 1)
-            for place, amount in enumerate(pricer.work(part_of(applied, state)).amounts):
-                total[place] += amount
-            total[PLACE["byte"]] += applied.row_bytes
+            if counts:
+                for place, amount in enumerate(pricer.work(part_of(applied, state)).amounts):
+                    total[place] += amount
+                total[PLACE["byte"]] += applied.row_bytes
             state.change(target.kind, applied.rows)
     return tuple(total)
 
@@ -97,10 +99,7 @@ def work_of_cell(
     cell: Cell, log: str | os.PathLike[str], server_version: str, *, skip: int = 0, database: str = DATABASE, rows: float | None = None
 ) -> Amounts:
     """The amounts of a cell's log but for its first `skip` transactions; `rows` of the table before it."""
-    loads = iter(LoadReader([log]))
-    for _ in range(skip):
-        next(loads)
-    return work_of(loads, cell.all_facts(database, rows), scenario_of(cell, server_version))
+    return work_of(LoadReader([log]), cell.all_facts(database, rows), scenario_of(cell, server_version), skip)
 
 
 def scenario_of(cell: Cell, server_version: str) -> Scenario:

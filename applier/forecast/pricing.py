@@ -141,7 +141,7 @@ class Pricer:
         shape = self.shape(target, part.rows, part.row_bytes)
         alive, ghosts, first, last = self._places(part, shape, spread, events)
         shape = replace(shape, rows=alive)
-        row = RowWork(shape.row_bytes, target.columns, self._index_entries(target), alive)
+        row = RowWork(shape.row_bytes, target.columns, self._index_entries(target), alive, last - first)
         total = [0.0] * len(UNITS)
         reads, algorithm = 0.0, NOT_NEEDED
         for (rows, distinct), times in sizes:

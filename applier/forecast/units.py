@@ -7,6 +7,7 @@ hash over all of its columns (`Hash_slave_rows::make_hash_key`, sql/log_event.cc
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from lookup.cost import Expected
@@ -21,6 +22,8 @@ UNITS: dict[str, str] = {
     "delete": "one row deleted",
     "value": "one column of a changed row's image: unpacked, compared, packed again",
     "index entry": "one entry of a secondary index written or marked",
+    "page": "one page of rows that an event's keys lead to: found, latched, locked, brought near",
+    "far page": "one such page of a table that the processor's caches do not hold",
     "key read": "one row found by its primary or unique key",
     "secondary read": "one key read in a secondary index, and its row",
     "next": "one step in a secondary index, and its row",
@@ -32,11 +35,10 @@ UNITS: dict[str, str] = {
     "hash row": "one row read by a hash scan over the table, its hash looked up",
     "hash byte": "one byte of such a row",
     "hash value": "one column of such a row",
-    "far row": "one row read by either scan in a table that the processor's caches do not hold",
     "ghost": "one deleted row that its own transaction still steps over",
 }
 """Unit -> what it stands for. The order is that of amounts."""
-LOOKUP_UNITS = frozenset(list(UNITS)[list(UNITS).index("key read") :])
+LOOKUP_UNITS = frozenset(list(UNITS)[list(UNITS).index("page") :])
 """Spent on finding rows; the rest is spent on changing them, whatever the keys."""
 PLACE = {name: place for place, name in enumerate(UNITS)}
 Amounts = tuple[float, ...]
@@ -93,22 +95,33 @@ CACHE_BYTES = 8_000_000
 """A table larger than this comes from memory when it is scanned, not from a processor's cache."""
 OVERHEAD_BYTES = 25
 """InnoDB's header and hidden columns of a row."""
+PAGE_BYTES = 15_000
+"""What InnoDB fills of a page of 16 KB when rows come in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowWork:
-    """What one row of an event's table weighs: bytes stored, columns, index entries that a change of it touches; and the table's rows."""
+    """What one row of an event's table weighs: bytes stored, columns, index entries that a change of it touches.
+
+    `table_rows`: those of the table, `share` of which is the part that the event's rows stand in.
+    """
 
     row_bytes: float
     columns: int = 1
     index_entries: float = 0.0
     table_rows: float = 0.0
+    share: float = 1.0
 
     @property
     def far_share(self) -> float:
         """How much of the table the caches do not hold."""
         table_bytes = self.table_rows * (self.row_bytes + OVERHEAD_BYTES)
         return 1 - CACHE_BYTES / table_bytes if table_bytes > CACHE_BYTES else 0.0
+
+    def pages(self, reads: float) -> float:
+        """How many pages hold that many rows drawn from the event's part of the table."""
+        pages = max(self.table_rows * self.share * (self.row_bytes + OVERHEAD_BYTES) / PAGE_BYTES, 1.0)
+        return -math.expm1(reads * math.log1p(-1 / pages)) * pages if pages > 1 else min(reads, 1.0)
 
 
 def event_amounts(expected: Expected, kind: str, rows: float, work: RowWork, ghosts: float = 0.0) -> Amounts:
@@ -121,20 +134,22 @@ def event_amounts(expected: Expected, kind: str, rows: float, work: RowWork, gho
     if kind == "write":
         return amounts(**named)
     if algorithm == BY_INDEX and expected.key in ("primary", "unique"):
-        named["key_read"] = rows
+        named["key_read"], named["page"] = rows, work.pages(rows)
     elif algorithm in (BY_INDEX, HASH_OVER_INDEX):
         named["secondary_read"], named["next"] = counted.read_key, counted.read_next
+        named["page"] = work.pages(counted.read_key + counted.read_next)
         named["hashed_row"] = rows if algorithm == HASH_OVER_INDEX else 0.0
     elif algorithm == HASH_OVER_TABLE:
         read = counted.read_rnd_next
         named |= {
             "hashed_row": rows, "scan_start": 1.0, "hash_row": read, "hash_byte": read * work.row_bytes, "hash_value": read * work.columns,
-            "far_row": read * work.far_share, "ghost": ghosts,
+            "ghost": ghosts,
         }  # fmt: skip
     elif algorithm == BY_TABLE:
         read = counted.read_rnd_next
         named |= {
             "scan_start": rows, "scan_row": read, "scan_byte": read * work.row_bytes, "scan_value": read * work.columns,
-            "far_row": read * work.far_share, "ghost": ghosts * rows,
+            "ghost": ghosts * rows,
         }  # fmt: skip
+    named["far_page"] = named.get("page", 0.0) * work.far_share
     return amounts(**named)

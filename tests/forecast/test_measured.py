@@ -72,7 +72,7 @@ def test_rows_of_a_cell_stand_evenly() -> None:
 def test_marks_stand_around_the_work() -> None:
     cell = CELLS[0]
     plain, marked = make_log(cell), make_log(cell, marks=True, gtids=True, database="other")
-    assert marked.count(b"\4mark\0") == 2 and marked.count(b"\5other\0") == cell.transactions + 2
+    assert marked.count(b"\4mark\0") == 2 and marked.count(b"\5other\0") == cell.transactions + 3
     assert plain.count(b"\4mark\0") == 0 and plain.count(TABLE.encode()) == cell.transactions
 
 
