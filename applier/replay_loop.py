@@ -16,14 +16,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from applier.binlog.events import ExecuteLoadQuery, Gtid, MariadbGtidEvent, Query, XaPrepare, gtid_text, parse
+from applier.binlog.events import ExecuteLoadQuery, Query, XaPrepare, parse
 from applier.binlog.follow import open_reader
+from applier.binlog.gtid_events import Gtid, MariadbGtidEvent, gtid_text
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventFlag, EventType, FormatDescription, version_number
 from applier.binlog.reader import LogReader
 from applier.binlog.refusals import OLD_LOAD_TYPES, lost_events, old_load, unknown_table
 from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHeads
 from applier.binlog.table_map import TableMap, parse_table_map
-from applier.binlog.transactions import plain_xid, prepared_xid
+from applier.binlog.xa import plain_xid, prepared_xid
 from applier.errors import BinlagError, InputError, ReplicationError
 from applier.options import ReplayOptions, parse_options
 from applier.result import ReplayResult, RowsRecord

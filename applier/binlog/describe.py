@@ -12,6 +12,7 @@ from typing import Any
 
 from applier.binlog import events as log
 from applier.binlog.charsets import charset_of_collation, collation_name
+from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
 from applier.binlog.header import ROWS_TYPES, Event, EventFlag, EventType, FormatDescription
 from applier.binlog.payload import UNCOMPRESSED
 from applier.binlog.rows import RowsHead, parse_rows_head
@@ -97,12 +98,12 @@ def _execute_load(event: Event, load: log.ExecuteLoadQuery) -> str:
     return f"{_query(event, load.query)} ;file_id={load.file_id}"
 
 
-def _gtid(_event: Event, gtid: log.Gtid) -> str:
+def _gtid(_event: Event, gtid: Gtid) -> str:
     return f"SET @@SESSION.GTID_NEXT= '{gtid.text or 'ANONYMOUS'}'"
 
 
-def _mariadb_gtid(_event: Event, gtid: log.MariadbGtidEvent) -> str:
-    if gtid.flags & log.MariadbGtidEvent.PREPARED_XA:
+def _mariadb_gtid(_event: Event, gtid: MariadbGtidEvent) -> str:
+    if gtid.flags & MariadbGtidEvent.PREPARED_XA:
         start = f"XA START {gtid.xid} "
     else:
         start = "" if gtid.is_standalone else "BEGIN "
@@ -169,8 +170,8 @@ DESCRIBERS: dict[type, Callable[[Event, Any], str]] = {
     FormatDescription: _format,
     log.Query: _query,
     log.ExecuteLoadQuery: _execute_load,
-    log.Gtid: _gtid,
-    log.MariadbGtidEvent: _mariadb_gtid,
+    Gtid: _gtid,
+    MariadbGtidEvent: _mariadb_gtid,
     log.XaPrepare: _xa_prepare,
     log.UserVar: _user_var,
     log.LoadBlock: _block,

@@ -1,80 +1,25 @@
 """What the events say: one frozen dataclass per event type, and `parse` that makes it.
 
 Layouts: libs/mysql/binlog/event/*.cpp 9.7, sql/log_event.cc 5.6 to 9.7, sql/log_event.cc MariaDB 10.11. Table maps and rows
-have modules of their own.
+have modules of their own, and so have GTIDs.
 """
 
 from __future__ import annotations
 
 import struct
-import uuid as uuid_module
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from applier.binlog.cursor import Cursor
+from applier.binlog.gtid_events import parse_gtid, parse_gtid_tagged, parse_mariadb_gtid
 from applier.binlog.header import Event, EventType, FormatDescription, parse_format_description
 from applier.binlog.payload import parse_payload_header
 from applier.binlog.status_vars import StatusVariables, parse_status_variables
+from applier.binlog.xa import xid_text
 from applier.error_codes import Code
 from applier.errors import InputError
 from checkpoints.gtid import GtidError, GtidSet, MariadbGtid
-
-TIMESTAMP_FLAG = 1 << 55
-VERSION_FLAG = 1 << 31
-UNDEFINED_VERSION = 999999
-_GTID_HEAD = struct.Struct("<B16sq").unpack
-_GTID_CLOCK = struct.Struct("<qq").unpack
-
-
-@dataclass(frozen=True, slots=True)
-class Gtid:
-    """GTID, ANONYMOUS_GTID (uuid None) and GTID_TAGGED. Timestamps in microseconds, 0 where the log has none."""
-
-    uuid: str | None
-    number: int
-    tag: str = ""
-    flags: int = 0
-    last_committed: int = 0
-    sequence_number: int = 0
-    immediate_commit_timestamp: int = 0
-    original_commit_timestamp: int = 0
-    transaction_length: int = 0
-    immediate_server_version: int = UNDEFINED_VERSION
-    original_server_version: int = UNDEFINED_VERSION
-    commit_group_ticket: int = 0
-
-    @property
-    def text(self) -> str | None:
-        if self.uuid is None:
-            return None
-        return f"{self.uuid}:{self.tag + ':' if self.tag else ''}{self.number}"
-
-
-@dataclass(frozen=True, slots=True)
-class MariadbGtidEvent:
-    """MariaDB's GTID event. `xid` is set for a prepared or completed XA transaction."""
-
-    gtid: MariadbGtid
-    flags: int
-    commit_id: int | None = None
-    xid: str | None = None
-    flags_extra: int = 0
-
-    STANDALONE = 0x01
-    DDL = 0x20
-    PREPARED_XA = 0x40
-    COMPLETED_XA = 0x80
-
-    @property
-    def text(self) -> str:
-        return str(self.gtid)
-
-    @property
-    def is_standalone(self) -> bool:
-        """No COMMIT or XID follows."""
-        return bool(self.flags & self.STANDALONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +59,7 @@ class XaPrepare:
 
     @property
     def text(self) -> str:
-        return f"X'{self.global_id.hex()}',X'{self.branch_id.hex()}',{self.format_id}"
+        return xid_text(self.format_id, self.global_id, self.branch_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,98 +173,6 @@ class Opaque:
 
 
 Parsed = Any
-
-
-def _gtid(cursor: Cursor, event: Event, _fde: FormatDescription) -> Gtid:
-    flags, uuid, number = _GTID_HEAD(cursor.take(25))
-    name = None if event.type == EventType.ANONYMOUS_GTID else _uuid_text(uuid)
-    if cursor.left < 17 or cursor.u8() != 2:
-        return Gtid(name, number, flags=flags)
-    last_committed, sequence_number = _GTID_CLOCK(cursor.take(16))
-    immediate = original = length = ticket = 0
-    immediate_version = original_version = UNDEFINED_VERSION
-    if cursor.left >= 7:
-        immediate = original = cursor.unsigned(7)
-        if immediate & TIMESTAMP_FLAG:
-            immediate &= ~TIMESTAMP_FLAG
-            original = cursor.unsigned(7)
-    if cursor.left:
-        length = cursor.packed()
-    if cursor.left >= 4:
-        immediate_version = original_version = cursor.u32()
-        if immediate_version & VERSION_FLAG:
-            immediate_version &= ~VERSION_FLAG
-            original_version = cursor.u32()
-    if cursor.left >= 8:
-        ticket = cursor.u64()
-    return Gtid(
-        name, number, "", flags, last_committed, sequence_number, immediate, original, length, immediate_version, original_version, ticket
-    )
-
-
-def gtid_text(event: Event) -> str:
-    """The GTID of a GTID event alone, for loops that need no more of it."""
-    at = event.body
-    if event.end - at < 25:
-        raise InputError("a Gtid event is too short", code=Code.BAD_EVENT, file=event.file, position=event.position)
-    return f"{_uuid_text(event.buffer[at + 1 : at + 17])}:{int.from_bytes(event.buffer[at + 17 : at + 25], 'little')}"
-
-
-@lru_cache(maxsize=64)
-def _uuid_text(raw: bytes) -> str:
-    text = raw.hex()
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
-
-
-def _gtid_tagged(cursor: Cursor, _event: Event, _fde: FormatDescription) -> Gtid:
-    """One mysql::serialization message: version, size, last non-ignorable field, then (id, value) pairs in order."""
-    start = cursor.at
-    if cursor.varlen() != 1:
-        raise InputError("unknown serialization format of a tagged GTID event", code=Code.UNKNOWN_FORMAT)
-    end = start + cursor.varlen()
-    if end > cursor.end:
-        raise InputError("a tagged GTID event claims more bytes than it has", code=Code.BAD_EVENT)
-    if cursor.varlen() > 12:
-        raise InputError("a tagged GTID event has fields that must not be ignored and are not known", code=Code.UNKNOWN_FORMAT)
-    fields: dict[int, Any] = {}
-    while cursor.at < end:
-        field = cursor.varlen()
-        if field == 1:
-            fields[1] = bytes(cursor.varlen() & 0xFF for _ in range(16))
-        elif field == 3:
-            fields[3] = cursor.take(cursor.varlen()).decode("ascii", "replace")
-        elif field in (2, 4, 5):
-            fields[field] = cursor.varlen_signed()
-        elif field in (0, 6, 7, 8, 9, 10, 11):
-            fields[field] = cursor.varlen()
-        else:
-            break
-    immediate, version = fields.get(6, 0), fields.get(9, UNDEFINED_VERSION)
-    return Gtid(
-        str(uuid_module.UUID(bytes=fields.get(1, bytes(16)))),
-        fields.get(2, 0),
-        fields.get(3, ""),
-        fields.get(0, 0),
-        fields.get(4, 0),
-        fields.get(5, 0),
-        immediate,
-        fields.get(7, immediate),
-        fields.get(8, 0),
-        version,
-        fields.get(10, version),
-        fields.get(11, 0),
-    )
-
-
-def _mariadb_gtid(cursor: Cursor, event: Event, _fde: FormatDescription) -> MariadbGtidEvent:
-    sequence, domain, flags = cursor.u64(), cursor.u32(), cursor.u8()
-    commit_id = cursor.u64() if flags & 0x02 else None
-    xid = None
-    if flags & (MariadbGtidEvent.PREPARED_XA | MariadbGtidEvent.COMPLETED_XA):
-        format_id, global_length, branch_length = cursor.u32(), cursor.u8(), cursor.u8()
-        xid = XaPrepare(False, format_id, cursor.take(global_length), cursor.take(branch_length)).text
-    extra = cursor.u8() if cursor.left else 0
-    return MariadbGtidEvent(MariadbGtid(domain, event.server_id, sequence), flags, commit_id, xid, extra)
 
 
 def _query_head(cursor: Cursor, post_header: int) -> tuple[int, int, int, int, int]:
@@ -475,10 +328,10 @@ Parser = Callable[[Cursor, Event, FormatDescription], Parsed]
 
 PARSERS: dict[int, Parser] = {
     EventType.FORMAT_DESCRIPTION: _format_description,
-    EventType.GTID: _gtid,
-    EventType.ANONYMOUS_GTID: _gtid,
-    EventType.GTID_TAGGED: _gtid_tagged,
-    EventType.MARIADB_GTID: _mariadb_gtid,
+    EventType.GTID: parse_gtid,
+    EventType.ANONYMOUS_GTID: parse_gtid,
+    EventType.GTID_TAGGED: parse_gtid_tagged,
+    EventType.MARIADB_GTID: parse_mariadb_gtid,
     EventType.QUERY: _query,
     EventType.EXECUTE_LOAD_QUERY: _execute_load_query,
     EventType.XID: _xid,

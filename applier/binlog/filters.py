@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from applier.binlog.events import Gtid, MariadbGtidEvent, parse
+from applier.binlog.events import parse
+from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
 from applier.binlog.header import GTID_TYPES, Event, EventType, FormatDescription
 from applier.binlog.transactions import TransactionTracker
 from applier.error_codes import Code

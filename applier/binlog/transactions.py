@@ -10,11 +10,12 @@ GTIDS, stop) neither end nor belong to one.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
-from applier.binlog.events import Gtid, MariadbGtidEvent, parse
+from applier.binlog.events import parse
+from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.reader import LogReader
 from applier.error_codes import Code
@@ -126,20 +127,6 @@ def query_text(event: Event) -> tuple[int, int]:
     if start > end:
         raise InputError("a Query event ends inside its head", code=Code.BAD_EVENT, file=event.file, position=event.position)
     return start, end
-
-
-def plain_xid(text: str) -> str:
-    """The identifier of an XA transaction in one form, however a statement wrote it."""
-    return "".join(text.split()).lower().removesuffix("onephase")
-
-
-def prepared_xid(text: str, known: Collection[str]) -> str:
-    """Which of the prepared transactions an XA statement means, its own identifier when none of them.
-
-    `known` are in the form of `plain_xid`. MariaDB 10.11.19 cuts the text of a long identifier short.
-    """
-    xid = plain_xid(text)
-    return xid if xid in known else next((prepared for prepared in known if prepared.startswith(xid)), xid)
 
 
 class TransactionTracker:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from applier.binlog.events import Gtid, MariadbGtidEvent
 from applier.binlog.filters import AnyGtidSet, holds
 from applier.binlog.follow import IndexedLogs, LogFollower
+from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
 from applier.binlog.header import GTID_TYPES, Event, EventFlag, EventType, FormatDescription
 from applier.binlog.reader import LogReader
 from applier.binlog.transactions import MEMBER_TYPES, QUIET_TYPES, Kind, Transaction, TransactionTracker

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from applier.binlog.events import Gtid, MariadbGtidEvent
+from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
 from applier.binlog.reader import open_log
-from applier.binlog.transactions import Kind, plain_xid, prepared_xid
+from applier.binlog.transactions import Kind
+from applier.binlog.xa import plain_xid, prepared_xid
 from applier.mysql.checkpoint import Checkpoint, DdlMarker, mark_of
 from applier.mysql.feed import Feed, SourceTransaction
 from applier.options import ReplayOptions

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from applier.binlog.events import Gtid, parse
+from applier.binlog.events import parse
+from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType
 from applier.binlog.payload import payload_events
 from applier.binlog.rows import parse_rows_head

@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from applier.binlog.events import Gtid, Query, parse
+from applier.binlog.events import Query, parse
+from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import GTID_TYPES, EventType
 from applier.binlog.payload import payload_events
 from applier.binlog.table_map import parse_table_map

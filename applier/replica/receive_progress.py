@@ -6,7 +6,8 @@ receiver goes on. Nothing else needs to be true for that no event is lost or dou
 
 from __future__ import annotations
 
-from applier.binlog.events import Gtid, MariadbGtidEvent, parse
+from applier.binlog.events import parse
+from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
 from applier.binlog.header import HEADER_LENGTH, Event, EventFlag, EventType, FormatDescription, parse_format_description
 from applier.binlog.transactions import QUIET_TYPES, Boundary, Transaction, TransactionTracker
 from applier.error_codes import Code

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from applier.binlog.events import Gtid, Heartbeat, parse
+from applier.binlog.events import Heartbeat, parse
+from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import CHECKSUM_LENGTH, GTID_TYPES, HEADER_LENGTH, EventType, FormatDescription, parse_format_description
 from applier.binlog.transactions import TransactionTracker
 from applier.errors import ReplicationError

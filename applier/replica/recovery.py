@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from applier.binlog.events import Gtid, parse
+from applier.binlog.events import parse
+from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import GTID_TYPES, EventType
 from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
 from applier.errors import InputError, ReplicationError

@@ -17,7 +17,8 @@ from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from applier.binlog.events import Gtid, parse
+from applier.binlog.events import parse
+from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import (
     CHECKSUM_LENGTH,
     GTID_TYPES,

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from applier.binlog.events import Gtid, parse
+from applier.binlog.events import parse
+from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import GTID_TYPES, Event, EventFlag, EventType, FormatDescription
 from applier.errors import BinlagError
 from applier.replica.applier import Applier

@@ -11,6 +11,7 @@ import pytest
 from applier.binlog import events as log_events
 from applier.binlog.describe import describe
 from applier.binlog.events import parse
+from applier.binlog.gtid_events import Gtid
 from applier.binlog.reader import LogReader
 from applier.binlog.status_vars import parse_status_variables
 from applier.errors import InputError
@@ -68,7 +69,7 @@ def test_varlen_examples_of_the_server() -> None:
 
 def test_gtid_tagged(tmp_path: Path) -> None:
     found, text = read(tmp_path, tagged(TAGGED), "9.7.0")
-    assert found == log_events.Gtid(
+    assert found == Gtid(
         "0f0e0d0c-0b0a-0908-0706-050403020100",
         70000,
         "tag_1",
@@ -100,7 +101,7 @@ def test_gtid_tagged_defaults_and_fields_from_the_future(tmp_path: Path) -> None
 
 def test_gtid_of_5_6_has_no_clock(tmp_path: Path) -> None:
     found, text = read(tmp_path, (33, struct.pack("<B16sq", 1, UUID, 9)))
-    assert found == log_events.Gtid(UUID_TEXT, 9, flags=1)
+    assert found == Gtid(UUID_TEXT, 9, flags=1)
     assert text == f"SET @@SESSION.GTID_NEXT= '{UUID_TEXT}:9'"
 
 
