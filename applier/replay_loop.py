@@ -18,7 +18,7 @@ from typing import Any
 
 from applier.binlog.events import ExecuteLoadQuery, Query, XaPrepare, parse
 from applier.binlog.follow import open_reader
-from applier.binlog.gtid_events import Gtid, MariadbGtidEvent, gtid_text
+from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventFlag, EventType, FormatDescription, version_number
 from applier.binlog.reader import LogReader
 from applier.binlog.refusals import OLD_LOAD_TYPES, lost_events, old_load, unknown_table
@@ -26,6 +26,7 @@ from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHeads
 from applier.binlog.table_map import TableMap, parse_table_map
 from applier.binlog.xa import plain_xid, prepared_xid
 from applier.errors import BinlagError, InputError, ReplicationError
+from applier.open_transaction import OpenTransaction
 from applier.options import ReplayOptions, parse_options
 from applier.result import ReplayResult, RowsRecord
 from applier.tables.catalog import Tables
@@ -92,7 +93,7 @@ class ReplayLoop:
         self.tables = tables
         self.options = options
         self.result = ReplayResult() if keep_events else ReplayResult(keep=on_rows)
-        self.transaction = _Transaction()
+        self.transaction = OpenTransaction()
         self.maps: dict[int, TableMap | None] = {}
         self.prepared: dict[str, list[Change]] = {}
         self._known_maps: dict[bytes, tuple[int, TableMap | None]] = {}
@@ -457,45 +458,6 @@ def _nothing(event: Event) -> None:
 
 
 _MISSING: Any = object()
-
-
-class _Transaction:
-    """Where the loop stands between GTID, BEGIN and COMMIT. Its texts are made when somebody asks."""
-
-    __slots__ = ("_gtid", "begun", "first", "open", "skipped", "xid")
-
-    first: Event | None
-    xid: str | None
-    """The XA transaction that MariaDB's GTID event names."""
-
-    def __init__(self) -> None:
-        self.end()
-
-    def start(self, event: Event, gtid: str | None = None, *, skipped: bool = False) -> None:
-        self.first = event
-        self._gtid = gtid
-        self.skipped = skipped
-        self.begun = self.open = False
-        self.xid = None
-
-    def begin(self, event: Event) -> None:
-        self.begun = True
-        if self.first is None:
-            self.first = event
-
-    def end(self) -> None:
-        self.first = self._gtid = self.xid = None
-        self.begun = self.skipped = self.open = False
-
-    @property
-    def gtid(self) -> str | None:
-        if self._gtid is None and self.first is not None and self.first.type == EventType.GTID:
-            self._gtid = gtid_text(self.first)
-        return self._gtid
-
-    @property
-    def started_at(self) -> str | None:
-        return None if self.first is None else f"{self.first.file}:{self.first.position}"
 
 
 def _row_search_text(rules: ServerRules, row_search: frozenset[str] | None) -> str:

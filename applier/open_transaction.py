@@ -1,0 +1,48 @@
+"""Where a replay stands between GTID, BEGIN and COMMIT."""
+
+from __future__ import annotations
+
+from applier.binlog.gtid_events import gtid_text
+from applier.binlog.header import Event, EventType
+
+
+class OpenTransaction:
+    """One object for all transactions of a log, one after the other. Its texts are made when somebody asks.
+
+    `first` is the event it begins with, `begun` says that BEGIN was seen, `open` that rows were, `skipped` that an option leaves it out.
+    """
+
+    __slots__ = ("_gtid", "begun", "first", "open", "skipped", "xid")
+
+    first: Event | None
+    xid: str | None
+    """The XA transaction that MariaDB's GTID event names."""
+
+    def __init__(self) -> None:
+        self.end()
+
+    def start(self, event: Event, gtid: str | None = None, *, skipped: bool = False) -> None:
+        self.first = event
+        self._gtid = gtid
+        self.skipped = skipped
+        self.begun = self.open = False
+        self.xid = None
+
+    def begin(self, event: Event) -> None:
+        self.begun = True
+        if self.first is None:
+            self.first = event
+
+    def end(self) -> None:
+        self.first = self._gtid = self.xid = None
+        self.begun = self.skipped = self.open = False
+
+    @property
+    def gtid(self) -> str | None:
+        if self._gtid is None and self.first is not None and self.first.type == EventType.GTID:
+            self._gtid = gtid_text(self.first)
+        return self._gtid
+
+    @property
+    def started_at(self) -> str | None:
+        return None if self.first is None else f"{self.first.file}:{self.first.position}"
