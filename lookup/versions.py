@@ -9,6 +9,7 @@ real 5.6.24, 5.7.29, 9.7.4 and MariaDB 10.11.19 replicas were seen to do.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 INDEX_SCAN, TABLE_SCAN, HASH_SCAN = "INDEX_SCAN", "TABLE_SCAN", "HASH_SCAN"
 OPTIONS = (TABLE_SCAN, INDEX_SCAN, HASH_SCAN)
@@ -139,7 +140,8 @@ def _as_of(rules: ServerRules, series: tuple[int, int], rest: list[str]) -> Serv
     if not rest or not rest[0].isdigit():
         return rules
     release = (*series, int(rest[0]))
-    return replace(rules, **{change.rule: change.before for change in CHANGES if change.release[:2] == series and release < change.release})
+    before: dict[str, Any] = {change.rule: change.before for change in CHANGES if change.release[:2] == series and release < change.release}
+    return replace(rules, **before)
 
 
 def parse_row_search(text: str) -> frozenset[str]:
