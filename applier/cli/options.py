@@ -19,10 +19,27 @@ _FILTERS = (
     click.option("--include-gtids", metavar="SET", help="Only these transactions."),
     click.option("--exclude-gtids", metavar="SET", help="Not these transactions."),
 )
+_REPLAY = (
+    click.option("--schema", type=click.Path(dir_okay=False), metavar="FILE.sql", help="Tables and rows before the first event: a mysqldump."),
+    click.option("--server", metavar="VERSION", help="Whose rules: 5.6, 5.7, 8.0, 8.4, 9.7 or mariadb. [default: the log's]"),
+    click.option("--exec-mode", type=click.Choice(["strict", "idempotent"]), default="strict", show_default=True, help="slave_exec_mode."),
+    click.option("--skip-errors", default="", metavar="LIST", help='slave_skip_errors: numbers, "all" or "ddl_exist_errors".'),
+    click.option("--type-conversions", default="", metavar="LIST", help="slave_type_conversions: ALL_LOSSY, ALL_NON_LOSSY, …"),
+    click.option("--rewrite-db", multiple=True, metavar="A:B", help="Rows and statements of database A go to B."),
+)
+
+
+def replay_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options that decide what a replay in memory leaves behind, those that pick a part of the log among them."""
+    return _with(_REPLAY, filter_options(command))
 
 
 def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options that pick a part of the log."""
-    for option in reversed(_FILTERS):
+    return _with(_FILTERS, command)
+
+
+def _with(options: tuple[Callable[..., Any], ...], command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(options):
         command = option(command)
     return command

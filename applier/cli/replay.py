@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import click
 
-from applier.cli.options import filter_options
+from applier.cli.options import replay_options
 from applier.errors import UsageError
 from applier.result import RowsRecord
 
@@ -20,14 +20,8 @@ from applier.result import RowsRecord
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
 @click.option("--follow", is_flag=True, help="Wait for more at the end of a folder of relay logs, until Ctrl-C.")
 @click.option("--into", default="memory", metavar="TARGET", show_default=True, help="Where to: memory, or mysql://USER@HOST:PORT.")
-@click.option("--schema", type=click.Path(dir_okay=False), metavar="FILE.sql", help="Tables and rows before the first event: a mysqldump.")
-@click.option("--server", metavar="VERSION", help="Whose rules: 5.6, 5.7, 8.0, 8.4, 9.7 or mariadb. [default: the log's]")
+@replay_options
 @click.option("--row-search", metavar="LIST", help="slave_rows_search_algorithms, e.g. INDEX_SCAN,HASH_SCAN. [default: the server's]")
-@click.option("--exec-mode", type=click.Choice(["strict", "idempotent"]), default="strict", show_default=True, help="slave_exec_mode.")
-@click.option("--skip-errors", default="", metavar="LIST", help='slave_skip_errors: numbers, "all" or "ddl_exist_errors".')
-@click.option("--type-conversions", default="", metavar="LIST", help="slave_type_conversions: ALL_LOSSY, ALL_NON_LOSSY, …")
-@click.option("--rewrite-db", multiple=True, metavar="A:B", help="Rows and statements of database A go to B.")
-@filter_options
 @click.option("--apply", type=click.Choice(["native", "sql"]), help="Into a server: the log's events or statements. [default: native]")
 @click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Into a server: source transactions per commit. [default: 256]")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Into a server: connections at the same time. [default: 1]")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from applier.cli.follow import logs_of
-from applier.cli.options import filter_options
+from applier.cli.options import replay_options
 from applier.errors import ReplicationError, UsageError
 from applier.options import ReplayOptions, parse_options
 
@@ -30,13 +30,7 @@ VALUE_WIDTH = 60
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
 @click.option("--into", required=True, metavar="URL", help="The server: mysql://USER@HOST:PORT.")
 @click.option("--password-file", type=click.Path(dir_okay=False), metavar="FILE", help="The password is this file's first line.")
-@click.option("--schema", type=click.Path(dir_okay=False), metavar="FILE.sql", help="Tables and rows before the first event: a mysqldump.")
-@click.option("--server", metavar="VERSION", help="Whose rules: 5.6, 5.7, 8.0, 8.4, 9.7 or mariadb. [default: the log's]")
-@click.option("--exec-mode", type=click.Choice(["strict", "idempotent"]), default="strict", show_default=True, help="slave_exec_mode.")
-@click.option("--skip-errors", default="", metavar="LIST", help='slave_skip_errors: numbers, "all" or "ddl_exist_errors".')
-@click.option("--type-conversions", default="", metavar="LIST", help="slave_type_conversions: ALL_LOSSY, ALL_NON_LOSSY, …")
-@click.option("--rewrite-db", multiple=True, metavar="A:B", help="Rows and statements of database A go to B.")
-@filter_options
+@replay_options
 @click.option("--replay-id", metavar="NAME", help="The replay whose position on the server holds. [default: from the source and its log]")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(
