@@ -20,7 +20,7 @@ _FILTERS = (
     click.option("--exclude-gtids", metavar="SET", help="Not these transactions."),
 )
 _REPLAY = (
-    click.option("--schema", type=click.Path(dir_okay=False), metavar="FILE.sql", help="Tables and rows before the first event: a mysqldump."),
+    click.option("--schema", type=click.Path(dir_okay=False), metavar="FILE.sql", help="Tables and rows before the log: a mysqldump."),
     click.option("--server", metavar="VERSION", help="Whose rules: 5.6, 5.7, 8.0, 8.4, 9.7 or mariadb. [default: the log's]"),
     click.option("--exec-mode", type=click.Choice(["strict", "idempotent"]), default="strict", show_default=True, help="slave_exec_mode."),
     click.option("--skip-errors", default="", metavar="LIST", help='slave_skip_errors: numbers, "all" or "ddl_exist_errors".'),

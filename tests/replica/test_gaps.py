@@ -115,6 +115,20 @@ GROUPS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=4, m
 WORKERS = [("5.6", "DATABASE"), ("5.7", "DATABASE"), ("5.7", "LOGICAL_CLOCK"), ("8.0", "LOGICAL_CLOCK"), ("9.7", "LOGICAL_CLOCK")]
 
 
+def killed(
+    configuration: ReplicaConfiguration, log: BinlogFiles, groups: int, seed: int, data: st.DataObject
+) -> tuple[SimulatedDisk, KillableStorage]:
+    """What is left of a replica that received the log and was killed when it had committed some of its groups."""
+    disk, kept = SimulatedDisk(), storage()
+    replica = Replica(disk, configuration, log, kept, interleaving=Shuffled(seed, checkpoint_every=data.draw(st.integers(0, 6))), clock=int)
+    replica.start()
+    replica.receive()
+    kept.kill_after = data.draw(st.integers(1, groups), label="killed after")
+    with pytest.raises(Stopped):
+        replica.apply()
+    return disk, kept
+
+
 @pytest.mark.parametrize(("version", "parallel_type"), WORKERS)
 @settings(max_examples=CASES, deadline=None)
 @given(GROUPS, st.integers(0, 1 << 30), st.data())
@@ -129,13 +143,7 @@ def test_found_and_filled(version: str, parallel_type: str, groups: list[tuple[i
         sync_master_info=1,
     )
     log = source(groups, version, rotate_at=0, gtids=False)
-    disk, kept = SimulatedDisk(), storage()
-    replica = Replica(disk, configuration, log, kept, interleaving=Shuffled(seed, checkpoint_every=data.draw(st.integers(0, 6))), clock=int)
-    replica.start()
-    replica.receive()
-    kept.kill_after = data.draw(st.integers(1, len(groups)), label="killed after")
-    with pytest.raises(Stopped):
-        replica.apply()
+    disk, kept = killed(configuration, log, len(groups), seed, data)
     before = list(kept.committed)
     exact = configuration.relay_log_info_repository == "TABLE"
     again = Replica(disk, configuration, log, kept, interleaving=Shuffled(seed + 1), clock=int)
@@ -274,13 +282,7 @@ def test_over_two_logs(version: str, parallel_type: str, groups: list[tuple[int,
         sync_master_info=1,
     )
     log = source(groups, version, rotate_at=data.draw(st.integers(1, len(groups) - 1), label="second log"), gtids=gtids)
-    disk, kept = SimulatedDisk(), storage()
-    replica = Replica(disk, configuration, log, kept, interleaving=Shuffled(seed, checkpoint_every=data.draw(st.integers(0, 6))), clock=int)
-    replica.start()
-    replica.receive()
-    kept.kill_after = data.draw(st.integers(1, len(groups)), label="killed after")
-    with pytest.raises(Stopped):
-        replica.apply()
+    disk, kept = killed(configuration, log, len(groups), seed, data)
     again = Replica(disk, configuration, log, kept, interleaving=Shuffled(seed + 1), clock=int)
     try:
         again.start()

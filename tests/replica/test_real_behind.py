@@ -14,7 +14,6 @@ import re
 from typing import Any
 
 from applier.binlog.header import EventType
-from applier.errors import ReplicationError
 from checkpoints.simulated_disk import SimulatedDisk
 from tests.replica.recovery_scenarios import events_of
 from tests.replica.test_real_cut_relay_logs import TABLE_REPOSITORIES, CutPair, emulated, shown
@@ -53,14 +52,5 @@ def test_event_comes_twice(server_factory: ServerFactory) -> None:
             own = emulated(pair, disk, "", pair.rows())
             own.start()
             assert shown(own) == pair.seen(pair.status()), kind
-            pair.run("START REPLICA")
-            real, number = pair.settle(), 0
-            try:
-                own.receive()
-                own.apply()
-            except ReplicationError as error:
-                number = error.number
-            assert number == real["Last_SQL_Errno"] == expected, kind
-            assert own.status.memory.applied is not None
-            assert own.status.memory.applied.source_log_pos == real["Exec_Master_Log_Pos"]
+            assert pair.go_on(own) == expected, kind
             assert len(own.tables["d.t"]) == pair.replica.query("SELECT COUNT(*) FROM d.t")[0][0], kind

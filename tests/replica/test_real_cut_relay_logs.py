@@ -91,6 +91,23 @@ class CutPair(Pair):
             time.sleep(0.05)
         raise ServerError(f"neither caught up nor stopped: {status}")
 
+    def go_on(self, own: Replica) -> int:
+        """The real and the emulated replica start and go on until they have caught up or stopped, both at the same place for the same reason.
+
+        The number of the error that stopped them, or 0.
+        """
+        self.run("START REPLICA")
+        real, number = self.settle(), 0
+        try:
+            own.receive()
+            own.apply()
+        except ReplicationError as error:
+            number = error.number
+        applied = own.status.memory.applied
+        assert applied is not None
+        assert (number, applied.source_log_pos) == (real["Last_SQL_Errno"], real["Exec_Master_Log_Pos"])
+        return number
+
     def seen(self, status: dict[str, Any]) -> tuple[Any, ...]:
         names = "Master_Log_File Read_Master_Log_Pos Relay_Log_File Relay_Log_Pos Relay_Master_Log_File Exec_Master_Log_Pos".split()
         sizes = {name: len(content) for name, content in self.relay_logs().items()}
@@ -146,13 +163,6 @@ def test_cut(version: str, gtids: bool, cuts: list[tuple[int, int]], server_fact
             own = emulated(pair, disk, str(pair.replica.query("SELECT @@GLOBAL.gtid_executed")[0][0]), pair.rows())
             own.start()
             assert shown(own) == pair.seen(pair.status()), (events, left)
-            pair.run("START REPLICA")
-            real, number = pair.settle(), 0
-            try:
-                own.receive()
-                own.apply()
-            except ReplicationError as error:
-                number = error.number
-            assert number == real["Last_SQL_Errno"], (events, left)
+            pair.go_on(own)
             assert shown(own) == pair.seen(pair.status()), (events, left)
             assert len(own.tables["d.t"]) == pair.replica.query("SELECT COUNT(*) FROM d.t")[0][0]

@@ -19,7 +19,6 @@ from typing import Any
 import pymysql
 import pytest
 
-from applier.errors import ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.replica import Replica
 from applier.replica.rules import LOGICAL_CLOCK
@@ -197,14 +196,5 @@ def test_kill(version: str, setup: str, times: int, server_factory: ServerFactor
             own = emulated(pair, pair.start_again())
             own.start()
             assert shown(own) == pair.seen(pair.status())
-            pair.run("START REPLICA")
-            real, number = pair.settle(), 0
-            try:
-                own.receive()
-                own.apply()
-            except ReplicationError as error:
-                number = error.number
-            assert number == real["Last_SQL_Errno"]
-            assert own.status.memory.applied is not None
-            assert own.status.memory.applied.source_log_pos == real["Exec_Master_Log_Pos"]
+            pair.go_on(own)
             assert [sorted(table.rows()) for table in (own.tables["d.t"], own.tables["d.n"])] == pair.contents()
