@@ -92,9 +92,9 @@ class CutPair(Pair):
         raise ServerError(f"neither caught up nor stopped: {status}")
 
     def go_on(self, own: Replica) -> int:
-        """The real and the emulated replica start and go on until they have caught up or stopped, both at the same place for the same reason.
+        """Both replicas start, and go on until they have caught up or stopped: at the same place, for the same reason.
 
-        The number of the error that stopped them, or 0.
+        Returns the number of the error that stopped them, or 0.
         """
         self.run("START REPLICA")
         real, number = self.settle(), 0
