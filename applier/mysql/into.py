@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
+from applier.binlog.follow import IndexedLogs
 from applier.errors import BinlagError, UsageError
 from applier.mysql.batches import DEFAULT_BATCH, Batches, Connected
 from applier.mysql.checkpoint import (
@@ -38,6 +39,11 @@ from applier.options import ReplayOptions
 from checkpoints.gtid import parse_gtid_set
 
 MODES = ("native", "sql")
+SUITED_WORKERS = 4
+LARGE_BYTES = 64 << 10
+"""Transactions from this mean size on are better carried out beside one another (benchmarks/into_server.py)."""
+LOOK_BYTES = 1 << 20
+"""How much of the log is looked at for that."""
 WORKER_LOCK_WAIT_SECONDS = 1
 """A batch that waits for a row lock of a later one, which waits for its commit, gives up so soon; then they go one after the other."""
 
@@ -48,7 +54,8 @@ class IntoOptions:
 
     apply: str = "native"
     batch: int = DEFAULT_BATCH
-    workers: int = 1
+    workers: int | None = None
+    """None: by the size of the log's transactions."""
     any_commit_order: bool = False
     gtid: bool = False
     force: bool = False
@@ -104,7 +111,8 @@ def _replay(
         done = Done(outcome.replay)
         done.read(server)
         done.pass_before(start.position, files)
-        workers = [run_with.worker(stack, number) for number in range(1, into.workers + 1)] if into.workers > 1 else []
+        count = into.workers or suited_workers(files, options, into, start)
+        workers = [run_with.worker(stack, number) for number in range(1, count + 1)] if count > 1 else []
         executed = parse_gtid_set(server.value("SELECT @@GLOBAL.gtid_executed") or "") if into.gtid and not dialect.is_mariadb else None
         run = Replay(
             target,
@@ -122,6 +130,21 @@ def _replay(
             outcome.error = error
         if into.until_gtid is not None and not feed.until_reached and outcome.error is None and not outcome.interrupted:
             outcome.note(f"--until-gtid {into.until_gtid} was not met in the log")
+
+
+def suited_workers(files: Sequence[str], options: ReplayOptions, into: IntoOptions, start: Checkpoint) -> int:
+    """Several where transactions are large. Small ones travel together, which saves more than their server's second core can give."""
+    if into.apply != "native" or into.gtid or (isinstance(files, IndexedLogs) and files.follow):
+        return 1
+    count = size = 0
+    try:
+        for source in Feed(files, options, start=start.position):
+            count, size = count + source.wanted, size + source.wanted * source.bytes
+            if size >= LOOK_BYTES:
+                break
+    except BinlagError:
+        return 1  # the replay meets it again, and says it
+    return SUITED_WORKERS if size > LARGE_BYTES * max(count, 1) else 1
 
 
 def _batches(
@@ -251,7 +274,7 @@ def _check_options(options: ReplayOptions, into: IntoOptions) -> None:
     """Raises UsageError for options that only a replay into memory has, or that go with the other mode."""
     if into.apply not in MODES:
         raise UsageError(f"--apply: {into.apply!r} is neither native nor sql")
-    if not 1 <= into.workers <= MOST_WORKERS:
+    if into.workers is not None and not 1 <= into.workers <= MOST_WORKERS:
         raise UsageError(f"--workers: {into.workers} is not between 1 and {MOST_WORKERS}")
     if into.apply == "native" and options.conversions:
         raise UsageError(
