@@ -117,14 +117,13 @@ def write_keyless(server: Server, transactions: int) -> None:
 
 
 def write_keyless_small(server: Server, transactions: int) -> None:
-    """One row each, at most one of a table."""
-    connection = server.connect()
+    """Transactions of one row each, deletes and updates in runs; no row is changed twice."""
+    connection = server.connect(autocommit=True)
     with connection.cursor() as cursor:
         for turn in range(transactions // 5):
-            name, row = f"{DATABASE}.t{turn % TABLES}", 1 + turn * 7
-            cursor.execute(
-                f"DELETE FROM {name} WHERE id = {row}" if turn % 8 < TABLES else f"UPDATE {name} SET pad = 'changed' WHERE id = {row}"
-            )
+            name, row = f"{DATABASE}.t{turn // 50 % TABLES}", 1 + turn * 7
+            change = f"DELETE FROM {name}" if turn % 100 < 50 else f"UPDATE {name} SET pad = 'changed'"
+            cursor.execute(f"{change} WHERE id = {row}")
     connection.close()
 
 
