@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from pathlib import Path
-
-import pytest
+from typing import TYPE_CHECKING
 
 from tests.docs.blocks import Block, Step, blocks
 from tests.docs.session import ROOT
 
+if TYPE_CHECKING:
+    import pytest
+
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PORT = "3306"
+"""Where the pages say that a server is."""
 ELSEWHERE = {
     r"(\.venv/bin/)?(pip|python3? -m pip|pipx) ": "installs: tests/test_package.py installs the wheel, CI every extra",
     r"make (test|lint|docs|bench|clean)\b": "CI runs it, and this test within it",

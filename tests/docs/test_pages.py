@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.docs.blocks import Block, Step, blocks, matches
-from tests.docs.pages import PAGES, elsewhere, must_run, name_of
+from tests.docs.pages import PAGES, PORT, elsewhere, must_run, name_of
 from tests.docs.session import Ran, Session, environment, scratch_copy
 
 if TYPE_CHECKING:
     from tests.servers.fixtures import ServerFactory
 
-PORT = "3306"
 WITH_COMMANDS = [page for page in PAGES if any(must_run(page, block) for block in blocks(page))]
 WITH_PYTHON = [page for page in PAGES if any(block.kind == "python" for block in blocks(page))]
 RUN_PYTHON = Path(__file__).parent / "run_python.py"
