@@ -47,7 +47,6 @@ class ApplyOptions:
     row_search: frozenset[str] | None = None
     idempotent: bool = False
     skip_errors: frozenset[int] | None = frozenset()
-    max_skip_error: int = 14000
 
     def skips(self, number: int) -> bool:
         return self.skip_errors is None or number in self.skip_errors

@@ -20,7 +20,6 @@ _HEAD_SHORT = struct.Struct("<IH").unpack_from
 STATEMENT_END = 0x01
 NO_FOREIGN_KEY_CHECKS = 0x02
 RELAXED_UNIQUE_CHECKS = 0x04
-SQL_FOREIGN_KEY = 0x10
 DUMMY_TABLE_IDS = frozenset({0xFFFFFF, 0xFFFFFFFFFFFF})
 """A rows event for no table, which only ends a statement."""
 

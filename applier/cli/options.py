@@ -7,8 +7,6 @@ from typing import Any
 
 import click
 
-FILES = click.argument("files", nargs=-1, required=True, type=click.Path(dir_okay=False), metavar="FILE...")
-
 _FILTERS = (
     click.option("--database", multiple=True, metavar="D", help="Only this database (repeatable)."),
     click.option("--table", multiple=True, metavar="D.T", help="Only this table (repeatable)."),

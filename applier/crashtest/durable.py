@@ -37,7 +37,6 @@ from checkpoints.table_store import Key, MemoryTableStore, Row, TableStore
 REDO_LOG, BINARY_LOG, INFO_DATA, DATA_SUFFIX = "ib_logfile0", "binlog.000001", "slave_info.MYD", ".MYD"
 InfoWrite = tuple[str, dict[str, Any], dict[str, Any] | None]
 """Table, key, and the row that it gets; None: it is deleted."""
-Ledger = tuple[Hashable, ...]
 
 
 @dataclass(frozen=True, slots=True)

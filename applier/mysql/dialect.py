@@ -17,7 +17,6 @@ class Accepted:
 
     rows_v1: bool = True
     """Rows events in the form of 5.1 to 5.5 and MariaDB; 8.4 and later know them no more."""
-    partial_rows: bool = False
     exec_mode: bool = True
     """Has rbr_exec_mode, which SHOW VARIABLES does not show."""
     applier_mode: str = "pseudo_slave_mode"
@@ -27,9 +26,9 @@ class Accepted:
 ACCEPTED: dict[str, Accepted] = {
     "5.6": Accepted(exec_mode=False),
     "5.7": Accepted(),
-    "8.0": Accepted(partial_rows=True),
-    "8.4": Accepted(rows_v1=False, partial_rows=True, applier_mode="pseudo_replica_mode"),
-    "9.7": Accepted(rows_v1=False, partial_rows=True, applier_mode="pseudo_replica_mode"),
+    "8.0": Accepted(),
+    "8.4": Accepted(rows_v1=False, applier_mode="pseudo_replica_mode"),
+    "9.7": Accepted(rows_v1=False, applier_mode="pseudo_replica_mode"),
     "mariadb": Accepted(exec_mode=False),
 }
 

@@ -23,7 +23,6 @@ from checkpoints.position import Position
 
 FRAME_TYPES = GTID_TYPES | {EventType.XID, EventType.XA_PREPARE, EventType.TRANSACTION_PAYLOAD}
 """What says where a transaction begins and ends; its content is the rest."""
-STOPPED_BEFORE = "stopped before"
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,11 +49,6 @@ class Applier:
         self._skipped: _SkippedGroup | None = None
 
     @property
-    def event_position(self) -> Position:
-        """Where the next event stands."""
-        return self.reader.position
-
-    @property
     def in_group(self) -> bool:
         return self.executor.in_group or self._skipped is not None
 

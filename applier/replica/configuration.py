@@ -10,7 +10,6 @@ from applier.replica.versions import ReplicaRules, replica_rules
 from checkpoints.sync_rules import SyncOptions
 
 FILE, TABLE = "FILE", "TABLE"
-OPEN_GTID_MODES = ("OFF", "OFF_PERMISSIVE", "ON_PERMISSIVE", "ON")
 MIN_LOG_SIZE = 4096
 
 

@@ -38,7 +38,6 @@ class Written:
 
     start: Position
     end: Position
-    rotated: bool
 
 
 class RelayLogWriter:
@@ -130,7 +129,7 @@ class RelayLogWriter:
         self.size += len(data)
         if done.syncs:
             file.fsync()
-        return Written(start, self.position, False)
+        return Written(start, self.position)
 
     def append_position(self, source: Position) -> Written:
         """A rotate event of server id 0 for what is not written but moves the position: the applier takes the position from it."""

@@ -91,8 +91,6 @@ class Replica:
         self.receiver_error: BinlagError | None = None
         self.recovered_from: RelayLogInfo | None = None
         """The applier's record that relay_log_recovery replaced at the start."""
-        self.sanitized: Sanitized | None = None
-        """Where the relay logs were cut at the start; None: they were left alone."""
         self._interleaving = interleaving
         self._dump: Iterator[bytes] | None = None
         self._ignore_space_limit = False
@@ -318,17 +316,13 @@ class Replica:
         return source
 
     def _cut(self, found: Sanitized) -> None:
-        index = self.relay_log.index
-        removed = index.remove_after(found.file)
+        self.relay_log.index.remove_after(found.file)
         file = self.disk.open(found.file)
         try:
             if file.size() > found.size:
                 file.truncate(found.size)
-                self.sanitized = found
         finally:
             file.close()
-        if removed:
-            self.sanitized = found
 
     def _recover(self, info: RelayLogInfo, source: SourceInfo) -> tuple[RelayLogInfo, SourceInfo]:
         configuration, rules = self.configuration, self.configuration.rules

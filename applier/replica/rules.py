@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from lookup.versions import rules_for as lookup_rules_for
 
 DATABASE, LOGICAL_CLOCK = "DATABASE", "LOGICAL_CLOCK"
-KIB, MIB = 1 << 10, 1 << 20
+MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,9 +73,6 @@ class Until:
     position: int = 0
 
 
-NO_UNTIL = Until()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaView:
     """One channel. `version` is a server version as on the command line."""

@@ -31,9 +31,6 @@ from applier.tables.table_draft import (
 from lookup.handler import DuplicateKey, Row
 from lookup.table import Column, TableDefinition
 
-ROW_LOSING = frozenset({"DROP", "TRUNCATE", "EXCHANGE", "DISCARD", "IMPORT"})
-"""Partition operations that take rows away."""
-
 MAINTENANCE = frozenset(
     "COALESCE REORGANIZE REBUILD ANALYZE CHECK OPTIMIZE REPAIR REMOVE PARTITION WITHOUT WITH".split(),
 )

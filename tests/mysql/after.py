@@ -26,12 +26,6 @@ def user_databases(server: Database) -> list[str]:
     return [row[0] for row in server.query("SHOW DATABASES") if row[0] not in SYSTEM]
 
 
-def drop_all(server: Database) -> None:
-    """An empty server, the position of any replay included."""
-    names = [*user_databases(server), "binlag"]
-    server.execute("SET FOREIGN_KEY_CHECKS=0", *(f"DROP DATABASE IF EXISTS `{name.replace('`', '``')}`" for name in names))
-
-
 def differences(server: Database, after: Path) -> list[str]:
     """One line per table that is not as `after` says; empty when all are."""
     expected = {re.sub("@([0-9a-f]{4})", lambda match: chr(int(match[1], 16)), file.stem): file for file in after.glob("*.tsv")}

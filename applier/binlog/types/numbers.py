@@ -214,7 +214,3 @@ def decimal_from_sql(precision: int, scale: int) -> Callable[[object], bytes]:
 def decimal_to_python(column: Column) -> Callable[[bytes], Decimal]:
     to_text = decimal_to_text(column.length or 10, column.scale)
     return lambda stored: Decimal(to_text(stored))
-
-
-def integer_to_text(column: Column) -> Callable[[Any], str]:
-    return str
