@@ -28,6 +28,9 @@ from applier.errors import InputError
 
 MAX_EVENT_BYTES = 1 << 30
 """An event larger than this out of compressed content is taken for an attack (a server's own limit is 1 GiB)."""
+PIECE_BYTES = 1 << 20
+MAX_WINDOW_BYTES = 1 << 27
+"""What zstd keeps of the past at most. The server's decoder leaves zstd's limit as it is: no server reads more (zstd_dec.cpp 9.7)."""
 ZSTD, UNCOMPRESSED = 0, 255
 NEVER_INSIDE = GTID_TYPES | {
     EventType.TRANSACTION_PAYLOAD,
@@ -113,23 +116,19 @@ def payload_events(event: Event, max_event_bytes: int = MAX_EVENT_BYTES) -> Iter
 
 
 def _zstd_stream(raw: bytes) -> io.RawIOBase:
-    decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 31)
+    decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES)
     return decompressor.stream_reader(raw, read_across_frames=True)  # type: ignore[return-value]
 
 
 def _read(stream: io.BytesIO | io.RawIOBase, size: int) -> bytes:
-    """Exactly `size` bytes, or fewer at the end. Memory grows with what is really there, not with what is claimed."""
-    chunks = []
+    """Exactly `size` bytes, or fewer at the end. Memory grows with what is really there, not with what is claimed, and once only."""
+    found = io.BytesIO()
     try:
-        while size:
-            chunk = stream.read(min(size, 1 << 20))
-            if not chunk:
-                break
-            chunks.append(chunk)
-            size -= len(chunk)
+        while (left := size - found.tell()) and (piece := stream.read(min(left, PIECE_BYTES))):
+            found.write(piece)
     except zstandard.ZstdError as error:
         raise InputError(f"the transaction payload cannot be decompressed: {error}", code=Code.BAD_PAYLOAD) from None
-    return b"".join(chunks)
+    return found.getvalue()
 
 
 def decompress_event(event: Event, compressed_start: int) -> None:

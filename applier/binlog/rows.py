@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from applier.binlog.cursor import Cursor
 from applier.binlog.header import Event, EventType, FormatDescription
+from applier.binlog.table_map import MAX_COLUMNS
 from applier.error_codes import Code
 from applier.errors import InputError
 
@@ -100,6 +101,8 @@ def parse_rows_head(event: Event, fde: FormatDescription) -> RowsHead:
         cursor = Cursor(buffer, start, end)
         width = cursor.packed()
         at = cursor.at
+    if width > MAX_COLUMNS:
+        raise InputError(f"a {event.name} event claims {width} columns", code=Code.BAD_ROWS, file=event.file, position=event.position)
     kind = KINDS[event.type]
     at += (width + 7) // 8 * (2 if kind == "update" else 1)
     if at > end:

@@ -16,6 +16,7 @@ from applier.errors import InputError
 
 GENERATED_INVISIBLE_KEY_FLAG = 0x0004
 MAX_COLUMNS = 4096
+"""Of a table (sql/sql_const.h, MAX_FIELDS)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from sqlglot.dialects.mysql import MySQL
 
 from applier.binlog.types import ValueRefused, from_sql, to_python
 from applier.errors import ReplicationError
-from applier.tables.functions import FUNCTIONS
+from applier.tables.functions import FUNCTIONS, like
 from applier.tables.sql_values import Value, compare, number, remainder, text, truth, unsupported
 from lookup.handler import Row
 from lookup.table import Column, KeyPart, TableDefinition
@@ -327,10 +327,7 @@ def _like(tree: exp.Expression) -> Evaluate:
         one, two = value(scope), pattern(scope)
         if one is None or two is None:
             return None
-        parts = re.split(r"(\\.|%|_)", text(two))
-        plain = (part[1:] if part.startswith("\\") and len(part) == 2 else part for part in parts)
-        rule = "".join({"%": ".*", "_": "."}.get(part, re.escape(text)) for part, text in zip(parts, plain, strict=True))
-        return int(re.fullmatch(rule, text(one), re.DOTALL | re.IGNORECASE) is not None)
+        return int(like(text(one), text(two)))
 
     return evaluate
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json as stdlib_json
+import re
 import zlib
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
@@ -135,6 +136,30 @@ def _hex(_session: Any, value: Value) -> str:
 def _part(name: str) -> Function:
     places = {"YEAR": 0, "MONTH": 1, "DAY": 2, "HOUR": 3, "MINUTE": 4, "SECOND": 5}
     return strict(lambda session, value: parse_datetime(text(value), _DATETIME)[places[name]])
+
+
+def like(value: str, pattern: str) -> bool:
+    """LIKE without regard to case. What stands between two % has a fixed length, so the leftmost place for each is the right one.
+
+    One regular expression for the whole would try every place of every part: %a%a%a%a%b never ends.
+    """
+    pieces: list[list[str]] = [[]]
+    for part in re.findall(r"\\.|.", pattern, re.DOTALL):
+        if part == "%":
+            pieces.append([])
+        else:
+            pieces[-1].append("." if part == "_" else re.escape(part[-1]))
+    first, *others = (re.compile("".join(piece), re.DOTALL | re.IGNORECASE) for piece in pieces)
+    start = first.match(value)
+    if start is None or not others:
+        return start is not None and start.end() == len(value)
+    at, last = start.end(), len(value) - len(pieces[-1])
+    for piece in others[:-1]:
+        found = piece.search(value, at)
+        if found is None:
+            return False
+        at = found.end()
+    return last >= at and others[-1].match(value, last) is not None
 
 
 def _coalesce(_session: Any, *values: Value) -> Value:

@@ -370,3 +370,15 @@ def test_a_damaged_cache_is_not_used(tmp_path: Path) -> None:
     assert kernel_cache._read(path) == {name: (name, b"code") for name in kernel_cache.NAMES}
     path.write_bytes(path.read_bytes()[:-1])
     assert kernel_cache._read(path) is None
+
+
+@pytest.mark.parametrize("kind", [34, 33, 15, 4, 3, 35])
+def test_what_cannot_stand_inside_compressed_content_is_refused_by_both(kind: int, tmp_path: Path) -> None:
+    """A GTID event inside a payload was passed over by the kernels and refused by Python."""
+    inner = b"".join(build.event(*event, checksum=False) for event in (build.query(b"BEGIN"), (kind, bytes(60)), build.xid()))
+    path = build.write(tmp_path, build.log(build.gtid(1), build.payload(inner)))
+    _, error = collect([path], compiled=False)
+    _, own_error = collect([path], compiled=True)
+    assert error is not None
+    assert own_error is not None
+    assert (own_error.file, own_error.position) == (error.file, error.position)

@@ -105,6 +105,8 @@ class Scanner(LogReader):
         self._control: Integers = np.zeros(Scan.SIZE_OF_BLOCK, np.int64)
         self._classes, self._kinds, self._crc = _classes(), _kinds(), _crc_tables()
         self._before_format = np.full(256, Class.SPECIAL, np.uint8)
+        self._inside_classes = self._classes.copy()
+        self._inside_classes[sorted(payload.NEVER_INSIDE)] = Class.SPECIAL
         self._post_headers = np.zeros(257, np.uint8)
 
     def chunks(self) -> Iterator[Chunk]:
@@ -258,8 +260,9 @@ class Scanner(LogReader):
         """Runs `chunks`, which read decompressed events: without checksums, all at `position`."""
         outer = self._control.copy()
         self._control[[Scan.TRAILER, Scan.HEADER_LENGTH, Scan.FIXED_POSITION]] = (0, HEADER_LENGTH, position)
+        self._control[Scan.CLASSES] = address(self._inside_classes)
         yield from chunks
-        for item in (Scan.TRAILER, Scan.HEADER_LENGTH, Scan.FIXED_POSITION, Scan.BUFFER, Scan.SIZE, Scan.LIMIT):
+        for item in (Scan.CLASSES, Scan.TRAILER, Scan.HEADER_LENGTH, Scan.FIXED_POSITION, Scan.BUFFER, Scan.SIZE, Scan.LIMIT):
             self._control[item] = outer[item]
 
     def _payload(self, event: Event, data: Bytes) -> Iterator[Chunk]:

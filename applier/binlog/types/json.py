@@ -349,7 +349,7 @@ Leg = str | int | tuple[str, int]
 
 
 _LEG = re.compile(
-    r"""\s*(?:\[\s*(?:(?P<cell>[0-9]{1,10})\s*|last\s*(?:-\s*(?P<last>[0-9]{1,10})\s*)?)\]
+    r"""\s*(?:\[\s*(?:(?P<cell>[0-9]{1,1000})\s*|last\s*(?:-\s*(?P<last>[0-9]{1,1000})\s*)?)\]
     |\.\s*(?:(?P<quoted>"[^"\\]*(?:\\.[^"\\]*)*")|(?P<name>[^\s.\]\["*]+)))\s*""",
     re.DOTALL | re.VERBOSE,
 )
