@@ -24,7 +24,12 @@ from applier.result import RowsRecord
 @click.option("--row-search", metavar="LIST", help="slave_rows_search_algorithms, e.g. INDEX_SCAN,HASH_SCAN. [default: the server's]")
 @click.option("--apply", type=click.Choice(["native", "sql"]), help="Into a server: the log's events or statements. [default: native]")
 @click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Into a server: source transactions per commit. [default: 256]")
-@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Into a server: connections at the same time. [default: 4 for large transactions, else 1]")
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Into a server: connections at the same time. [default: 4 for large transactions, else 1]",
+)
 @click.option("--any-commit-order", is_flag=True, help="Into a server, with --workers: do not keep the log's order of commits.")
 @click.option("--gtid", is_flag=True, help="Into a server: each transaction under its own GTID; what the server has is left out.")
 @click.option("--until-gtid", metavar="GTID", help="Into a server: end after this transaction.")
