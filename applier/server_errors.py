@@ -399,8 +399,9 @@ SERVER_ERRORS = dict(
 )
 """Server's number -> situation."""
 
+GENERAL_PAGE = "MY-other"
 GENERAL = Situation(
-    "MY-",
+    GENERAL_PAGE,
     "Another error of the target",
     "The statement failed on the server that is the target; number and words are the server's own. The position stays before the "
     "transaction.",

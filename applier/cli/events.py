@@ -44,8 +44,6 @@ def command(files: tuple[str, ...], as_json: bool, with_rows: bool, parquet: str
     The text has the columns of SHOW BINLOG EVENTS; an event out of a compressed transaction stands at the position of its payload.
     A transaction without an end, as a crash leaves it, is said on the last line.
     """
-    from applier.errors import BinlagError
-
     try:
         if arrow is not None:
             _write_arrow(arrow, files, options)
@@ -53,9 +51,6 @@ def command(files: tuple[str, ...], as_json: bool, with_rows: bool, parquet: str
             _write_parquet(parquet, files, options)
         else:
             _print(files, options, as_json=as_json, with_rows=with_rows)
-    except BinlagError as error:
-        click.echo(f"binlag events: {error}", err=True)
-        raise SystemExit(error.exit_code) from None
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads any more: `| head`
         raise SystemExit(0) from None

@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from applier.cli import failures
+
 COMMANDS = {
     "replay": "Replay binary logs into tables and say what each table cost.",
     "events": "List every event of binary logs: text, JSON lines or Parquet.",
@@ -23,20 +25,8 @@ COMMANDS = {
     "measure": "Measure what applying costs on a server, for binlag forecast.",
 }
 """Command -> its line in --help; the command itself is `command` in applier/cli/<name>.py."""
-
-EXTRAS = {
-    "pymysql": "mysql",
-    "sqlalchemy": "mysql",
-    "numpy": "arrow",
-    "numba": "arrow",
-    "pyarrow": "arrow",
-    "scipy": "measure",
-    "pyspark": "spark",
-    "altair": "report",
-    "vl_convert": "report",
-}
-"""Library -> the extra that brings it."""
 INTERRUPTED = 130
+VERBOSE = "--verbose"
 
 
 class LazyGroup(click.Group):
@@ -49,11 +39,21 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"applier.cli.{cmd_name}").command
+        _take_common_options(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _take_common_options(command: click.Command) -> None:
+    """Every command takes them, before or behind its name."""
+    if VERBOSE not in [name for parameter in command.params for name in parameter.opts]:
+        said = "When something fails, say more: what led there, the options, the versions. Never a password."
+        command.params.append(
+            click.Option([VERBOSE], is_flag=True, is_eager=True, expose_value=False, callback=failures.note_command, help=said)
+        )
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
@@ -65,34 +65,32 @@ def cli() -> None:
     """
 
 
-def main(arguments: list[str] | None = None) -> Any:
-    """Runs the command line and ends the process with its exit code: 0, 1 the applier stopped, 2 bad input, 3 a gate was crossed."""
-    from applier.errors import BinlagError
+_take_common_options(cli)
 
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Runs the command line and ends the process with its exit code.
+
+    0 done, 1 the applier stopped, 2 bad input, 3 a gate was crossed, 70 a mistake in binlag, 130 interrupted.
+    """
+    given = sys.argv[1:] if arguments is None else arguments
+    running = failures.Running(verbose=VERBOSE in given)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names in a log need not be UTF-8
     try:
-        code = cli.main(args=arguments, standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        code = 2
+        code = cli.main(args=given, prog_name="binlag", standalone_mode=False, obj=running)
+    except click.exceptions.NoArgsIsHelpError as help_text:
+        help_text.show()
+        code = help_text.exit_code
     except click.exceptions.Abort:
         code = INTERRUPTED
-    except BinlagError as error:
-        if os.environ.get("BINLAG_DEBUG"):
-            raise
-        click.echo(f"binlag: {error}", err=True)
-        code = error.exit_code
-    except ModuleNotFoundError as error:
-        if error.name not in EXTRAS:
-            raise
-        click.echo(f"binlag: this needs {error.name}. Next: pip install 'binlag[{EXTRAS[error.name]}]'", err=True)
-        code = 2
     except KeyboardInterrupt:
         click.echo("binlag: interrupted", err=True)
         code = INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    except Exception as error:
+        code = failures.tell(error, running)
     sys.exit(code if isinstance(code, int) else 0)

@@ -17,11 +17,11 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.masking import SECRET_VARIABLES, mask
 
 SCHEME = "mysql"
 DEFAULT_PORT = 3306
 TLS_WORDS = ("preferred", "required", "off")
-PASSWORD_VARIABLES = ("BINLAG_PASSWORD", "MYSQL_PWD")
 OPTION_FILES = ("/etc/my.cnf", "/etc/mysql/my.cnf", "~/.my.cnf")
 """As the server's own clients read them; the last one that says something wins."""
 URL_HINT = "write it as mysql://USER@HOST:PORT, or mysql://USER@localhost?socket=/path for a unix socket"
@@ -58,12 +58,12 @@ def parse_url(url: str, option: str = "--into") -> Endpoint:
     except ValueError:
         raise UsageError(f"{option}: the port or the address is none", code=Code.URL, hint=URL_HINT) from None
     if parts.scheme != SCHEME:
-        raise UsageError(f"{option}: {parts.scheme or url!r} is no address of a server", code=Code.URL, hint=URL_HINT)
+        raise UsageError(f"{option}: {parts.scheme or mask(url)!r} is no address of a server", code=Code.URL, hint=URL_HINT)
     if parts.password is not None:
         raise UsageError(
             f"{option}: a password in the URL stands in the process list for all to read",
             code=Code.PASSWORD_IN_URL,
-            hint=f"leave it out and set {PASSWORD_VARIABLES[0]}, or give --password-file FILE",
+            hint=f"leave it out and set {SECRET_VARIABLES[0]}, or give --password-file FILE",
         )
     options = _options(parts.query, option)
     if parts.path not in ("", "/"):
@@ -100,7 +100,7 @@ def find_password(
     """The password from the first place that has one; empty when there is none and nobody to ask."""
     if password_file is not None:
         return _from_file(Path(password_file))
-    for name in PASSWORD_VARIABLES:
+    for name in SECRET_VARIABLES:
         if name in environment:
             return environment[name]
     found = _option_file_value("password")

@@ -21,4 +21,4 @@ def test_a_library_that_is_not_installed_is_named(library: str, command: list[st
     hide = f"import sys; sys.modules[{library!r}] = None; from applier.cli.main import main; main({command!r})"
     done = subprocess.run([sys.executable, "-c", hide], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines()[-1] == f"binlag: this needs {library}. Next: pip install 'binlag[{extra}]'"
+    assert done.stderr.splitlines()[-1] == f"binlag: error BL601: this needs {library}. Next: pip install 'binlag[{extra}]'"

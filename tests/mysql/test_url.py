@@ -66,5 +66,5 @@ def test_a_password_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 
 
 def test_an_error_names_the_option_that_was_wrong() -> None:
-    with pytest.raises(UsageError, match=r"^SOURCE: 'nonsense' is no address of a server"):
+    with pytest.raises(UsageError, match=r"^error BL310: SOURCE: 'nonsense' is no address of a server"):
         parse_url("nonsense", "SOURCE")
