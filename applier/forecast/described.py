@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from applier.error_codes import Code
 from applier.errors import InputError
 from applier.forecast.facts import GIVEN, TableFacts
 from applier.forecast.loads import Applied, Target, TransactionLoad
@@ -95,10 +96,12 @@ def read_described(path: str | os.PathLike[str], schema: Mapping[str, TableFacts
         data = yaml.safe_load(Path(path).read_text())
         return _described(data, Path(name).name, schema or {})
     except OSError as error:
-        raise InputError(f"cannot read the workload: {error.strerror}", file=name) from None
+        raise InputError(f"cannot read the workload: {error.strerror}", code=Code.CANNOT_READ, file=name) from None
     except (yaml.YAMLError, ValueError, TypeError, AttributeError) as error:
         told = " ".join(str(error).split())
-        raise InputError(f"the workload is not as it should be: {told}", file=name, hint="docs/forecast.md shows one") from None
+        raise InputError(
+            f"the workload is not as it should be: {told}", code=Code.WORKLOAD, file=name, hint="docs/how-to/forecast.md shows one"
+        ) from None
 
 
 def _described(data: Any, name: str, schema: Mapping[str, TableFacts]) -> Described:

@@ -1,7 +1,7 @@
 """Named cases in which Seconds_Behind_Source is not the lag: what the source did, and replicas that show it.
 
 Each comes from one of the articles the project started from; `expected` numbers are in tests/replica/test_scenarios.py.
-`binlag clock --scenario NAME` prints one, docs/seconds-behind.md shows them all.
+`binlag clock --scenario NAME` prints one, docs/concepts/seconds-behind.md shows them all.
 """
 
 from __future__ import annotations
