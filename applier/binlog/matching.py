@@ -13,8 +13,8 @@ from typing import Any
 from applier.binlog import wire
 from applier.binlog.conversion import SAME_AS, converter, local_bytes, source_bytes
 from applier.binlog.table_map import SourceColumn, TableMap
+from applier.binlog.types.names import column_type
 from applier.errors import ReplicationError
-from applier.tables.texts import column_type
 from lookup.table import Column, TableDefinition
 
 ALL_LOSSY, ALL_NON_LOSSY, ALL_UNSIGNED, ALL_SIGNED = "ALL_LOSSY", "ALL_NON_LOSSY", "ALL_UNSIGNED", "ALL_SIGNED"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from applier.binlog.types.names import column_type
 from applier.result import Cost
 from applier.tables.catalog import Tables
 from applier.tables.engine import MemoryTable
-from applier.tables.texts import column_type
 from lookup.decision import BY_TABLE, HASH_OVER_INDEX, HASH_OVER_TABLE, NOT_NEEDED
 from lookup.table import BLOB_TYPES, Key, TableDefinition
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from applier.binlog.types import TYPES, json, to_python, to_text
+from applier.binlog.types.names import column_type
 from applier.binlog.types.numbers import double_text
 from applier.binlog.types.temporal import pack_timestamp
-from applier.tables.texts import column_type
 from lookup.handler import Row
 from lookup.table import Column
 

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from applier.binlog.types import to_python
-from applier.tables.keys import ContentView, Extract, OrderedView, OrderView, UniqueView, View, key_extractor, ref_extractor
-from applier.tables.texts import key_text
+from applier.tables.keys import ContentView, Extract, OrderedView, OrderView, UniqueView, View, key_extractor, key_text, ref_extractor
 from lookup.handler import DuplicateKey, Image, Ref, Row, traits_of
 from lookup.table import Key, TableDefinition
 

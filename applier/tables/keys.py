@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from sortedcontainers import SortedList
 
+from applier.binlog.types import to_text
 from applier.tables.collation import sort_key
 from lookup.handler import Image, Ref, Row
 from lookup.table import Key, KeyPart, TableDefinition
@@ -288,3 +289,15 @@ class ContentView:
             yield from held
         elif held is not None:
             yield held
+
+
+def key_text(definition: TableDefinition, key: Key, row: Row) -> str:
+    """A key's value as the server prints it in error 1062: parts joined by dashes."""
+    parts = []
+    for part in key.parts:
+        if part.column is None:
+            parts.append("?")
+            continue
+        text = to_text(definition.columns[part.column])(row[part.column])
+        parts.append("NULL" if text is None else text if part.prefix is None else text[: part.prefix])
+    return "-".join(parts)

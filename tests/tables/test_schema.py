@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import applier
+from applier.binlog.types.names import column_type
 from applier.errors import InputError
 from applier.tables.schema import parse_create_table
 from applier.tables.table_draft import SchemaRules
-from applier.tables.texts import column_type
 from lookup.table import Column, TableDefinition
 
 

@@ -1,10 +1,8 @@
-"""Tables as text: column types as the server shows them, key values in messages."""
+"""Column types as the server shows them."""
 
 from __future__ import annotations
 
-from applier.binlog.types import to_text
-from lookup.handler import Row
-from lookup.table import Column, Key, TableDefinition
+from lookup.table import Column
 
 DISPLAY_WIDTHS = {"tinyint": (4, 3), "smallint": (6, 5), "mediumint": (9, 8), "int": (11, 10), "bigint": (20, 20)}
 """Integer type -> default display width, signed and unsigned (5.x and MariaDB; 8.0.19 dropped them)."""
@@ -34,15 +32,3 @@ def column_type(column: Column, *, display_widths: bool = False) -> str:
     elif name in ("float", "double") and column.length is not None:
         text = f"{name}({column.length},{column.scale})"
     return text + (" unsigned" if column.unsigned else "")
-
-
-def key_text(definition: TableDefinition, key: Key, row: Row) -> str:
-    """A key's value as the server prints it in error 1062: parts joined by dashes."""
-    parts = []
-    for part in key.parts:
-        if part.column is None:
-            parts.append("?")
-            continue
-        text = to_text(definition.columns[part.column])(row[part.column])
-        parts.append("NULL" if text is None else text if part.prefix is None else text[: part.prefix])
-    return "-".join(parts)
