@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from applier.error_codes import Code
 from applier.errors import UsageError
 from checkpoints.gtid import GtidError, GtidSet, MariadbGtidSet, parse_gtid_set
 from lookup.versions import RULES, ServerRules, parse_row_search, rules_for
@@ -78,14 +79,14 @@ def parse_options(
         try:
             rules_for(server)
         except ValueError as error:
-            raise UsageError(f"--server: {error}") from None
+            raise UsageError(f"--server: {error}", code=Code.UNKNOWN_VERSION) from None
     if exec_mode not in EXEC_MODES:
-        raise UsageError(f"--exec-mode: {exec_mode!r} is neither strict nor idempotent")
+        raise UsageError(f"--exec-mode: {exec_mode!r} is neither strict nor idempotent", code=Code.OPTION_VALUE)
     from applier.binlog.matching import CONVERSIONS
 
     conversions = frozenset(word.strip().upper() for word in type_conversions.split(",") if word.strip())
     if conversions - CONVERSIONS:
-        raise UsageError(f"--type-conversions: {type_conversions!r}: a list of {', '.join(sorted(CONVERSIONS))}")
+        raise UsageError(f"--type-conversions: {type_conversions!r}: a list of {', '.join(sorted(CONVERSIONS))}", code=Code.OPTION_VALUE)
     return ReplayOptions(
         server=server,
         row_search=_row_search(row_search, server),
@@ -115,10 +116,12 @@ def _row_search(text: str | None, server: str | None) -> frozenset[str] | None:
     try:
         options = parse_row_search(text)
     except ValueError as error:
-        raise UsageError(f"--row-search: {error}") from None
+        raise UsageError(f"--row-search: {error}", code=Code.OPTION_VALUE) from None
     if server is not None and not rules_for(server).row_search_selectable and options != rules_for(server).row_search:
         raise UsageError(
-            f"--row-search: {server} has no slave_rows_search_algorithms", hint="choose --server 5.6, 5.7 or 8.0, or leave --row-search out"
+            f"--row-search: {server} has no slave_rows_search_algorithms",
+            code=Code.VERSION_LACKS,
+            hint="choose --server 5.6, 5.7 or 8.0, or leave --row-search out",
         )
     return options
 
@@ -137,7 +140,9 @@ def parse_skip_errors(value: Any) -> frozenset[int] | None:
         elif word.isdigit():
             numbers.add(int(word))
         elif word != "off":
-            raise UsageError(f"--skip-errors: {word!r} is no error number", hint='a list of numbers, "all" or "ddl_exist_errors"')
+            raise UsageError(
+                f"--skip-errors: {word!r} is no error number", code=Code.OPTION_VALUE, hint='a list of numbers, "all" or "ddl_exist_errors"'
+            )
     return frozenset(numbers)
 
 
@@ -145,7 +150,7 @@ def _tables(value: Any) -> list[str]:
     names = list(_many(value))
     for name in names:
         if "." not in name:
-            raise UsageError(f"--table: {name!r} is not DATABASE.TABLE")
+            raise UsageError(f"--table: {name!r} is not DATABASE.TABLE", code=Code.UNKNOWN_TABLE)
     return names
 
 
@@ -154,7 +159,7 @@ def _rewrite(value: Any) -> dict[str, str]:
     rules = dict(pairs)
     for old, new in rules.items():
         if not old or not new:
-            raise UsageError(f"--rewrite-db: {old}:{new} is not FROM:TO")
+            raise UsageError(f"--rewrite-db: {old}:{new} is not FROM:TO", code=Code.OPTION_VALUE)
     return rules
 
 
@@ -168,7 +173,9 @@ def _time(name: str, value: Any) -> float | None:
         try:
             value = datetime.fromisoformat(str(value))
         except ValueError:
-            raise UsageError(f"{name}: {value!r} is no date and time", hint="write it as 2026-01-31T23:59:00") from None
+            raise UsageError(
+                f"{name}: {value!r} is no date and time", code=Code.DATE_TIME, hint="write it as 2026-01-31T23:59:00"
+            ) from None
     return float((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
 
 
@@ -178,4 +185,4 @@ def _gtids(name: str, value: str | None) -> GtidSet | MariadbGtidSet | None:
     try:
         return parse_gtid_set(value)
     except GtidError as error:
-        raise UsageError(f"{name}: {error}") from None
+        raise UsageError(f"{name}: {error}", code=Code.GTID_SET) from None

@@ -55,12 +55,12 @@ def note_command(context: click.Context, parameter: click.Parameter, value: bool
         running.command = context
 
 
-def tell(error: BaseException, running: Running | None = None) -> int:
-    """Prints an error on stderr; its exit code. Inside a command `running` is found."""
+def tell(error: BaseException, running: Running | None = None, *, during: str = "") -> int:
+    """Prints an error on stderr; its exit code. Inside a command `running` is found. `during`: which of several things failed."""
     context = click.get_current_context(silent=True)
     if running is None and context is not None:
         running = context.find_object(Running)
-    for line in lines(error, running or Running()):
+    for line in lines(error, running or Running(), during):
         click.echo(line, err=True)
     return translated(error).exit_code
 
@@ -140,10 +140,10 @@ def last_event(error: BaseException) -> Event | None:
     return None
 
 
-def lines(error: BaseException, running: Running) -> list[str]:
+def lines(error: BaseException, running: Running, during: str = "") -> list[str]:
     """What is printed of an error: its line, and with --verbose what is known about it."""
     found = translated(error)
-    told = [f"binlag: {found}"]
+    told = [f"binlag: {during}{found}"]
     if running.verbose:
         told += [f"  {line}" for line in _context(error, found, running.command)]
     secrets = secrets_of() if running.verbose else []

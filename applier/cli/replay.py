@@ -11,7 +11,9 @@ from typing import IO, Any
 
 import click
 
+from applier.cli import failures
 from applier.cli.options import replay_options
+from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.result import RowsRecord
 
@@ -78,7 +80,7 @@ def command(
         try:
             tables.dump(dump)
         except OSError as error:
-            raise UsageError(f"--dump: cannot write {error.filename or dump}: {error.strerror or error}") from None
+            raise UsageError(f"--dump: cannot write {error.filename or dump}: {error.strerror or error}", code=Code.CANNOT_WRITE) from None
     if as_json:
         click.echo(json.dumps(result.as_dict(), ensure_ascii=False))
     else:
@@ -86,7 +88,7 @@ def command(
 
         print_summary(result, tables)
     if result.error is not None:
-        click.echo(f"binlag: {result.error}", err=True)
+        failures.tell(result.error)
         return result.error.exit_code
     return 0
 
@@ -100,7 +102,7 @@ def _stats_file(path: str | None) -> Iterator[Callable[[Any], None] | None]:
     try:
         file: IO[str] = Path(path).open("w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
     except OSError as error:
-        raise UsageError(f"--stats: cannot write {path}: {error.strerror}") from None
+        raise UsageError(f"--stats: cannot write {path}: {error.strerror}", code=Code.CANNOT_WRITE) from None
     with file:
 
         def write(record: RowsRecord) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from applier.cli import failures
 from applier.cli.signals import interruptible
 from applier.error_codes import Code
 from applier.errors import UsageError
@@ -58,7 +59,7 @@ def _ask() -> str:
 
 def _end(outcome: Outcome, *, followed: bool) -> int:
     if outcome.error is not None:
-        click.echo(f"binlag: {outcome.error}", err=True)
+        failures.tell(outcome.error)
         if outcome.file is not None:
             click.echo(f"binlag: everything up to {outcome.file}, position {outcome.position} is committed; {_resume()}", err=True)
         return outcome.error.exit_code

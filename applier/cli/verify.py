@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from applier.cli import failures
 from applier.cli.follow import logs_of
 from applier.cli.options import replay_options
+from applier.error_codes import Code
 from applier.errors import ReplicationError, UsageError
 from applier.options import ReplayOptions, parse_options
 
@@ -77,7 +79,7 @@ def command(
         for line in report_lines(verification):
             click.echo(line)
     if result.error is not None:
-        click.echo(f"binlag: the replay in memory stopped: {result.error}", err=True)
+        failures.tell(result.error, during="the replay in memory stopped: ")
     return 0 if verification.equal and result.error is None else ReplicationError.exit_code
 
 
@@ -96,12 +98,18 @@ def _recorded(server: Server, checkpoint: Checkpoint, files: tuple[str, ...]) ->
     }
     for what, is_so in under_way.items():
         if is_so:
-            raise UsageError(f"the replay {checkpoint.replay!r} ended {what}", hint="run it again, then verify")
+            raise UsageError(
+                f"the replay {checkpoint.replay!r} ended {what}", code=Code.REPLAY_UNFINISHED, hint="run it again, then verify"
+            )
     if not checkpoint.file:
         return (), None
     names = [Path(file).name for file in files]
     if checkpoint.file not in names:
-        raise UsageError(f"the replay stands in {checkpoint.file}, which is not among the files", hint="give all files from the first on")
+        raise UsageError(
+            f"the replay stands in {checkpoint.file}, which is not among the files",
+            code=Code.MISSING_FILES,
+            hint="give all files from the first on",
+        )
     check_mark(list(files), checkpoint)
     return files[: names.index(checkpoint.file) + 1], checkpoint.offset
 

@@ -20,6 +20,7 @@ from applier.binlog.header import HEADER, HEADER_LENGTH, ROWS_TYPES, Event, Even
 from applier.binlog.refusals import unknown_table
 from applier.binlog.rows import DUMMY_TABLE_IDS, KINDS, STATEMENT_END, RowsHeads
 from applier.binlog.table_map import TableMap, parse_table_map
+from applier.error_codes import Code
 from applier.errors import InputError
 from applier.mysql.dialect import Dialect
 from applier.mysql.feed import Format
@@ -142,7 +143,11 @@ class NativeRows:
         fde, event = format.fde, format.event
         if fde.post_header_length(EventType.TABLE_MAP) == 6:
             raise InputError(
-                "rows events of MySQL before 5.1.4 cannot be shipped", file=event.file, position=event.position, hint="use --apply sql"
+                "rows events of MySQL before 5.1.4 cannot be shipped",
+                code=Code.CANNOT_SHIP,
+                file=event.file,
+                position=event.position,
+                hint="use --apply sql",
             )
         if self._upgrade and (fde.is_mariadb or not fde.post_header_length(EventType.WRITE_ROWS)):
             fde = replace(fde, server_version=STANDARD_VERSION, post_header_lengths=STANDARD_LENGTHS, checksum=fde.checksum or 0)

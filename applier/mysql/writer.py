@@ -12,6 +12,7 @@ from applier.binlog.events import DeleteFile, ExecuteLoadQuery, LoadBlock, Query
 from applier.binlog.header import ROWS_TYPES, Event, EventType
 from applier.binlog.refusals import OLD_LOAD_TYPES, old_load
 from applier.binlog.transactions import query_text
+from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 from applier.mysql.ddl import drops_database
 from applier.mysql.dialect import Dialect
@@ -154,7 +155,7 @@ class Writer:
         elif type_code in OLD_LOAD_TYPES:
             raise old_load(event)
         else:
-            raise InputError(f"a {event.name} event cannot be replayed", file=event.file, position=event.position)
+            raise InputError(f"a {event.name} event cannot be replayed", code=Code.CANNOT_SHIP, file=event.file, position=event.position)
 
     def _query(self, event: Event, query: Query, allowed: frozenset[int]) -> None:
         if query.sql[:3].upper() in (b"XA ", b"XA\t"):
@@ -190,7 +191,12 @@ class Writer:
         """LOAD DATA with the file out of the log, which the client sends along."""
         data = self._blocks.pop(load.file_id, None)
         if data is None:
-            raise InputError(f"the file {load.file_id} of a LOAD DATA is not in the log", file=event.file, position=event.position)
+            raise InputError(
+                f"the file {load.file_id} of a LOAD DATA is not in the log",
+                code=Code.NO_LOADED_FILE,
+                file=event.file,
+                position=event.position,
+            )
         preparing, self._preparing = self._preparing, []
         if not self.options.wants_statement(load.query.database):
             return
