@@ -21,7 +21,8 @@ from typing import Any
 
 import click
 
-from applier.binlog.events import Gtid, parse
+from applier.binlog.events import parse
+from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import ROWS_TYPES, EventType
 from applier.binlog.reader import LogReader
 from applier.binlog.rows import RowsHeads
