@@ -106,7 +106,7 @@ class Tables:
         """Writes each table to DIRECTORY/<db>.<table>.tsv; returns the files written."""
         from applier.tables.dump import dump_tables
 
-        return dump_tables(self, directory)
+        return dump_tables(self, directory, display_widths=self.display_widths)
 
     # transactions
 

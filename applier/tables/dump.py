@@ -19,7 +19,6 @@ from lookup.handler import Row
 from lookup.table import Column
 
 if TYPE_CHECKING:
-    from applier.tables.catalog import Tables
     from applier.tables.engine import MemoryTable
 
 END_OF_TIME = pack_timestamp(((1 << 31) - 1) * 1_000_000 + 999_999, 6)
@@ -93,10 +92,10 @@ def current_rows(table: MemoryTable) -> list[Row]:
     return rows if end is None else [row for row in rows if row[end] == END_OF_TIME]
 
 
-def dump_tables(tables: Tables, directory: str | Path) -> list[Path]:
+def dump_tables(tables: Iterable[MemoryTable], directory: str | Path, *, display_widths: bool) -> list[Path]:
     """Writes one file per table into `directory`, which is made when it is not there. Returns the files.
 
-    MariaDB's sequences are not tables and get no file.
+    `display_widths`: integer types as 5.x and MariaDB write them. MariaDB's sequences are not tables and get no file.
     """
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
@@ -104,7 +103,7 @@ def dump_tables(tables: Tables, directory: str | Path) -> list[Path]:
     for table in tables:
         definition = table.definition
         if "SEQUENCE" not in definition.options:
-            lines = dump_lines(table, display_widths=tables.display_widths)
+            lines = dump_lines(table, display_widths=display_widths)
             written.append(_write(folder / file_name(definition.database, definition.name), lines))
     return written
 

@@ -8,15 +8,12 @@ positions come from order statistics (`applier.tables.keys`), so that what a sca
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from applier.binlog.types import to_python
 from applier.tables.keys import ContentView, Extract, OrderedView, OrderView, UniqueView, View, key_extractor, key_text, ref_extractor
 from lookup.handler import DuplicateKey, Image, Ref, Row, traits_of
 from lookup.table import Key, TableDefinition
-
-if TYPE_CHECKING:
-    from applier.tables.foreign_keys import ForeignKeys
 
 VARIABLE_WIDTH_TYPES = frozenset(
     """
@@ -32,6 +29,21 @@ Change = tuple["MemoryTable", Ref | None, Row | None, Ref | None, Row | None]
 """What undoing needs: table, ref and row before, ref and row after; None where there was or is no row."""
 
 
+class References(Protocol):
+    """What a table asks of the foreign keys that it has or that point to it. Each raises RowError, and then nothing has changed."""
+
+    enabled: bool
+    """The rows event that is being applied checks foreign keys."""
+
+    def has_children(self, definition: TableDefinition) -> bool: ...
+
+    def check_parents(self, definition: TableDefinition, row: Row, old: Row | None = None) -> None: ...
+
+    def parent_updated(self, parent: MemoryTable, old: Row, row: Row) -> None: ...
+
+    def parent_deleted(self, parent: MemoryTable, ref: Ref, row: Row) -> None: ...
+
+
 class MemoryTable:
     """Implements lookup.handler.Handler over rows in memory. Not thread-safe."""
 
@@ -40,7 +52,7 @@ class MemoryTable:
         self.definition = definition
         self.traits = traits
         self.journal: list[Change] | None = None
-        self.foreign_keys: ForeignKeys | None = None
+        self.foreign_keys: References | None = None
         self.replaced = False
         """The table went away or changed its name or definition: what was worked out for it no longer holds."""
         self._slots = not traits.clustered

@@ -9,19 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
+from applier.tables.engine import MemoryTable
 from lookup.handler import NoReferencedRow, Ref, Row, RowError, RowIsReferenced
 from lookup.table import ForeignKey, TableDefinition
 
-if TYPE_CHECKING:
-    from applier.tables.engine import MemoryTable
-
-Find = Callable[[str, str], "MemoryTable | None"]
+Find = Callable[[str, str], MemoryTable | None]
 
 
 class ForeignKeys:
-    """All foreign keys of a set of tables. `enabled` follows the flags of the rows event that is being applied."""
+    """All foreign keys of a set of tables; implements `engine.References`. `enabled` follows the flags of the rows event at hand."""
 
     def __init__(self, find: Find) -> None:
         self.enabled = True

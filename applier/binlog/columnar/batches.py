@@ -6,41 +6,18 @@ Large logs go through compiled kernels, small ones through Python, which needs n
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+from applier.binlog.columnar.table_batch import Paths, TableBatch
 
-    from applier.binlog.table_map import TableMap
-
-Paths = Sequence[str | os.PathLike[str]]
 SMALL_LOG = 8_000_000
 """Logs of fewer bytes altogether are read by Python alone while the kernels would have to be compiled first,"""
 SMALL_LOG_CACHED = 500_000
 """and of fewer than this many when they are on disk."""
 CHUNK_BYTES = 8_000_000
 """Bytes of a log that become one batch per table."""
-
-
-@dataclass(frozen=True)
-class TableBatch:
-    """Rows of one table out of a stretch of one file, in the order of the log. `version` tells table definitions apart.
-
-    `data` has the columns that `layout` describes; `version` is the same for all batches of equal schema.
-    """
-
-    table: TableMap
-    version: int
-    file: str
-    data: pa.RecordBatch
-
-    @property
-    def name(self) -> str:
-        return self.table.full_name
 
 
 def read_batches(

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from applier.binlog.columnar.batches import Paths, TableBatch, read_batches
+from applier.binlog.columnar.batches import read_batches
+from applier.binlog.columnar.table_batch import Paths, TableBatch
 from applier.error_codes import Code
 from applier.errors import InputError, UsageError
 

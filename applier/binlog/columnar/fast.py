@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from applier.binlog.columnar.batches import Paths, TableBatch
 from applier.binlog.columnar.cache import load_kernels
 from applier.binlog.columnar.control import Col, Decode, DecodeStatus, Kind, Note, Ref
 from applier.binlog.columnar.layout import (
@@ -30,6 +29,7 @@ from applier.binlog.columnar.layout import (
 )
 from applier.binlog.columnar.registry import Integers, Registry, address
 from applier.binlog.columnar.scanner import Bytes, Chunk, Scanner
+from applier.binlog.columnar.table_batch import Paths, TableBatch
 from applier.error_codes import Code
 from applier.errors import InputError
 

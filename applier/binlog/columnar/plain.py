@@ -16,7 +16,6 @@ from typing import Any
 import pyarrow as pa
 
 from applier.binlog import wire
-from applier.binlog.columnar.batches import Paths, TableBatch
 from applier.binlog.columnar.control import Kind, RowKind
 from applier.binlog.columnar.layout import (
     KIND_NAMES,
@@ -27,6 +26,7 @@ from applier.binlog.columnar.layout import (
     raw_column,
     undecodable,
 )
+from applier.binlog.columnar.table_batch import Paths, TableBatch
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType
 from applier.binlog.reader import LogReader
 from applier.binlog.row_decoder import ImageColumn, corrupt, image_reader, rows_reader
