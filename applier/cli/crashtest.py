@@ -83,7 +83,7 @@ def command(files: tuple[str, ...], schema: str | None, crash: str | None, html:
             medium=medium,
             coverage=Coverage(options["coverage"]),
             jobs=options["jobs"] or os.cpu_count() or 1,
-            done=lambda setup: progress.step(),
+            done=progress.step,
         )
     _show(cells, spec, html, as_json=as_json, brief=options["brief"])
     failed = [cell for cell in cells if not cell.safe and any(_meets(cell, requirement) for requirement in wanted)]
@@ -221,5 +221,5 @@ class _Progress:
         if self._shown:
             self._progress.stop()
 
-    def step(self) -> None:
-        self._progress.advance(self._task)
+    def step(self, setups: int) -> None:
+        self._progress.advance(self._task, setups)

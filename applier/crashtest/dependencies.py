@@ -84,7 +84,7 @@ class _WatchedFile:
 
 @dataclass
 class _Node(Generic[T]):
-    """`file` is looked at next; without one the result is here."""
+    """`file` is looked at next, unless the result is here: a later recovery may have needed less than the first one."""
 
     file: str | None = None
     branches: dict[bytes, _Node[T]] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class Known(Generic[T]):
     def find(self, files: Files) -> T | None:
         """The result of a disk with these files; None when it is not known."""
         node = self._roots.get(tuple(files))
-        while node is not None and node.file is not None:
+        while node is not None and node.result is None and node.file is not None:
             node = node.branches.get(files[node.file])
         return None if node is None else node.result
 

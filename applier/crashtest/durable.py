@@ -85,6 +85,7 @@ class _Redone:
 
     tables: Tables
     ledger: tuple[Hashable, ...]
+    history: int
     info: MemoryTableStore
     executed: GtidSet
 
@@ -95,6 +96,8 @@ class Known:
 
     parsed: Parsed = field(default_factory=dict)
     redone: dict[tuple[bytes, ...], _Redone] = field(default_factory=dict)
+    histories: dict[tuple[int, Hashable, Hashable], int] = field(default_factory=dict)
+    """A history, a line of the ledger and what it changed -> the history that they make."""
 
 
 class DurableStorage:
@@ -124,6 +127,9 @@ class DurableStorage:
         self._executed = GtidSet()
         self.ledger: list[Hashable] = []
         """What has been applied, in order, as often as it has: transactions, and parts of those on non-transactional tables."""
+        self.history = 0
+        """The ledger and each change it stands for, in order, as one number: of storages that share `known`, those with the same one hold
+        the same tables. The ledger alone does not say it: of a transaction that was cut off, a part may have been executed."""
 
     @property
     def tables(self) -> Tables:
@@ -154,10 +160,10 @@ class DurableStorage:
         found = self._known.redone.get(key)
         if found is None:
             self._redo_all()
-            found = _Redone(self._tables.copy(), tuple(self.ledger), self._info.copy(), self._executed)
+            found = _Redone(self._tables.copy(), tuple(self.ledger), self.history, self._info.copy(), self._executed)
             self._known.redone[key] = found
         else:
-            self._tables, self.ledger, self._executed = found.tables.copy(), list(found.ledger), found.executed
+            self._tables, self.ledger, self.history, self._executed = found.tables.copy(), list(found.ledger), found.history, found.executed
             self._info.take_over(found.info)
 
     def _file(self, name: str) -> RecordFile:
@@ -177,14 +183,14 @@ class DurableStorage:
         self._sequence = max([record.sequence for record in [*prepared, *pieces]], default=0)
 
     def _redo_all(self) -> None:
-        self._tables, self.ledger = self._base.copy(), []
+        self._tables, self.ledger, self.history = self._base.copy(), [], 0
         self._info.clear()
         pieces = [piece for file in self._data.values() for piece in file.records]
         gtids = [record.commit.gtid for record in self._committed]
         for record in sorted([*self._committed, *pieces], key=lambda record: record.sequence):
             if isinstance(record, Piece):
                 redo_changes(self._tables, record.changes)
-                self.ledger.append((record.work, record.part))
+                self._enter((record.work, record.part), record.changes)
             else:
                 for statement in record.commit.statements:
                     redo_statement(self._tables, statement, self._version)
@@ -200,7 +206,13 @@ class DurableStorage:
 
     def _note(self, work: Hashable, commit: Commit) -> None:
         if commit.changes or commit.statements:
-            self.ledger.append(work)
+            self._enter(work, (commit.changes, commit.statements))
+
+    def _enter(self, line: Hashable, changes: Hashable) -> None:
+        """A line of the ledger."""
+        self.ledger.append(line)
+        histories = self._known.histories
+        self.history = histories.setdefault((self.history, line, changes), len(histories) + 1)
 
     def _with(self, gtid: str | None) -> GtidSet:
         return self._executed if gtid is None else self._executed.union(GtidSet(gtid))
@@ -221,7 +233,7 @@ class DurableStorage:
             own = tuple(change for change in changes if change.table == table)
             self._data[name].append(Piece(self._sequence, work, self._part[1], own))
             self._data[name].write()
-            self.ledger.append(self._part)
+            self._enter(self._part, own)
 
     def commit(self, commit: Commit) -> None:
         info, self._open = tuple(self._open or ()), None

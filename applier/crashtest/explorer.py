@@ -38,6 +38,8 @@ from checkpoints.simulated_disk import Coverage, Left, SimulatedDisk
 
 Make = Callable[[], System]
 Files = Mapping[str, bytes]
+Recovered = Known[State | Exception]
+"""What became of the disks that were recovered, by what the recoveries looked at."""
 QUIET_ACTIONS = frozenset({"fsync", "fsync names"})
 """Operations that add nothing to what a crash of the machine may leave."""
 
@@ -137,8 +139,8 @@ class _Explorer:
     files: Files
     expected: State | None
     on_point: Callable[[], None]
+    recovered: Recovered
     result: Exploration = field(default_factory=Exploration)
-    recovered: Known[State | Exception] = field(default_factory=Known)
     seen: dict[tuple[Kind, bytes], _Seen] = field(default_factory=dict)
     last_tried: int = -1
     derived: frozenset[Kind] = frozenset()
@@ -250,14 +252,16 @@ def explore(
     files: Files | None = None,
     expected: State | None = None,
     on_point: Callable[[], None] = lambda: None,
+    recovered: Recovered | None = None,
 ) -> Exploration:
     """Tries every crash point of `make().run` and judges every recovery.
 
     `make` makes the system anew: it is called for each run and each recovery. `files` are on the disk, and durable, before the run; without
     them it is empty. `expected` is what must be there in the end; without it, what
-    a restart after the whole run finds. Raises UsageError when not even that run adds up.
+    a restart after the whole run finds. `recovered` is shared by explorations of systems that recover alike, however their runs differ.
+    Raises UsageError when not even that run adds up.
     """
-    explorer = _Explorer(make, frozenset(kinds), coverage, medium or Medium(), files or {}, expected, on_point)
+    explorer = _Explorer(make, frozenset(kinds), coverage, medium or Medium(), files or {}, expected, on_point, recovered or Recovered())
     disk = explorer.watch()
     if explorer.expected is None:
         explorer.expected = reference(make, disk, explorer.result.acknowledged)

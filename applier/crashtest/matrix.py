@@ -22,18 +22,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from applier.crashtest.checkers import Verdict
-from applier.crashtest.explorer import Exploration, Kind, Trial, explore, reproduce
+from applier.crashtest.explorer import Exploration, Kind, Recovered, Trial, explore, reproduce
 from applier.crashtest.replica_system import ReplicaSystem, Shared, expected_state, set_up
+from applier.crashtest.trace import trace
 from applier.crashtest.workload import INNODB, MYISAM, Workload, generated, with_engine
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.replica.configuration import FILE, TABLE, ReplicaConfiguration
 from applier.replica.versions import replica_rules
 from checkpoints.outcomes import Medium
-from checkpoints.simulated_disk import Coverage
+from checkpoints.simulated_disk import Coverage, SimulatedDisk
 
 MAX_RELAY_LOG_SIZE = 4096
 """The least there is, so that a short run has several relay logs and deletes some."""
@@ -205,19 +207,48 @@ def reproducer(setup: Setup, spec: WorkloadSpec, trial: Trial) -> str:
     return shlex.join(["binlag", "crashtest", *spec.arguments, *setup.arguments(), "--crash", trial.place])
 
 
-def try_setup(setup: Setup, spec: WorkloadSpec, kinds: Sequence[Kind], medium: Medium, coverage: Coverage) -> list[Cell]:
-    """One configuration: a run, all its crashes."""
-    workload = spec.make(setup)
-    shared = Shared()
-    result = explore(
-        lambda: ReplicaSystem(workload, setup.configuration, seed=spec.seed, shared=shared),
-        kinds=kinds,
-        coverage=coverage,
-        medium=medium,
-        files=set_up(workload, setup.configuration),
-        expected=expected_state(workload, setup.configuration),
-    )
-    return [_cell(setup, kind, result) for kind in kinds]
+def families(all_setups: Iterable[Setup]) -> list[list[Setup]]:
+    """The setups that differ in nothing but sync_*, together; those first that take longest, so that no processor waits for the last."""
+    found: dict[Setup, list[Setup]] = {}
+    for setup in all_setups:
+        found.setdefault(replace(setup, sync=0), []).append(setup)
+    return sorted(found.values(), key=lambda family: _weight(family[0]), reverse=True)
+
+
+def _weight(setup: Setup) -> int:
+    """How long it takes beside others: without recovery relay logs are read, workers and tables without transactions write more."""
+    return 4 * (not setup.recovery) + 2 * bool(setup.workers) + (setup.engine != INNODB)
+
+
+def try_family(
+    family: Sequence[Setup], spec: WorkloadSpec, kinds: Sequence[Kind], medium: Medium, coverage: Coverage
+) -> dict[Setup, list[Cell]]:
+    """Configurations that differ in nothing but sync_*: for each a run, all its crashes.
+
+    These options say when a record is written and synced. A start has read all records before it writes the first, and no crash follows
+    it here: what becomes of a disk is the same with each of them, so they share what is known. And where the log is too short for N, a
+    run does the very same to its disk as with 0: it is tried once.
+    """
+    workload, shared, known = spec.make(family[0]), Shared(), Recovered()
+    found: dict[bytes, Exploration] = {}
+    cells = {}
+    for setup in family:
+        configuration = setup.configuration
+        make = partial(ReplicaSystem, workload, configuration, seed=spec.seed, shared=shared)
+        files = set_up(workload, configuration)
+        run = trace(make(), SimulatedDisk(files))
+        if run not in found:
+            found[run] = explore(
+                make,
+                kinds=kinds,
+                coverage=coverage,
+                medium=medium,
+                files=files,
+                expected=expected_state(workload, configuration),
+                recovered=known,
+            )
+        cells[setup] = [_cell(setup, kind, found[run]) for kind in kinds]
+    return cells
 
 
 def _cell(setup: Setup, kind: Kind, result: Exploration) -> Cell:
@@ -242,35 +273,34 @@ def try_all(
     medium: Medium,
     coverage: Coverage,
     jobs: int,
-    done: Callable[[Setup], None] = lambda setup: None,
+    done: Callable[[int], None] = lambda setups: None,
 ) -> list[Cell]:
-    """The whole matrix, in the order of the setups whatever finishes first."""
+    """The whole matrix, in the order of the setups whatever finishes first. `done` is told how many setups have just been finished."""
     todo = list(all_setups)
     if jobs < 1:
         raise UsageError(f"{jobs} processes", code=Code.OPTION_VALUE, hint="give at least one")
-    found = dict(_run(todo, spec, kinds, medium, coverage, jobs, done))
+    found = dict(_run(families(todo), spec, kinds, medium, coverage, jobs, done))
     return [cell for setup in todo for cell in found[setup]]
 
 
 def _run(
-    todo: list[Setup],
+    todo: list[list[Setup]],
     spec: WorkloadSpec,
     kinds: Sequence[Kind],
     medium: Medium,
     coverage: Coverage,
     jobs: int,
-    done: Callable[[Setup], None],
+    done: Callable[[int], None],
 ) -> Iterator[tuple[Setup, list[Cell]]]:
     if jobs == 1 or len(todo) == 1:
-        for setup in todo:
-            yield setup, try_setup(setup, spec, kinds, medium, coverage)
-            done(setup)
+        for family in todo:
+            yield from try_family(family, spec, kinds, medium, coverage).items()
+            done(len(family))
         return
     with ProcessPoolExecutor(jobs) as pool:
-        waiting = {pool.submit(try_setup, setup, spec, kinds, medium, coverage): setup for setup in todo}
+        waiting = {pool.submit(try_family, family, spec, kinds, medium, coverage): family for family in todo}
         while waiting:
             finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in finished:
-                setup = waiting.pop(future)
-                yield setup, future.result()
-                done(setup)
+                yield from future.result().items()
+                done(len(waiting.pop(future)))

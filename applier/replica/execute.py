@@ -62,6 +62,11 @@ class Executor:
         """The first event of the open group, by which it can be told from all others."""
         return self._group[0] if self._group else None
 
+    @property
+    def open_tables(self) -> tuple[int, ...]:
+        """The table maps that wait for rows, by their ids: none between groups of a log that is whole."""
+        return tuple(self._loop.maps)
+
     def feed(self, relay: RelayEvent) -> GroupEnd | None:
         """One event of a group; its end when this was the last. Raises ReplicationError: the transaction is taken back then."""
         if relay.format_data != self._described:

@@ -232,6 +232,15 @@ class Replica:
         gaps = tuple(applier.recovery_groups)
         return applier.info, received, gtids, gaps, tuple((name, read_file(self.disk, name)) for name in unread)
 
+    def standing_between_groups(self) -> Hashable:
+        """Between groups, everything received being applied: all that the future depends on beside the data.
+
+        Relay logs that are read are not read again, and which GTIDs came from where makes no difference any more.
+        """
+        receiver, applier = self._threads()
+        gtids = str(self.storage.executed_gtids.union(receiver.retrieved))
+        return gtids, applier.info.source_position, receiver.info.source_position, applier.executor.open_tables
+
     @property
     def retrieved_gtids(self) -> GtidSet:
         return self._retrieved_now()
