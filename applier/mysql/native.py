@@ -222,7 +222,7 @@ class NativeRows:
             return
         table_map = parse_table_map(event.buffer, event.body, event.end, fde.post_header_length(EventType.TABLE_MAP))
         database = self.options.rewrite.get(table_map.database, table_map.database)
-        if not self._tables.of(database, table_map.table).tells_rows_apart:
+        if self._tables.of(database, table_map.table).scanned:
             group.scanned[table_id] = table_map
 
     def _shipped_map(self, event: Event, fde: FormatDescription) -> bytes | None:

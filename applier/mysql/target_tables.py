@@ -6,22 +6,29 @@ from dataclasses import dataclass
 
 from applier.mysql.connection import Server
 
+_KEYS = (
+    "SELECT 1 FROM information_schema.STATISTICS WHERE TABLE_SCHEMA={0} AND TABLE_NAME={1} AND NON_UNIQUE=0 "
+    "GROUP BY INDEX_NAME HAVING SUM(NULLABLE='YES')=0"
+)
+_REFERRING = "SELECT 1 FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE UNIQUE_CONSTRAINT_SCHEMA={0} AND REFERENCED_TABLE_NAME={1}"
 _SQL = (
-    "SELECT E.TRANSACTIONS, (SELECT COUNT(*) FROM (SELECT 1 FROM information_schema.STATISTICS WHERE TABLE_SCHEMA={0} AND TABLE_NAME={1} "
-    "AND NON_UNIQUE=0 GROUP BY INDEX_NAME HAVING SUM(NULLABLE='YES')=0) K) "
+    f"SELECT E.TRANSACTIONS, EXISTS ({_KEYS}) OR EXISTS ({_REFERRING}) "
     "FROM information_schema.TABLES T JOIN information_schema.ENGINES E ON E.ENGINE=T.ENGINE WHERE T.TABLE_SCHEMA={0} AND T.TABLE_NAME={1}"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class TargetTable:
-    """`tells_rows_apart`: it has a primary key, or a unique one without nullable columns, so that the server looks rows up by it."""
+    """`scanned`: it has neither a primary key nor a unique one without nullable columns, so that the server reads it for each rows event.
+
+    A table that others refer to does not count as such: its changes go on in their rows, so that the order of all of them matters.
+    """
 
     transactional: bool
-    tells_rows_apart: bool
+    scanned: bool
 
 
-ABSENT = TargetTable(transactional=True, tells_rows_apart=True)
+ABSENT = TargetTable(transactional=True, scanned=False)
 """A table that is not there: the error comes when it is written to."""
 
 
@@ -40,5 +47,5 @@ class TargetTables:
         if place not in self._known:
             schema, name = (f"CONVERT(X'{text.encode('utf-8', 'surrogateescape').hex()}' USING utf8)" for text in place)
             rows = self._side.query(_SQL.format(schema, name))
-            self._known[place] = TargetTable(rows[0][0] == b"YES", rows[0][1] != b"0") if rows else ABSENT
+            self._known[place] = TargetTable(rows[0][0] == b"YES", rows[0][1] == b"0") if rows else ABSENT
         return self._known[place]

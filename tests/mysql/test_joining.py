@@ -34,7 +34,7 @@ class Keyless(TargetTables):
         pass
 
     def of(self, database: str, table: str) -> TargetTable:
-        return TargetTable(transactional=True, tells_rows_apart=table == "keyed")
+        return TargetTable(transactional=True, scanned=table != "keyed")
 
 
 def image(row: tuple[int, int]) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ from servers.server import Server
 from applier.errors import InputError, UsageError
 from applier.mysql.into import IntoOptions, Watch, replay_into
 from applier.mysql.outcome import Outcome
+from applier.mysql.target_tables import ABSENT, TargetTable, TargetTables
 from applier.options import parse_options
 from tests.binlog import build
 from tests.captures_support import CAPTURES, logs
 from tests.mysql.after import differences
-from tests.mysql.server_support import Servers, endpoint
+from tests.mysql.server_support import Servers, connection, endpoint
 from tests.servers.fixtures import ServerFactory
 
 NO_KEY, DDL, OLTP, XA, MIXED = (
@@ -243,6 +245,30 @@ def test_a_table_without_a_key_is_read_once_for_many_transactions(servers: Serve
     assert (outcome.error, outcome.transactions, outcome.commits) == (None, 300, 2)
     assert _scanned(server) - before < 4000
     assert server.query("SELECT COUNT(*), SUM(b), SUM(b = 1 AND a < 300) FROM d.t") == ((900, 100, 0),)
+
+
+@pytest.mark.parametrize(
+    ("columns", "scanned"),
+    [
+        ("a INT, b INT", True),
+        ("a INT, b INT, KEY (a), UNIQUE KEY (b)", True),
+        ("a INT NOT NULL, b INT, UNIQUE KEY (a, b)", True),
+        ("a INT NOT NULL, b INT, UNIQUE KEY (a)", False),
+        ("a INT, b INT PRIMARY KEY", False),
+        ("a INT, b INT, KEY (a) /* others refer to it */", False),
+    ],
+)
+def test_which_tables_are_scanned(servers: Servers, columns: str, scanned: bool) -> None:
+    server = servers.empty("9.7")
+    server.execute("SET SESSION restrict_fk_on_non_standard_key = OFF", "CREATE DATABASE d", f"CREATE TABLE d.t ({columns}) ENGINE=InnoDB")
+    if "refer" in columns:
+        server.execute(
+            "SET SESSION restrict_fk_on_non_standard_key = OFF",
+            "CREATE TABLE d.u (a INT, FOREIGN KEY (a) REFERENCES d.t (a)) ENGINE=InnoDB",
+        )
+    with closing(connection(server)) as side:
+        assert TargetTables(side).of("d", "t") == TargetTable(transactional=True, scanned=scanned)
+        assert TargetTables(side).of("d", "none") == ABSENT
 
 
 def _scanned(server: Server) -> int:
