@@ -24,6 +24,8 @@ class CrashKind(StrEnum):
 
 
 class Moment(StrEnum):
+    """When a crash comes, seen from the operation it belongs to. INSIDE leaves a write half done."""
+
     BEFORE = "before"
     INSIDE = "inside"
     AFTER = "after"

@@ -22,9 +22,11 @@ class DiskFile(Protocol):
     """An open file. Whatever fails raises OSError; a write that fails may have written a part."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Within its folder."""
 
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """In bytes."""
 
     def read(self, offset: int = 0, size: int | None = None) -> bytes:
         """What is there, up to `size` bytes; all of the rest without it."""
@@ -34,13 +36,15 @@ class DiskFile(Protocol):
         """Overwrites in place; the file grows as needed and is never cut."""
         ...
 
-    def truncate(self, size: int) -> None: ...
+    def truncate(self, size: int) -> None:
+        """Cuts the file, or fills it up with zeros, to this size in bytes."""
 
     def fsync(self) -> None:
         """Returns when all that was written to this file survives a crash of the machine."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """No more is done with it; what was written is not made durable by this."""
 
 
 class Disk(Protocol):
@@ -58,7 +62,8 @@ class Disk(Protocol):
         """Replaces `new` at once and as a whole."""
         ...
 
-    def remove(self, name: str) -> None: ...
+    def remove(self, name: str) -> None:
+        """Takes a name away; files that are open go on."""
 
     def fsync_names(self) -> None:
         """Returns when all names survive a crash of the machine."""
@@ -85,7 +90,7 @@ def read_file(disk: Disk, name: str) -> bytes | None:
 
 
 class RealDisk:
-    """A folder of the machine."""
+    """A folder of the machine. Implements `Disk`."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
@@ -112,7 +117,7 @@ class RealDisk:
 
 
 class RealFile:
-    """An open file of the machine; also a context manager."""
+    """An open file of the machine; also a context manager. Implements `DiskFile`."""
 
     def __init__(self, name: str, descriptor: int) -> None:
         self._name = name

@@ -132,10 +132,12 @@ class GtidSet:
         return f"GtidSet({str(self)!r})"
 
     def contains(self, uuid: str, number: int, tag: str = "") -> bool:
+        """Whether the transaction is in the set; `uuid` in lower case."""
         intervals = self._sources.get((uuid, tag))
         return intervals is not None and number in intervals
 
     def add(self, uuid: str, number: int, tag: str = "") -> None:
+        """Puts one transaction in."""
         self.add_interval((uuid.lower(), tag), number, number + 1)
 
     def add_interval(self, source: Source, start: int, end: int) -> None:
@@ -148,12 +150,14 @@ class GtidSet:
             self._sources.setdefault(source, Intervals()).add_all(intervals)
 
     def union(self, other: GtidSet) -> GtidSet:
+        """What is in one of the two."""
         result = GtidSet()
         result._add_all(self._sources)
         result._add_all(other._sources)
         return result
 
     def subtract(self, other: GtidSet) -> GtidSet:
+        """What is in this set and not in the other (GTID_SUBTRACT)."""
         result = self.union(GtidSet())
         for source, taken in other._sources.items():
             intervals = result._sources.get(source)
@@ -164,9 +168,11 @@ class GtidSet:
         return result
 
     def issubset(self, other: GtidSet) -> bool:
+        """Whether all of this set is in the other (GTID_SUBSET)."""
         return not self.subtract(other)
 
     def count(self) -> int:
+        """How many transactions are in the set."""
         return sum(end - start for _, (start, end) in self)
 
     # codecs
@@ -273,6 +279,7 @@ class MariadbGtid:
 
     @classmethod
     def parse(cls, text: str) -> MariadbGtid:
+        """From "0-1-42". Raises GtidError."""
         match = _MARIADB_GTID.fullmatch(text)
         if match is None:
             raise GtidError(f"not a MariaDB GTID: {shortened(text)}")
@@ -298,6 +305,7 @@ class MariadbGtidSet:
         return last is not None and gtid.sequence <= last.sequence
 
     def add(self, gtid: MariadbGtid) -> None:
+        """The position of the GTID's domain is this one from now on."""
         self._last[gtid.domain] = gtid
 
 

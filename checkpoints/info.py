@@ -20,7 +20,8 @@ class Record(Protocol):
     fields: ClassVar[Fields]
 
     @property
-    def channel_name(self) -> str: ...
+    def channel_name(self) -> str:
+        """The replication channel; "" is the default one."""
 
 
 R = TypeVar("R", bound=Record)
@@ -50,10 +51,12 @@ class RelayLogInfo:
 
     @property
     def relay_position(self) -> Position:
+        """In the relay log."""
         return Position(self.relay_log_name, self.relay_log_pos)
 
     @property
     def source_position(self) -> Position:
+        """In the source's log."""
         return Position(self.source_log_name, self.source_log_pos)
 
     def at(self, relay: Position, source: Position) -> Self:
@@ -106,6 +109,7 @@ class SourceInfo:
 
     @property
     def source_position(self) -> Position:
+        """Up to where the source's log was received."""
         return Position(self.source_log_name, self.source_log_pos)
 
     def at(self, source: Position) -> Self:
@@ -139,10 +143,12 @@ class WorkerInfo:
 
     @property
     def relay_position(self) -> Position:
+        """The end of its last group, in the relay log."""
         return Position(self.relay_log_name, self.relay_log_pos)
 
     @property
     def source_position(self) -> Position:
+        """The end of its last group, in the source's log."""
         return Position(self.source_log_name, self.source_log_pos)
 
     @property

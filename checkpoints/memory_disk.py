@@ -13,7 +13,7 @@ from checkpoints.disk import plain
 
 
 class MemoryDisk:
-    """One folder of files; whatever is written is there."""
+    """One folder of files; whatever is written is there. Implements `disk.Disk`."""
 
     def __init__(self, files: Mapping[str, bytes] | None = None) -> None:
         self._files = {plain(name): bytearray(content) for name, content in (files or {}).items()}
@@ -40,6 +40,7 @@ class MemoryDisk:
         """Nothing to do: names are kept."""
 
     def contents(self) -> dict[str, bytes]:
+        """File name -> what is in it."""
         return {name: bytes(self._files[name]) for name in self.names()}
 
     def _existing(self, name: str) -> bytearray:
@@ -49,7 +50,7 @@ class MemoryDisk:
 
 
 class MemoryFile:
-    """An open file; it goes on when its name is taken away."""
+    """An open file; it goes on when its name is taken away. Implements `disk.DiskFile`."""
 
     def __init__(self, name: str, content: bytearray) -> None:
         self._name = name

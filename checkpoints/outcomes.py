@@ -37,23 +37,30 @@ class Medium:
 
 @dataclass(frozen=True, slots=True)
 class Write:
+    """Bytes that are written at an offset."""
+
     offset: int
     data: bytes
 
     def apply(self, content: bytearray) -> None:
+        """Carries it out; a gap before it is filled with zeros."""
         if self.offset > len(content):
             content.extend(bytes(self.offset - len(content)))
         content[self.offset : self.offset + len(self.data)] = self.data
 
     def blocks(self, block_bytes: int) -> range:
+        """The numbers of the blocks that it touches."""
         return range(self.offset // block_bytes, (self.offset + max(1, len(self.data)) - 1) // block_bytes + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
+    """A file that is cut, or filled up with zeros, to `size` bytes."""
+
     size: int
 
     def apply(self, content: bytearray) -> None:
+        """Carries it out."""
         if self.size > len(content):
             content.extend(bytes(self.size - len(content)))
         del content[self.size :]
@@ -100,6 +107,7 @@ class Kept:
 
     @classmethod
     def parse(cls, text: str) -> Self:
+        """From its text. Raises CheckpointError."""
         found = re.fullmatch(r"(\d+)(?:-(\d+))?(?:\+(\d+))?(z?)", text)
         if found is None:
             raise CheckpointError(f"{text!r} is no outcome of a file", hint='write it as "3", "3+17", "3-1" or "3z"')

@@ -40,9 +40,11 @@ class Repositories:
             rule_of(SUBJECTS[record], self._kept[record], self.server)
 
     def relay_log_info(self, channel: str = "") -> Repository[RelayLogInfo]:
+        """The applier's record of a channel."""
         return self._open(RelayLogInfo, channel, None)
 
     def source_info(self, channel: str = "") -> Repository[SourceInfo]:
+        """The receiver's record of a channel (master_info)."""
         return self._open(SourceInfo, channel, None)
 
     def worker_info(self, number: int, channel: str = "") -> Repository[WorkerInfo]:

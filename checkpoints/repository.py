@@ -34,7 +34,8 @@ class Repository(Protocol[R]):
         ...
 
     @property
-    def kept(self) -> Kept: ...
+    def kept(self) -> Kept:
+        """In what kind of place: a file, or a table that takes part in transactions or does not."""
 
     def read(self) -> R | None:
         """What is kept, None when there is nothing. Raises InfoError for what is no record."""
@@ -50,7 +51,10 @@ class Repository(Protocol[R]):
 
 
 class FileRepository(Generic[R]):
-    """An info file. Overwritten in place, never cut; a crash between its creation and the first write leaves it empty."""
+    """An info file. Overwritten in place, never cut; a crash between its creation and the first write leaves it empty.
+
+    Implements `Repository`.
+    """
 
     def __init__(
         self,
@@ -119,7 +123,10 @@ class FileRepository(Generic[R]):
 
 
 class TableRepository(Generic[R]):
-    """A row of an info table, found by channel (and worker) from 5.7 on, by id in 5.6; slave_master_info of 5.6 has one row only."""
+    """A row of an info table, found by channel (and worker) from 5.7 on, by id in 5.6; slave_master_info of 5.6 has one row only.
+
+    Implements `Repository`.
+    """
 
     def __init__(
         self, store: TableStore, record: type[R], server: str, period: int, *, channel: str = "", number: int | None = None

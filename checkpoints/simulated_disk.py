@@ -83,7 +83,7 @@ class _NameChange:
 
 
 class SimulatedDisk:
-    """One folder of files in memory. `files` are there, and durable, from the beginning."""
+    """One folder of files in memory. `files` are there, and durable, from the beginning. Implements `disk.Disk`."""
 
     def __init__(
         self,
@@ -372,7 +372,7 @@ class _Step:
 
 
 class SimulatedFile:
-    """An open file of a simulated disk."""
+    """An open file of a simulated disk. Implements `disk.DiskFile`."""
 
     def __init__(self, disk: SimulatedDisk, name: str, inode: _Inode) -> None:
         self._disk = disk

@@ -35,7 +35,7 @@ class TableStore(Protocol):
 
 
 class MemoryTableStore:
-    """Tables in memory, with one transaction at a time."""
+    """Tables in memory, with one transaction at a time. Implements `TableStore`."""
 
     def __init__(self, *, transactional: bool = True) -> None:
         self._transactional = transactional

@@ -49,6 +49,7 @@ class ApplyOptions:
     skip_errors: frozenset[int] | None = frozenset()
 
     def skips(self, number: int) -> bool:
+        """Whether the replica goes on behind an error of this number (slave_skip_errors)."""
         return self.skip_errors is None or number in self.skip_errors
 
 

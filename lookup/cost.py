@@ -51,12 +51,15 @@ class ExpectedCounters:
     delete: float = 0.0
 
     def as_dict(self) -> dict[str, float]:
+        """Mean calls by the name of their counter."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def plus(self, other: ExpectedCounters) -> ExpectedCounters:
+        """The calls of both."""
         return ExpectedCounters(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
     def times(self, factor: float) -> ExpectedCounters:
+        """The calls of `factor` such events."""
         return ExpectedCounters(*(getattr(self, field.name) * factor for field in fields(self)))
 
     @property
@@ -66,6 +69,7 @@ class ExpectedCounters:
 
     @property
     def rows_changed(self) -> float:
+        """Mean rows that are changed or deleted."""
         return self.update + self.delete
 
 

@@ -41,6 +41,8 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
+    """How rows are found, and why not in another way."""
+
     decision: Decision
     rejections: tuple[Rejection, ...]
 

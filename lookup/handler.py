@@ -40,6 +40,7 @@ class Counters:
     delete: int = 0
 
     def add(self, other: Counters) -> None:
+        """Takes in the calls of another part of the work."""
         if other.read_first:
             self.read_first += other.read_first
         if other.read_key:
@@ -66,6 +67,7 @@ class Counters:
         return f"Counters({', '.join(f'{name}={count}' for name, count in self.as_dict().items() if count)})"
 
     def as_dict(self) -> dict[str, int]:
+        """Calls by counter, those that stand at zero too; the names are the server's without `Handler_`."""
         return {name: getattr(self, name) for name in COUNTER_NAMES}
 
     @property
@@ -206,9 +208,11 @@ class Handler(Protocol):
     def rows_per_value(self, key: Key) -> float:
         """rec_per_key of the whole key as fresh statistics would say (MariaDB's choice of a key depends on it)."""
 
-    def insert(self, row: Row) -> Ref: ...
+    def insert(self, row: Row) -> Ref:
+        """Adds a row and returns where it stands. Raises DuplicateKey."""
 
     def update(self, ref: Ref, row: Row) -> Ref:
         """Returns the ref after the change: a row moves when its clustered key does."""
 
-    def delete(self, ref: Ref) -> None: ...
+    def delete(self, ref: Ref) -> None:
+        """Removes the row. Raises RowIsReferenced."""

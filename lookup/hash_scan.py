@@ -26,7 +26,8 @@ class Cursor(Protocol):
     def groups(self) -> Iterator[Any]:
         """The key values to visit in order; one None for the table. Leaving a value reads it to its end."""
 
-    def move(self, ref: Ref) -> None: ...
+    def move(self, ref: Ref) -> None:
+        """To this row, which stands behind the one it is at; what lies between is read."""
 
     def position(self) -> Ref | None:
         """The row read last, None at the start of a group."""
@@ -34,6 +35,8 @@ class Cursor(Protocol):
 
 @dataclass(slots=True)
 class TableCursor:
+    """A scan of the whole table: rnd_next until a row is wanted. Implements `Cursor`."""
+
     handler: Handler
     counters: Counters
     costs: ReadCosts
@@ -60,6 +63,8 @@ class IndexCursor:
     """`next_record_scan` with a key: index_read of a value, then index_next_same until a read fails, then the next value.
 
     `missed` is called for each value that has no entry at all; it tells whether the scan goes on.
+
+    Implements `Cursor`.
     """
 
     handler: Handler
@@ -100,7 +105,7 @@ class IndexCursor:
 
 @dataclass(slots=True)
 class DeadIndexCursor:
-    """A SPATIAL key (5.7): each value is one read that finds nothing."""
+    """A SPATIAL key (5.7): each value is one read that finds nothing. Implements `Cursor`."""
 
     counters: Counters
     values: list[tuple[Any, ...]]

@@ -35,6 +35,7 @@ class Reason:
     numbers: tuple[tuple[str, float], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
         return {"code": self.code, "text": self.text, "key": self.key, "numbers": dict(self.numbers)}
 
 
@@ -55,6 +56,7 @@ class HashVerdict:
 
     @property
     def helps(self) -> bool:
+        """Whether fewer rows are read with HASH_SCAN than without."""
         return self.reads_with < self.reads_without * (1 - 1e-9)
 
     @property
@@ -64,6 +66,7 @@ class HashVerdict:
 
     @property
     def text(self) -> str:
+        """The two conditions, each with its answer for these events, and what comes of them."""
         if self.no_key:
             first = "(1) yes: no key is usable"
         else:
@@ -80,6 +83,7 @@ class HashVerdict:
         return f"{verdict}: {first}; {second}; {reads}"
 
     def as_dict(self) -> dict[str, Any]:
+        """For JSON; numbers as they are, not rounded."""
         return {
             "helps": self.helps,
             "no_key": self.no_key,

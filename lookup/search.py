@@ -43,17 +43,22 @@ class ReadCosts:
 
 
 def read_costs(handler: Handler, rules: ServerRules) -> ReadCosts:
+    """What reading costs in an open table."""
     return engine_read_costs(handler.traits, rules)
 
 
 def engine_read_costs(traits: EngineTraits, rules: ServerRules) -> ReadCosts:
+    """What reading costs in an engine, in handler calls (see ReadCosts)."""
     inside = int(traits.clustered and rules.engine_side_counters)
     return ReadCosts(inside, inside, int(traits.clustered), inside if traits.clustered else 1)
 
 
 @dataclass(slots=True)
 class PrimaryLookup:
-    """By the primary (or promoted) key: never compared with the image, so a row that differs elsewhere is taken too."""
+    """By the primary (or promoted) key: never compared with the image, so a row that differs elsewhere is taken too.
+
+    Implements `RowSearch`.
+    """
 
     lookup: Callable[[Image], Ref | None]
     costs: ReadCosts
@@ -67,7 +72,7 @@ class PrimaryLookup:
 
 @dataclass(slots=True)
 class UniqueLookup:
-    """By a unique key whose value holds no NULL: never compared either."""
+    """By a unique key whose value holds no NULL: never compared either. Implements `RowSearch`."""
 
     lookup: Callable[[Image], Ref | None]
     key: Key
@@ -84,6 +89,8 @@ class KeyScan:
     """By a key that may hold the value more than once: entries are stepped over until one equals the image.
 
     `to_index_end`: 5.6 and MariaDB step with index_next, past the last entry of the value, to the end of the index.
+
+    Implements `RowSearch`.
     """
 
     handler: Handler
@@ -113,7 +120,10 @@ class KeyScan:
 
 @dataclass(slots=True)
 class NullableUnique:
-    """By a unique key with nullable parts: one read when the value holds no NULL, a scan of the key when it does."""
+    """By a unique key with nullable parts: one read when the value holds no NULL, a scan of the key when it does.
+
+    Implements `RowSearch`.
+    """
 
     unique: UniqueLookup
     scan: KeyScan
@@ -130,7 +140,7 @@ class NullableUnique:
 
 @dataclass(slots=True)
 class DeadKey:
-    """By a key that InnoDB answers with nothing: a SPATIAL key taken for an ordinary one (5.7)."""
+    """By a key that InnoDB answers with nothing: a SPATIAL key taken for an ordinary one (5.7). Implements `RowSearch`."""
 
     missing: str = KEY_NOT_FOUND
 
@@ -141,7 +151,7 @@ class DeadKey:
 
 @dataclass(slots=True)
 class TableScan:
-    """From the first row on, for each image anew; MySQL starts once more from the top before it gives up."""
+    """From the first row on, for each image anew; MySQL starts once more from the top before it gives up. Implements `RowSearch`."""
 
     handler: Handler
     columns: tuple[int, ...]
@@ -164,7 +174,10 @@ class TableScan:
 
 @dataclass(slots=True)
 class WholeRow:
-    """MariaDB: the search goes by the whole record, in which the columns that the image lacks have their defaults."""
+    """MariaDB: the search goes by the whole record, in which the columns that the image lacks have their defaults.
+
+    Implements `RowSearch`.
+    """
 
     search: RowSearch
     columns: tuple[int, ...]

@@ -37,6 +37,7 @@ class EntryOrder:
         return self._size
 
     def add(self, content: Image, entry: int) -> None:
+        """Puts in an entry, a number that its user gives it."""
         order = self._orders.get(content)
         if order is None:
             order = self._orders[content] = len(self.contents)
@@ -46,6 +47,7 @@ class EntryOrder:
         self._size += 1
 
     def has(self, content: Image) -> bool:
+        """Whether an entry of this content is left."""
         order = self._orders.get(content)
         return order is not None and bool(self._entries[order])
 
@@ -73,6 +75,7 @@ class MysysOrder(EntryOrder):
         self._array: ServerArray | None = None
 
     def add(self, content: Image, entry: int) -> None:
+        """Puts in an entry. Nothing is hashed as long as no content stands there twice."""
         super().add(content, entry)
         if self._array is None:
             self._log.append((True, content, entry))
@@ -80,6 +83,7 @@ class MysysOrder(EntryOrder):
             self._array.insert(self._checksum(content), content, entry)
 
     def take(self, content: Image) -> int:
+        """Takes out the entry of this content that the server's array finds first."""
         entries = self._entries[self._orders[content]]
         if len(entries) > 1 and self._array is None:
             self._array = self._replayed()
@@ -129,6 +133,7 @@ class ServerArray:
         return self._items[slot][1]
 
     def insert(self, checksum: int, content: Image, entry: int) -> None:
+        """`my_hash_insert` (mysys/hash.c 5.7): the array grows by one, and one chain is split in two."""
         count, new_hash = len(self), _bucket_hash(checksum)
         self._hashes.append(new_hash)
         self._items.append((content, entry))
@@ -177,6 +182,7 @@ class ServerArray:
         return move[0]
 
     def remove(self, checksum: int, entry: int) -> None:
+        """`my_hash_delete` (mysys/hash.c 5.7): the last entry moves into the gap. The entry must be there."""
         width = self._width
         slot, before = self._bucket(_bucket_hash(checksum), width, len(self)), NOTHING
         while self._items[slot][1] != entry:

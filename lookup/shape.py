@@ -71,6 +71,7 @@ class TableShape:
 
     @property
     def traits(self) -> EngineTraits:
+        """What its storage engine does."""
         return traits_of(_sample(NO_KEY, self.engine))
 
 

@@ -46,6 +46,7 @@ class Column:
 
     @property
     def is_virtual(self) -> bool:
+        """A generated column that is not stored."""
         return self.generated == "virtual"
 
 
@@ -76,14 +77,17 @@ class Key:
 
     @property
     def is_primary(self) -> bool:
+        """The primary key; a unique key that InnoDB promotes is not one."""
         return self.name == "PRIMARY"
 
     @property
     def is_functional(self) -> bool:
+        """Has a part that is an expression (8.0.13)."""
         return any(part.column is None for part in self.parts)
 
     @property
     def has_prefix(self) -> bool:
+        """Has a part that holds the beginning of a column only."""
         return any(part.prefix is not None for part in self.parts)
 
     @property
@@ -131,6 +135,7 @@ class TableDefinition:
 
     @property
     def full_name(self) -> str:
+        """Database and table: "shop.orders"."""
         return f"{self.database}.{self.name}"
 
     @cached_property
@@ -157,6 +162,7 @@ class TableDefinition:
         return any(part.column is None or self.columns[part.column].nullable for part in key.parts)
 
     def is_unique_not_null(self, key: Key) -> bool:
+        """Whether a value of the key stands for one row at the most, whatever the value."""
         return key.unique and not self.is_nullable(key)
 
     def actual_key_columns(self, key: Key) -> tuple[int, ...]:
