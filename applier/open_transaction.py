@@ -22,6 +22,7 @@ class OpenTransaction:
         self.end()
 
     def start(self, event: Event, gtid: str | None = None, *, skipped: bool = False) -> None:
+        """A GTID event, or the first event of a log without GTIDs."""
         self.first = event
         self._gtid = gtid
         self.skipped = skipped
@@ -29,20 +30,24 @@ class OpenTransaction:
         self.xid = None
 
     def begin(self, event: Event) -> None:
+        """BEGIN."""
         self.begun = True
         if self.first is None:
             self.first = event
 
     def end(self) -> None:
+        """COMMIT, ROLLBACK, or whatever else ends it: nothing is open."""
         self.first = self._gtid = self.xid = None
         self.begun = self.skipped = self.open = False
 
     @property
     def gtid(self) -> str | None:
+        """The GTID's text; None without one."""
         if self._gtid is None and self.first is not None and self.first.type == EventType.GTID:
             self._gtid = gtid_text(self.first)
         return self._gtid
 
     @property
     def started_at(self) -> str | None:
+        """File and byte where it begins; None when nothing is open."""
         return None if self.first is None else f"{self.first.file}:{self.first.position}"

@@ -37,6 +37,7 @@ class ReplayOptions:
     verify_checksum: bool = True
 
     def skips(self, number: int) -> bool:
+        """Whether the replay goes on behind an error of this number."""
         return self.skip_errors is None or number in self.skip_errors
 
     def wants(self, database: str, table: str) -> bool:
@@ -53,6 +54,7 @@ class ReplayOptions:
         return name in self.databases or any(table.split(".")[0] == name for table in self.tables)
 
     def rules(self, server_version: str) -> ServerRules:
+        """Whose rules hold for a log of this server version: --server's, or its own."""
         return rules_for(self.server or server_version)
 
 

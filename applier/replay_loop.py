@@ -106,6 +106,7 @@ class ReplayLoop:
         """Called with the event that ends a transaction while its changes can still be seen in the tables' journal."""
 
     def run(self, files: Sequence[str | os.PathLike[str]], on_event: Callable[[Event], None] | None) -> ReplayResult:
+        """All of these logs. Raises InputError, with nothing left half done; an error that stops the applier is in the result."""
         options = self.options
         reader = open_reader(
             files,

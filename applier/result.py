@@ -30,6 +30,7 @@ class ExecutedGtids:
             self._runs.append([uuid, number, number + 1])
 
     def add(self, gtids: GtidSet | MariadbGtid) -> None:
+        """Takes in GTIDs of any form."""
         if isinstance(gtids, MariadbGtid):
             self._domains.add(gtids)
         else:
@@ -59,6 +60,7 @@ class RowsRecord:
 
     @property
     def table(self) -> str:
+        """Database and table on the replica."""
         return self.cost.table
 
     @property
@@ -68,13 +70,16 @@ class RowsRecord:
 
     @property
     def algorithm(self) -> str:
+        """How its rows were found."""
         return self.cost.algorithm
 
     @property
     def key(self) -> str | None:
+        """The key they were found by, if any."""
         return self.cost.key
 
     def as_dict(self) -> dict[str, Any]:
+        """As a line of --stats has it."""
         return {
             "file": self.file,
             "pos": self.position,
@@ -105,6 +110,7 @@ class Cost:
 
     @property
     def rows_read(self) -> int:
+        """Rows that the engine was asked for."""
         return self.counters.rows_read
 
     @property
@@ -113,6 +119,7 @@ class Cost:
         return self.rows_read / self.rows_changed if self.rows_changed else None
 
     def as_dict(self) -> dict[str, Any]:
+        """As --json has it."""
         return {
             "table": self.table,
             "type": self.kind,
@@ -169,10 +176,12 @@ class ReplayResult:
 
     @property
     def counters(self) -> dict[str, int]:
+        """Handler calls of all rows events, by counter."""
         return sum_counters(cost.counters for cost in self.costs.values()).as_dict()
 
     @property
     def rows(self) -> int:
+        """Rows written, changed and deleted by rows events."""
         return sum(cost.rows for cost in self.costs.values())
 
     def as_dict(self) -> dict[str, Any]:
@@ -208,6 +217,7 @@ class ReplayResult:
 
 
 def sum_counters(many: Iterable[Counters]) -> Counters:
+    """Handler calls of all of them together."""
     total = Counters()
     for counters in many:
         total.add(counters)

@@ -168,6 +168,7 @@ def charset_of_collation(number: int) -> Charset:
 
 
 def collation_name(number: int) -> str:
+    """The name of a collation by its number; the default one of its character set where the number is not known."""
     return COLLATION_NAMES.get(number, charset_of_collation(number).default_collation)
 
 

@@ -18,9 +18,11 @@ class Cursor:
 
     @property
     def left(self) -> int:
+        """Bytes that are still to be read."""
         return self.end - self.at
 
     def take(self, size: int) -> bytes:
+        """The next `size` bytes."""
         at = self.at
         if size < 0 or at + size > self.end:
             raise InputError(f"an event field of {size} bytes runs past the end of the event", code=Code.BAD_EVENT)
@@ -28,29 +30,37 @@ class Cursor:
         return self.buffer[at : at + size]
 
     def skip(self, size: int) -> None:
+        """Passes over `size` bytes."""
         if size < 0 or self.at + size > self.end:
             raise InputError(f"an event field of {size} bytes runs past the end of the event", code=Code.BAD_EVENT)
         self.at += size
 
     def rest(self) -> bytes:
+        """All bytes that are left."""
         return self.take(self.end - self.at)
 
     def unsigned(self, size: int) -> int:
+        """An unsigned number of `size` bytes."""
         return int.from_bytes(self.take(size), "little")
 
     def signed(self, size: int) -> int:
+        """A signed number of `size` bytes."""
         return int.from_bytes(self.take(size), "little", signed=True)
 
     def u8(self) -> int:
+        """An unsigned number of one byte."""
         return self.unsigned(1)
 
     def u16(self) -> int:
+        """An unsigned number of two bytes."""
         return self.unsigned(2)
 
     def u32(self) -> int:
+        """An unsigned number of four bytes."""
         return self.unsigned(4)
 
     def u64(self) -> int:
+        """An unsigned number of eight bytes."""
         return self.unsigned(8)
 
     def packed(self) -> int:
@@ -74,5 +84,6 @@ class Cursor:
         return int.from_bytes(bytes([first]) + self.take(extra), "little") >> (extra + 1)
 
     def varlen_signed(self) -> int:
+        """A signed number in the same form, its sign in the lowest bit."""
         value = self.varlen()
         return (value >> 1) ^ -(value & 1)

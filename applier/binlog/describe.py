@@ -44,6 +44,7 @@ def describe(event: Event, fde: FormatDescription) -> str:
 
 
 def describe_map(table_map: TableMap) -> str:
+    """A table map as SHOW BINLOG EVENTS shows it."""
     return f"table_id: {table_map.table_id} ({_shown(table_map.database)}.{_shown(table_map.table)})"
 
 

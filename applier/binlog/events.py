@@ -47,11 +47,15 @@ class ExecuteLoadQuery:
 
 @dataclass(frozen=True, slots=True)
 class Xid:
+    """XID: the commit of a transaction, by InnoDB's number of it."""
+
     xid: int
 
 
 @dataclass(frozen=True, slots=True)
 class XaPrepare:
+    """XA_PREPARE. `one_phase`: XA COMMIT … ONE PHASE, so the transaction ends here."""
+
     one_phase: bool
     format_id: int
     global_id: bytes
@@ -59,6 +63,7 @@ class XaPrepare:
 
     @property
     def text(self) -> str:
+        """The identifier as XA statements name it."""
         return xid_text(self.format_id, self.global_id, self.branch_id)
 
 
@@ -72,6 +77,8 @@ class Intvar:
 
 @dataclass(frozen=True, slots=True)
 class Rand:
+    """RAND: the seeds of RAND() in the statement that follows."""
+
     seed1: int
     seed2: int
 
@@ -89,17 +96,23 @@ class UserVar:
 
 @dataclass(frozen=True, slots=True)
 class Rotate:
+    """ROTATE: `file` goes on at `position`."""
+
     position: int
     file: str
 
 
 @dataclass(frozen=True, slots=True)
 class PreviousGtids:
+    """PREVIOUS_GTIDS: what was executed before this file."""
+
     gtids: GtidSet
 
 
 @dataclass(frozen=True, slots=True)
 class GtidList:
+    """MariaDB's GTID_LIST: the last GTID of each domain and server before this file."""
+
     gtids: tuple[MariadbGtid, ...]
     flags: int
 
@@ -114,17 +127,23 @@ class LoadBlock:
 
 @dataclass(frozen=True, slots=True)
 class DeleteFile:
+    """DELETE_FILE: LOAD DATA failed on the source, its file is not needed; EXEC_LOAD: it is complete."""
+
     file_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Incident:
+    """INCIDENT: the source lost events. `number` 1 is LOST_EVENTS."""
+
     number: int
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
+    """HEARTBEAT and HEARTBEAT_V2: where a source is that has nothing to send. Never in a file."""
+
     file: str
     position: int
 
@@ -138,11 +157,15 @@ class RowsQuery:
 
 @dataclass(frozen=True, slots=True)
 class BinlogCheckpoint:
+    """MariaDB's BINLOG_CHECKPOINT: the oldest log that a crashed source would need."""
+
     file: str
 
 
 @dataclass(frozen=True, slots=True)
 class ViewChange:
+    """VIEW_CHANGE of group replication: who is a member from here on."""
+
     view_id: str
     sequence_number: int
     certification: dict[str, bytes]
@@ -150,6 +173,8 @@ class ViewChange:
 
 @dataclass(frozen=True, slots=True)
 class TransactionContext:
+    """TRANSACTION_CONTEXT of group replication: what a transaction is certified by."""
+
     server_uuid: str
     thread_id: int
     gtid_specified: bool
@@ -160,6 +185,8 @@ class TransactionContext:
 
 @dataclass(frozen=True, slots=True)
 class Payload:
+    """TRANSACTION_PAYLOAD: compressed events (sizes in bytes). `compression` 0 is zstd, 255 none."""
+
     compression: int
     uncompressed_size: int
     payload_size: int

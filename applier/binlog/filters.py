@@ -69,6 +69,7 @@ class TableFilter:
         return bool(self.databases or self.tables)
 
     def wants_table(self, database: str, table: str) -> bool:
+        """Whether rows of the table are wanted."""
         if self.databases and database not in self.databases:
             return False
         return not self.tables or f"{database}.{table}" in self.tables
@@ -111,6 +112,7 @@ class LogFilter:
 
     @property
     def is_active(self) -> bool:
+        """Whether anything is left out at all."""
         return any(limit is not None for limit in (self.start_time, self.stop_time, self.include_gtids, self.exclude_gtids))
 
     def select(self, events: Iterable[tuple[Event, FormatDescription]]) -> Iterator[tuple[Event, FormatDescription]]:

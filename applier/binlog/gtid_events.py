@@ -44,6 +44,7 @@ class Gtid:
 
     @property
     def text(self) -> str | None:
+        """As GTID_NEXT takes it; None for an anonymous transaction."""
         if self.uuid is None:
             return None
         return f"{self.uuid}:{self.tag + ':' if self.tag else ''}{self.number}"
@@ -66,6 +67,7 @@ class MariadbGtidEvent:
 
     @property
     def text(self) -> str:
+        """Domain, server and sequence number: "0-1-42"."""
         return str(self.gtid)
 
     @property

@@ -200,10 +200,12 @@ class Event:
 
     @property
     def stored_type(self) -> int:
+        """The type's number as it stands in the log."""
         return self.header[1]
 
     @property
     def server_id(self) -> int:
+        """The server that wrote the event first."""
         return self.header[2]
 
     @property
@@ -213,10 +215,12 @@ class Event:
 
     @property
     def log_pos(self) -> int:
+        """Where the event ends in its source's log, in bytes; 0 for one that is in no log."""
         return self.header[4]
 
     @property
     def flags(self) -> int:
+        """EventFlag bits."""
         return self.header[5]
 
     @property
@@ -256,10 +260,12 @@ class FormatDescription:
 
     @property
     def checksum_length(self) -> int:
+        """Bytes behind each event."""
         return CHECKSUM_LENGTH if self.checksum == 1 else 0
 
     @property
     def is_mariadb(self) -> bool:
+        """Whether MariaDB wrote the log."""
         return "mariadb" in self.server_version.lower()
 
     def post_header_length(self, event_type: int) -> int:

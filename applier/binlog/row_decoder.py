@@ -90,6 +90,7 @@ def _empty_rows(row: Any) -> RowsReader:
 
 
 def corrupt() -> InputError:
+    """The error of rows that are shorter than their columns."""
     return InputError(
         "a row image runs past the end of its event", code=Code.BAD_ROWS, hint="the event does not fit its table map: the log is damaged"
     )

@@ -61,6 +61,7 @@ class RowsHead:
 
     @property
     def ends_statement(self) -> bool:
+        """Whether the statement is over behind this event, and its table maps with it."""
         return bool(self.flags & STATEMENT_END)
 
 

@@ -42,6 +42,7 @@ class StatusVariables:
 
     @property
     def foreign_key_checks(self) -> bool:
+        """The session's foreign_key_checks."""
         return not (self.flags2 or 0) & (1 << 26)
 
 

@@ -39,6 +39,7 @@ class SourceColumn:
 
     @property
     def real_type(self) -> int:
+        """The type with what hides in the metadata of STRING brought out: ENUM, SET or CHAR."""
         return wire.real_type(self.type_code, self.metadata)
 
 
@@ -55,10 +56,12 @@ class TableMap:
 
     @property
     def full_name(self) -> str:
+        """Database and table: "shop.orders"."""
         return f"{self.database}.{self.table}"
 
     @property
     def has_generated_invisible_key(self) -> bool:
+        """Whether the source made the primary key itself (sql_generate_invisible_primary_key, 8.0.30)."""
         return bool(self.flags & GENERATED_INVISIBLE_KEY_FLAG)
 
 

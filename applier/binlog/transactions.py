@@ -145,6 +145,7 @@ class TransactionTracker:
 
     @property
     def in_transaction(self) -> bool:
+        """Whether a group has begun and not ended."""
         return self._state is not _State.NONE
 
     @property

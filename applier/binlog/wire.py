@@ -36,6 +36,7 @@ class Wire:
 
 
 def decimal_bytes(precision: int, scale: int) -> int:
+    """Bytes of a DECIMAL (`decimal_bin_size`, strings/decimal.c). Raises InputError for what no DECIMAL can be."""
     whole = precision - scale
     if whole < 0 or precision > 65 or scale > 30:
         raise InputError(f"DECIMAL({precision},{scale}) in a table map", code=Code.BAD_TABLE_MAP)

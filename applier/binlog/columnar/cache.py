@@ -42,6 +42,7 @@ class Kernels(NamedTuple):
 
 
 def cache_directory() -> Path:
+    """Where compiled kernels are kept: NUMBA_CACHE_DIR, or a folder of our own in the user's cache."""
     given = os.environ.get("NUMBA_CACHE_DIR")
     if given:
         return Path(given)

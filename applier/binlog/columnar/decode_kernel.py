@@ -64,6 +64,7 @@ def put_null(control: int, column: int, row: int) -> None:
 
 @kernel
 def add_note(control: int, row: int, column: int, code: int, start: int, length: int) -> bool:
+    """Notes a value that Python has to make. False: there is no room for more notes."""
     count = load8(control + 8 * Decode.NOTES_COUNT)
     if count == load8(control + 8 * Decode.NOTES_CAPACITY):
         return False
@@ -105,6 +106,7 @@ def put_bytes(column: int, row: int, at: int, end: int) -> int:
 
 @kernel
 def put_copy(size: int, target: int, at: int) -> None:
+    """Copies `size` bytes, of the sizes that values have."""
     if size == 4:
         store4(target, load4(at))
     elif size == 8:
@@ -117,6 +119,7 @@ def put_copy(size: int, target: int, at: int) -> None:
 
 @kernel
 def temporal_value(kind: int, at: int, digits: int) -> int:
+    """A temporal value as Arrow holds it: days, or microseconds. INVALID where Arrow has none, such as a zero date."""
     if kind == Kind.DATETIME:
         return datetime_value(at, digits)
     if kind == Kind.TIMESTAMP:

@@ -115,6 +115,7 @@ class Arena:
         return place
 
     def slice(self, place: int, size: int) -> pa.Buffer:
+        """A part of the memory as a buffer of Arrow, without a copy; `place` and `size` in bytes."""
         return self.buffer.slice(self.base + place, size)
 
     def used(self, at: int, row: int) -> int:

@@ -185,6 +185,7 @@ class TableLayout:
 
     @cached_property
     def schema(self) -> pa.Schema:
+        """What the batches look like: where each row comes from, then its columns before and after."""
         names = {item.name for item in (*ORIGIN_FIELDS, RAW_FIELD, DIFF_FIELD)}
         fields = []
         for at, (column, layout) in enumerate(zip(self.table.columns, self.columns, strict=True)):
@@ -199,9 +200,11 @@ class TableLayout:
         return pa.schema([*ORIGIN_FIELDS, *fields, *last], metadata={key: _encoded(value) for key, value in table.items()})
 
     def present_number(self, bitmap: bytes) -> int:
+        """The number that stands for this set of columns present in an image, in `present_dictionary`."""
         return self.present.setdefault(bitmap, len(self.present))
 
     def present_dictionary(self) -> pa.Array:
+        """The sets of columns present that were met so far, as bitmaps."""
         return pa.array(list(self.present), pa.binary())
 
 

@@ -90,12 +90,14 @@ copy_bytes = _copy_bytes()
 
 @kernel
 def fill_ones(address: int, size: int) -> None:
+    """Sets all bits of `size` bytes."""
     for at in range(size):
         store1(address + at, 0xFF)
 
 
 @kernel
 def same_bytes(left: int, right: int, size: int) -> bool:
+    """Whether `size` bytes at two addresses are the same."""
     at = 0
     while at + 8 <= size:
         if load8(left + at) != load8(right + at):

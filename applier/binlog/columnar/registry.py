@@ -23,6 +23,7 @@ FIRST_IDS = 256
 
 
 def address(data: npt.NDArray[Any]) -> int:
+    """Where the numbers of an array stand in memory."""
     return int(data.ctypes.data)
 
 

@@ -62,11 +62,13 @@ def id_entry(control: int, table_id: int) -> int:
 
 @kernel
 def read_id(at: int, id_size: int) -> int:
+    """A table id, of 4 or 6 bytes."""
     return load4(at) if id_size == 4 else load4(at) | load2(at + 4) << 32
 
 
 @kernel
 def table_map_known(control: int, body: int, end: int, post_header: int) -> bool:
+    """Whether this table map stands in the registry already; then its table id refers to it from here on."""
     id_size = 4 if post_header == 6 else 6
     start = body + id_size + 2 + max(post_header - 8, 0)
     if start > end:

@@ -29,4 +29,5 @@ class TableBatch:
 
     @property
     def name(self) -> str:
+        """Database and table."""
         return self.table.full_name

@@ -28,6 +28,7 @@ def little(at: int, size: int) -> int:
 
 @kernel
 def big(at: int, size: int) -> int:
+    """An unsigned big-endian number of `size` bytes."""
     value = 0
     for byte in range(size):
         value = value << 8 | load1(at + byte)
@@ -36,6 +37,7 @@ def big(at: int, size: int) -> int:
 
 @kernel
 def put(at: int, width: int, value: int) -> None:
+    """Writes a number as 1, 2, 4 or 8 bytes."""
     if width == 8:
         store8(at, value)
     elif width == 4:
@@ -68,6 +70,7 @@ def days(year: int, month: int, day: int) -> int:
 
 @kernel
 def date_value(at: int) -> int:
+    """A DATE as days since 1970."""
     raw = load2(at) | load1(at + 2) << 16
     return days(raw >> 9, raw >> 5 & 15, raw & 31)
 
@@ -82,6 +85,7 @@ def seconds(hour: int, minute: int, second: int, fraction: int) -> int:
 
 @kernel
 def moment(year: int, month: int, day: int, time: int) -> int:
+    """A date and microseconds of its day as microseconds since 1970."""
     date = days(year, month, day)
     if date == INVALID or time < 0 or time >= 86400 * MICROSECONDS:
         return INVALID
@@ -102,6 +106,7 @@ def fraction_value(at: int, digits: int) -> int:
 
 @kernel
 def datetime_value(at: int, digits: int) -> int:
+    """A DATETIME2 as microseconds since 1970, in no time zone."""
     packed = big(at, 5) - 0x8000000000
     if packed < 0:
         return INVALID
@@ -112,6 +117,7 @@ def datetime_value(at: int, digits: int) -> int:
 
 @kernel
 def timestamp_value(at: int, digits: int) -> int:
+    """A TIMESTAMP2 as microseconds since 1970."""
     fraction = fraction_value(at + 4, digits)
     if fraction >= MICROSECONDS:
         return INVALID
@@ -167,6 +173,7 @@ def old_datetime_value(at: int) -> int:
 
 @kernel
 def old_timestamp_value(at: int) -> int:
+    """A TIMESTAMP of before 5.6.4 as microseconds since 1970."""
     value = load4(at)
     return INVALID if value == 0 else value * MICROSECONDS
 
@@ -183,6 +190,7 @@ def multiply_add(limbs: int, count: int, factor: int, addend: int) -> None:
 
 @kernel
 def negate(limbs: int, count: int) -> None:
+    """Two's complement of a number of `count` limbs of 32 bits, in place."""
     carry = 1
     for limb in range(count):
         value = (load4(limbs + 4 * limb) ^ 0xFFFFFFFF) + carry

@@ -48,6 +48,7 @@ Document = Any
 
 
 def corrupt(what: str) -> InputError:
+    """The error of a document that cannot be read."""
     return InputError(f"a JSON document is corrupt: {what}", code=Code.BAD_VALUE)
 
 

@@ -62,6 +62,7 @@ def _with_exponent(digits: str, point: int, value: float, room: int | None) -> s
 
 
 def integer_range(column: Column) -> tuple[int, int]:
+    """The least and the greatest number that the column holds."""
     bits = INTEGER_BITS[column.type]
     return (0, (1 << bits) - 1) if column.unsigned else (-(1 << bits - 1), (1 << bits - 1) - 1)
 
@@ -102,6 +103,7 @@ def _is_huge(number: Decimal) -> bool:
 
 
 def integer_from_sql(column: Column) -> Callable[[object], int]:
+    """Integers from SQL values. The function raises ValueRefused: 1264 out of range, 1366 no number."""
     low, high = integer_range(column)
 
     def convert(value: object) -> int:
@@ -120,20 +122,24 @@ def integer_from_sql(column: Column) -> Callable[[object], int]:
 
 
 def float_codec(column: Column) -> struct.Struct:
+    """How FLOAT and DOUBLE are stored: little-endian, 4 and 8 bytes."""
     return _FLOAT if column.type == "float" else _DOUBLE
 
 
 def float_to_python(column: Column) -> Callable[[bytes], float]:
+    """FLOAT and DOUBLE as float."""
     unpack = float_codec(column).unpack
     return lambda stored: float(unpack(stored)[0])
 
 
 def float_to_text(column: Column) -> Callable[[bytes], str]:
+    """FLOAT and DOUBLE as the server prints them."""
     to_python = float_to_python(column)
     return lambda stored: double_text(to_python(stored))
 
 
 def float_from_sql(column: Column) -> Callable[[object], bytes]:
+    """FLOAT and DOUBLE from SQL values. The function raises ValueRefused: 1264 out of range, 1366 no number."""
     pack = float_codec(column).pack
 
     def convert(value: object) -> bytes:
@@ -212,5 +218,6 @@ def decimal_from_sql(precision: int, scale: int) -> Callable[[object], bytes]:
 
 
 def decimal_to_python(column: Column) -> Callable[[bytes], Decimal]:
+    """DECIMAL as Decimal."""
     to_text = decimal_to_text(column.length or 10, column.scale)
     return lambda stored: Decimal(to_text(stored))

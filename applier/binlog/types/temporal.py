@@ -24,6 +24,7 @@ _ZONE = re.compile(r"(.*)([+-])(\d\d):(\d\d)$", re.DOTALL)
 
 
 def fraction_text(microseconds: int, digits: int) -> str:
+    """The fraction of a second with its point; "" for 0 digits."""
     return f".{microseconds:06d}"[: digits + 1] if digits else ""
 
 
@@ -42,14 +43,17 @@ def _fraction_bytes(microseconds: int, digits: int) -> bytes:
 
 
 def date_parts(stored: int) -> tuple[int, int, int]:
+    """Year, month, day of a stored DATE; each may be zero."""
     return stored >> 9, stored >> 5 & 0x0F, stored & 0x1F
 
 
 def date_to_text(_column: Column) -> Callable[[int], str]:
+    """DATE as the server prints it."""
     return lambda stored: "{:04d}-{:02d}-{:02d}".format(*date_parts(stored))
 
 
 def date_to_python(column: Column) -> Callable[[int], date | str]:
+    """DATE as date; as text where Python has no such date (2024-00-00)."""
     to_text = date_to_text(column)
 
     def convert(stored: int) -> date | str:
@@ -62,6 +66,8 @@ def date_to_python(column: Column) -> Callable[[int], date | str]:
 
 
 def date_from_sql(column: Column) -> Callable[[object], int]:
+    """DATE from SQL values; a time of day is cut off. The function raises ValueRefused 1292."""
+
     def convert(value: object) -> int:
         year, month, day, *_ = parse_datetime(value, column)
         return year << 9 | month << 5 | day
@@ -73,6 +79,7 @@ def date_from_sql(column: Column) -> Callable[[object], int]:
 
 
 def datetime_parts(stored: bytes) -> Parts:
+    """Year, month, day, hour, minute, second, microsecond of a stored DATETIME2."""
     packed = int.from_bytes(stored[:5], "big") - 0x8000000000
     year_month, day = packed >> 22, packed >> 17 & 0x1F
     return (
@@ -81,20 +88,25 @@ def datetime_parts(stored: bytes) -> Parts:
 
 
 def pack_datetime(parts: Parts, digits: int) -> bytes:
+    """The stored form of a DATETIME2 with `digits` of a fraction; what is more is cut off."""
     year, month, day, hour, minute, second, microsecond = parts
     packed = ((year * 13 + month) << 5 | day) << 17 | hour << 12 | minute << 6 | second
     return (packed + 0x8000000000).to_bytes(5, "big") + _fraction_bytes(microsecond, digits)
 
 
 def parts_text(parts: Parts, digits: int) -> str:
+    """Parts as the server prints a DATETIME."""
     return "{:04d}-{:02d}-{:02d} {:02d}:{:02d}:{:02d}".format(*parts[:6]) + fraction_text(parts[6], digits)
 
 
 def datetime_to_text(column: Column) -> Callable[[bytes], str]:
+    """DATETIME as the server prints it."""
     return lambda stored: parts_text(datetime_parts(stored), column.scale)
 
 
 def datetime_to_python(column: Column) -> Callable[[bytes], datetime | str]:
+    """DATETIME as datetime in no time zone; as text where Python has none."""
+
     def convert(stored: bytes) -> datetime | str:
         parts = datetime_parts(stored)
         try:
@@ -106,6 +118,7 @@ def datetime_to_python(column: Column) -> Callable[[bytes], datetime | str]:
 
 
 def datetime_from_sql(column: Column) -> Callable[[object], bytes]:
+    """DATETIME from SQL values, rounded to the column's digits. The function raises ValueRefused: 1264 out of range, 1292 no time."""
     return lambda value: pack_datetime(_rounded(parse_datetime(value, column), column.scale), column.scale)
 
 
@@ -131,6 +144,7 @@ def timestamp_to_text(column: Column) -> Callable[[bytes], str]:
 
 
 def timestamp_to_python(column: Column) -> Callable[[bytes], datetime | str]:
+    """TIMESTAMP as datetime in UTC; the zero timestamp as text."""
     to_text = timestamp_to_text(column)
 
     def convert(stored: bytes) -> datetime | str:
@@ -141,6 +155,7 @@ def timestamp_to_python(column: Column) -> Callable[[bytes], datetime | str]:
 
 
 def pack_timestamp(microseconds: int, digits: int) -> bytes:
+    """The stored form of a TIMESTAMP2, from microseconds since 1970. Raises ValueRefused 1292 behind 2106."""
     seconds, fraction = divmod(microseconds, 1_000_000)
     if not 0 <= seconds < 1 << 32:
         raise ValueRefused(1292, "Incorrect datetime value for a TIMESTAMP column")
@@ -175,6 +190,7 @@ def time_microseconds(stored: bytes) -> int:
 
 
 def pack_time(microseconds: int, digits: int) -> bytes:
+    """The stored form of a TIME2 with `digits` of a fraction."""
     size = 3 + (digits + 1) // 2
     seconds, fraction = divmod(abs(microseconds), 1_000_000)
     whole = seconds // 3600 << 12 | seconds // 60 % 60 << 6 | seconds % 60
@@ -183,20 +199,25 @@ def pack_time(microseconds: int, digits: int) -> bytes:
 
 
 def time_text(microseconds: int, digits: int) -> str:
+    """Microseconds as the server prints a TIME."""
     seconds, fraction = divmod(abs(microseconds), 1_000_000)
     sign = "-" if microseconds < 0 else ""
     return f"{sign}{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}{fraction_text(fraction, digits)}"
 
 
 def time_to_text(column: Column) -> Callable[[bytes], str]:
+    """TIME as the server prints it."""
     return lambda stored: time_text(time_microseconds(stored), column.scale)
 
 
 def time_to_python(_column: Column) -> Callable[[bytes], timedelta]:
+    """TIME as timedelta."""
     return lambda stored: timedelta(microseconds=time_microseconds(stored))
 
 
 def time_from_sql(column: Column) -> Callable[[object], bytes]:
+    """TIME from SQL values, rounded to the column's digits. The function raises ValueRefused: 1264 out of range, 1292 no time."""
+
     def convert(value: object) -> bytes:
         step = 10 ** (6 - column.scale)
         microseconds = parse_time(value, column)
@@ -214,14 +235,18 @@ def time_from_sql(column: Column) -> Callable[[object], bytes]:
 
 
 def year_to_python(_column: Column) -> Callable[[int], int]:
+    """YEAR as int; 0 is the year 0000."""
     return lambda stored: stored + 1900 if stored else 0
 
 
 def year_to_text(_column: Column) -> Callable[[int], str]:
+    """YEAR as the server prints it."""
     return lambda stored: f"{stored + 1900 if stored else 0:04d}"
 
 
 def year_from_sql(column: Column) -> Callable[[object], int]:
+    """YEAR from SQL values; two digits mean 1970 to 2069. The function raises ValueRefused: 1264 out of range, 1366 no year."""
+
     def convert(value: object) -> int:
         text = text_of(value).strip()
         if not text.isdigit():

@@ -25,6 +25,7 @@ def _is_turned(raw: bytes) -> bool:
 
 
 def text_to_python(column: Column) -> Callable[[bytes], str | bytes]:
+    """CHAR, VARCHAR and TEXT as str; as the stored bytes where they are no text of the character set."""
     decode = charset(column.charset).decode
 
     def convert(stored: bytes) -> str | bytes:
@@ -35,10 +36,12 @@ def text_to_python(column: Column) -> Callable[[bytes], str | bytes]:
 
 
 def text_to_text(column: Column) -> Callable[[bytes], str]:
+    """CHAR, VARCHAR and TEXT as text; bytes that are none become surrogates."""
     return charset(column.charset).decode
 
 
 def text_from_sql(column: Column) -> Callable[[object], bytes]:
+    """CHAR, VARCHAR and TEXT from SQL values, in the column's character set. The function raises ValueRefused: 1406 too long, 1366 not in it."""
     own = charset(column.charset)
     is_char, limit, width = column.type == "char", column.length, MAX_BYTES.get(column.type)
     plain_utf8 = own.codec == "utf-8"
@@ -66,6 +69,7 @@ def text_from_sql(column: Column) -> Callable[[object], bytes]:
 
 
 def strip_pad(data: bytes, pad: bytes) -> bytes:
+    """Takes pad characters off the end; `pad` may have several bytes (UCS-2)."""
     if len(pad) == 1:
         return data.rstrip(pad)
     while data.endswith(pad):
@@ -74,6 +78,7 @@ def strip_pad(data: bytes, pad: bytes) -> bytes:
 
 
 def binary_from_sql(column: Column) -> Callable[[object], bytes]:
+    """BINARY, VARBINARY and BLOB from SQL values. The function raises ValueRefused 1406, too long."""
     fixed, limit = column.type == "binary", column.length or MAX_BYTES.get(column.type)
 
     def convert(value: object) -> bytes:
@@ -86,6 +91,7 @@ def binary_from_sql(column: Column) -> Callable[[object], bytes]:
 
 
 def binary_to_python(column: Column) -> Callable[[bytes], bytes]:
+    """BINARY with its zero bytes, VARBINARY and BLOB as they are."""
     if column.type != "binary":
         return bytes
     width = 1 if column.length is None else column.length
@@ -93,6 +99,7 @@ def binary_to_python(column: Column) -> Callable[[bytes], bytes]:
 
 
 def binary_to_text(column: Column) -> Callable[[bytes], str]:
+    """BINARY, VARBINARY and BLOB in hexadecimal digits."""
     to_python = binary_to_python(column)
     return lambda stored: to_python(stored).hex().upper()
 
@@ -101,15 +108,18 @@ def binary_to_text(column: Column) -> Callable[[bytes], str]:
 
 
 def enum_to_text(column: Column) -> Callable[[int], str]:
+    """ENUM's label; "" for the error value 0."""
     labels = column.labels
     return lambda stored: labels[stored - 1] if 0 < stored <= len(labels) else ""
 
 
 def enum_to_python(column: Column) -> Callable[[int], str | int]:
+    """ENUM's label; its index where the labels are not known."""
     return enum_to_text(column) if column.labels else int
 
 
 def enum_from_sql(column: Column) -> Callable[[object], int]:
+    """ENUM from a label or an index. The function raises ValueRefused 1265 for another one."""
     numbers = {label.rstrip(" ").casefold(): at for at, label in reversed(list(enumerate(column.labels, 1)))}
     exact = {label: at for at, label in enumerate(column.labels, 1)}
     decode = charset(column.charset).decode
@@ -131,15 +141,18 @@ def enum_from_sql(column: Column) -> Callable[[object], int]:
 
 
 def set_to_text(column: Column) -> Callable[[int], str]:
+    """SET's labels, joined by commas."""
     labels = column.labels
     return lambda stored: ",".join(label for at, label in enumerate(labels) if stored >> at & 1)
 
 
 def set_to_python(column: Column) -> Callable[[int], str | int]:
+    """SET's labels, joined by commas; the mask where the labels are not known."""
     return set_to_text(column) if column.labels else int
 
 
 def set_from_sql(column: Column) -> Callable[[object], int]:
+    """SET from labels or a mask. The function raises ValueRefused 1265 for other ones."""
     numbers = {label.rstrip(" ").casefold(): 1 << at for at, label in reversed(list(enumerate(column.labels)))}
 
     def convert(value: object) -> int:
@@ -160,6 +173,7 @@ def set_from_sql(column: Column) -> Callable[[object], int]:
 
 
 def bit_from_sql(column: Column) -> Callable[[object], int]:
+    """BIT from numbers and bit strings. The function raises ValueRefused 1406, too long."""
     most = (1 << (column.length or 1)) - 1
 
     def convert(value: object) -> int:
@@ -208,6 +222,7 @@ def uuid_from_sql(column: Column) -> Callable[[object], bytes]:
 
 
 def address_to_text(column: Column) -> Callable[[bytes], str]:
+    """MariaDB's INET4 and INET6 as the server prints them."""
     if column.type == "inet4":
         return lambda stored: str(ipaddress.IPv4Address(stored.ljust(4, b"\0")))
     return lambda stored: _inet6_text(stored.ljust(16, b"\0"))
@@ -228,6 +243,7 @@ def _inet6(value: bytes | str) -> ipaddress.IPv6Address:
 
 
 def address_from_sql(column: Column) -> Callable[[object], bytes]:
+    """MariaDB's INET4 and INET6 from text or bytes. The function raises ValueRefused 1292 for what is no address."""
     size, kind = (4, ipaddress.IPv4Address) if column.type == "inet4" else (16, _inet6)
 
     def convert(value: object) -> bytes:
