@@ -41,7 +41,7 @@ def text_to_text(column: Column) -> Callable[[bytes], str]:
 
 
 def text_from_sql(column: Column) -> Callable[[object], bytes]:
-    """CHAR, VARCHAR and TEXT from SQL values, in the column's character set. The function raises ValueRefused: 1406 too long, 1366 not in it."""
+    """CHAR, VARCHAR and TEXT from SQL values, in the column's character set. The function raises ValueRefused 1406 or 1366."""
     own = charset(column.charset)
     is_char, limit, width = column.type == "char", column.length, MAX_BYTES.get(column.type)
     plain_utf8 = own.codec == "utf-8"
