@@ -105,6 +105,7 @@ class Checkpoint:
         return f"UPDATE {TABLE} SET {assignments} WHERE `replay`={text_literal(self.replay)}".encode()
 
     def insert(self) -> bytes:
+        """The statement that writes the row for the first time."""
         values = (
             text_literal(self.replay),
             text_literal(self.file),

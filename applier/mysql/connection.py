@@ -88,6 +88,7 @@ class Server:
 
     @property
     def is_mariadb(self) -> bool:
+        """Whether it is a MariaDB."""
         return self.rules_version == "mariadb"
 
     def query(self, sql: str | bytes) -> list[Row]:

@@ -56,6 +56,7 @@ def is_atomic_create(sql: str) -> bool:
 
 
 def drops_database(sql: str) -> bool:
+    """Whether the statement is a DROP DATABASE, or DROP SCHEMA."""
     words = sql[_start(sql) :].upper().split(None, 2)[:2]
     return words in (["DROP", "DATABASE"], ["DROP", "SCHEMA"])
 

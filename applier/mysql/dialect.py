@@ -48,6 +48,7 @@ class Dialect:
 
     @classmethod
     def of(cls, server: Server) -> Dialect:
+        """Asks the server. Raises ReplicationError."""
         variables = {name or "": value or "" for name, value in server.texts("SHOW SESSION VARIABLES")}
         known = server.texts("SELECT ID, COLLATION_NAME, CHARACTER_SET_NAME FROM information_schema.COLLATIONS")
         collations = {int(number): (name, charset or "") for number, name, charset in known if number and name}
@@ -56,4 +57,5 @@ class Dialect:
         return cls(ACCEPTED[server.rules_version], variables, collations, server.is_mariadb, hashes)
 
     def is_on(self, variable: str) -> bool:
+        """Whether a variable of the session is on; False for one that the server does not have."""
         return self.variables.get(variable, "").upper() in ("ON", "1", "TRUE")

@@ -81,6 +81,7 @@ class Done:
         return Range(file, start, end, self._last)
 
     def insert(self, part: Range) -> bytes:
+        """The statement that writes down that a part is done, to be committed with it."""
         values = f"{self._replay},{part.number},{text_literal(part.file)},{part.start},{part.end}"
         return f"INSERT INTO {DONE_TABLE} VALUES ({values})".encode()
 

@@ -51,18 +51,22 @@ class SourceTransaction:
 
     @property
     def start(self) -> Position:
+        """Where it begins in the log."""
         return Position(self.transaction.file, self.transaction.start)
 
     @property
     def end(self) -> Position:
+        """Where it ends in the log."""
         return Position(self.transaction.end_file, self.transaction.end)
 
     @property
     def kind(self) -> Kind:
+        """What it turned out to be."""
         return self.transaction.kind
 
     @property
     def gtid(self) -> str | None:
+        """Its GTID as text; None without one."""
         return self.transaction.gtid
 
 

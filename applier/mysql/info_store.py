@@ -95,6 +95,7 @@ class ServerTableStore:
         self._connection.rollback()
 
     def close(self) -> None:
+        """Ends the connection; what was not committed is lost."""
         self._connection.close()
 
     def __enter__(self) -> Self:

@@ -170,6 +170,7 @@ class Connecting:
     outcome: Outcome
 
     def connected(self, stack: ExitStack, server: Server) -> Connected:
+        """A connection that can be written over: its session set up, its pipeline and its writer."""
         _prepare_session(server, self.dialect, self.options)
         pipeline = Pipeline(server)
         tables = TargetTables(self.side)

@@ -36,6 +36,7 @@ class Keeper:
         self.pending = dict(start.pending)
 
     def record(self, source: SourceTransaction) -> None:
+        """Takes in a transaction that was sent, or left out."""
         identity = source.transaction.identity
         if isinstance(identity, Gtid) and identity.uuid is not None:
             source_of, number = (identity.uuid, identity.tag), identity.number
@@ -56,6 +57,7 @@ class Keeper:
         self._end = source.end
 
     def row(self, databases: Iterable[str], ddl: DdlMarker | None = None) -> Checkpoint:
+        """The checkpoint behind the last transaction. `databases` are those that the replay made, `ddl` is under way."""
         self._add_run()
         end = self._end
         return Checkpoint(
@@ -94,6 +96,7 @@ class PreparedTransactions:
         self._kept: dict[str, SourceTransaction] = {}
 
     def keep(self, source: SourceTransaction) -> None:
+        """Keeps the content of an XA transaction that was prepared."""
         self._kept[plain_xid(source.transaction.xid or "")] = source
 
     def resolve(self, commit: SourceTransaction, pending: dict[str, tuple[str, int]]) -> bool:

@@ -73,6 +73,7 @@ class Group:
     """The last event, if it is one of such a table."""
 
     def agrees(self, flags: int, second: int | None) -> bool:
+        """Whether an event with these flags, of this second, may go with the others; None: its second does not matter."""
         return flags == self.flags and (second is None or self.second is None or second == self.second)
 
 

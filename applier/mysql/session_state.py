@@ -140,10 +140,12 @@ _STATEMENT_RULES: tuple[Rule, ...] = (
 
 
 def quoted(name: bytes) -> bytes:
+    """A name in backquotes."""
     return b"`" + name.replace(b"`", b"``") + b"`"
 
 
 def hex_literal(value: bytes) -> str:
+    """Bytes as a literal that no character set touches."""
     return f"X'{value.hex()}'"
 
 

@@ -289,10 +289,12 @@ def saving(names: Iterable[str]) -> bytes:
 
 
 def setting(values: Mapping[str, str]) -> bytes:
+    """Gives session variables values, each an expression of SQL."""
     return ("SET " + ", ".join(f"@@session.{name} = {value}" for name, value in values.items())).encode()
 
 
 def putting_back(names: Iterable[str]) -> bytes:
+    """Gives session variables the values that `saving` kept."""
     return ("SET " + ", ".join(f"@@session.{name} = @binlag_{name}" for name in names)).encode()
 
 

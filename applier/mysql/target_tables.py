@@ -40,9 +40,11 @@ class TargetTables:
         self._known: dict[tuple[str, str], TargetTable] = {}
 
     def forget(self) -> None:
+        """A table may have changed."""
         self._known.clear()
 
     def of(self, database: str, table: str) -> TargetTable:
+        """The table as the target has it; asked for once."""
         place = database, table
         if place not in self._known:
             schema, name = (f"CONVERT(X'{text.encode('utf-8', 'surrogateescape').hex()}' USING utf8)" for text in place)

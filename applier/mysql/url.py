@@ -47,6 +47,7 @@ class Endpoint:
         return f"{SCHEME}://{self.user}@{place}" + (f"?{'&'.join(options)}" if options else "")
 
     def with_password(self, password: str) -> Endpoint:
+        """The same account with this password."""
         return replace(self, password=password)
 
 

@@ -34,7 +34,8 @@ class Reader(Protocol):
 
     rules_version: str
 
-    def query(self, sql: str) -> list[tuple[Any, ...]]: ...
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows of a query. Raises ReplicationError."""
 
     def stream(self, sql: str) -> Iterable[Sequence[bytes | None]]:
         """The rows of a result as they arrive, never all of them at once."""
@@ -57,6 +58,7 @@ class RowDifference:
         return tuple(name for name, ours, theirs in pairs if ours != theirs)
 
     def as_dict(self) -> dict[str, Any]:
+        """For JSON; values as text."""
         return {
             "expected": _shown_row(self.columns, self.expected),
             "found": _shown_row(self.columns, self.found),
@@ -79,9 +81,11 @@ class TableReport:
 
     @property
     def equal(self) -> bool:
+        """Whether no row differs and the table could be compared."""
         return self.problem is None and not self.missing and not self.extra
 
     def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
         return {
             "table": self.table,
             "equal": self.equal,
@@ -102,13 +106,16 @@ class Verification:
 
     @property
     def equal(self) -> bool:
+        """Whether no table differs."""
         return all(table.equal for table in self.tables)
 
     @property
     def rows(self) -> int:
+        """Rows that were found on the server."""
         return sum(table.found_rows for table in self.tables)
 
     def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
         return {"equal": self.equal, "rows": self.rows, "tables": [table.as_dict() for table in self.tables]}
 
 

@@ -58,6 +58,7 @@ class Touched:
         )
 
     def take(self, other: Touched) -> None:
+        """Takes in what another transaction touches."""
         self.keys |= other.keys
         self.tables |= other.tables
         self.whole |= other.whole
@@ -108,6 +109,7 @@ class WriteSets:
         self._shapes: dict[RowsHead, Shape] = {}
 
     def forget(self) -> None:
+        """A table may have changed."""
         self._known.clear()
         self._shapes.clear()
 

@@ -41,13 +41,17 @@ class RowsWriter(Protocol):
 
     one_by_one: bool
 
-    def describe(self, format: Format) -> list[Statement]: ...
+    def describe(self, format: Format) -> list[Statement]:
+        """What must be sent, outside of a transaction, before events of this format are added."""
 
-    def add(self, event: Event, format: Format) -> bool: ...
+    def add(self, event: Event, format: Format) -> bool:
+        """A TABLE_MAP or rows event of a transaction, in order. True: enough has come together for a `flush`."""
 
-    def flush(self) -> list[Statement]: ...
+    def flush(self) -> list[Statement]:
+        """The statements for all that was added since the last time, to be sent in this order."""
 
-    def forget(self) -> None: ...
+    def forget(self) -> None:
+        """Drops what was added and all that is known of the connection's session."""
 
 
 class Writer:
@@ -87,6 +91,7 @@ class Writer:
         return self.rows.describe(format)
 
     def append_all(self, statements: list[Statement]) -> None:
+        """Statements of our own, behind all that was added."""
         self._flush_rows()
         self._out += statements
 
@@ -103,6 +108,7 @@ class Writer:
         self.state = SessionState(self.dialect, source_is_mariadb=self.state.source_is_mariadb)
 
     def close(self) -> None:
+        """Removes the files of LOAD DATA statements."""
         self._files.cleanup()
 
     def add(self, source: SourceTransaction, allowed: frozenset[int] = frozenset()) -> None:

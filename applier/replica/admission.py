@@ -34,17 +34,23 @@ class Group(Protocol):
     """A transaction, as far as this is about it."""
 
     @property
-    def server_id(self) -> int: ...
+    def server_id(self) -> int:
+        """The server that wrote it first."""
     @property
-    def gtid(self) -> str | None: ...
+    def gtid(self) -> str | None:
+        """Its GTID as text; None without one."""
     @property
-    def events(self) -> int: ...
+    def events(self) -> int:
+        """How many events it has."""
     @property
-    def file(self) -> str: ...
+    def file(self) -> str:
+        """The relay log that it stands in."""
     @property
-    def position(self) -> int: ...
+    def position(self) -> int:
+        """Where it begins there, in bytes."""
     @property
-    def end(self) -> int: ...
+    def end(self) -> int:
+        """Where it ends there, in bytes."""
 
 
 def _identity(gtid: str) -> tuple[str, int, str] | None:

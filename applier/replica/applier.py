@@ -50,6 +50,7 @@ class Applier:
 
     @property
     def in_group(self) -> bool:
+        """Whether a group has begun and not ended."""
         return self.executor.in_group or self._skipped is not None
 
     def start(self) -> None:

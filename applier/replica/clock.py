@@ -21,14 +21,15 @@ from checkpoints.gtid import GtidSet
 class Clock(Protocol):
     """Seconds since 1970 as the replica's machine sees them."""
 
-    def now(self) -> float: ...
+    def now(self) -> float:
+        """The time."""
 
     def sleep(self, seconds: float) -> None:
         """Comes back when that much time has passed on this clock."""
 
 
 class RealClock:
-    """The clock of the machine."""
+    """The clock of the machine. Implements `Clock`."""
 
     def now(self) -> float:
         return time.time()
@@ -38,7 +39,7 @@ class RealClock:
 
 
 class SimulatedClock:
-    """Stands still unless somebody sleeps: the same input gives the same result."""
+    """Stands still unless somebody sleeps: the same input gives the same result. Implements `Clock`."""
 
     def __init__(self, start: float = 0.0) -> None:
         self._now = start
@@ -148,6 +149,7 @@ class ClockConfiguration:
 
     @property
     def rules(self) -> ClockRules:
+        """What the server version decides. Raises UsageError for one that is not known."""
         try:
             return rules_for(self.server)
         except ValueError as error:
@@ -155,12 +157,14 @@ class ClockConfiguration:
 
     @property
     def worker_count(self) -> int:
+        """Workers that run; 0: one thread reads and applies."""
         if self.rules.after_gtids_without_workers and self.until is not None and self.until.after:
             return 0
         return self.rules.workers if self.workers is None else self.workers
 
     @property
     def scheduling(self) -> str:
+        """slave_parallel_type, as it holds."""
         return self.parallel_type or self.rules.parallel_type
 
     @property
@@ -171,10 +175,12 @@ class ClockConfiguration:
 
     @property
     def pending_bytes_max(self) -> int:
+        """slave_pending_jobs_size_max, as it holds, in bytes."""
         return self.rules.pending_jobs_size_max if self.pending_jobs_size_max is None else self.pending_jobs_size_max
 
     @property
     def retries(self) -> int:
+        """slave_transaction_retries, as it holds."""
         return self.rules.transaction_retries if self.transaction_retries is None else self.transaction_retries
 
     @property

@@ -56,6 +56,7 @@ class Naps:
         self.untils: list[int] = []
 
     def add(self, start: float, end: float, until: int) -> None:
+        """A sleep, behind those before it."""
         self.starts.append(start)
         self.ends.append(end)
         self.untils.append(until)

@@ -57,6 +57,7 @@ def make_event(
 
 
 def rotate_body(file: str, position: int) -> bytes:
+    """The body of a ROTATE event."""
     return _POSITION.pack(position) + file.encode("utf-8", "surrogateescape")
 
 

@@ -50,7 +50,7 @@ class Interleaving(Protocol):
 
 
 class InOrder:
-    """The oldest group first; a checkpoint only where it is forced."""
+    """The oldest group first; a checkpoint only where it is forced. Implements `Interleaving`."""
 
     def next(self, runnable: int) -> int:
         return 0
@@ -60,7 +60,10 @@ class InOrder:
 
 
 class Shuffled:
-    """Any group that may run, by a seed; a checkpoint after one group of `checkpoint_every` on average, never with 0."""
+    """Any group that may run, by a seed; a checkpoint after one group of `checkpoint_every` on average, never with 0.
+
+    Implements `Interleaving`.
+    """
 
     def __init__(self, seed: int, *, checkpoint_every: int = 8) -> None:
         self._random = random.Random(seed)
@@ -128,9 +131,11 @@ class ParallelApplier(Applier):
 
     @property
     def in_group(self) -> bool:
+        """Whether a group has begun and not ended, in a worker or before one has it."""
         return super().in_group or bool(self._partial)
 
     def start(self) -> None:
+        """Begins where `info` stands; nothing is queued."""
         super().start()
         self.queue.clear()
         self._waiting.clear()
@@ -195,6 +200,7 @@ class ParallelApplier(Applier):
             self._clear_workers()
 
     def gaps_filled(self) -> None:
+        """START REPLICA UNTIL SQL_AFTER_MTS_GAPS is through: the workers' records are not needed any more."""
         self._clear_workers()
 
     def _clear_workers(self) -> None:

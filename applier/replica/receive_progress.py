@@ -42,14 +42,17 @@ class Progress:
 
     @property
     def position(self) -> Position:
+        """Up to where all was taken."""
         return Position(self.file, self.offset)
 
     @property
     def in_transaction(self) -> bool:
+        """Whether a transaction has begun and not ended."""
         return self._tracker.in_transaction
 
     @property
     def checksum_length(self) -> int:
+        """Bytes behind each event."""
         return self.format.checksum_length if self.format is not None else 0
 
     def take(self, event: Event) -> None:

@@ -29,6 +29,7 @@ Clock = Callable[[], int]
 
 
 def system_clock() -> int:
+    """Whole seconds since 1970."""
     return int(time.time())
 
 
@@ -77,6 +78,7 @@ class RelayLogWriter:
 
     @property
     def max_size(self) -> int:
+        """Bytes from which on a new file is begun: max_relay_log_size, or a gigabyte where that is 0 (max_binlog_size)."""
         return self.configuration.max_relay_log_size or 1 << 30
 
     def open(self) -> None:

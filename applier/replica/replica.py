@@ -199,6 +199,7 @@ class Replica:
 
     @property
     def tables(self) -> Tables:
+        """The replica's tables."""
         return self.storage.tables
 
     @property
@@ -243,10 +244,12 @@ class Replica:
 
     @property
     def retrieved_gtids(self) -> GtidSet:
+        """Retrieved_Gtid_Set: what came since the relay logs begin."""
         return self._retrieved_now()
 
     @property
     def status(self) -> ReplicaStatus:
+        """Where it stands in memory, and what a crash would leave of that."""
         applier = self._applier
         return ReplicaStatus(
             memory=self._memory if applier is None or self._receiver is None else Stand(applier.info, self._receiver.info),

@@ -30,7 +30,7 @@ class Scheduler(Protocol):
 
 
 class ByDatabase:
-    """One worker a database at a time; transactions queue behind each other there."""
+    """One worker a database at a time; transactions queue behind each other there. Implements `Scheduler`."""
 
     def __init__(self, coordinator: Coordinator, workers: list[Worker]) -> None:
         self._coordinator = coordinator
@@ -77,7 +77,7 @@ class ByDatabase:
 
 
 class LogicalClock:
-    """What was in the source's group commit together runs together; one transaction a worker, no queues."""
+    """What was in the source's group commit together runs together; one transaction a worker, no queues. Implements `Scheduler`."""
 
     def __init__(self, coordinator: Coordinator, workers: list[Worker], rules: ClockRules) -> None:
         self._coordinator = coordinator

@@ -52,6 +52,7 @@ class Timeline:
         self.value = value
 
     def set(self, moment: float, value: int) -> None:
+        """The value from this moment on; moments must not go back."""
         if value == self.value and self.times:
             return
         if self.times and self.times[-1] == moment:
@@ -87,6 +88,7 @@ class LastSourceTimestamp:
 
     @property
     def value(self) -> int:
+        """As it is now, in seconds since 1970; 0 when the applier has nothing to do."""
         return self.history.value
 
     def read(self, moment: float, stamp: int) -> None:

@@ -35,6 +35,7 @@ class Applier:
         simulation.timestamp = self.timestamp.history
 
     def replica_time(self, moment: float) -> float:
+        """What the replica's clock shows at a moment of true time."""
         return moment + self.configuration.replica_offset.at(moment)
 
     def nap(self, now: float, until: int | None) -> float:

@@ -56,6 +56,7 @@ class Single(Applier):
         return start, self.now, 0
 
     def drain(self) -> None:
+        """The log is at its end."""
         self.timestamp.end_of_log(self.now)
         self.end(self.stop)
 

@@ -48,10 +48,12 @@ class Source(Protocol):
     """
 
     @property
-    def uuid(self) -> str: ...
+    def uuid(self) -> str:
+        """server_uuid."""
 
     @property
-    def server_id(self) -> int: ...
+    def server_id(self) -> int:
+        """server_id."""
 
     def dump(self, file: str, position: int) -> Iterator[bytes]:
         """From a position on; file "" means the first log. Raises ReplicationError 1236 when it is not there."""
@@ -63,7 +65,7 @@ class Source(Protocol):
 
 
 class BinlogFiles:
-    """A source made of binary log files: name -> content, oldest first. More may be appended while a dump goes on."""
+    """A source made of binary log files: name -> content, oldest first. More may be appended while a dump goes on. Implements `Source`."""
 
     def __init__(self, files: Mapping[str, bytes], *, uuid: str = "", server_id: int | None = None) -> None:
         self.files = dict(files)

@@ -66,13 +66,15 @@ class Storage(Protocol):
         ...
 
     @property
-    def executed_gtids(self) -> GtidSet: ...
+    def executed_gtids(self) -> GtidSet:
+        """gtid_executed, as it is durable."""
 
     def recover(self) -> None:
         """Server start: what was committed is there, what was open is not. Changes of non-transactional tables that survived are."""
         ...
 
-    def begin(self) -> None: ...
+    def begin(self) -> None:
+        """Opens a transaction, over tables and info tables."""
 
     def write_through(self, changes: tuple[RowChange, ...]) -> None:
         """Rows of non-transactional tables have changed, inside or outside of a transaction; nothing takes them back."""
@@ -88,7 +90,10 @@ class Storage(Protocol):
 
 
 class MemoryStorage:
-    """Keeps everything in memory; give the same object to the next replica. `info_transactional` False: info tables in MyISAM."""
+    """Keeps everything in memory; give the same object to the next replica. `info_transactional` False: info tables in MyISAM.
+
+    Implements `Storage`.
+    """
 
     def __init__(self, tables: Tables, *, info_transactional: bool = True, executed_gtids: GtidSet | None = None) -> None:
         self._tables = tables

@@ -56,6 +56,7 @@ class Tables:
         return table
 
     def get(self, database: str, name: str) -> MemoryTable | None:
+        """The table of this name, None when there is none."""
         return self._tables.get((database, name))
 
     def create(self, definition: TableDefinition) -> MemoryTable:
@@ -121,11 +122,13 @@ class Tables:
         return self._journal.copy()
 
     def commit(self) -> None:
+        """What was changed since the last commit stays; its savepoints are gone."""
         del self._journal[:]
         if self._savepoints:
             self._savepoints.clear()
 
     def rollback(self) -> None:
+        """What was changed since the last commit is taken back."""
         self.rollback_to_mark(0)
         self._savepoints.clear()
 
@@ -135,6 +138,7 @@ class Tables:
         del self._journal[mark:]
 
     def savepoint(self, name: str) -> None:
+        """SAVEPOINT; one of the same name is forgotten."""
         self._savepoints[name.lower()] = len(self._journal)
 
     def rollback_to(self, name: str) -> None:

@@ -56,13 +56,16 @@ class DdlSession:
 
     @property
     def is_mariadb(self) -> bool:
+        """Whether MariaDB's rules hold."""
         return "mariadb" in self.server.lower()
 
     @property
     def is_old(self) -> bool:
+        """Whether the rules of 5.x hold."""
         return self.server.startswith(OLD_SERVERS)
 
     def schema_rules(self, database: Database | None) -> SchemaRules:
+        """What a CREATE TABLE leaves to defaults, in this database."""
         modern = not self.is_old and not self.is_mariadb
         name = (database.charset if database else None) or self.server_charset or ("utf8mb4" if modern else "latin1")
         collation = database.collation if database and database.charset else self.server_collation if self.server_charset else None

@@ -35,13 +35,17 @@ class References(Protocol):
     enabled: bool
     """The rows event that is being applied checks foreign keys."""
 
-    def has_children(self, definition: TableDefinition) -> bool: ...
+    def has_children(self, definition: TableDefinition) -> bool:
+        """Whether a foreign key points to the table."""
 
-    def check_parents(self, definition: TableDefinition, row: Row, old: Row | None = None) -> None: ...
+    def check_parents(self, definition: TableDefinition, row: Row, old: Row | None = None) -> None:
+        """Before a row is written: whether each foreign key points to a row. `old`: the row that it replaces. Raises NoReferencedRow."""
 
-    def parent_updated(self, parent: MemoryTable, old: Row, row: Row) -> None: ...
+    def parent_updated(self, parent: MemoryTable, old: Row, row: Row) -> None:
+        """After `old` has become `row`: carries out ON UPDATE. Raises RowIsReferenced."""
 
-    def parent_deleted(self, parent: MemoryTable, ref: Ref, row: Row) -> None: ...
+    def parent_deleted(self, parent: MemoryTable, ref: Ref, row: Row) -> None:
+        """Before a row goes: carries out ON DELETE. Raises RowIsReferenced."""
 
 
 class MemoryTable:

@@ -100,6 +100,7 @@ def _plain(sql: str) -> str:
 
 
 def row_scope(definition: TableDefinition, row: Row, session: Session, values: dict[str, Value] | None = None) -> Scope:
+    """A row's values for expressions; `values` is filled with them where it is given."""
     values = {} if values is None else values
     for column, stored in zip(definition.columns, row, strict=True):
         values[column.name.lower()] = to_python(column)(stored)
@@ -144,6 +145,7 @@ def _comparable(value: Value) -> Value:
 
 
 def compile_tree(tree: exp.Expression) -> Evaluate:
+    """A parsed expression as a function of a scope. Raises ReplicationError 1235 for what is not known here."""
     handler = _HANDLERS.get(type(tree))
     if handler is not None:
         return handler(tree)

@@ -38,9 +38,11 @@ class ForeignKeys:
             links[:] = [link for link in links if link[0] != child]
 
     def has_children(self, definition: TableDefinition) -> bool:
+        """Whether a foreign key points to the table."""
         return bool(self._children.get((definition.database, definition.name)))
 
     def concerns(self, definition: TableDefinition) -> bool:
+        """Whether the table has foreign keys or one points to it."""
         return bool(definition.foreign_keys) or self.has_children(definition)
 
     def check_parents(self, definition: TableDefinition, row: Row, old: Row | None = None) -> None:

@@ -125,13 +125,15 @@ def ref_extractor(definition: TableDefinition, key: Key, columns: tuple[int, ...
 class View(Protocol):
     """A structure over all rows of a table that follows each change."""
 
-    def add(self, ref: Ref, row: Row) -> None: ...
+    def add(self, ref: Ref, row: Row) -> None:
+        """A row has come."""
 
-    def remove(self, ref: Ref, row: Row) -> None: ...
+    def remove(self, ref: Ref, row: Row) -> None:
+        """A row goes; it is as it was when it came."""
 
 
 class UniqueView:
-    """Key value -> ref of one unique key. Values with a NULL in them are not in it: they never collide."""
+    """Key value -> ref of one unique key. Values with a NULL in them are not in it: they never collide. Implements `View`."""
 
     __slots__ = ("_extract", "_nullable", "key", "refs")
 
@@ -160,7 +162,7 @@ class UniqueView:
 
 
 class OrderView:
-    """All refs of the table in scan order."""
+    """All refs of the table in scan order. Implements `View`."""
 
     __slots__ = ("refs",)
 
@@ -190,7 +192,7 @@ LAST = _Last()
 
 
 class OrderedView:
-    """The entries of one key in index order, as tuples (*value, ref). Implements lookup.handler.OrderedKey."""
+    """The entries of one key in index order, as tuples (*value, ref). Implements lookup.handler.OrderedKey. Implements `View`."""
 
     __slots__ = ("_definition", "_entries", "_extract", "_extractors", "_key")
 
@@ -241,6 +243,8 @@ class ContentView:
     """Content of some columns -> the rows that hold it, in scan order.
 
     One row is kept as its bare ref; only contents that stand more than once pay for a sorted list.
+
+    Implements `View`.
     """
 
     __slots__ = ("_pick", "_refs", "_whole")
@@ -273,10 +277,12 @@ class ContentView:
             self._refs[content] = held[0]
 
     def first(self, content: Image) -> Ref | None:
+        """The first row in scan order that holds the content."""
         held = self._refs.get(content)
         return held[0] if isinstance(held, SortedList) else held
 
     def after(self, content: Image, ref: Ref) -> Ref | None:
+        """The first one behind this ref."""
         held = self._refs.get(content)
         if not isinstance(held, SortedList):
             return held if held is not None and ref < held else None
@@ -284,6 +290,7 @@ class ContentView:
         return held[at] if at < len(held) else None
 
     def all(self, content: Image) -> Iterator[Ref]:
+        """All of them in scan order."""
         held = self._refs.get(content)
         if isinstance(held, SortedList):
             yield from held

@@ -329,6 +329,7 @@ class SchemaParser:
         return parts
 
     def key_options(self, key: NamedKey) -> None:
+        """What stands behind the columns of a key: USING, KEY_BLOCK_SIZE, VISIBLE, …"""
         parser = self.parser
         while True:
             if parser.accept_any("USING", "TYPE"):

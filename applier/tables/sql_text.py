@@ -127,11 +127,13 @@ class Parser:
         return ""
 
     def op(self, ahead: int = 0) -> str:
+        """The operator that stands `ahead` tokens from here, "" when it is none."""
         at = self.at + ahead
         return self.tokens[at].value if at < len(self.tokens) and self.tokens[at].kind == "op" else ""
 
     @property
     def done(self) -> bool:
+        """Whether all of the statement was read."""
         return self.at >= len(self.tokens) or (self.op() == ";" and self.at == len(self.tokens) - 1)
 
     def accept(self, *words: str) -> bool:
@@ -151,6 +153,7 @@ class Parser:
         return ""
 
     def expect(self, *words: str) -> None:
+        """Passes these words. Raises InputError when others stand there."""
         if not self.accept(*words):
             raise self.refuse(f"expected {' '.join(words)}")
 
@@ -172,16 +175,19 @@ class Parser:
         return self.sql[self.tokens[start].start : self.tokens[start].end]
 
     def refuse(self, why: str) -> InputError:
+        """The error of a statement that cannot be read, with the text where it ends."""
         near = self.sql[self.tokens[self.at].start :][:60] if self.at < len(self.tokens) else "the end"
         return InputError(f"SQL that cannot be read: {why} near {near!r}", code=Code.SCHEMA_SQL)
 
     def next(self) -> Token:
+        """Passes a token and returns it. Raises InputError at the end."""
         if self.at >= len(self.tokens):
             raise self.refuse("more was expected")
         self.at += 1
         return self.tokens[self.at - 1]
 
     def name(self) -> str:
+        """Passes a name, in quotes or not. Raises InputError."""
         token = self.next()
         if token.kind not in ("word", "quoted", "string"):
             self.at -= 1
@@ -208,6 +214,7 @@ class Parser:
         return value
 
     def integer(self) -> int:
+        """Passes an unsigned integer. Raises InputError."""
         token = self.next()
         if token.kind != "number" or not token.value.isdigit():
             self.at -= 1

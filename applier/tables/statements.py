@@ -277,6 +277,7 @@ def _sortable(value: Any) -> tuple[int, Any]:
 
 
 def position(definition: TableDefinition, name: str) -> int:
+    """Where a column stands in the table. Raises ReplicationError 1054 when it has none of this name."""
     at = definition.positions.get(name.lower())
     if at is None:
         raise ReplicationError(1054, f"Unknown column '{name}' in 'field list'", table=definition.full_name)

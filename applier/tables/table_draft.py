@@ -76,6 +76,7 @@ class ColumnDraft:
         self.values: dict[str, object] = {}
 
     def set(self, **values: object) -> None:
+        """What a clause says of the column."""
         self.values.update(values)
 
     def key(self) -> NamedKey | None:
@@ -86,6 +87,7 @@ class ColumnDraft:
         return NamedKey("PRIMARY" if kind == "PRIMARY" else None, [(self.name, None, False, None)], True)
 
     def build(self, rules: SchemaRules, table_charset: str, table_collation: str) -> Column:
+        """The column, with the defaults of its table and of the server where no clause says otherwise."""
         values = dict(self.values)
         for word in ("key", "said_null", "binary"):
             values.pop(word, None)

@@ -39,7 +39,8 @@ class Named(Protocol):
     """The transaction that an event belongs to; its GTID costs something to read."""
 
     @property
-    def gtid(self) -> str | None: ...
+    def gtid(self) -> str | None:
+        """Its GTID as text; None without one."""
 
 
 def passed_note(number: int, table: str, *, idempotent: bool) -> str:
