@@ -47,12 +47,14 @@ class Case:
     explanation: Explanation
 
     def reads(self) -> str:
+        """What one row of an event costs to find, in words."""
         decision = self.explanation.decision
         if decision.algorithm == BY_INDEX:
             return "1 row" if decision.key_class in ("primary", "unique") else "rows with the key's value, up to the row"
         return READS[decision.algorithm]
 
     def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
         decision = self.explanation.decision
         return {
             "table": self.definition.full_name,
@@ -104,6 +106,7 @@ def command(schema: str, server: str | None, row_search: str | None, row_image: 
 
 
 def cases(definition: TableDefinition, servers: list[ServerRules], images: list[str], options: frozenset[str] | None) -> Iterator[Case]:
+    """A table under each server version and row image."""
     for rules in servers:
         for image in images:
             yield Case(definition, rules.name, image, explain(definition, before_columns(definition, image), rules, options))

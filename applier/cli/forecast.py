@@ -82,6 +82,7 @@ def command(files: tuple[str, ...], as_json: bool, max_lag: str | None, report: 
 
 
 def vars_of(offender: Any) -> dict[str, Any]:
+    """A table behind which lag builds up, for JSON."""
     return {"table": offender.table, "max_lag_seconds": offender.lag, "share": offender.share, "why": offender.why}
 
 

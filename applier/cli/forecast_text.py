@@ -60,6 +60,7 @@ def _table(title: str, *columns: tuple[str, bool]) -> Table:
 
 
 def scenario_table(summary: Mapping[str, Any]) -> Table:
+    """The what-ifs, side by side."""
     table = _table(
         "What if", ("replica", False), ("peak lag", True), ("lag at the end", True), ("catches up after", True), ("busy", True),
         ("applying", True), ("to find rows", True),
@@ -74,6 +75,7 @@ def scenario_table(summary: Mapping[str, Any]) -> Table:
 
 
 def tables_table(tables: Sequence[Mapping[str, Any]]) -> Table:
+    """What each table costs."""
     shown = _table(
         "Tables", ("table", False), ("share", True), ("seconds", True), ("to find rows", True), ("max lag", True), ("rows", True),
         ("rows read", True), ("algorithm", False),
@@ -99,6 +101,7 @@ def _print_reasons(console: Console, tables: Sequence[Mapping[str, Any]]) -> Non
 
 
 def worst_table(worst: Sequence[Mapping[str, Any]]) -> Table:
+    """The transactions that take longest."""
     shown = _table(
         "Worst transactions", ("file", False), ("position", True), ("GTID", False), ("takes", True), ("to find rows", True), ("lag", True),
         ("rows", True), ("events", True), ("tables", False),

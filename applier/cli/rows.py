@@ -11,6 +11,7 @@ WIDE = 12
 
 
 def text_of(value: Any) -> str:
+    """A value as text; NULL for none."""
     return "NULL" if value is None else str(value)
 
 

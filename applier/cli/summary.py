@@ -38,6 +38,7 @@ def wide_console() -> Console:
 
 
 def cost_table(costs: list[Cost]) -> Table:
+    """What the rows events of each table cost, as a table for people."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name, right in (
         ("table", False), ("event", False), ("algorithm", False), ("key", False), ("events", True), ("rows", True),

@@ -35,6 +35,8 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
+    """What a state is worth, and in words what is wrong with it."""
+
     verdict: Verdict
     detail: str = ""
 

@@ -19,7 +19,10 @@ Files = Mapping[str, bytes]
 
 
 class WatchedDisk:
-    """A disk that remembers which files were looked at, by the names they had at the start, in the order of the first look."""
+    """A disk that remembers which files were looked at, by the names they had at the start, in the order of the first look.
+
+    Implements `checkpoints.disk.Disk`.
+    """
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
@@ -105,6 +108,7 @@ class Known(Generic[T]):
         return None if node is None else node.result
 
     def add(self, files: Files, looked_at: list[str], result: T) -> None:
+        """Keeps a result that was got on a disk of these files, of which only `looked_at` mattered, in the order of the first look."""
         node = self._roots.setdefault(tuple(files), _Node())
         for name in looked_at:
             node.file = name

@@ -353,6 +353,7 @@ class _Info:
 
 
 def redo_changes(tables: Tables, changes: Iterable[RowChange]) -> None:
+    """Carries out changes again, in their order."""
     for change in changes:
         change.redo(tables)
 

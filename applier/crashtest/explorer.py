@@ -105,16 +105,20 @@ class Exploration:
 
     @property
     def failures(self) -> list[Trial]:
+        """The trials whose outcome is not consistent."""
         return [trial for trial in self.trials if trial.judgement.verdict is not Verdict.CONSISTENT]
 
     @property
     def safe(self) -> bool:
+        """Whether no trial failed."""
         return not self.failures
 
     def counts(self, kind: Kind | None = None) -> Counter[Verdict]:
+        """How many trials had each outcome; of one kind of crash or of all."""
         return Counter(trial.judgement.verdict for trial in self.trials if kind in (None, trial.kind))
 
     def disks(self, kind: Kind) -> int:
+        """How many different disks crashes of this kind left."""
         return sum(trial.kind is kind for trial in self.trials)
 
     def first(self, kind: Kind, verdict: Verdict) -> Trial | None:
@@ -328,6 +332,7 @@ def reference(make: Make, disk: SimulatedDisk, acknowledged: list[Hashable]) -> 
 
 
 def recover(make: Make, disk: Disk) -> State | Exception:
+    """Starts a system on what a crash left. Whatever the system raises is a result."""
     try:
         return make().recover(disk)
     except Exception as error:
@@ -361,6 +366,7 @@ def fault_point(operation: Operation, kind: Kind, sector_bytes: int) -> CrashPoi
 
 
 def fault_of(point: CrashPoint, kind: Kind) -> Fault:
+    """The fault of the simulated disk that makes this crash."""
     return Fault(point.operation, FAULTS[kind], point.byte)
 
 

@@ -33,6 +33,7 @@ def row_of(setup: Setup) -> tuple[str, ...]:
 
 
 def column_of(cell: Cell) -> tuple[str, ...]:
+    """Where a cell stands in the map: engine, workers and kind of crash."""
     return cell.setup.engine, str(cell.setup.workers), str(cell.kind)
 
 

@@ -150,6 +150,7 @@ class WorkloadSpec:
     """What names it on the command line."""
 
     def make(self, setup: Setup) -> Workload:
+        """The workload, with tables of the setup's engine."""
         if self.captured is not None:
             return replace(self.captured, schema=with_engine(self.captured.schema, setup.engine))
         return generated(self.transactions, version=setup.server, gtids=setup.auto_position, seed=self.seed, engine=setup.engine)
@@ -169,14 +170,17 @@ class Cell:
 
     @property
     def worst(self) -> Verdict:
+        """The worst outcome of a crash."""
         return max(self.counts, key=SEVERITY.index, default=Verdict.CONSISTENT)
 
     @property
     def safe(self) -> bool:
+        """Whether all crashes left a consistent replica."""
         return self.worst is Verdict.CONSISTENT
 
     @property
     def promised(self) -> str | None:
+        """Where the configuration promises to survive these crashes, who says so; None where it does not."""
         return self.setup.promise(self.kind)
 
     @property
@@ -185,6 +189,7 @@ class Cell:
         return not self.safe and self.promised is not None
 
     def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
         names = ("server", "repository", "sync", "recovery", "auto_position", "workers", "engine", "flush_log", "sync_binlog", "log_bin")
         return {
             **{name: getattr(self.setup, name) for name in names},

@@ -49,10 +49,12 @@ class Crash:
 
     @property
     def disk(self) -> SimulatedDisk:
+        """What the crash left; a disk of its own each time."""
         return self.again()[0]
 
     @property
     def acknowledged(self) -> list[Hashable]:
+        """What the system had acknowledged before the crash."""
         return self.again()[1]
 
     def recover(self) -> State:
@@ -69,16 +71,19 @@ class Crash:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the option that runs one crash only."""
     parser.getgroup("binlag").addoption(OPTION, metavar="PLACE", default=None, help="Only this crash, as a failed crash test showed it.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Declares the marker."""
     config.addinivalue_line(
         "markers", f"{MARKER}(system=…, **options): once for every different disk that a crash of system().run may leave"
     )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Runs the system once, and makes a test of each different disk that a crash may leave."""
     marker = metafunc.definition.get_closest_marker(MARKER)
     if marker is None:
         return

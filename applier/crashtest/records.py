@@ -56,14 +56,17 @@ class RecordFile:
         """What was there at the start, as bytes; `records` is what it says."""
 
     def append(self, record: Any) -> None:
+        """Adds a record, which stays in the process."""
         self._buffer += framed(record)
 
     def write(self) -> None:
+        """Hands over what was appended: it survives the process, not the machine."""
         if self._buffer:
             self._file.write(self.size, bytes(self._buffer))
             self.size += len(self._buffer)
             self._buffer.clear()
 
     def sync(self) -> None:
+        """Writes, and makes it durable."""
         self.write()
         self._file.fsync()

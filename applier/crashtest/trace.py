@@ -23,13 +23,14 @@ def trace(system: System, disk: SimulatedDisk) -> bytes:
 
 
 class TracedDisk:
-    """A disk that notes what changes it."""
+    """A disk that notes what changes it. Implements `checkpoints.disk.Disk`."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         self.digest = hashlib.blake2b(digest_size=16)
 
     def note(self, *what: object) -> None:
+        """Takes a change into the digest."""
         self.digest.update(repr(what).encode())
 
     def open(self, name: str, *, create: bool = False) -> DiskFile:

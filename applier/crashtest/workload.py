@@ -51,6 +51,7 @@ class Workload:
     name: str = "generated"
 
     def source(self) -> BinlogFiles:
+        """The source that has these logs."""
         return BinlogFiles(self.files, uuid=SOURCE_UUID)
 
     @cached_property

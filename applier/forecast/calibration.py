@@ -53,6 +53,7 @@ class Calibration:
 
     @property
     def rules_name(self) -> str:
+        """Whose rules it was measured under: a name of `lookup.versions.RULES`."""
         return rules_for(self.server_version).name
 
     @property
@@ -61,6 +62,7 @@ class Calibration:
         return self.residuals.unseen_p90
 
     def as_dict(self) -> dict[str, Any]:
+        """As it is saved."""
         units = {
             name: {"seconds": self.prices[name], "low": self.low[name], "high": self.high[name]} for name in UNITS if self.high[name] > 0
         }
@@ -76,6 +78,7 @@ class Calibration:
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes it as JSON. Raises OSError."""
         Path(path).write_text(json.dumps(self.as_dict(), indent=1) + "\n")
 
 

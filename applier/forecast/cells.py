@@ -65,14 +65,17 @@ class Cell:
 
     @property
     def changed(self) -> int:
+        """Rows that its log changes."""
         return self.rows_per_event * self.events * self.transactions
 
     @property
     def name(self) -> str:
+        """Its values, joined to a name that a file may have."""
         return "-".join(str(value).replace(" ", "_") for value in asdict(self).values())
 
     @property
     def definition(self) -> TableDefinition:
+        """Its table."""
         nullable = self.key == NULLABLE_UNIQUE
         columns = (
             Column("id", "int", nullable=False),
@@ -94,6 +97,7 @@ class Cell:
         return self.key, self.rows, self.filler, self.rows_per_value, self.indexes, self.columns
 
     def facts(self, rows: float) -> TableFacts:
+        """What is known of its table when it has so many rows."""
         duplicates = {"k": float(self.rows_per_value), **{f"i{number}": 1.0 for number in range(self.indexes)}}
         return TableFacts(self.definition, rows, GIVEN, duplicates)
 
@@ -252,6 +256,7 @@ def _rows(cell: Cell, ids: list[int], flags: int) -> bytes:
 
 
 def image(cell: Cell, row: int, letter: bytes = b"f") -> bytes:
+    """The row image of one row; `letter` fills its filler."""
     filler = letter * cell.filler
     nulls = bytes((3 + cell.indexes + cell.columns + 7) // 8)
     fixed = struct.pack("<ii", row, cell.value_of(row)) + bytes([len(filler)]) + filler

@@ -32,6 +32,7 @@ class Distribution:
         self.most = 0
 
     def add(self, value: int, times: int = 1) -> None:
+        """A size that occurred so often."""
         place = value if value < EXACT_BELOW else bucket(value)
         self.buckets[place] = self.buckets.get(place, 0) + times
         if value > self.most:
@@ -42,6 +43,7 @@ class Distribution:
         self.total += value * times
 
     def merge(self, other: Distribution) -> None:
+        """Takes in what another part of the log had."""
         if not other.count:
             return
         for place, times in other.buckets.items():
@@ -62,6 +64,7 @@ class Distribution:
 
     @property
     def mean(self) -> float:
+        """The mean, 0 when nothing occurred."""
         return self.total / self.count if self.count else 0.0
 
     def quantile(self, share: float) -> int:
@@ -76,6 +79,7 @@ class Distribution:
         return self.most
 
     def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
         return {
             "min": self.least,
             "median": self.quantile(0.5),

@@ -33,10 +33,12 @@ class TableFacts:
         return max(self.duplicates.get(key.name, 1.0), 1.0)
 
     def known(self, key: Key) -> bool:
+        """Whether somebody said how many rows share a value of the key."""
         return key.name in self.duplicates
 
     @property
     def statistics(self) -> Callable[[Key], float]:
+        """Key -> rows that share a value of it, as `lookup` asks for."""
         return partial(_rows_per_value, self)
 
 

@@ -90,6 +90,7 @@ def solve(amounts: Floats, seconds: Floats) -> Floats:
 
 
 def relative_errors(amounts: Floats, seconds: Floats, prices: Floats) -> Floats:
+    """How far prices are off, as parts of the seconds measured. `amounts`: cells x units; `seconds`: one a cell."""
     errors: Floats = np.abs(amounts @ prices - seconds) / (seconds + TIMING_SECONDS)
     return errors
 

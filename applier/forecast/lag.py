@@ -73,6 +73,7 @@ class WorkersClock:
 
 
 def clock(workers: int, *, preserve_order: bool = True) -> SingleClock | WorkersClock:
+    """The clock of so many workers."""
     return SingleClock() if workers == 1 else WorkersClock(workers, preserve_order=preserve_order)
 
 

@@ -90,13 +90,16 @@ class TransactionLoad:
 
     @property
     def row_bytes(self) -> int:
+        """Bytes of its row images."""
         return sum(applied.row_bytes for applied in self.applied.values())
 
     @property
     def tables(self) -> tuple[str, ...]:
+        """The tables that it changes, each once."""
         return tuple(dict.fromkeys(target.table for target in self.applied))
 
     def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
         return {
             "file": self.file,
             "pos": self.position,

@@ -51,6 +51,7 @@ class Measured:
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Measured:
+        """From a row of a table of measurements."""
         cell = Cell(**{one.name: row[one.name] for one in fields(Cell)})
         amounts = tuple(float(row[_column("unit", name)]) for name in UNITS)
         told = {name: row.get(_column("handler", name)) for name in COUNTERS}
@@ -73,7 +74,8 @@ class Target(Protocol):
     name: str
     server_version: str
 
-    def measure(self, cell: Cell) -> Measured: ...
+    def measure(self, cell: Cell) -> Measured:
+        """Applies one cell's log and times it. Raises BinlagError."""
 
 
 def work_of(loads: Iterable[TransactionLoad], facts: Mapping[str, TableFacts], scenario: Scenario, skip: int = 0) -> Amounts:
@@ -103,11 +105,12 @@ def work_of_cell(
 
 
 def scenario_of(cell: Cell, server_version: str) -> Scenario:
+    """The scenario that a cell was measured in."""
     return Scenario("measured", rules_for(server_version), parse_row_search(cell.row_search) if cell.row_search else None)
 
 
 class Memory:
-    """Tables in memory under the rules of a server version: exact handler calls, and the emulator's own seconds."""
+    """Tables in memory under the rules of a server version: exact handler calls, and the emulator's own seconds. Implements `Target`."""
 
     def __init__(self, server_version: str = "9.7") -> None:
         self.name = "memory"

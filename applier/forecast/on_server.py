@@ -115,6 +115,7 @@ class ServerTarget:
         self.close()
 
     def close(self) -> None:
+        """Takes away what was made on the server."""
         try:
             self._execute(f"DROP DATABASE IF EXISTS {self.database}")
         finally:

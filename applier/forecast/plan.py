@@ -46,6 +46,7 @@ class Forecasted:
     what_ifs: int
 
     def summary(self) -> dict[str, Any]:
+        """What --json prints. Seconds throughout."""
         runs = self.forecast.runs
         return summarize(self.forecast, ideal=runs[1], low=runs[2], high=runs[3], what_ifs=runs[4 : 4 + self.what_ifs])
 

@@ -84,6 +84,7 @@ class TableState:
             self.row_bytes = float(f"{self.seen_bytes / self.seen_rows:.2g}")
 
     def change(self, kind: str, rows: int) -> None:
+        """Rows have come or gone."""
         if kind == "write":
             self.rows += rows
         elif kind == "delete":
@@ -125,6 +126,7 @@ class Pricer:
         return self.scenario.changed(target.table, shape)
 
     def price(self, part: Part) -> Price:
+        """What a part of a transaction takes."""
         work, factor = self.work(part), self.scenario.factor
         seconds, lookup = self.prices.cost(work.amounts)
         if self.scenario.found_at_once:

@@ -36,6 +36,7 @@ class TableCost:
     algorithms: dict[str, float] = field(default_factory=dict)
 
     def as_dict(self, total: float) -> dict[str, Any]:
+        """For JSON; `total` seconds are those of all tables."""
         return {
             "table": self.table,
             "seconds": self.seconds,
@@ -65,6 +66,7 @@ class WorstTransaction:
     tables: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
         return {
             "file": self.file,
             "pos": self.position,
@@ -140,6 +142,7 @@ class ScenarioRun:
             heapq.heapreplace(self._worst, item)
 
     def worst(self) -> list[WorstTransaction]:
+        """The transactions that take longest, the longest first."""
         return [item for _, _, item in sorted(self._worst, key=lambda one: (-one[0], -one[1]))]
 
     def utilisation(self, duration: float) -> float | None:
@@ -184,13 +187,16 @@ class Forecast:
 
     @property
     def base(self) -> ScenarioRun:
+        """The replica as it is."""
         return self.runs[0]
 
     @property
     def duration(self) -> float:
+        """Seconds from the first commit on the source to the last."""
         return max(self.last_commit - self.first_commit, 0.0)
 
     def add(self, load: TransactionLoad) -> None:
+        """Takes in the next transaction of the log."""
         if not load.complete:
             self.note(f"the transaction that starts at {load.file}:{load.position} is not complete; it is left out")
             return
@@ -229,6 +235,7 @@ class Forecast:
                 tick(self.transactions)
 
     def note(self, text: str, times: int = 1) -> None:
+        """Something that was left out or assumed, and how often."""
         self.notes[text] = self.notes.get(text, 0) + times
 
     def assumptions(self) -> list[str]:

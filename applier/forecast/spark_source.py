@@ -39,6 +39,7 @@ class BinlogReader(DataSourceReader):
         self.columns = list(columns)
 
     def partitions(self) -> Sequence[InputPartition]:
+        """Stretches of the logs, each for one task. Runs once, on the driver."""
         from applier.error_codes import Code
         from applier.errors import UsageError
         from applier.forecast.ranges import expand, ranges
@@ -54,6 +55,7 @@ class BinlogReader(DataSourceReader):
         return [RangePartition(part) for part in ranges(expand(path), size)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
+        """The rows of one stretch as Arrow batches. Runs once a stretch, in a worker."""
         from applier.forecast.log_rows import batches
 
         assert isinstance(partition, RangePartition)
@@ -76,12 +78,15 @@ class BinlogDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
+        """What `spark.read.format` takes."""
         return "binlog"
 
     def schema(self) -> str:
+        """All columns, in DDL."""
         return ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items())
 
     def reader(self, schema: Any) -> DataSourceReader:
+        """The reader of these columns."""
         return BinlogReader(dict(self.options), [field.name for field in schema.fields])
 
 

@@ -31,6 +31,7 @@ class Offender:
 
 
 def scenario_dict(run: ScenarioRun, log_seconds: float) -> dict[str, Any]:
+    """One scenario, for JSON; the log lasts `log_seconds`."""
     return {
         "name": run.scenario.name,
         "workers": run.scenario.workers,
@@ -47,6 +48,7 @@ def scenario_dict(run: ScenarioRun, log_seconds: float) -> dict[str, Any]:
 def summarize(
     forecast: Forecast, *, low: ScenarioRun, high: ScenarioRun, ideal: ScenarioRun, what_ifs: Sequence[ScenarioRun]
 ) -> dict[str, Any]:
+    """The whole forecast, for JSON: as it is, with the ends of the prices' intervals, with rows found at once, and the what-ifs."""
     base, log_seconds = forecast.base, forecast.duration
     tables = sorted(base.tables.values(), key=lambda table: -table.seconds)
     calibration = forecast.calibration

@@ -53,6 +53,7 @@ class Prices:
 
     @classmethod
     def of(cls, named: dict[str, float]) -> Prices:
+        """From names and seconds; a unit that is not named costs nothing."""
         return cls(tuple(named.get(name, 0.0) for name in UNITS))
 
     def __getitem__(self, unit: str) -> float:

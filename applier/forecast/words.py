@@ -30,6 +30,7 @@ def split(summary: Mapping[str, Any]) -> str:
 
 
 def when(time: float) -> str:
+    """A time in UTC for people."""
     return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 

@@ -46,6 +46,7 @@ class TableLoad:
     images: dict[tuple[Columns, Columns], int] = field(default_factory=dict)
 
     def add(self, applied: Applied) -> None:
+        """Takes in a part of a transaction."""
         target = applied.target
         self.columns = target.columns
         self.statements += applied.statements
@@ -64,6 +65,7 @@ class TableLoad:
         self.rows_per_transaction.add(rows)
 
     def merge(self, other: TableLoad) -> None:
+        """Takes in what another part of the log did to the table."""
         self.columns = other.columns
         self.transactions += other.transactions
         self.statements += other.statements
@@ -80,6 +82,7 @@ class TableLoad:
 
     @property
     def bytes_per_row(self) -> float:
+        """Mean bytes of a row's images."""
         return self.row_bytes / self.rows if self.rows else 0.0
 
     @property
@@ -94,6 +97,7 @@ class TableLoad:
         return all(image in ((), everything) for images in self.images for image in images)
 
     def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
         return {
             "table": self.table,
             "type": self.kind,
@@ -137,11 +141,13 @@ class NamedTransaction:
 
     @classmethod
     def of(cls, load: TransactionLoad) -> NamedTransaction:
+        """What names a transaction."""
         return cls(
             load.file, load.position, load.end, load.gtid, load.rows, load.rows_events, load.log_bytes, load.commit_time, load.tables
         )
 
     def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
         return {
             "file": self.file,
             "pos": self.position,
@@ -164,17 +170,20 @@ class Worst:
         self._seen = 0
 
     def offer(self, size: int, load: TransactionLoad) -> None:
+        """Keeps the transaction if it has more than those that are kept."""
         self._seen += 1
         if self._takes(size):
             self._push(size, NamedTransaction.of(load))
 
     def merge(self, other: Worst) -> None:
+        """Takes in those of a later part of the log."""
         for size, _, named in sorted(other._heap, reverse=True):
             self._seen += 1
             if self._takes(size):
                 self._push(size, named)
 
     def list(self) -> list[NamedTransaction]:
+        """Those that are kept, the most first."""
         return [named for _, _, named in sorted(self._heap, key=lambda item: (-item[0], -item[1]))]
 
     def _takes(self, size: int) -> bool:
@@ -221,6 +230,7 @@ class Workload:
         self.notes: dict[str, int] = {}
 
     def add(self, load: TransactionLoad) -> None:
+        """Takes in the next transaction."""
         if not load.complete:
             self.incomplete = NamedTransaction.of(load)
             return
@@ -273,6 +283,7 @@ class Workload:
         self.add_notes(other.notes)
 
     def add_notes(self, notes: dict[str, int]) -> None:
+        """Takes in what was left out or assumed, and how often."""
         for note, times in notes.items():
             self.notes[note] = self.notes.get(note, 0) + times
 
@@ -286,6 +297,7 @@ class Workload:
         return max(self.last_commit - self.first_commit, 0.0)
 
     def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
         return {
             "files": self.files,
             "server_version": self.server_version,
