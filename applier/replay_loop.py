@@ -26,6 +26,7 @@ from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHeads
 from applier.binlog.table_map import TableMap, parse_table_map
 from applier.binlog.xa import plain_xid, prepared_xid
 from applier.errors import BinlagError, InputError, ReplicationError
+from applier.logs import logger
 from applier.open_transaction import OpenTransaction
 from applier.options import ReplayOptions, parse_options
 from applier.result import ReplayResult, RowsRecord
@@ -37,11 +38,10 @@ from checkpoints.gtid import GtidSet, MariadbGtidSet
 from lookup.batch import ApplyOptions
 from lookup.versions import ServerRules
 
+_LOG = logger("replay")
 _XA = re.compile(rb"\s*XA\s+(START|BEGIN|END|COMMIT|ROLLBACK|PREPARE)\s+(.*)", re.IGNORECASE | re.DOTALL)
 _SAVEPOINT = re.compile(rb"\s*(SAVEPOINT|ROLLBACK\s+(?:WORK\s+)?TO(?:\s+SAVEPOINT)?|RELEASE\s+SAVEPOINT)\s+(.*)", re.IGNORECASE | re.DOTALL)
-STATEMENT_TYPES = frozenset(
-    {EventType.INTVAR, EventType.RAND, EventType.USER_VAR, EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK}
-)
+STATEMENT_TYPES = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR, EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK})
 
 
 def replay(
@@ -174,6 +174,7 @@ class ReplayLoop:
         if event.flags & EventFlag.RELAY_LOG:
             self._in_relay_log = True
             return
+        _LOG.info("reading a log", extra={"file": event.file, "position": event.position, "version": fde.server_version})
         begins = event.log_pos != 0 and not event.flags & EventFlag.ARTIFICIAL  # or one log of the source goes on in another relay log
         if begins:
             self._between(event)
@@ -194,9 +195,7 @@ class ReplayLoop:
         row_search = self.options.row_search if rules.row_search_selectable else None
         apply_options = ApplyOptions(rules, row_search, self.options.idempotent, self.options.skip_errors)
         version = 0 if fde.is_mariadb else version_number(fde.server_version)
-        self.rows_applier = RowsApplier(
-            self.tables, apply_options, self.result, self.options.conversions, self.options.rewrite, version
-        )
+        self.rows_applier = RowsApplier(self.tables, apply_options, self.result, self.options.conversions, self.options.rewrite, version)
         self.statements = StatementApplier(self.tables, server, self.options.rewrite)
         self.tables.display_widths = rules.name in ("5.6", "5.7", "mariadb")
         if self.options.row_search is not None and not rules.row_search_selectable:
@@ -282,7 +281,8 @@ class ReplayLoop:
 
     def _abandon(self, event: Event) -> None:
         """A receiver that asks for transactions by their GTIDs gets one that was cut off again from its beginning."""
-        self.result.note("the beginning of a transaction was rolled back: the log has the whole of it behind")
+        place = {"file": event.file, "position": event.position}
+        self.result.note("the beginning of a transaction was rolled back: the log has the whole of it behind", **place)
         self.tables.rollback()
         self.transaction.end()
 
@@ -325,7 +325,8 @@ class ReplayLoop:
         """An event that could not be opened: passed over when its error is in the skip list."""
         if not self.options.skips(error.number):
             raise error
-        self.result.note(f"skipped by --skip-errors: {error.message}")
+        place = {"number": error.number, "file": error.file, "position": error.position, "table": error.table}
+        self.result.note(f"skipped by --skip-errors: {error.message}", **place)
 
     # statements
 

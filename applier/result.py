@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 from applier.errors import ReplicationError
+from applier.logs import logger
 from checkpoints.gtid import GtidSet, MariadbGtid, MariadbGtidSet
 from lookup.handler import Counters
+
+_LOG = logger("replay")
 
 
 class ExecutedGtids:
@@ -171,7 +175,9 @@ class ReplayResult:
             self.costs[place] = Cost(*place)
         return self.costs[place]
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, **place: Any) -> None:
+        """Counts a remark. The log has its first occurrence at INFO, further ones at DEBUG, with the place (file, position, table …)."""
+        _LOG.log(logging.DEBUG if text in self.notes else logging.INFO, text, extra=place)
         self.notes[text] = self.notes.get(text, 0) + 1
 
     @property

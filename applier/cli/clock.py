@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from applier.cli.notes import note
 from applier.cli.status import FORMATS, render
 from applier.error_codes import Code
 from applier.errors import UsageError
@@ -70,7 +71,7 @@ def command(files: tuple[str, ...], scenario: str | None, form: str, as_json: bo
         from applier.cli.clock_plot import draw
 
         draw(samples, Path(plot), _title(scenario, files))
-        click.echo(f"drew {plot}", err=True)
+        note(f"drew {plot}")
     for line in _json_lines(samples) if as_json else _text_lines(runs, samples):
         click.echo(line)
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from applier.cli.notes import note
+
 if TYPE_CHECKING:
     from applier.binlog.listing import Listed
 
@@ -94,7 +96,7 @@ def _escaped(char: str) -> str:
 
 def _warn(message: str | None) -> None:
     if message is not None:
-        click.echo(message, err=True)
+        note(message)
 
 
 def _write_arrow(directory: str, files: tuple[str, ...], options: dict[str, Any]) -> None:

@@ -42,10 +42,22 @@ INTERNAL_ERROR = 70
 
 @dataclass
 class Running:
-    """What is under way: whether much is to be said of an error, and the context of the command as soon as there is one."""
+    """What is under way: how much is to be said, in which form, and the context of the command as soon as there is one."""
 
     verbose: bool = False
     command: click.Context | None = None
+    log_json: bool = False
+    """Whether all that is said beside the result is said as JSON lines."""
+    log_level: str | None = None
+    log_end: Callable[[], None] = lambda: None
+    """Ends what --log-level and --log-json began."""
+
+    def log_begin(self) -> None:
+        """The loggers write to standard error as it is asked for by now."""
+        from applier.cli.log_output import begin
+
+        self.log_end()
+        self.log_end = begin(self.log_level, as_json=self.log_json)
 
 
 def note_command(context: click.Context, parameter: click.Parameter, value: bool) -> None:
@@ -60,9 +72,16 @@ def tell(error: BaseException, running: Running | None = None, *, during: str = 
     context = click.get_current_context(silent=True)
     if running is None and context is not None:
         running = context.find_object(Running)
-    for line in lines(error, running or Running(), during):
-        click.echo(line, err=True)
-    return translated(error).exit_code
+    found, told = translated(error), lines(error, running or Running(), during)
+    if running is not None and running.log_json:
+        from applier.cli.log_output import say_error
+
+        running.log_begin()  # the command line itself may be what is wrong
+        say_error(found, during=during, context=told[1:])
+    else:
+        for line in told:
+            click.echo(line, err=True)
+    return found.exit_code
 
 
 class InternalError(BinlagError):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from applier.cli.notes import draws, note
 from applier.error_codes import Code
 from applier.errors import UsageError
 
@@ -75,9 +76,9 @@ def command(files: tuple[str, ...], as_json: bool, max_lag: str | None, report: 
         from applier.report import write_report
 
         write_report(summary, report)
-        click.echo(f"wrote {report}", err=True)
+        note(f"wrote {report}")
     for one in offending:
-        click.echo(f"binlag: over {max_lag}: {one}", err=True)
+        note(f"over {max_lag}: {one}", **vars_of(one))
     return GATE_CROSSED if offending else 0
 
 
@@ -87,9 +88,7 @@ def vars_of(offender: Any) -> dict[str, Any]:
 
 
 def _progress(as_json: bool) -> Any:
-    import sys
-
-    if as_json or not sys.stderr.isatty():
+    if as_json or not draws():
         return None
     return lambda transactions: click.echo(f"\r{transactions:,} transactions", nl=False, err=True)
 

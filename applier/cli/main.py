@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from applier.cli import failures
+from applier.cli.notes import log_options, note
 
 COMMANDS = {
     "replay": "Replay binary logs into tables and say what each table cost.",
@@ -57,6 +58,7 @@ def _take_common_options(command: click.Command) -> None:
         command.params.append(
             click.Option([VERBOSE], is_flag=True, is_eager=True, expose_value=False, callback=failures.note_command, help=said)
         )
+        command.params.extend(log_options())
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
@@ -77,7 +79,7 @@ def main(arguments: list[str] | None = None) -> Any:
     0 done, 1 the applier stopped, 2 bad input, 3 a gate was crossed, 70 a mistake in binlag, 130 interrupted.
     """
     given = sys.argv[1:] if arguments is None else arguments
-    running = failures.Running(verbose=VERBOSE in given)
+    running = failures.Running(verbose=VERBOSE in given, log_json="--log-json" in given)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names in a log need not be UTF-8
@@ -89,11 +91,13 @@ def main(arguments: list[str] | None = None) -> Any:
     except click.exceptions.Abort:
         code = INTERRUPTED
     except KeyboardInterrupt:
-        click.echo("binlag: interrupted", err=True)
+        note("interrupted", running)
         code = INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except Exception as error:
         code = failures.tell(error, running)
+    finally:
+        running.log_end()
     sys.exit(code if isinstance(code, int) else 0)

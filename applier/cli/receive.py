@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from applier.cli.notes import draws, is_logged, note
 from applier.cli.signals import interruptible
 from applier.error_codes import Code
 from applier.errors import UsageError
@@ -92,17 +93,13 @@ def _start(
     return Start(place, gtids, server_id, max_relay_log_size), auto_position
 
 
-def _note(text: str) -> None:
-    click.echo(f"binlag: {text}", err=True)
-
-
 @contextmanager
 def _watch() -> Iterator[Watch]:
     """A line with events and bytes per second and the position, on a terminal only; what happens to the connection always."""
     from applier.replica.receive import Watch
 
-    if not sys.stderr.isatty():
-        yield Watch(on_note=_note)
+    if not draws():
+        yield Watch() if is_logged() else Watch(on_note=note)
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn

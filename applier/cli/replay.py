@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import IO, Any
 import click
 
 from applier.cli import failures
+from applier.cli.notes import draws
 from applier.cli.options import replay_options
 from applier.error_codes import Code
 from applier.errors import UsageError
@@ -115,7 +115,7 @@ def _stats_file(path: str | None) -> Iterator[Callable[[Any], None] | None]:
 def _progress(files: Sequence[str]) -> Iterator[Callable[[Any], None] | None]:
     """A progress bar over the bytes of the logs, on a terminal and for logs worth it."""
     size = sum(Path(file).stat().st_size for file in files if Path(file).is_file())
-    if not sys.stderr.isatty() or size < 1 << 20:
+    if not draws() or size < 1 << 20:
         yield None
         return
     from rich.console import Console

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from applier.cli import failures
+from applier.cli.notes import draws, note
 from applier.cli.signals import interruptible
 from applier.error_codes import Code
 from applier.errors import UsageError
@@ -61,10 +62,12 @@ def _end(outcome: Outcome, *, followed: bool) -> int:
     if outcome.error is not None:
         failures.tell(outcome.error)
         if outcome.file is not None:
-            click.echo(f"binlag: everything up to {outcome.file}, position {outcome.position} is committed; {_resume()}", err=True)
+            said = f"everything up to {outcome.file}, position {outcome.position} is committed; {_resume()}"
+            note(said, file=outcome.file, position=outcome.position)
         return outcome.error.exit_code
     if outcome.interrupted:
-        click.echo(f"binlag: stopped after {outcome.file}, position {outcome.position}; {_resume()}", err=True)
+        said = f"stopped after {outcome.file}, position {outcome.position}; {_resume()}"
+        note(said, file=outcome.file, position=outcome.position)
         return 0 if followed else INTERRUPTED
     return 0
 
@@ -84,8 +87,8 @@ def _print(outcome: Outcome) -> None:
         + ("" if outcome.dry_run else f", {outcome.rows:,} rows in {outcome.commits:,} commits, {outcome.seconds:.1f} s ({rate:,.0f}/s)")
         + f"; {outcome.target}, {outcome.server}, {outcome.mode} mode, replay id {outcome.replay}"
     )
-    for note, count in outcome.notes.items():
-        click.echo(f"note: {note}" + (f" ({count} times)" if count > 1 else ""))
+    for text, count in outcome.notes.items():
+        click.echo(f"note: {text}" + (f" ({count} times)" if count > 1 else ""))
     if outcome.error is None and not outcome.interrupted and outcome.file is not None:
         click.echo(f"done: {outcome.file}, position {outcome.position}" + (f", {outcome.gtids}" if outcome.gtids else ""))
 
@@ -96,7 +99,7 @@ def _progress(files: Sequence[str], stopped: Callable[[], bool]) -> Iterator[Wat
     from applier.mysql.into import Watch
 
     sizes = {Path(file).name: Path(file).stat().st_size for file in files if Path(file).is_file()}
-    if not sys.stderr.isatty():
+    if not draws():
         yield Watch(stopped=stopped)
         return
     from rich.console import Console

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from applier.cli.notes import note
 from applier.error_codes import Code
 from applier.errors import UsageError
 
@@ -41,8 +42,8 @@ def command(folder: str, server: str | None, old_names: bool, tables: bool, form
         raise UsageError(str(error), code=Code.OPTION_VALUE) from None
     for line in render(view, "json" if as_json else form, old_names=old_names, tables=tables):
         click.echo(line)
-    for note in notes:
-        click.echo(f"binlag: {note}", err=True)
+    for text in notes:
+        note(text)
 
 
 def render(view: ReplicaView, form: str, *, old_names: bool, tables: bool) -> Iterator[str]:

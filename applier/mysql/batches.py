@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError
+from applier.logs import logger
 from applier.mysql.checkpoint import TABLE, DdlMarker, read_checkpoint
 from applier.mysql.connection import MISSING_PRIVILEGE, Server
 from applier.mysql.dialect import Dialect
@@ -24,6 +25,7 @@ from applier.mysql.survey import Survey
 from applier.mysql.writer import Writer
 from checkpoints.gtid import MariadbGtid
 
+_LOG = logger("replay")
 DEFAULT_BATCH = 256
 BATCH_BYTES = 1 << 20
 """A batch ends after so many bytes of events, however few its transactions are."""
@@ -200,6 +202,8 @@ class Batches:
         self.own_rows += 1
         outcome.file, outcome.position = end.file, end.offset
         self._under_way, self._retries = [], 0
+        said = {"file": end.file, "position": end.offset, "gtid": outcome.gtid, "transactions": outcome.transactions}
+        _LOG.debug("committed", extra=said)
 
     def _position(self) -> Statement:
         return Statement(self.keeper.row(self.target.survey.owned).update(), check=self._one_row)
@@ -239,10 +243,12 @@ class Batches:
         sources = self.roll_back()
         if error.number in TRANSIENT and self._retries < MOST_RETRIES:
             self._retries += 1
+            _LOG.warning("another session was in the way; trying again", extra={"number": error.number, "tries": self._retries})
             time.sleep(0.05 * self._retries)
             for source in sources:
                 self.add(source)
             return
+        _LOG.info("a batch was refused; taking it again event by event", extra={"number": error.number, "transactions": len(sources)})
         rows = self.target.writer.rows
         self.final = rows.one_by_one = True
         try:

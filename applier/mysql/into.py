@@ -9,7 +9,9 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
 from applier.binlog.follow import IndexedLogs
+from applier.error_codes import Code
 from applier.errors import BinlagError, UsageError
+from applier.logs import logger
 from applier.mysql.batches import DEFAULT_BATCH, Batches, Connected
 from applier.mysql.checkpoint import (
     MOST_WORKERS,
@@ -38,6 +40,7 @@ from applier.mysql.writer import RowsWriter, Writer
 from applier.options import ReplayOptions
 from checkpoints.gtid import parse_gtid_set
 
+_LOG = logger("replay")
 MODES = ("native", "sql")
 SUITED_WORKERS = 4
 LARGE_BYTES = 64 << 10
@@ -86,6 +89,7 @@ def replay_into(files: Sequence[str], endpoint: Endpoint, options: ReplayOptions
     server = connect(endpoint)
     try:
         outcome.server = server.version
+        _LOG.info("connected", extra={"server": str(endpoint), "version": server.version, "replay": outcome.replay})
         dialect = Dialect.of(server)
         check_target(server, dialect, force=into.force)
         if into.dry_run:
@@ -213,13 +217,16 @@ def _start(files: Sequence[str], server: Server, into: IntoOptions, outcome: Out
     if not start.loaded:
         if into.schema is None:
             raise UsageError(
-                f"the replay {outcome.replay!r} began with a dump that was not loaded to its end", hint="give --schema FILE.sql again"
+                f"the replay {outcome.replay!r} began with a dump that was not loaded to its end",
+                code=Code.REPLAY_UNFINISHED,
+                hint="give --schema FILE.sql again",
             )
         load = importlib.import_module("applier.mysql.load")  # the parser that it needs takes longer to import than all the rest
         start = load.load_dump(server, into.schema, start, force=into.force)
     if start.file:
         check_mark(list(files), start)
         outcome.resumed_from = str(start.position)
+        _LOG.info("going on behind what is committed", extra={"file": start.file, "position": start.offset, "gtids": start.gtids or None})
     return start
 
 
@@ -267,19 +274,25 @@ def _rows_writer(
         rows: RowsWriter = importlib.import_module("applier.mysql.sql_mode").SqlRows(pipeline, dialect, options, outcome.note)
         return rows
     if options.idempotent and not dialect.accepted.exec_mode:
-        raise UsageError(f"--exec-mode idempotent: {outcome.server} has no rbr_exec_mode", hint="use --apply sql")
+        raise UsageError(f"--exec-mode idempotent: {outcome.server} has no rbr_exec_mode", code=Code.VERSION_LACKS, hint="use --apply sql")
     return NativeRows(dialect, options, limit, tables if dialect.hashes else None)
 
 
 def _check_options(options: ReplayOptions, into: IntoOptions) -> None:
     """Raises UsageError for options that only a replay into memory has, or that go with the other mode."""
     if into.apply not in MODES:
-        raise UsageError(f"--apply: {into.apply!r} is neither native nor sql")
+        raise UsageError(f"--apply: {into.apply!r} is neither native nor sql", code=Code.OPTION_VALUE)
     if into.workers is not None and not 1 <= into.workers <= MOST_WORKERS:
-        raise UsageError(f"--workers: {into.workers} is not between 1 and {MOST_WORKERS}")
+        raise UsageError(f"--workers: {into.workers} is not between 1 and {MOST_WORKERS}", code=Code.OPTION_VALUE)
     if into.apply == "native" and options.conversions:
         raise UsageError(
-            "--type-conversions: the target's own slave_type_conversions holds", hint="SET GLOBAL it there, or use --apply sql"
+            "--type-conversions: the target's own slave_type_conversions holds",
+            code=Code.OPTIONS_CLASH,
+            hint="SET GLOBAL it there, or use --apply sql",
         )
     if options.server is not None or options.row_search is not None:
-        raise UsageError("--server and --row-search: a real server follows its own rules", hint="leave them out, or replay into memory")
+        raise UsageError(
+            "--server and --row-search: a real server follows its own rules",
+            code=Code.OPTIONS_CLASH,
+            hint="leave them out, or replay into memory",
+        )

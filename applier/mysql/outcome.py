@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from applier.binlog.header import Event
 from applier.errors import BinlagError, ReplicationError
+from applier.logs import logger
 
+_LOG = logger("replay")
 Place = tuple[str, int, int, int]
 """File, position of an event, its number in a compressed transaction, row of the event."""
 MOST_PLACES = 200_000
@@ -58,6 +61,8 @@ class Outcome:
             if len(self._noted) >= MOST_PLACES:
                 self._noted.clear()  # what is rolled back is never that long ago
             self._noted.add((text, place))
+        file, position = (place[0], place[1]) if place is not None else (None, None)
+        _LOG.log(logging.DEBUG if text in self.notes else logging.INFO, text, extra={"file": file, "position": position})
         self.notes[text] = self.notes.get(text, 0) + 1
 
     def as_dict(self) -> dict[str, Any]:

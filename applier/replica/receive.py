@@ -10,6 +10,7 @@ log is, not a second time for the announcement of it; and events with our own se
 
 from __future__ import annotations
 
+import logging
 import time
 import zlib
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from applier.binlog.header import HEADER_LENGTH, Event, EventFlag, EventType, Fo
 from applier.binlog.reader import CRC_RESIDUE
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError
+from applier.logs import logger
 from applier.mysql.connection import NotReached, Server, ServerLost, connect
 from applier.mysql.url import Endpoint
 from applier.replica.event_bytes import as_artificial_format, event_of, make_event
@@ -39,6 +41,7 @@ from applier.replica.protocol import (
 from applier.replica.receive_folder import Folder
 from checkpoints.position import Position
 
+_LOG = logger("receive")
 HEARTBEAT_FAILURE, CHECKSUM_FAILURE, SOURCE_FATAL, NO_AUTO_POSITION = 1623, 1743, 1236, 1777
 BUSY = frozenset({1040, 1203, 1226})
 """The source has no room for one more connection now."""
@@ -126,6 +129,9 @@ class LiveReceiver:
     def _end(self) -> None:
         self._tell(waiting=True)
         self.folder.close()
+        progress, received = self.progress, self.received
+        said = {"file": progress.file, "position": progress.offset, "events": received.events, "bytes": received.bytes}
+        _LOG.info("ended", extra=said)
 
     def _keep_receiving(self) -> None:
         """One connection after the other; the pause between them grows as long as nothing comes."""
@@ -141,7 +147,7 @@ class LiveReceiver:
             if failures > self.options.retries:
                 raise error
             pause = min(pause, self.options.pause_seconds_max)
-            self._watch.on_note(f"{error.message}; trying again in {pause:g} s")
+            self._say(f"{error.message}; trying again in {pause:g} s", logging.WARNING, tries=failures, seconds=pause)
             self._sleep(pause)
             pause *= 2
 
@@ -190,7 +196,7 @@ class LiveReceiver:
     def _begin(self, server: Server) -> Dump:
         options, own = self.options, self.folder.own
         source = greet(server, own, options.heartbeat_seconds)
-        self.folder.check_source(source, auto_position=options.auto_position, note=self._watch.on_note)
+        self.folder.check_source(source, auto_position=options.auto_position, note=self._say)
         register(server, own)
         request = self._request(server, source)
         dump = Dump(server, request, 2 * options.heartbeat_seconds)
@@ -198,8 +204,14 @@ class LiveReceiver:
         self.received.connections += 1
         self.checksum_length = 4 if source.checksum else 0
         self.folder.connected(self.endpoint, source, heartbeat_seconds=options.heartbeat_seconds, auto_position=options.auto_position)
-        self._watch.on_note(f"connected to {self.endpoint}, {source.version}; receiving {self._place(source)}")
+        self._say(f"connected to {self.endpoint}, {source.version}; receiving {self._place(source)}", connections=self.received.connections)
         return dump
+
+    def _say(self, text: str, level: int = logging.INFO, **said: object) -> None:
+        """To who looks on, and into the log."""
+        progress = self.progress
+        _LOG.log(level, text, extra={"source": str(self.endpoint), "file": progress.file or None, "position": progress.offset, **said})
+        self._watch.on_note(text)
 
     def _place(self, source: Source) -> str:
         progress = self.progress
@@ -272,6 +284,8 @@ class LiveReceiver:
         writer = self.folder.writer
         if event.flags & EventFlag.ARTIFICIAL:
             self.folder.begin_file()
+            file, relay_log = event.data[8:].decode(errors="replace"), writer.name.removeprefix("./")
+            _LOG.info("the source's log begins", extra={"file": file, "relay_log": relay_log})
             checksum = writer.checksum  # of our own, until the source's format description comes
             if checksum != bool(self.checksum_length):
                 what = {"timestamp": event.timestamp, "server_id": event.server_id, "flags": event.flags}

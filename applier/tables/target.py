@@ -100,7 +100,8 @@ class RowsApplier:
                 RowsRecord(event.file, event.position, event.log_pos, transaction.gtid, cost, len(images), counters, error, changed)
             )
         for failure in outcome.forgiven:
-            self.result.note(passed_note(failure.number, cost.table, idempotent=self.options.idempotent))
+            place = {"file": event.file, "position": event.position, "gtid": transaction.gtid, "table": cost.table}
+            self.result.note(passed_note(failure.number, cost.table, idempotent=self.options.idempotent), **place)
         if outcome.error is not None:
             raise self._failure(event, rows, cost.table, outcome.error)
 
