@@ -67,9 +67,11 @@ class MemoryTableStore:
         return twin
 
     def begin(self) -> None:
+        """Opens a transaction."""
         self._before = {table: list(rows) for table, rows in self._tables.items()}
 
     def commit(self) -> None:
+        """What was written since `begin` stays."""
         self._before = None
 
     def rollback(self) -> None:

@@ -86,12 +86,15 @@ class ServerTableStore:
             self._delete(table, key)
 
     def begin(self) -> None:
+        """Opens a transaction on the connection."""
         self._connection.begin()
 
     def commit(self) -> None:
+        """What was written since `begin` stays."""
         self._connection.commit()
 
     def rollback(self) -> None:
+        """What was written since `begin` is taken back, in tables that can."""
         self._connection.rollback()
 
     def close(self) -> None:

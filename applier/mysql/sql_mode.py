@@ -88,6 +88,7 @@ class SqlRows:
 
     @property
     def one_by_one(self) -> bool:
+        """Whether each rows event gets statements of its own."""
         return self._one_by_one
 
     @one_by_one.setter

@@ -102,6 +102,7 @@ class MemoryTable:
                 yield ref, row
 
     def refs(self) -> list[Ref]:
+        """All refs in scan order."""
         return list(self._order.refs) if self._order is not None else sorted(self._rows)
 
     def stored_rows(self) -> list[Row]:

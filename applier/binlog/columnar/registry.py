@@ -46,6 +46,7 @@ class Registry:
         self._columns: list[Integers] = []
 
     def bind(self, control: Integers) -> None:
+        """Writes the addresses of all this into a scan control block, for the next chunk."""
         control[Scan.IDS] = address(self._ids)
         control[Scan.IDS_MASK] = len(self._ids) - 1
         control[Scan.SCHEMAS] = address(self._schemas)
