@@ -10,6 +10,8 @@ What a code means is in `applier.error_codes` and `applier.server_errors`, and o
 
 from __future__ import annotations
 
+from typing import Any
+
 from applier.error_codes import Code, Situation
 from applier.server_errors import situation
 
@@ -65,6 +67,10 @@ class BinlagError(Exception):
         self.position = self.position if self.position is not None else position
         self.table = self.table if self.table is not None else table
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors travel between processes: those of the crash tests, and Spark's."""
+        return _again, (type(self), self.message), self.__dict__
+
     def __str__(self) -> str:
         places = [
             f"{word} {value}"
@@ -75,12 +81,16 @@ class BinlagError(Exception):
         return one_line(f"{self.label}: {text}. Next: {self.next_step}")
 
 
+def _again(kind: type[BinlagError], message: str) -> BinlagError:
+    return kind.__new__(kind, message)
+
+
 class _CatalogueError(BinlagError):
     def __init__(
         self,
         message: str,
         *,
-        code: Code = Code.INTERNAL,
+        code: Code,
         file: str | None = None,
         position: int | None = None,
         table: str | None = None,

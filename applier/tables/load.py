@@ -79,10 +79,16 @@ def load_schema(source: str | os.PathLike[str], *, server: str = "9.7") -> Table
             with _OPENERS.get(path.suffix, _plain)(path) as file:
                 data = file.read()
         except OSError as error:
-            raise InputError(f"cannot read the schema: {error.strerror or error}", code=Code.CANNOT_READ, file=name) from None
+            if error.errno is None:  # gzip and bz2: the content, not the system
+                raise _compressed(error, name) from None
+            raise InputError(f"cannot read the schema: {error.strerror}", code=Code.CANNOT_READ, file=name) from None
         except (EOFError, lzma.LZMAError, zstandard.ZstdError) as error:
-            raise InputError(f"cannot decompress the schema: {error}", code=Code.SCHEMA_SQL, file=name) from None
+            raise _compressed(error, name) from None
     return _Loader(server).load(data, name)
+
+
+def _compressed(error: Exception, name: str) -> InputError:
+    return InputError(f"cannot decompress the schema: {error}", code=Code.SCHEMA_SQL, file=name)
 
 
 class _Loader:
@@ -97,7 +103,8 @@ class _Loader:
                 self._statement(statement)
             except (BinlagError, RowError, *UNREADABLE) as error:
                 line = data.count(b"\n", 0, offset) + 1
-                raise InputError(f"line {line}: {reason(error)}", code=Code.SCHEMA_SQL, file=name) from None
+                code = Code(error.situation) if isinstance(error, InputError) else Code.SCHEMA_SQL
+                raise InputError(f"line {line}: {reason(error)}", code=code, file=name) from None
         self.tables.commit()
         return self.tables
 
