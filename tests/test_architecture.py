@@ -6,6 +6,8 @@ Who may import whom stands in pyproject.toml ([tool.importlinter]): the floors, 
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,12 +25,11 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("contract", ["ground-floor", "floors", "no-circles"])
-def test_imports(contract: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_imports(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    result = CliRunner().invoke(lint_imports_command, ["--no-cache", "--no-logo", "--contract", contract])
+    result = CliRunner().invoke(lint_imports_command, ["--no-cache", "--no-logo"])
     assert result.exit_code == 0, result.output
-    assert "Contracts: 1 kept, 0 broken." in result.output
+    assert re.search(r"Contracts: [1-9]\d* kept, 0 broken", result.output)
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
@@ -38,3 +39,32 @@ def test_fits_in_a_head(path: Path) -> None:
     functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
     lengths = {node.name: (node.end_lineno or node.lineno) - node.lineno + 1 for node in functions}
     assert {name: lines for name, lines in lengths.items() if lines > FUNCTION_LINES} == {}
+
+
+CLASSES = [
+    (path, node)
+    for package in PACKAGES
+    for path in sorted((ROOT / package).rglob("*.py"))
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    if isinstance(node, ast.ClassDef)
+]
+
+
+def contracts(node: ast.ClassDef) -> Iterator[ast.ClassDef]:
+    """Its bases, and what its docstring says that it implements."""
+    names = {ast.unparse(base).partition("[")[0].split(".")[-1] for base in node.bases}
+    names.update(name.split(".")[-1] for name in re.findall(r"[Ii]mplements `?([\w.]+\w)", ast.get_docstring(node) or ""))
+    return (other for _, other in CLASSES if other.name in names and other is not node)
+
+
+def is_documented(node: ast.ClassDef, method: str) -> bool:
+    """Whether the method of a class says what it does, there or in a contract of the class."""
+    own = [part for part in node.body if isinstance(part, ast.FunctionDef) and part.name == method and ast.get_docstring(part)]
+    return bool(own) or any(is_documented(other, method) for other in contracts(node))
+
+
+@pytest.mark.parametrize("node", [pytest.param(node, id=f"{name_of(path)}:{node.name}") for path, node in CLASSES if node.name[0] != "_"])
+def test_public_methods_say_what_they_do(node: ast.ClassDef) -> None:
+    """ruff's D102 asks it of each method; here a method of a contract says it once, in the contract."""
+    methods = {part.name for part in node.body if isinstance(part, ast.FunctionDef) and not part.name.startswith("_")}
+    assert [method for method in sorted(methods) if not is_documented(node, method)] == []
