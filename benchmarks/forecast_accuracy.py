@@ -1,7 +1,7 @@
 """How right the forecast is: ten workloads that the calibration has not seen, forecast from their binlogs, then applied by a real replica.
 
     python docker/servers/bring.py 9.7
-    python benchmarks/forecast_accuracy.py [--server 9.7] [--runs 3] [--output benchmarks/results/forecast_accuracy_9.7.json]
+    python benchmarks/forecast_accuracy.py --set judge --rounds 3 --output benchmarks/results/forecast_accuracy_9.7.json
 
 1. `binlag measure --into` the server that will be the replica: prices of its units of work.
 2. Each workload is run on a source of the same version, whose tables have a primary key; the replica's tables have the keys that the
@@ -10,8 +10,10 @@
 4. The replica's applier starts; an onlooker takes the time between the workload's first transaction and its last. Time that the applier
    stood in line for a processor that something else used is left out, as in the measurement (Linux tells; `queue_seconds` in the results).
 
-Quiet machine, 4 to 8 minutes; `--server 5.7` does the same on 5.7 with HASH_SCAN on; `--keep FOLDER` keeps the calibration.
-The aim: within 15 % at the median, 35 % at worst.
+A round is the measurement and then each workload once. The speed of a machine may change for minutes, so rounds take turns, and both the
+measurement and the workloads count with their medians. Workloads: `forecast_workloads.py`; the set `development` has steered the model,
+`judge` has not. A round takes 4 to 8 minutes on a quiet machine; `--keep FOLDER` keeps all, and a run that was interrupted goes on.
+`--server 5.7` does the same on 5.7 with HASH_SCAN on. The aim: within 15 % at the median, 35 % at worst.
 """
 
 from __future__ import annotations
@@ -19,23 +21,26 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pickle
 import shutil
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from decode import machine
+from forecast_workloads import SETS, Workload
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "docker"))
 from servers.server import Server
 
 from applier.cli.measure import command as measure
+from applier.forecast.facts import TableFacts
 from applier.forecast.live import facts_of_server
 from applier.forecast.loads import LoadReader, Schema
 from applier.forecast.on_server import ServerTarget
@@ -44,68 +49,13 @@ from applier.mysql.url import Endpoint
 from lookup.versions import parse_row_search, rules_for
 
 DATABASE = "accuracy"
-COLUMNS = "id INT NOT NULL, a INT NULL, b BIGINT NOT NULL, c DECIMAL(12,2) NULL, d DATETIME NOT NULL, e VARCHAR(80) NOT NULL"
 HASHED = "INDEX_SCAN,HASH_SCAN"
 """For 5.7, whose default would scan a million rows for each of ten thousand."""
 RELAXED = {"innodb_flush_log_at_trx_commit": 2, "sync_binlog": 0, "innodb_buffer_pool_size": "768M"}
 OLD = {
     "CHANGE REPLICATION SOURCE TO": "CHANGE MASTER TO", "SOURCE_": "MASTER_", "REPLICA": "SLAVE", "GET_MASTER_PUBLIC_KEY = 1, ": "",
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Workload:
-    """`key` is the replica's, `duplicates` rows have one value of column a. `statements` gives the SQL of each transaction."""
-
-    name: str
-    rows: int
-    key: str
-    duplicates: int
-    statements: Callable[[], Sequence[Sequence[str]]]
-
-
-def single(kind: str, rows: int, count: int) -> Callable[[], Sequence[Sequence[str]]]:
-    """Transactions of one row each, anywhere in the table."""
-    return lambda: [[change(kind, f"id = {1 + (7919 * number + 13) * (rows // count) // 7919 % rows}")] for number in range(count)]
-
-
-def spread(kind: str, rows: int, per_statement: int, count: int) -> Callable[[], Sequence[Sequence[str]]]:
-    """Statements that change every n-th row."""
-    every = rows // per_statement
-    return lambda: [[change(kind, f"id % {every} = {number} LIMIT {per_statement}")] for number in range(count)]
-
-
-def change(kind: str, where: str) -> str:
-    if kind == "delete":
-        return f"DELETE FROM t WHERE {where}"
-    return f"UPDATE t SET b = b + 1, e = CONCAT('u', SUBSTRING(e, 2)) WHERE {where}"
-
-
-def mixed() -> Sequence[Sequence[str]]:
-    """Three statements a transaction: ten rows in, ten changed, ten out, anywhere in the table."""
-    return [
-        [
-            f"INSERT INTO t SELECT id + {20_000 * (number + 1)}, a, b, c, d, e FROM t WHERE id <= 20000 AND id % 2000 = {number}",
-            change("update", f"id <= 20000 AND id % 2000 = {number + 100}"),
-            change("delete", f"id <= 20000 AND id % 2000 = {number + 200}"),
-        ]
-        for number in range(60)
-    ]
-
-
-WORKLOADS = (
-    Workload("no key, 1k rows, single deletes", 1_000, "", 1, single("delete", 1_000, 400)),
-    Workload("no key, 100k rows, single updates", 100_000, "", 1, single("update", 100_000, 40)),
-    Workload("no key, 1M rows, deletes of 10,000 rows", 1_000_000, "", 1, spread("delete", 1_000_000, 10_000, 2)),
-    Workload("no key, 20k rows, mixed transactions of 30 rows", 20_000, "", 1, mixed),
-    Workload("nullable unique, 100k rows, updates of 500 rows", 100_000, "UNIQUE KEY k (a)", 1, spread("update", 100_000, 500, 30)),
-    Workload("nullable unique, 1M rows, single deletes", 1_000_000, "UNIQUE KEY k (a)", 1, single("delete", 1_000_000, 2_000)),
-    Workload("key with 50 duplicates, 100k rows, single updates", 100_000, "KEY k (a)", 50, single("update", 100_000, 1_500)),
-    Workload("key with 400 duplicates, 100k rows, deletes of 1,000", 100_000, "KEY k (a)", 400, spread("delete", 100_000, 1_000, 8)),
-    Workload("primary key, 1M rows, single updates", 1_000_000, "PRIMARY KEY (id)", 1, single("update", 1_000_000, 3_000)),
-    Workload("primary key and an index, 100k rows, deletes of 5,000", 100_000, "PRIMARY KEY (id), KEY k (a)", 20,
-             spread("delete", 100_000, 5_000, 10)),
-)  # fmt: skip
+MARK = "INSERT INTO mark VALUES ({})"
 
 
 class Pair:
@@ -147,14 +97,15 @@ class Pair:
     def fill(self, workload: Workload) -> None:
         """The same rows on both, none of it in a log."""
         for server, key in ((self.source, "PRIMARY KEY (id)"), (self.replica, workload.key)):
+            parts = ", ".join(part for part in (workload.kind.columns, key) if part)
             server.execute(
                 "SET SESSION sql_log_bin = 0",
                 f"DROP DATABASE IF EXISTS {DATABASE}",
                 f"CREATE DATABASE {DATABASE}",
                 f"USE {DATABASE}",
                 "CREATE TABLE mark (id INT NOT NULL PRIMARY KEY)",
-                f"CREATE TABLE t ({', '.join(part for part in (COLUMNS, key) if part)}) DEFAULT CHARSET=latin1",
-                *fill_statements(workload),
+                f"CREATE TABLE t ({parts}) DEFAULT CHARSET={workload.kind.charset}",
+                *workload.fill(),
                 "ANALYZE TABLE t",
             )
 
@@ -163,7 +114,7 @@ class Pair:
         self.source.execute("FLUSH BINARY LOGS")
         before = self.source.binlog_files()[-1]
         with self.source.connect(database=DATABASE, autocommit=False) as connection, connection.cursor() as cursor:
-            for transaction in ([MARK.format(1)], *workload.statements(), [MARK.format(2)]):
+            for transaction in ([MARK.format(1)], *workload.transactions(), [MARK.format(2)]):
                 for statement in transaction:
                     cursor.execute(statement)
                 connection.commit()
@@ -184,21 +135,6 @@ class Pair:
             time.sleep(0.05)
 
 
-MARK = "INSERT INTO mark VALUES ({})"
-
-
-def fill_statements(workload: Workload) -> list[str]:
-    """Doubles the rows until there are enough."""
-    value = "{0}" if workload.duplicates == 1 else f"({{0}}) % {workload.rows // workload.duplicates}"
-    row = "{0}, " + value + ", {0} * 3, {0} / 7, '2024-01-01' + INTERVAL {0} SECOND, CONCAT('r', REPEAT('e', {0} % 40))"
-    statements, filled = [f"INSERT INTO t SELECT {row.format('1')}"], 1
-    while filled < workload.rows:
-        more = min(filled, workload.rows - filled)
-        statements.append(f"INSERT INTO t SELECT {row.format(f'(id + {filled})')} FROM t WHERE id <= {more} ORDER BY id")
-        filled += more
-    return statements
-
-
 class Watcher(ServerTarget):
     """The measurement's onlooker, over the table `mark` of the workloads."""
 
@@ -212,80 +148,117 @@ class Watcher(ServerTarget):
         return seconds, self.queue_seconds
 
 
-def forecast_seconds(log: Path, pair: Pair, endpoint: Endpoint, calibration: str) -> float:
-    """What the forecast says of the log behind its first transaction, the mark."""
-    facts, version = facts_of_server(endpoint, [DATABASE])
-    definitions = {table: one.definition for table, one in facts.items()}
-    search = parse_row_search(pair.row_search) if pair.row_search else None
-    rows_per_value = {table: one.rows_per_value for table, one in facts.items()}
-    schema = Schema(definitions, rules_for(version), search, lambda table, key: rows_per_value[table.full_name](key))
-    loads = [load for load in islice(LoadReader([log], schema=schema), 1, None) if load.applied]
-    found = run(Plan(loads=loads, facts=facts, server=version, row_search=pair.row_search, calibration=calibration))
-    return found.forecast.base.seconds
+@dataclass(frozen=True)
+class Run:
+    """One workload, applied once. What the forecast may know of it: the log, and the replica's tables before."""
+
+    workload: str
+    number: int
+    seconds: float
+    queue_seconds: float
+    log: Path
+    facts: dict[str, TableFacts]
+    version: str
+
+    def forecast(self, row_search: str | None, calibration: str) -> float:
+        """Seconds of the log behind its first transaction, the mark."""
+        definitions = {table: one.definition for table, one in self.facts.items()}
+        search = parse_row_search(row_search) if row_search else None
+        rows_per_value = {table: one.rows_per_value for table, one in self.facts.items()}
+        schema = Schema(definitions, rules_for(self.version), search, lambda table, key: rows_per_value[table.full_name](key))
+        loads = [load for load in islice(LoadReader([self.log], schema=schema), 1, None) if load.applied]
+        found = run(Plan(loads=loads, facts=self.facts, server=self.version, row_search=row_search, calibration=calibration))
+        return found.forecast.base.seconds
 
 
-def measure_replica(pair: Pair, folder: Path, arguments: argparse.Namespace) -> str:
-    """The calibration of the replica's server, by the command."""
-    folder = arguments.keep or folder
-    output = str(folder / "calibration.json")
-    os.environ["BINLAG_PASSWORD"] = pair.replica.password
-    into = ["--into", f"mysql://root@127.0.0.1:{pair.replica.port}", "--relay-folder", str(pair.replica.data)]
-    keep = ["--output", output, "--table", str(folder / "cells.parquet")]
-    keep += ["--row-search", pair.row_search] if pair.row_search else []
-    measure.main([*into, *keep, "--largest", str(arguments.largest)], standalone_mode=False)
-    return output
+class Bench:
+    """Rounds on a pair of servers; what is done is kept in a folder."""
+
+    def __init__(self, pair: Pair, folder: Path, largest: int) -> None:
+        self.pair, self.folder, self.largest = pair, folder, largest
+        self.calibration = folder / "calibration.json"
+        self._runs = folder / "runs.pickle"
+        self.runs: list[Run] = pickle.loads(self._runs.read_bytes()) if self._runs.exists() else []
+
+    def measure(self, rounds: int) -> None:
+        """The calibration of the replica's server, by the command, with that many rounds."""
+        replica = self.pair.replica
+        os.environ["BINLAG_PASSWORD"] = replica.password
+        given = ["--into", f"mysql://root@127.0.0.1:{replica.port}", "--relay-folder", str(replica.data), "--rounds", str(rounds)]
+        given += ["--output", str(self.calibration), "--table", str(self.folder / "cells.parquet"), "--largest", str(self.largest)]
+        given += ["--row-search", self.pair.row_search] if self.pair.row_search else []
+        measure.main(given, standalone_mode=False)
+
+    def apply(self, workloads: Sequence[Workload], number: int) -> None:
+        """Each workload that has not had this round."""
+        pair, replica = self.pair, self.pair.replica
+        done = {(one.workload, one.number) for one in self.runs}
+        pair.connect()
+        endpoint = Endpoint(replica.host, replica.port, replica.user, password=replica.password)
+        watcher = Watcher(endpoint, relay_folder=replica.data)
+        for workload in (one for one in workloads if (one.name, number) not in done):
+            pair.fill(workload)
+            log = pair.log(workload, self.folder)
+            facts, version = facts_of_server(endpoint, [DATABASE])
+            pair.fetch()
+            seconds, queue = watcher.applied(pair.words("START REPLICA SQL_THREAD"))
+            replica.execute(pair.words("STOP REPLICA"))
+            log = log.rename(self.folder / f"{len(self.runs)}.binlog")
+            self.runs.append(Run(workload.name, number, seconds, queue, log, facts, version))
+            self._runs.write_bytes(pickle.dumps(self.runs))
+            print(f"round {number + 1}: {workload.name:65s} {seconds:8.3f} s", flush=True)
+        watcher.close()
+
+    def results(self, workloads: Sequence[Workload], calibration: str) -> list[dict[str, Any]]:
+        """For each workload what was forecast and what it took, both medians."""
+        found = []
+        for workload in workloads:
+            runs = [one for one in self.runs if one.workload == workload.name]
+            if not runs:
+                continue
+            said = statistics.median(one.forecast(self.pair.row_search, calibration) for one in runs)
+            seconds = statistics.median(one.seconds for one in runs)
+            error = said / seconds - 1
+            print(f"{workload.name:65s} forecast {said:8.3f} s  applied {seconds:8.3f} s  {error:+.0%}", flush=True)
+            found.append({
+                "workload": workload.name, "forecast_seconds": said, "applied_seconds": seconds, "error": error,
+                "runs": [{"seconds": one.seconds, "queue_seconds": one.queue_seconds} for one in runs],
+            })  # fmt: skip
+        return found
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", default="9.7")
-    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--set", choices=SETS, default="judge")
+    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--largest", type=int, default=1_000_000, help="rows of the largest table that is measured")
-    parser.add_argument("--keep", type=Path, help="a folder for the calibration and the table of cells")
+    parser.add_argument("--keep", type=Path, help="a folder for all that was measured")
     parser.add_argument("--calibration", help="use this one, measure nothing")
     parser.add_argument("--only", help="workloads whose name holds this")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
-    began, results = time.monotonic(), []
+    workloads = [one for one in SETS[arguments.set] if not arguments.only or arguments.only in one.name]
     with tempfile.TemporaryDirectory(prefix="binlag-accuracy-") as name, Pair(arguments.server) as pair:
-        folder = Path(name)
-        calibration = arguments.calibration or measure_replica(pair, folder, arguments)
-        prices = json.loads(Path(calibration).read_text())
-        print(f"measured in {time.monotonic() - began:.0f} s")
-        endpoint = Endpoint(pair.replica.host, pair.replica.port, pair.replica.user, password=pair.replica.password)
-        pair.connect()
-        watcher = Watcher(endpoint, relay_folder=pair.replica.data)
-        for workload in (one for one in WORKLOADS if not arguments.only or arguments.only in one.name):
-            results.append(one_workload(pair, workload, watcher, endpoint, calibration, folder, arguments.runs))
+        folder = arguments.keep or Path(name)
+        folder.mkdir(parents=True, exist_ok=True)
+        bench = Bench(pair, folder, arguments.largest)
+        for number in range(arguments.rounds):
+            if not arguments.calibration:
+                bench.measure(number + 1)
+            bench.apply(workloads, number)
+        calibration = arguments.calibration or str(bench.calibration)
+        results = bench.results(workloads, calibration)
         version = pair.replica.query("SELECT VERSION()")[0][0]
+        prices = json.loads(Path(calibration).read_text())
     errors = sorted(abs(one["error"]) for one in results)
     summary = {"median": statistics.median(errors), "worst": errors[-1]}
-    print(f"error: median {summary['median']:.1%}, worst {summary['worst']:.1%}; {time.monotonic() - began:.0f} s in all")
+    print(f"error: median {summary['median']:.1%}, worst {summary['worst']:.1%}")
     if arguments.output:
-        found = {"machine": machine(), "server": version, "settings": RELAXED, "error": summary, "workloads": results}
-        found["calibration"] = prices
+        found = {"machine": machine(), "server": version, "settings": RELAXED, "set": arguments.set, "rounds": arguments.rounds}
+        found |= {"error": summary, "workloads": results, "calibration": prices}
         arguments.output.write_text(json.dumps(found, indent=1, default=str) + "\n")
     return 0
-
-
-def one_workload(
-    pair: Pair, workload: Workload, watcher: Watcher, endpoint: Endpoint, calibration: str, folder: Path, runs: int
-) -> dict[str, Any]:
-    taken, said = [], []
-    for _ in range(runs):
-        pair.fill(workload)
-        log = pair.log(workload, folder)
-        said.append(forecast_seconds(log, pair, endpoint, calibration))
-        pair.fetch()
-        taken.append(watcher.applied(pair.words("START REPLICA SQL_THREAD")))
-        pair.replica.execute(pair.words("STOP REPLICA"))
-    seconds, forecast = statistics.median(one for one, _ in taken), statistics.median(said)
-    error = forecast / seconds - 1
-    print(f"{workload.name:55s} forecast {forecast:8.3f} s  applied {seconds:8.3f} s  {error:+.0%}", flush=True)
-    return {
-        "workload": workload.name, "forecast_seconds": forecast, "applied_seconds": seconds, "error": error,
-        "runs": [{"seconds": one, "queue_seconds": queue} for one, queue in taken],
-    }  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -33,9 +33,10 @@ SAVE_EVERY = 10
 @click.option("--row-search", multiple=True, metavar="LIST", help="slave_rows_search_algorithms to measure (repeatable; up to 8.0).")
 @click.option("--largest", type=click.IntRange(1000), default=100_000, show_default=True, metavar="N", help="Rows of the largest table.")
 @click.option("--quick", is_flag=True, help="Every fourth cell only.")
+@click.option("--rounds", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Measure each cell N times.")
 @click.option("--master", metavar="URL", help="Measure as a Spark job: local[2], spark://… [default: in this process]")
 @click.option("--password-file", type=click.Path(dir_okay=False), metavar="FILE", help="The password for the server.")
-def command(into: str, output: str | None, table_file: str | None, master: str | None, **given: Any) -> int:
+def command(into: str, output: str | None, table_file: str | None, master: str | None, rounds: int, **given: Any) -> int:
     """Makes tables of many shapes, applies events to them and times that.
 
     With --into memory the result is exact handler counts and the emulator's own seconds; a calibration needs a real server.
@@ -52,7 +53,8 @@ def command(into: str, output: str | None, table_file: str | None, master: str |
     with ExitStack() as stack:
         target, cells = _target(into, stack, **given)
         kept = len(done)
-        done = _measure(target, cells, done, table_file, master)
+        for number in range(rounds):
+            done = _measure(target, cells, done, table_file, master, number)
         if table_file is not None:
             write_parquet(done, table_file)
         click.echo(f"{len(done) - kept} cells measured" + (f", {kept} were there" if kept else ""), err=True)
@@ -87,17 +89,19 @@ def _target(
     return target, grid(rules, largest=largest, row_searches=searches, quick=quick)
 
 
-def _measure(target: Target, cells: list[Cell], done: list[Measured], table_file: str | None, master: str | None) -> list[Measured]:
+def _measure(
+    target: Target, cells: list[Cell], done: list[Measured], table_file: str | None, master: str | None, number: int
+) -> list[Measured]:
     from applier.forecast.measured import measure_all, write_parquet
 
     if master is not None:
         from applier.forecast.spark_measure import measure_with_spark
 
-        return [*done, *measure_with_spark(cells, target, done, master=master)]
+        return [*done, *measure_with_spark(cells, target, done, master=master, number=number)]
     found = list(done)
-    missing = len(cells) - sum((target.name, target.server_version, cell) in {one.place for one in done} for cell in cells)
+    missing = len(cells) - sum((target.name, target.server_version, cell, number) in {one.place for one in done} for cell in cells)
     with click.progressbar(length=missing, label="cells", file=sys.stderr) as bar:
-        for measured in measure_all(cells, target, done, lambda one: bar.update(1)):
+        for measured in measure_all(cells, target, done, lambda one: bar.update(1), number):
             found.append(measured)
             if table_file is not None and not len(found) % SAVE_EVERY:
                 write_parquet(found, table_file)

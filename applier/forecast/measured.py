@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
@@ -34,17 +34,20 @@ class Measured:
     log_bytes: int
     amounts: Amounts
     counters: Mapping[str, int] = field(default_factory=dict)
+    round: int = 0
+    """A grid is gone through several times: a machine's speed may change for minutes."""
 
     @property
-    def place(self) -> tuple[str, str, Cell]:
+    def place(self) -> tuple[str, str, Cell, int]:
         """What makes it one and the same measurement."""
-        return self.target, self.server_version, self.cell
+        return self.target, self.server_version, self.cell, self.round
 
     def as_row(self) -> dict[str, Any]:
         """A flat row: the cell's fields, the measurement, a column for each unit and counter."""
         return (
             asdict(self.cell)
             | {"target": self.target, "server_version": self.server_version, "seconds": self.seconds, "log_bytes": self.log_bytes}
+            | {"round": self.round}
             | {_column("unit", name): amount for name, amount in zip(UNITS, self.amounts, strict=True)}
             | {_column("handler", name): self.counters.get(name) for name in COUNTERS}
         )
@@ -56,7 +59,8 @@ class Measured:
         amounts = tuple(float(row[_column("unit", name)]) for name in UNITS)
         told = {name: row.get(_column("handler", name)) for name in COUNTERS}
         counters = {name: int(value) for name, value in told.items() if value is not None and value == value}  # Spark makes NULL a NaN
-        return cls(cell, row["target"], row["server_version"], float(row["seconds"]), int(row["log_bytes"]), amounts, counters)
+        head = row["target"], row["server_version"], float(row["seconds"]), int(row["log_bytes"])
+        return cls(cell, *head, amounts, counters, int(row["round"]))
 
 
 def _column(kind: str, name: str) -> str:
@@ -65,7 +69,15 @@ def _column(kind: str, name: str) -> str:
 
 def middle(runs: Sequence[Measured]) -> Measured:
     """The run that took the median of the time, with its own amounts: a table shrinks from one run of deletes to the next."""
-    return sorted(runs, key=lambda one: one.seconds)[len(runs) // 2]
+    return sorted(runs, key=lambda one: one.seconds)[(len(runs) - 1) // 2]
+
+
+def middles(measured: Iterable[Measured]) -> list[Measured]:
+    """One run of each cell: the middle one of its rounds."""
+    rounds: dict[tuple[str, str, Cell], list[Measured]] = {}
+    for one in measured:
+        rounds.setdefault(one.place[:3], []).append(one)
+    return [middle(runs) for runs in rounds.values()]
 
 
 class Target(Protocol):
@@ -138,14 +150,14 @@ class Memory:
 
 
 def measure_all(
-    cells: Iterable[Cell], target: Target, done: Iterable[Measured] = (), tick: Callable[[Measured], None] | None = None
+    cells: Iterable[Cell], target: Target, done: Iterable[Measured] = (), tick: Callable[[Measured], None] | None = None, number: int = 0
 ) -> Iterator[Measured]:
-    """Measures what is not `done` yet, in one process."""
+    """Measures what is not `done` yet in the round of that number, in one process."""
     known = {one.place for one in done}
     for cell in cells:
-        if (target.name, target.server_version, cell) in known:
+        if (target.name, target.server_version, cell, number) in known:
             continue
-        measured = target.measure(cell)
+        measured = replace(target.measure(cell), round=number)
         if tick is not None:
             tick(measured)
         yield measured
@@ -182,6 +194,7 @@ def arrow_schema() -> Any:
     kinds = {"str": pa.string(), "int": pa.int64()}
     columns = [(one.name, kinds[str(one.type)]) for one in fields(Cell)]
     columns += [("target", pa.string()), ("server_version", pa.string()), ("seconds", pa.float64()), ("log_bytes", pa.int64())]
+    columns += [("round", pa.int64())]
     columns += [(_column("unit", name), pa.float64()) for name in UNITS]
     columns += [(_column("handler", name), pa.int64()) for name in COUNTERS]
     return pa.schema(columns)

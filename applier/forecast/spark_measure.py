@@ -7,7 +7,7 @@ exact however many there are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from applier.error_codes import Code
@@ -61,17 +61,18 @@ def factory_of(target: Target) -> Factory:
 
 
 def measure_with_spark(
-    cells: Iterable[Cell], target: Target, done: Iterable[Measured] = (), *, master: str = "local[2]", spark: SparkSession | None = None
-) -> list[Measured]:
-    """Measures what is not `done` yet; the rows are those of `measure_all`."""
+    cells: Iterable[Cell], target: Target, done: Iterable[Measured] = (), *,
+    master: str = "local[2]", spark: SparkSession | None = None, number: int = 0,
+) -> list[Measured]:  # fmt: skip
+    """Measures what is not `done` yet in the round of that number; the rows are those of `measure_all`."""
     from applier.forecast.spark_session import session
 
     known = {one.place for one in done}
-    missing = [cell for cell in cells if (target.name, target.server_version, cell) not in known]
+    missing = [cell for cell in cells if (target.name, target.server_version, cell, number) not in known]
     if not missing:
         return []
     frame = measured_frame(spark or session(master), missing, factory_of(target))
-    return [Measured.of_row(row.asDict()) for row in frame.collect()]
+    return [replace(Measured.of_row(row.asDict()), round=number) for row in frame.collect()]
 
 
 def measured_frame(spark: SparkSession, cells: Sequence[Cell], factory: Factory) -> DataFrame:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from lookup.cost import Expected
 from lookup.decision import BY_INDEX, BY_TABLE, HASH_OVER_INDEX, HASH_OVER_TABLE
+from lookup.shape import OTHER
 
 UNITS: dict[str, str] = {
     "transaction": "one transaction: begin, commit, the replica's position",
@@ -27,6 +28,7 @@ UNITS: dict[str, str] = {
     "key read": "one row found by its primary or unique key",
     "secondary read": "one key read in a secondary index, and its row",
     "next": "one step in a secondary index, and its row",
+    "duplicate delete": "one row deleted among others of its key value: the others are read in a page that this transaction changed",
     "hashed row": "one before image put into the hash and taken out again",
     "scan start": "one scan begun",
     "scan row": "one row read by a table scan and compared",
@@ -139,6 +141,7 @@ def event_amounts(expected: Expected, kind: str, rows: float, work: RowWork, gho
     elif algorithm in (BY_INDEX, HASH_OVER_INDEX):
         named["secondary_read"], named["next"] = counted.read_key, counted.read_next
         named["page"] = work.pages(counted.read_key + counted.read_next)
+        named["duplicate_delete"] = rows if kind == "delete" and expected.key == OTHER else 0.0
         named["hashed_row"] = rows if algorithm == HASH_OVER_INDEX else 0.0
     elif algorithm == HASH_OVER_TABLE:
         read = counted.read_rnd_next
