@@ -18,7 +18,13 @@ DDL_EXIST_ERRORS = (1007, 1050, 1061, 1068, 1054, 1146, 1060, 1008, 1051, 1091)
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """See the options of `binlag replay`. `skip_errors` None stands for "all"; times are in seconds since 1970."""
+    """What of a log is replayed, and under whose rules; `parse_options` makes it of an operator's words.
+
+    `server`: whose rules hold, None for the log's own. `row_search`: slave_rows_search_algorithms, None for the version's default.
+    `idempotent`: slave_exec_mode. `skip_errors`: slave_skip_errors, None stands for "all". `conversions`: slave_type_conversions.
+    `databases`, `tables` ("database.table"): names as they stand in the log, all when both are empty. `rewrite`: old database -> new one.
+    Positions are bytes: the first counts in the first file, the last in the last file. Times are seconds since 1970.
+    """
 
     server: str | None = None
     row_search: frozenset[str] | None = None

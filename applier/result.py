@@ -50,7 +50,11 @@ class ExecutedGtids:
 
 @dataclass(slots=True)
 class RowsRecord:
-    """One rows event, as `--stats` writes it. Positions are byte offsets in `file`; `cost` is what it was added to."""
+    """One rows event, as `--stats` writes it.
+
+    Positions are byte offsets in `file`, `end_log_pos` in the source's log; `cost` is what the event was added to. `rows` are those in
+    the event, `rows_changed` those that it changed; `counters` are its handler calls. `error`: the server's number, where it failed.
+    """
 
     file: str
     position: int
@@ -143,7 +147,13 @@ def _KEEP_ALL(_record: RowsRecord) -> None:  # noqa: N802
 
 @dataclass(slots=True)
 class ReplayResult:
-    """The outcome of a replay. `counters` sums all rows events; `notes` says once what was passed over, and how often."""
+    """The outcome of a replay.
+
+    `events` has a record of each rows event, `costs` their sums by (table, kind, algorithm, key); `transactions` and `statements` count
+    what was applied. `error` is what stopped the applier. `notes` says once what was passed over, and how often.
+    `incomplete_transaction`: file and byte of one whose end is not in the log; it was rolled back. `last_position` is the byte behind
+    what was committed last, in `last_file`; `executed` has its GTIDs. `server` and `row_search` are the rules that held.
+    """
 
     events: list[RowsRecord] = field(default_factory=list)
     costs: dict[tuple[str, str, str, str | None], Cost] = field(default_factory=dict)

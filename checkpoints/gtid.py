@@ -96,7 +96,11 @@ class Intervals:
 
 
 class GtidSet:
-    """A set of MySQL GTIDs."""
+    """A set of MySQL GTIDs, with tags (8.3) or without, in the server's text: "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5:tag:7".
+
+    A source is (UUID in lower case, tag); its transactions are disjoint intervals, so a set takes memory by gaps, not by transactions.
+    Texts are normalised as `Gtid_set::to_string` does (sql/rpl_gtid_set.cc). Raises GtidError for text that is no set.
+    """
 
     def __init__(self, text: str = "") -> None:
         self._sources: SortedDict[Source, Intervals] = SortedDict()

@@ -35,7 +35,10 @@ def key_columns(record: type[R], server: str) -> tuple[str, ...]:
 
 
 def to_row(record: R, server: str) -> Row:
-    """The row that this server version stores."""
+    """The row that this server version stores: column -> value as a client sees it.
+
+    Raises CheckpointError for a field that the version does not have.
+    """
     table, version = _table(type(record), server)
     refuse_inexpressible(record, version)
     count = table.counts[version]
@@ -46,7 +49,7 @@ def to_row(record: R, server: str) -> Row:
 
 
 def from_row(record: type[R], row: Mapping[str, Any], server: str) -> R:
-    """Reads a row; like a server, no further than Number_of_lines says."""
+    """Reads a row; like a server, no further than Number_of_lines says. Raises InfoError for a row that is no such record."""
     table, version = _table(record, server)
     expected = columns(record, server)
     wrong = [column for column in expected if column not in row] or [column for column in row if column not in expected]

@@ -9,7 +9,7 @@ from functools import total_ordering
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Files are compared by their numeric suffix, as the server does, so binlog.1000000 comes after binlog.999999."""
+    """A place: file and byte in it. Files are compared by their numeric suffix, so binlog.1000000 comes after binlog.999999."""
 
     file: str
     offset: int

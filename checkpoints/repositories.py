@@ -21,7 +21,7 @@ FILE, TABLE = "FILE", "TABLE"
 
 @dataclass(frozen=True)
 class Repositories:
-    """Where a replica of this version keeps its records."""
+    """Where a replica of this version keeps its records. Raises CheckpointError for what the version does not allow."""
 
     server: str
     disk: Disk

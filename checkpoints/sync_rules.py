@@ -119,7 +119,7 @@ IO_CACHE_ostream::close."""
 
 
 def rule_of(subject: Subject, kept: Kept, server: str) -> Rule:
-    """The rule of a server version; what the version does not have is refused."""
+    """How a server version flushes a subject that is kept in this place. Raises CheckpointError for what the version does not have."""
     version = column_of(server)
     if kept is Kept.FILE:
         if version == "8.3" and subject is not Subject.RELAY_LOG:
@@ -140,7 +140,10 @@ class Flush:
 
 
 class SyncCounter:
-    """Counts the flushes of one object and says what each is to do. `period` may change at any time, as the option may."""
+    """Counts the flushes of one object and says what each is to do. `period` may change at any time, as the option may.
+
+    A period of 0 never syncs, 1 always does, N after every N flushes. Raises CheckpointError for one below 0.
+    """
 
     def __init__(self, rule: Rule, period: int) -> None:
         if period < 0:
@@ -162,7 +165,7 @@ class SyncCounter:
 
 @dataclass(frozen=True, slots=True)
 class SyncOptions:
-    """The three periods of a server."""
+    """The three periods of a server, in flushes: 0 is never, 1 is always."""
 
     sync_relay_log: int = 10000
     sync_master_info: int = 10000

@@ -85,7 +85,10 @@ class Expected:
 
 @lru_cache(maxsize=65536)
 def expected(table: TableShape, event: EventShape, rules: ServerRules, row_search: frozenset[str] | None = None) -> Expected:
-    """The mean cost of one event under a server's rules and slave_rows_search_algorithms (None: the version's default)."""
+    """The mean cost of one event, in handler calls, under a server's rules.
+
+    `row_search` is slave_rows_search_algorithms (None: the version's default). A closed form: no table is needed, and no row.
+    """
     if event.kind == "write":
         return _write(table, event)
     decision = decision_for(table, rules, row_search)

@@ -32,7 +32,11 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """How one rows event finds its rows. `key_class`: "primary", "unique", "other" or "none"."""
+    """How one rows event finds its rows.
+
+    `algorithm` is NOT_NEEDED, BY_INDEX, BY_TABLE, HASH_OVER_INDEX or HASH_OVER_TABLE, `key` the key that is read (None: the table is).
+    `key_class`: "primary", "unique", "other" or "none".
+    """
 
     algorithm: str
     key: Key | None = None
@@ -54,10 +58,13 @@ def decide(
     row_search: frozenset[str] | None = None,
     rows_per_value: Callable[[Key], float] | None = None,
 ) -> Decision:
-    """The decision for an UPDATE or DELETE event whose before image holds `columns` (local positions).
+    """The decision for an UPDATE or DELETE event whose before image holds `columns` (local positions, from 0).
 
-    `row_search` is slave_rows_search_algorithms (default: the version's). `rows_per_value` gives the key statistics that
-    MariaDB compares; without them the first usable key stands for the best.
+    `row_search` is slave_rows_search_algorithms (default: the version's; without effect where a version has no such variable).
+    `rows_per_value` gives the key statistics that MariaDB compares; without them the first usable key stands for the best.
+
+    The order of the questions is that of `decide_row_lookup_algorithm_and_key` and `search_key_in_table` (sql/log_event.cc 5.6 to 8.0),
+    and of `find_key` (sql/log_event_server.cc MariaDB 10.11). No row is read.
     """
     if rules.find_row:
         return _mariadb(table, rows_per_value)
@@ -83,7 +90,7 @@ def explain(
     row_search: frozenset[str] | None = None,
     rows_per_value: Callable[[Key], float] | None = None,
 ) -> Explanation:
-    """The decision, and for each key that was not taken the reason."""
+    """The decision, and the reason against each key that was not taken, in the server's key order. Arguments as for `decide`."""
     decision = decide(table, columns, rules, row_search, rows_per_value)
     options = row_search if row_search is not None and rules.row_search_selectable else rules.row_search
     rejections = []

@@ -43,6 +43,8 @@ class TableShape:
     whose key holds a NULL, over all rows; they share one value. `identical_rows`: rows that are alike in every column of the
     before image (1: all rows differ). `free_slots`: places of deleted rows in a MyISAM table with rows of `fixed` length.
     Bytes are those of one row image: the whole row, its primary key's columns, its BLOB and TEXT columns.
+
+    Raises ValueError for what no table can be.
     """
 
     rows: float
@@ -83,6 +85,8 @@ class EventShape:
     first rows (a purge of the oldest), 1 and 1 for the last ones. `distinct_values`: distinct key values among the event's rows,
     each with its share of them; None: rows are drawn whatever their value. `changed_bytes`: the after image of an update under
     MINIMAL, None for the whole row.
+
+    Raises ValueError for what no event can be.
     """
 
     kind: str
@@ -188,12 +192,15 @@ def row_image_bytes(table: TableShape, event: EventShape) -> float:
 
 
 def event_head_bytes(table: TableShape, kind: str) -> int:
-    """The fixed part of a version 2 rows event's body, the column count and the bitmaps."""
+    """Bytes of a version 2 rows event's body before its rows: the fixed part, the column count and the bitmaps."""
     return 10 + (1 if table.columns < 251 else 3) + (table.columns + 7) // 8 * (2 if kind == "update" else 1)
 
 
 def most_rows_per_event(table: TableShape, event: EventShape, max_bytes: int = ROW_EVENT_MAX_BYTES) -> float:
-    """How many rows of this kind an event takes before the next one is begun. A row that is too long has an event alone."""
+    """How many rows of this kind an event takes before the next one is begun. A row that is too long has an event alone.
+
+    `max_bytes` is the source's binlog_row_event_max_size. Raises ValueError for a table whose rows have no bytes.
+    """
     room = max_bytes - event_head_bytes(table, event.kind)
     image = row_image_bytes(table, event)
     if image <= 0:
@@ -204,7 +211,7 @@ def most_rows_per_event(table: TableShape, event: EventShape, max_bytes: int = R
 def cut(table: TableShape, event: EventShape, max_bytes: int = ROW_EVENT_MAX_BYTES) -> tuple[EventShape, float]:
     """A statement that changes `event.rows` rows: (the shape of one of its events, how many events it writes).
 
-    All events count as equally long; the last one is shorter in truth.
+    All events count as equally long; the last one is shorter in truth. Raises ValueError for a table whose rows have no bytes.
     """
     most = most_rows_per_event(table, event, max_bytes)
     count = max(-(-event.rows // most), 1)

@@ -194,5 +194,5 @@ class TableDefinition:
 
 
 def columns_usable(key_columns: Collection[int], image_columns: Collection[int]) -> bool:
-    """Whether every key column is in the image (`are_all_columns_signaled_for_key`, sql/log_event.cc)."""
+    """Whether every key column (local positions) is in the image (`are_all_columns_signaled_for_key`, sql/log_event.cc)."""
     return all(column in image_columns for column in key_columns)

@@ -117,8 +117,7 @@ def rules_for(version: str) -> ServerRules:
     """The rules of a version named as on the command line ("5.7", "8.0.16") or as a server says it ("5.7.29-log", "10.11.19-MariaDB").
 
     Versions between two rows follow the older one, a series without a release its newest one; before 5.6 there was no choice of
-    algorithm and 5.6's rules with INDEX_SCAN,TABLE_SCAN are the closest. The name stays that of the row. Raises ValueError for a
-    name that holds no version.
+    algorithm and 5.6's rules with INDEX_SCAN,TABLE_SCAN are the closest. Raises ValueError for what is no version.
     """
     if version in RULES:
         return RULES[version]

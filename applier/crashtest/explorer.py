@@ -45,7 +45,7 @@ QUIET_ACTIONS = frozenset({"fsync", "fsync names"})
 
 
 class Kind(StrEnum):
-    """What goes wrong."""
+    """What goes wrong: the process or the machine ends, the disk is full or fails."""
 
     PROCESS = "process"
     OS = "os"
@@ -78,7 +78,7 @@ class Trial:
 
 
 def parse_place(text: str) -> tuple[Kind, CrashPoint, Outcome]:
-    """The crash that was shown as this line."""
+    """The crash that was shown as this line (`Trial.place`). Raises UsageError for a line that is none."""
     words = [word.strip() for word in text.split("|")]
     if len(words) != 3 or words[0] not in {*Kind}:
         raise UsageError(

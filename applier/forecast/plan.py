@@ -23,7 +23,13 @@ LATEST = "9.7"
 
 @dataclass(frozen=True)
 class Plan:
-    """See the options of `binlag forecast`. `loads` stands in for `files` where there is no log."""
+    """What to forecast: the options of `binlag forecast`, read.
+
+    `loads` stands in for `files` where there is no log. `facts`: "database.table" -> what is known of the table on the replica.
+    `server`, `row_search`: the replica's, None for the log's own and the version's default. `row_counts`: "D.T=N" each.
+    `workers`, `preserve_order`: replica_parallel_workers, replica_preserve_commit_order. `what_ifs`: other scenarios, in the words of
+    --what-if. `placement`: from which part of a table rows are drawn in scan order, 0 and 1 for anywhere.
+    """
 
     files: Sequence[str] = ()
     loads: Iterable[TransactionLoad] | None = None
@@ -52,7 +58,10 @@ class Forecasted:
 
 
 def run(plan: Plan, tick: Callable[[int], None] | None = None) -> Forecasted:
-    """Reads the log once. Raises InputError for a log or calibration that cannot be read, UsageError for options."""
+    """Reads the log once, and prices each transaction in every scenario. `tick` gets the transactions so far, now and then.
+
+    Raises InputError for a log or calibration that cannot be read, UsageError for options that do not fit.
+    """
     base = _base(plan, plan.server or (_version(plan.files) if plan.loads is None else LATEST))
     facts = with_rows(dict(plan.facts or {}), plan.row_counts)
     reader = LoadReader(plan.files, schema=_schema(facts, base)) if plan.loads is None else None

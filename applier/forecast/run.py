@@ -24,7 +24,7 @@ NEVER = "never"
 
 @dataclass(slots=True)
 class TableCost:
-    """What one table costs in one scenario. `lag` is the highest with which one of its transactions was committed."""
+    """What one table costs in one scenario, in seconds. `lag` is the highest with which one of its transactions was committed."""
 
     table: str
     seconds: float = 0.0
@@ -228,7 +228,7 @@ class Forecast:
                     run.charge(part, prices[0], prices[0].seconds + row_bytes * prices[0].byte_seconds, lag)
 
     def add_all(self, loads: Iterable[TransactionLoad], tick: Callable[[int], None] | None = None) -> None:
-        """`tick` gets the transactions so far, now and then."""
+        """Takes in transactions in the order of the log. `tick` gets the number so far, once in 10,000."""
         for load in loads:
             self.add(load)
             if tick is not None and not self.transactions % 10_000:

@@ -54,7 +54,11 @@ _NO_FORMAT = FormatDescription(4, "", 0, HEADER_LENGTH, b"", 0)
 
 @dataclass(frozen=True, slots=True)
 class ReceiveOptions:
-    """How to receive. Times in seconds; `retries` connections are tried in vain before the receiver gives up."""
+    """How to receive. Times in seconds; `retries` connections are tried in vain before the receiver gives up.
+
+    `auto_position`: by GTIDs (SOURCE_AUTO_POSITION). `heartbeat_seconds`: SOURCE_HEARTBEAT_PERIOD; the connection counts as lost after two.
+    `pause_seconds_max`: the longest pause between two tries; pauses grow.
+    """
 
     auto_position: bool = False
     to_end: bool = False

@@ -24,9 +24,10 @@ class Database:
 
 
 class Tables:
-    """Tables by database and name, case-sensitive as with lower_case_table_names=0.
+    """The tables of a replica in memory: `tables["db.t"]`, `in`, and iteration over them.
 
-    Changes to transactional tables since the last commit can be rolled back. Not thread-safe.
+    Names are case-sensitive, as with lower_case_table_names=0. Changes to transactional tables since the last commit can be rolled
+    back; those to tables without transactions stay, as in a server. Not thread-safe.
     """
 
     def __init__(self) -> None:
