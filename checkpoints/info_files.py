@@ -12,6 +12,7 @@ garbage are a number, a last line without its line feed is no line (my_b_gets), 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from dataclasses import dataclass
 from typing import Any, Generic, NoReturn
 
@@ -147,12 +148,17 @@ def _build(record: type[R], values: dict[str, Any], lines: _Lines) -> R:
 
 def build(record: type[R], values: dict[str, Any]) -> R:
     """A record of values by field name, some of which it may compute itself (the size of a bitmap); those must agree."""
-    own = {field.name for field in dataclasses.fields(record)}  # type: ignore[arg-type]
+    own = _own_names(record)
     built = record(**{name: value for name, value in values.items() if name in own})
     for name in values.keys() - own:
         if getattr(built, name) != values[name]:
             raise ValueError(f"{name} is {values[name]}, but {getattr(built, name)} fits the rest")
     return built
+
+
+@functools.cache
+def _own_names(record: type[R]) -> frozenset[str]:
+    return frozenset(field.name for field in dataclasses.fields(record))  # type: ignore[arg-type]
 
 
 def encode(record: R, server: str) -> bytes:

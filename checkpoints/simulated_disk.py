@@ -49,8 +49,8 @@ class Left:
     digest: bytes
     files: Mapping[str, bytes]
     """Name -> digest of the content."""
-    disk: Callable[[], SimulatedDisk]
-    """Makes the disk that the next start finds."""
+    contents: Callable[[], dict[str, bytes]]
+    """Makes the files that the next start finds."""
 
 
 @dataclass(eq=False)
@@ -184,14 +184,11 @@ class SimulatedDisk:
 
     def after(self, outcome: Outcome) -> SimulatedDisk:
         """The disk that the next start finds. It is whole: no crash point, no faults, everything on it durable."""
-        process = outcome.kind is CrashKind.PROCESS
-        left = self._names_left(outcome)
-        files = {name: bytes(inode.cached) if process else self._left(inode, outcome) for name, inode in left.items()}
-        return SimulatedDisk(files, medium=self.medium, capacity_bytes=self.capacity_bytes)
+        return self._holding(self._contents_after(outcome))
 
     def crashes(self, kind: CrashKind, coverage: Coverage = Coverage.CORNERS) -> Iterator[tuple[Outcome, SimulatedDisk]]:
         """Every different disk that a crash at this moment may leave, each with one outcome that leads to it."""
-        return ((left.outcome, left.disk()) for left in self.left(kind, coverage))
+        return ((left.outcome, self._holding(left.contents())) for left in self.left(kind, coverage))
 
     def left(self, kind: CrashKind, coverage: Coverage = Coverage.CORNERS) -> Iterator[Left]:
         """As `crashes`, but makes only those disks that are asked for, and only while the run stands where it is."""
@@ -212,7 +209,15 @@ class SimulatedDisk:
             whole = hashlib.blake2b(repr(files).encode(), digest_size=16).digest()
             if whole not in seen:
                 seen.add(whole)
-                yield Left(outcome, whole, files, functools.partial(self.after, outcome))
+                yield Left(outcome, whole, files, functools.partial(self._contents_after, outcome))
+
+    def _contents_after(self, outcome: Outcome) -> dict[str, bytes]:
+        process = outcome.kind is CrashKind.PROCESS
+        left = self._names_left(outcome)
+        return {name: bytes(inode.cached) if process else self._left(inode, outcome) for name, inode in left.items()}
+
+    def _holding(self, files: Mapping[str, bytes]) -> SimulatedDisk:
+        return SimulatedDisk(files, medium=self.medium, capacity_bytes=self.capacity_bytes)
 
     def after_failed_fsync(self, name: str) -> tuple[Outcome, Left]:
         """The machine crashes when an fsync of this file ("": of the names) has failed and all else was kept.

@@ -87,15 +87,18 @@ class _Redone:
     ledger: tuple[Hashable, ...]
     history: int
     info: MemoryTableStore
-    executed: GtidSet
 
 
 @dataclass
 class Known:
     """What recoveries have worked out before, by the bytes it was worked out from."""
 
-    parsed: Parsed = field(default_factory=dict)
-    redone: dict[tuple[bytes, ...], _Redone] = field(default_factory=dict)
+    parsed: Parsed = field(default_factory=Parsed)
+    chains: dict[tuple[int, int], int] = field(default_factory=dict)
+    """A chain of records and the next one, by its identity: `parsed` makes the same bytes the same record -> the longer chain."""
+    redone: dict[int, _Redone] = field(default_factory=dict)
+    """A chain of records -> what they leave when they are redone."""
+    executed: dict[tuple[str, ...], GtidSet] = field(default_factory=dict)
     histories: dict[tuple[int, Hashable, Hashable], int] = field(default_factory=dict)
     """A history, a line of the ledger and what it changed -> the history that they make."""
 
@@ -156,15 +159,7 @@ class DurableStorage:
         self._commits = self._since_sync = 0
         self._part: tuple[Hashable, int] = (None, 0)
         self._open: list[InfoWrite] | None = None
-        key = (self._redo.content, self._binary.content if self._binary else b"", *(file.content for file in self._data.values()))
-        found = self._known.redone.get(key)
-        if found is None:
-            self._redo_all()
-            found = _Redone(self._tables.copy(), tuple(self.ledger), self.history, self._info.copy(), self._executed)
-            self._known.redone[key] = found
-        else:
-            self._tables, self.ledger, self.history, self._executed = found.tables.copy(), list(found.ledger), found.history, found.executed
-            self._info.take_over(found.info)
+        self._redo_all()
 
     def _file(self, name: str) -> RecordFile:
         return RecordFile(self._disk, name, self._known.parsed)
@@ -183,26 +178,40 @@ class DurableStorage:
         self._sequence = max([record.sequence for record in [*prepared, *pieces]], default=0)
 
     def _redo_all(self) -> None:
-        self._tables, self.ledger, self.history = self._base.copy(), [], 0
-        self._info.clear()
+        """Goes on from the longest beginning of the log that was redone before."""
         pieces = [piece for file in self._data.values() for piece in file.records]
-        gtids = [record.commit.gtid for record in self._committed]
-        for record in sorted([*self._committed, *pieces], key=lambda record: record.sequence):
-            if isinstance(record, Piece):
-                redo_changes(self._tables, record.changes)
-                self._enter((record.work, record.part), record.changes)
-            else:
-                for statement in record.commit.statements:
-                    redo_statement(self._tables, statement, self._version)
-                redo_changes(self._tables, record.commit.changes)
-                self._info.redo(record.info)
-                self._note(record.work, record.commit)
-            self._tables.commit()
-        if self._binary:
-            gtids = [gtid for _, gtid in self._binary.records]
-        self._executed = GtidSet()
-        for gtid in gtids:
-            self._executed = self._with(gtid)
+        records = sorted([*self._committed, *pieces], key=lambda record: record.sequence)
+        chains, redone = self._known.chains, self._known.redone
+        chain = done = 0
+        found = redone.get(0) or _Redone(self._base, (), 0, MemoryTableStore(transactional=self._info.transactional))
+        for count, record in enumerate(records, start=1):
+            chain = chains.setdefault((chain, id(record)), len(chains) + 1)
+            if chain in redone:
+                done, found = count, redone[chain]
+        self._tables, self.ledger, self.history = found.tables.copy(), list(found.ledger), found.history
+        self._info.take_over(found.info)
+        for record in records[done:]:
+            self._redo_one(record)
+        if chain not in redone:
+            redone[chain] = _Redone(self._tables.copy(), tuple(self.ledger), self.history, self._info.copy())
+        gtids = [gtid for _, gtid in self._binary.records] if self._binary else [record.commit.gtid for record in self._committed]
+        own = tuple(gtid for gtid in gtids if gtid is not None)
+        executed = self._known.executed.get(own)
+        if executed is None:
+            executed = self._known.executed[own] = GtidSet(",".join(own))
+        self._executed = executed
+
+    def _redo_one(self, record: Prepared | Piece) -> None:
+        if isinstance(record, Piece):
+            redo_changes(self._tables, record.changes)
+            self._enter((record.work, record.part), record.changes)
+        else:
+            for statement in record.commit.statements:
+                redo_statement(self._tables, statement, self._version)
+            redo_changes(self._tables, record.commit.changes)
+            self._info.redo(record.info)
+            self._note(record.work, record.commit)
+        self._tables.commit()
 
     def _note(self, work: Hashable, commit: Commit) -> None:
         if commit.changes or commit.statements:

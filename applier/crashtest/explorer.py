@@ -207,7 +207,7 @@ class _Explorer:
     def _recover(self, left: Left) -> State | Exception:
         found = self.recovered.find(left.files)
         if found is None:
-            watched = WatchedDisk(MemoryDisk(left.disk().contents()))
+            watched = WatchedDisk(MemoryDisk(left.contents()))
             found = recover(self.make, watched)
             self.recovered.add(left.files, watched.looked_at, found)
             self.result.recoveries += 1

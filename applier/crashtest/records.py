@@ -9,13 +9,22 @@ import pickle
 import struct
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from checkpoints.disk import Disk
 
 _HEAD = struct.Struct("<II")
-Parsed = dict[bytes, tuple[tuple[Any, ...], int]]
-"""Content of a file -> its records and where they end: recoveries read the same file again and again."""
+
+
+@dataclass
+class Parsed:
+    """What was read before: recoveries read the same files and the same records again and again."""
+
+    files: dict[bytes, tuple[tuple[Any, ...], int]] = field(default_factory=dict)
+    """Content of a file -> its records and where they end."""
+    records: dict[bytes, Any] = field(default_factory=dict)
+    """Bytes of a record -> the record, which nobody changes."""
 
 
 def framed(record: Any) -> bytes:
@@ -24,7 +33,7 @@ def framed(record: Any) -> bytes:
     return _HEAD.pack(len(payload), zlib.crc32(payload)) + payload
 
 
-def whole_records(data: bytes) -> Iterator[tuple[Any, int]]:
+def whole_records(data: bytes, known: dict[bytes, Any]) -> Iterator[tuple[Any, int]]:
     """The records at the beginning of a file that are whole, each with the offset of its end."""
     at = 0
     while at + _HEAD.size <= len(data):
@@ -33,7 +42,9 @@ def whole_records(data: bytes) -> Iterator[tuple[Any, int]]:
         if not length or len(payload) < length or zlib.crc32(payload) != checksum:
             return
         at += _HEAD.size + length
-        yield pickle.loads(payload), at
+        if payload not in known:
+            known[payload] = pickle.loads(payload)
+        yield known[payload], at
 
 
 class RecordFile:
@@ -43,12 +54,11 @@ class RecordFile:
         self._file = disk.open(name, create=True)
         self._buffer = bytearray()
         content = self._file.read()
-        parsed = None if known is None else known.get(content)
+        known = known or Parsed()
+        parsed = known.files.get(content)
         if parsed is None:
-            whole = list(whole_records(content))
-            parsed = tuple(record for record, _ in whole), whole[-1][1] if whole else 0
-            if known is not None:
-                known[content] = parsed
+            whole = list(whole_records(content, known.records))
+            parsed = known.files[content] = tuple(record for record, _ in whole), whole[-1][1] if whole else 0
         self.records, self.size = parsed
         if len(content) > self.size:
             self._file.truncate(self.size)

@@ -21,6 +21,7 @@ from applier.crashtest.workload import EPOCH, Workload, content_of
 from applier.errors import InputError, ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.parallel import Shuffled
+from applier.replica.relay_reader import KnownRelayLogs
 from applier.replica.replica import Replica
 from checkpoints.disk import Disk
 from checkpoints.errors import CheckpointError
@@ -44,6 +45,7 @@ class Shared:
     crash would lose, and saves only time."""
 
     storage: Known = field(default_factory=Known)
+    relay_logs: KnownRelayLogs = field(default_factory=KnownRelayLogs)
     ends: dict[Hashable, State | Exception] = field(default_factory=dict)
 
 
@@ -123,7 +125,8 @@ class ReplicaSystem:
             known=self.shared.storage,
         )
         order = Shuffled(self.seed, checkpoint_every=CHECKPOINT_EVERY)
-        replica = Replica(disk, configuration, self.workload.source(), storage, interleaving=order, clock=lambda: EPOCH)
+        source, known = self.workload.source(), self.shared.relay_logs
+        replica = Replica(disk, configuration, source, storage, interleaving=order, clock=lambda: EPOCH, known=known)
         return replica, storage
 
     def _work(self, replica: Replica) -> str:

@@ -16,7 +16,7 @@ from applier.errors import InputError, ReplicationError
 from applier.replica.event_bytes import rotate_target
 from applier.replica.relay_index import RelayLogIndex
 from applier.replica.relay_reader import FIRST_EVENT, RelayEvent, RelayLogReader
-from checkpoints.disk import Disk
+from checkpoints.disk import Disk, read_file
 from checkpoints.gtid import GtidSet
 from checkpoints.info import RelayLogInfo
 from checkpoints.position import Position
@@ -39,7 +39,7 @@ class _Groups:
 
     def __init__(self) -> None:
         self.tracker = TransactionTracker()
-        self.gtid: str | None = None
+        self.gtid: Gtid | None = None
 
     def feed(self, relay: RelayEvent) -> bool:
         """Whether a group ends with this event. `gtid` is that of the group that the event belongs to."""
@@ -48,7 +48,7 @@ class _Groups:
             return False
         if event.type in GTID_TYPES:
             gtid = parse(event, relay.format)
-            self.gtid = gtid.text if isinstance(gtid, Gtid) else None
+            self.gtid = gtid if isinstance(gtid, Gtid) else None
         elif not self.tracker.in_transaction:
             self.gtid = None
         self.tracker.feed(event, relay.format)
@@ -62,6 +62,17 @@ def received_gtids(disk: Disk, index: RelayLogIndex) -> tuple[GtidSet, str]:
 
     A file that cannot be read to its end counts as far as it can: the applier will meet the damage.
     """
+    if index.known is None:
+        return _scan_gtids(disk, index)
+    contents = tuple(read_file(disk, name) for name in index.names)
+    found = index.known.received.get(contents)
+    if found is None:
+        found = index.known.received[contents] = _scan_gtids(disk, index)
+    retrieved, last = found
+    return retrieved.union(GtidSet()), last
+
+
+def _scan_gtids(disk: Disk, index: RelayLogIndex) -> tuple[GtidSet, str]:
     retrieved, groups, last = GtidSet(), _Groups(), ""
     for name in index.names:
         reader = RelayLogReader(disk, index)
@@ -70,8 +81,9 @@ def received_gtids(disk: Disk, index: RelayLogIndex) -> tuple[GtidSet, str]:
             while (relay := reader.read()) is not None:
                 if relay.event.type == EventType.PREVIOUS_GTIDS:
                     retrieved = GtidSet.decode(relay.event.data)
-                elif groups.feed(relay) and groups.gtid is not None:
-                    retrieved, last = retrieved.union(GtidSet(groups.gtid)), groups.gtid
+                elif groups.feed(relay) and (gtid := groups.gtid) is not None and gtid.uuid is not None:
+                    retrieved.add(gtid.uuid, gtid.number, gtid.tag)
+                    last = gtid.text or ""
         except (ReplicationError, InputError):
             continue
     return retrieved, last

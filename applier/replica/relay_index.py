@@ -7,7 +7,12 @@ register (.~rec~) first; a start deletes what the register names and the index d
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from checkpoints.disk import Disk, plain, read_file
+
+if TYPE_CHECKING:
+    from applier.replica.relay_reader import KnownRelayLogs
 
 
 class RelayLogIndex:
@@ -19,6 +24,8 @@ class RelayLogIndex:
         self._next = f"{self.file}_crash_safe"
         self._register = f"{base}.~rec~"
         self.names: list[str] = []
+        self.known: KnownRelayLogs | None = None
+        """What the readers of these relay logs remember; None: nothing, as the logs of a server have no end."""
 
     def open(self) -> None:
         """Reads the index, after it has put right what a crash left half done.

@@ -8,7 +8,7 @@ error 1594. Behind its end comes the next file, even when the position was furth
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from applier.binlog.header import (
     CHECKSUM_LENGTH,
@@ -27,6 +27,7 @@ from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 from applier.replica.relay_index import RelayLogIndex
 from checkpoints.disk import Disk, plain, read_file
+from checkpoints.gtid import GtidSet
 from checkpoints.position import Position
 
 READ_FAILURE = (
@@ -53,6 +54,16 @@ class RelayEvent:
     def own(self) -> bool:
         """Written by the replica for the relay log's own sake."""
         return bool(self.event.flags & EventFlag.RELAY_LOG)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRelayLogs:
+    """What was read before, for replicas that read the same relay logs again and again."""
+
+    events: dict[tuple[str, int, bytes, bytes], RelayEvent] = field(default_factory=dict)
+    """File, offset, the event's bytes and those of the format description before it -> what was read there."""
+    received: dict[tuple[bytes | None, ...], tuple[GtidSet, str]] = field(default_factory=dict)
+    """The contents of all files -> the GTIDs that were received, and the last of them."""
 
 
 class RelayLogReader:
@@ -149,7 +160,19 @@ class RelayLogReader:
             raise self._failure(name, offset, "the file ends inside an event")
         if length < HEADER_LENGTH:
             raise self._failure(name, offset, f"an event claims a length of {length} bytes")
-        return self._checked(content[offset : offset + length], name, offset)
+        return self._known(content[offset : offset + length], name, offset)
+
+    def _known(self, data: bytes, name: str, offset: int) -> RelayEvent:
+        """The same bytes at the same place behind the same format description are the same event: it is checked once."""
+        known = self._index.known
+        if known is None:
+            return self._checked(data, name, offset)
+        key = name, offset, data, self._format_data
+        found = known.events.get(key)
+        if found is None:
+            found = known.events[key] = self._checked(data, name, offset)
+        self.format, self._format_data = found.format, found.format_data
+        return found
 
     def _checked(self, data: bytes, name: str, offset: int) -> RelayEvent:
         header = HEADER.unpack_from(data)

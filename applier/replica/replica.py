@@ -33,7 +33,7 @@ from applier.replica.recovery import (
     recovered,
 )
 from applier.replica.relay_log import Clock, RelayLogWriter, system_clock
-from applier.replica.relay_reader import FIRST_EVENT, START_AGAIN, RelayEvent
+from applier.replica.relay_reader import FIRST_EVENT, START_AGAIN, KnownRelayLogs, RelayEvent
 from applier.replica.source import Source
 from applier.replica.storage import Storage
 from applier.tables.catalog import Tables
@@ -82,7 +82,9 @@ class Replica:
         start_at: Position | None = None,
         interleaving: Interleaving | None = None,
         clock: Clock = system_clock,
+        known: KnownRelayLogs | None = None,
     ) -> None:
+        """`known` is shared by replicas that read the same relay logs again and again."""
         self.disk = disk
         self.configuration = configuration
         self.source = source
@@ -96,6 +98,7 @@ class Replica:
         self._ignore_space_limit = False
         self._retrieved, self._last_gtid = GtidSet(), ""
         self.relay_log = RelayLogWriter(disk, configuration, clock=clock, retrieved=self._retrieved_now)
+        self.relay_log.index.known = known
         self.repositories = self._repositories()
         self._infos = self.repositories.relay_log_info(configuration.channel)
         self._sources = self.repositories.source_info(configuration.channel)

@@ -249,7 +249,7 @@ def test_edges_do_not_grow() -> None:
         disk.open("info").write(0, b"%d000" % number * 2)
     left = [str(found.outcome) for found in disk.left(CrashKind.OS, Coverage.EDGES)]
     assert left == ["os names=0 1=8", "os names=0 1=0", "os names=0 1=7", "os names=0 1=7+1"]
-    assert [len(found.disk().contents()["info"]) for found in disk.left(CrashKind.OS, Coverage.EDGES)] == [8, 4, 8, 8]
+    assert [len(found.contents()["info"]) for found in disk.left(CrashKind.OS, Coverage.EDGES)] == [8, 4, 8, 8]
 
 
 def test_files_are_lost_independently() -> None:

@@ -201,10 +201,10 @@ def test_records(records: list[tuple[int, bytes]], cut: int, tail: bytes) -> Non
     data = b"".join(frames)
     kept = data[:cut]
     whole = next(count for count in range(len(frames), -1, -1) if len(b"".join(frames[:count])) <= len(kept))
-    assert [record for record, _ in whole_records(kept)] == records[:whole]
-    assert [record for record, _ in whole_records(data + bytes(len(tail)))] == records
+    assert [record for record, _ in whole_records(kept, {})] == records[:whole]
+    assert [record for record, _ in whole_records(data + bytes(len(tail)), {})] == records
     disk = SimulatedDisk({"log": kept})
     file = RecordFile(disk, "log")
     file.append("next")
     file.sync()
-    assert [record for record, _ in whole_records(disk.contents()["log"])] == [*records[:whole], "next"]
+    assert [record for record, _ in whole_records(disk.contents()["log"], {})] == [*records[:whole], "next"]
