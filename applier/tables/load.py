@@ -103,8 +103,11 @@ class _Loader:
                 self._statement(statement)
             except (BinlagError, RowError, *UNREADABLE) as error:
                 line = data.count(b"\n", 0, offset) + 1
-                code = Code(error.situation) if isinstance(error, InputError) else Code.SCHEMA_SQL
-                raise InputError(f"line {line}: {reason(error)}", code=code, file=name) from None
+                raise InputError(
+                    f"line {line}: {reason(error)}",
+                    code=Code(error.situation) if isinstance(error, InputError) else Code.SCHEMA_SQL,
+                    file=name,
+                ) from None
         self.tables.commit()
         return self.tables
 
