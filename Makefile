@@ -1,10 +1,10 @@
-# make demo | make test | make lint | make bench: each makes its own virtual environment when there is none.
+# make demo | make test | make lint | make docs | make bench: each makes its own virtual environment when there is none.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint docs bench clean
 
 $(VENV)/.run: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -17,6 +17,10 @@ $(VENV)/.dev: $(VENV)/.run
 
 $(VENV)/.ci: $(VENV)/.dev
 	$(PIP) install -c constraints.txt -e '.[ci]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.run
+	$(PIP) install -c constraints.txt -e '.[docs]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.run
@@ -33,6 +37,9 @@ test: $(VENV)/.dev
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/replay.py
