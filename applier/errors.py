@@ -61,6 +61,18 @@ class BinlagError(Exception):
         """How the line begins."""
         return f"error {self.code}"
 
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON; `number` is the server's, None for an error that is none of a server's."""
+        return {
+            "number": None,
+            "code": self.code,
+            "message": self.message,
+            "file": self.file,
+            "position": self.position,
+            "table": self.table,
+            "hint": self.next_step,
+        }
+
     def locate(self, *, file: str | None = None, position: int | None = None, table: str | None = None) -> None:
         """Fills in what is not known yet about the place of the error."""
         self.file = self.file if self.file is not None else file
@@ -129,3 +141,7 @@ class ReplicationError(BinlagError):
     def label(self) -> str:
         """With the bare number, as the server's own logs have it."""
         return f"error {self.number}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**super().as_dict(), "number": self.number}

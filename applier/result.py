@@ -202,7 +202,6 @@ class ReplayResult:
 
     def as_dict(self) -> dict[str, Any]:
         """The summary that `--json` prints."""
-        error = self.error
         return {
             "server": self.server,
             "row_search": self.row_search,
@@ -218,17 +217,7 @@ class ReplayResult:
             "source_file": self.source_file or self.last_file,
             "source_position": self.source_position,
             "gtids": str(self.executed),
-            "error": None
-            if error is None
-            else {
-                "number": error.number,
-                "code": error.code,
-                "message": error.message,
-                "file": error.file,
-                "position": error.position,
-                "table": error.table,
-                "hint": error.next_step,
-            },
+            "error": None if self.error is None else self.error.as_dict(),
         }
 
 

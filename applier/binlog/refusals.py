@@ -22,6 +22,13 @@ def unknown_table(event: Event, table_id: int) -> InputError:
     )
 
 
+def no_loaded_file(event: Event, file_id: int) -> InputError:
+    """A LOAD DATA whose file, which comes in pieces before it, is not there."""
+    return InputError(
+        f"the file {file_id} of a LOAD DATA is not in the log", code=Code.NO_LOADED_FILE, file=event.file, position=event.position
+    )
+
+
 def lost_events(event: Event, fde: FormatDescription) -> ReplicationError:
     """An INCIDENT event: ER_REPLICA_INCIDENT (1590), as `Incident_log_event::do_apply_event` stops (sql/log_event.cc 5.6 to 9.7)."""
     incident: Incident = parse(event, fde)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from applier.binlog.header import Event
-from applier.errors import BinlagError, ReplicationError
+from applier.errors import BinlagError
 from applier.logs import logger
 
 _LOG = logger("replay")
@@ -73,16 +73,4 @@ class Outcome:
         )  # fmt: skip
         content = {name: getattr(self, name) for name in names}
         content["seconds"] = round(self.seconds, 3)
-        return {**content, "error": None if self.error is None else _error(self.error)}
-
-
-def _error(error: BinlagError) -> dict[str, Any]:
-    return {
-        "number": error.number if isinstance(error, ReplicationError) else None,
-        "code": error.code,
-        "message": error.message,
-        "file": error.file,
-        "position": error.position,
-        "table": error.table,
-        "hint": error.next_step,
-    }
+        return {**content, "error": None if self.error is None else self.error.as_dict()}

@@ -10,7 +10,7 @@ from typing import Protocol
 from applier.binlog.charsets import charset_of_collation
 from applier.binlog.events import DeleteFile, ExecuteLoadQuery, LoadBlock, Query, parse
 from applier.binlog.header import ROWS_TYPES, Event, EventType
-from applier.binlog.refusals import OLD_LOAD_TYPES, old_load
+from applier.binlog.refusals import OLD_LOAD_TYPES, no_loaded_file, old_load
 from applier.binlog.transactions import query_text
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
@@ -197,12 +197,7 @@ class Writer:
         """LOAD DATA with the file out of the log, which the client sends along."""
         data = self._blocks.pop(load.file_id, None)
         if data is None:
-            raise InputError(
-                f"the file {load.file_id} of a LOAD DATA is not in the log",
-                code=Code.NO_LOADED_FILE,
-                file=event.file,
-                position=event.position,
-            )
+            raise no_loaded_file(event, load.file_id)
         preparing, self._preparing = self._preparing, []
         if not self.options.wants_statement(load.query.database):
             return

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 from applier.binlog.charsets import charset_of_collation, collation_name
 from applier.binlog.events import ExecuteLoadQuery, Intvar, LoadBlock, Query, Rand, UserVar
 from applier.binlog.header import Event
+from applier.binlog.refusals import no_loaded_file
 from applier.binlog.types.numbers import decimal_to_text
 from applier.binlog.wire import decimal_bytes
 from applier.error_codes import Code
@@ -79,12 +80,7 @@ class StatementApplier:
         """LOAD DATA with the file that came in pieces before it."""
         data = self.statement.files.pop(load.file_id, None)
         if data is None:
-            raise InputError(
-                f"the file {load.file_id} of a LOAD DATA is not in the log",
-                code=Code.NO_LOADED_FILE,
-                file=event.file,
-                position=event.position,
-            )
+            raise no_loaded_file(event, load.file_id)
         sql = self.text(load.query)
         database = load.query.database.decode("utf-8", "surrogateescape")
         self._set_clock(event, load.query)
