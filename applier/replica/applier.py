@@ -15,8 +15,9 @@ from applier.errors import BinlagError
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.event_bytes import rotate_target
 from applier.replica.execute import Executor, GroupEnd
+from applier.replica.relay_event import RelayEvent
 from applier.replica.relay_log import RelayLogWriter
-from applier.replica.relay_reader import FIRST_EVENT, RelayEvent, RelayLogReader
+from applier.replica.relay_reader import FIRST_EVENT, RelayLogReader
 from applier.replica.storage import Storage
 from checkpoints.disk import Disk
 from checkpoints.info import RelayLogInfo

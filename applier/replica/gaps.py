@@ -13,8 +13,9 @@ from collections.abc import Iterable
 from applier.binlog.header import GTID_TYPES, EventType
 from applier.binlog.transactions import query_text
 from applier.errors import InputError, ReplicationError
+from applier.replica.relay_event import RelayEvent
 from applier.replica.relay_index import RelayLogIndex
-from applier.replica.relay_reader import START_AGAIN, RelayEvent, RelayLogReader
+from applier.replica.relay_reader import START_AGAIN, RelayLogReader
 from applier.replica.versions import ReplicaRules
 from checkpoints import bitmap
 from checkpoints.disk import Disk

@@ -14,8 +14,9 @@ from applier.binlog.header import GTID_TYPES, EventType
 from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
 from applier.errors import InputError, ReplicationError
 from applier.replica.event_bytes import rotate_target
+from applier.replica.relay_event import RelayEvent
 from applier.replica.relay_index import RelayLogIndex
-from applier.replica.relay_reader import FIRST_EVENT, RelayEvent, RelayLogReader
+from applier.replica.relay_reader import FIRST_EVENT, RelayLogReader
 from checkpoints.disk import Disk, read_file
 from checkpoints.gtid import GtidSet
 from checkpoints.info import RelayLogInfo

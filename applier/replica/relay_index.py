@@ -7,12 +7,8 @@ register (.~rec~) first; a start deletes what the register names and the index d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from applier.replica.relay_event import KnownRelayLogs
 from checkpoints.disk import Disk, plain, read_file
-
-if TYPE_CHECKING:
-    from applier.replica.relay_reader import KnownRelayLogs
 
 
 class RelayLogIndex:

@@ -8,7 +8,6 @@ error 1594. Behind its end comes the next file, even when the position was furth
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, field
 
 from applier.binlog.header import (
     CHECKSUM_LENGTH,
@@ -25,9 +24,9 @@ from applier.binlog.header import (
 from applier.binlog.reader import CRC_RESIDUE
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
+from applier.replica.relay_event import RelayEvent
 from applier.replica.relay_index import RelayLogIndex
 from checkpoints.disk import Disk, plain, read_file
-from checkpoints.gtid import GtidSet
 from checkpoints.position import Position
 
 READ_FAILURE = (
@@ -37,33 +36,6 @@ READ_FAILURE = (
 START_AGAIN = "start again from the source: relay_log_recovery=1, or CHANGE REPLICATION SOURCE TO the position that is applied"
 _FRAME = frozenset({EventType.FORMAT_DESCRIPTION, EventType.PREVIOUS_GTIDS, EventType.ROTATE})
 FIRST_EVENT = len(MAGIC)
-
-
-@dataclass(frozen=True, slots=True)
-class RelayEvent:
-    """One event and where it stands in the relay logs. `format` governs it; `format_data` is the event that said so."""
-
-    event: Event
-    data: bytes
-    start: Position
-    end: Position
-    format: FormatDescription
-    format_data: bytes
-
-    @property
-    def own(self) -> bool:
-        """Written by the replica for the relay log's own sake."""
-        return bool(self.event.flags & EventFlag.RELAY_LOG)
-
-
-@dataclass(frozen=True, slots=True)
-class KnownRelayLogs:
-    """What was read before, for replicas that read the same relay logs again and again."""
-
-    events: dict[tuple[str, int, bytes, bytes], RelayEvent] = field(default_factory=dict)
-    """File, offset, the event's bytes and those of the format description before it -> what was read there."""
-    received: dict[tuple[bytes | None, ...], tuple[GtidSet, str]] = field(default_factory=dict)
-    """The contents of all files -> the GTIDs that were received, and the last of them."""
 
 
 class RelayLogReader:

@@ -32,8 +32,9 @@ from applier.replica.recovery import (
     received_gtids,
     recovered,
 )
+from applier.replica.relay_event import KnownRelayLogs, RelayEvent
 from applier.replica.relay_log import Clock, RelayLogWriter, system_clock
-from applier.replica.relay_reader import FIRST_EVENT, START_AGAIN, KnownRelayLogs, RelayEvent
+from applier.replica.relay_reader import FIRST_EVENT, START_AGAIN
 from applier.replica.source import Source
 from applier.replica.storage import Storage
 from applier.tables.catalog import Tables
