@@ -18,7 +18,7 @@ from applier.binlog.transactions import query_text
 from applier.errors import InputError, ReplicationError
 from applier.options import parse_options
 from applier.replay_loop import ReplayLoop
-from applier.replica.relay_reader import RelayEvent
+from applier.replica.relay_event import RelayEvent
 from applier.replica.storage import Commit, RowChange, Statement, Storage, row_changes
 from applier.tables.ddl import DDL_STATEMENTS, statement_kind
 from applier.tables.engine import Change

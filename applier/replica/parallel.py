@@ -25,7 +25,7 @@ from applier.binlog.table_map import parse_table_map
 from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
 from applier.replica.applier import Applier
 from applier.replica.execute import GroupEnd
-from applier.replica.relay_reader import RelayEvent
+from applier.replica.relay_event import RelayEvent
 from checkpoints import bitmap
 from checkpoints.info import RelayLogInfo, WorkerInfo
 from checkpoints.position import Position

@@ -19,7 +19,7 @@ from applier.errors import BinlagError
 from applier.replica.applier import Applier
 from applier.replica.clock import Clock
 from applier.replica.delay import DelayGate, nap_seconds
-from applier.replica.relay_reader import RelayEvent
+from applier.replica.relay_event import RelayEvent
 from applier.replica.rules import rules_for
 from applier.replica.seconds_behind import LastSourceTimestamp, seconds_behind
 from applier.replica.timed import EventCost
