@@ -119,6 +119,10 @@ def _read_fetched(batches: Iterator[Any]) -> Iterator[Any]:
                 yield from read(FileRange(str(file)))
 
 
+PROFILED = ", ".join(f"`{name}` {COLUMNS[name]}" for name in ("database", "table", "type", *SUMS, "largest_event"))
+"""What `profile` looks at: with `.schema(PROFILED)` a read brings nothing else. (Spark does not tell a Python source what it needs.)"""
+
+
 def profile(log: DataFrame) -> DataFrame:
     """The workload per table and type, as `log_rows.profile_table` has it without Spark."""
     from pyspark.sql import functions as f

@@ -39,7 +39,7 @@ def spark() -> Iterator[Any]:
 
 @needs_spark
 def test_a_log_is_the_same_table_with_spark(spark: Any, tmp_path: Path) -> None:
-    from applier.forecast.spark_source import profile
+    from applier.forecast.spark_source import PROFILED, profile
 
     path = log(tmp_path)
     frame = spark.read.format("binlog").option("range_bytes", "1000").load(path)
@@ -49,6 +49,8 @@ def test_a_log_is_the_same_table_with_spark(spark: Any, tmp_path: Path) -> None:
     some = frame.select("table", "rows").where("rows > 1").collect()
     assert len(some) == sum(row["rows"] > 1 for row in here)
     lines = [row.asDict() for row in profile(frame).collect()]
+    narrow = spark.read.format("binlog").schema(PROFILED).load(path)
+    assert [row.asDict() for row in profile(narrow).collect()] == lines
     assert lines == profile_table(here)
     assert [name for name, _ in frame.dtypes] == list(COLUMNS)
 
