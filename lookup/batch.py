@@ -22,7 +22,7 @@ class RowsShape:
     hold (a write has after images only). `new_row` makes the row to store from the row found (None for an insert) and the
     after image; None: the image is the row. `complete` says that the after image holds every local column, `bitmap_full`
     that the before image holds every column of the *source's* table. `defaults` is the table's row of defaults, which the
-    before image is laid over where a server looks at all columns (MariaDB); None: NULL in every column.
+    before image is laid over where a server looks at all columns (MariaDB, `collisions_apply`); None: NULL in every column.
     """
 
     kind: str

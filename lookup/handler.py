@@ -193,6 +193,12 @@ class Handler(Protocol):
     def matches(self, columns: tuple[int, ...], image: Image) -> Iterable[Ref]:
         """All such rows in scan order."""
 
+    def with_checksum(self, columns: tuple[int, ...], checksum: Callable[[Image], int], value: int) -> Iterable[Image]:
+        """The different contents of `columns` that have this checksum. O(1); built at first use, kept up from then on.
+
+        Of the same columns the checksum must be the same function each time.
+        """
+
     def reads_to(self, ref: Ref, after: Ref | None = None, *, free_slots: bool = True) -> int:
         """rnd_next calls that a scan standing on `after` (None: before the first row) makes until it has read `ref`. O(log n).
 

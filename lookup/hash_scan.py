@@ -15,9 +15,12 @@ from typing import Any, Protocol
 
 from lookup.handler import Counters, Handler, Image, Ref, Row
 from lookup.search import END_OF_FILE, KEY_NOT_FOUND, ReadCosts, pick
-from lookup.server_hash import EntryOrder, entry_order
+from lookup.server_hash import EntryOrder, entry_order, row_checksum
 from lookup.table import Key
 from lookup.versions import ServerRules
+
+LOOK_ALIKE = -1
+"""In the place of a content's number: a row that is to be met for its checksum alone."""
 
 
 class Cursor(Protocol):
@@ -160,9 +163,15 @@ class HashScan:
     ignores_missing: bool = False
     hashes_nulls: bool = True
     null_filter: tuple[tuple[int, bool], ...] = ()
+    defaults: Row | None = None
+    """The row that a before image is laid over to be compared; None: NULL in every column."""
     read_all: bool = True
     """False once a verdict ended a scan: what it did not come to is not missing."""
     entries: EntryOrder = field(init=False)
+    _checksum: Callable[[Image], int] | None = None
+    """What images are hashed by; only where a collision matters (`ServerRules.collisions_apply`)."""
+    _alike: dict[int, list[Image]] = field(default_factory=dict)
+    """Checksum -> the contents that have it."""
     _value_of: dict[Image, tuple[Any, ...]] = field(default_factory=dict)
     _orders_of: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
     """Distinct key value -> the numbers of the contents that have it."""
@@ -171,13 +180,21 @@ class HashScan:
 
     def __post_init__(self) -> None:
         nulls = frozenset(column for column, is_null in self.null_filter if is_null) if self.hashes_nulls else None
-        self.entries = entry_order(self.rules.hash_order, self.handler.definition, self.compared, nulls)
+        definition = self.handler.definition
+        self.entries = entry_order(self.rules.hash_order, definition, self.compared, nulls)
+        if self.rules.collisions_apply and self.looks_again:
+            whole = self.hashes_nulls and len(self.columns) == len(definition.columns)
+            self._checksum = row_checksum(definition, self.compared, frozenset() if whole else None)
 
     def hash_row(self, index: int, image: Image) -> None:
         """`do_hash_row`: one before image goes into the hash, its key value into the set of distinct values."""
         content = pick(image, self.columns, self.compared)
         self.entries.add(content, index)
         self._last = index
+        if self._checksum is not None:
+            alike = self._alike.setdefault(self._checksum(content), [])
+            if content not in alike:
+                alike.append(content)
         if self.key is None or content in self._value_of:
             return
         spatial = self.key.kind == "spatial"
@@ -220,8 +237,16 @@ class HashScan:
         while heap:
             ref, order = heapq.heappop(heap)
             queued.discard((ref, order))
-            content = self._contents[order]
             at = cursor.position()
+            if order == LOOK_ALIKE:
+                taken, buffer = self._taken_for(ref, None) if at is None or at < ref else (None, None)
+                if taken is not None:
+                    cursor.move(ref)
+                    verdict = self._match(heap, queued, ref, taken, group, apply, buffer)
+                    if verdict is not None:
+                        return verdict
+                continue
+            content = self._contents[order]
             if at is not None and not at < ref:
                 self._requeue(heap, queued, order, at)
                 continue
@@ -249,8 +274,46 @@ class HashScan:
             ref = self.handler.first_match(self.compared, content)
             if ref is not None:
                 heap.append((ref, order))
+        if self._checksum is not None:
+            heap += self._look_alikes(self._checksum, group)
         heapq.heapify(heap)
         return heap
+
+    def _look_alikes(self, checksum: Callable[[Image], int], group: Any) -> Iterator[tuple[Ref, int]]:
+        """The rows that have the checksum of a before image that they are not."""
+        for value, alike in self._alike.items():
+            live = {content for content in alike if self.entries.has(content)}
+            for content in self.handler.with_checksum(self.compared, checksum, value):
+                if live - {content}:
+                    for ref in self.handler.matches(self.compared, content):
+                        row = self.handler.get(ref)
+                        if group is None or (row is not None and self.key is not None and self._key_value(row) == group):
+                            yield ref, LOOK_ALIKE
+
+    def _key_value(self, row: Row) -> tuple[Any, ...]:
+        assert self.key is not None
+        return self.handler.ordered(self.key).value_of(row, tuple(range(len(row))))
+
+    def _taken_for(self, ref: Ref, buffer: Row | None) -> tuple[Image | None, Row | None]:
+        """The before image that a row without one is taken for, and the record buffer that the change starts from; None: it is passed over.
+
+        `do_scan_and_update` unpacks each entry of the row's checksum into record[0] to compare it, does not restore the row when none is
+        equal, and asks the hash again with what is in record[0]: the last entry's own before image. That one is equal to itself.
+        """
+        row = self.handler.get(ref) if buffer is None else buffer
+        if row is None or self._checksum is None:
+            return None, buffer
+        content = tuple(row[column] for column in self.compared)
+        if self.entries.has(content):
+            return None, buffer
+        live = [one for one in self._alike.get(self._checksum(content), ()) if self.entries.has(one)]
+        if not live:
+            return None, buffer
+        taken = min(live, key=self.entries.oldest)
+        unpacked = list(self.defaults or (None,) * len(row))
+        for column, value in zip(self.compared, taken, strict=True):
+            unpacked[column] = value
+        return taken, tuple(unpacked)
 
     def _requeue(self, heap: list[tuple[Ref, int]], queued: set[tuple[Ref, int]], order: int, after: Ref) -> None:
         content = self._contents[order]
@@ -268,7 +331,14 @@ class HashScan:
         return all((row[column] is None) == is_null for column, is_null in self.null_filter)
 
     def _match(
-        self, heap: list[tuple[Ref, int]], queued: set[tuple[Ref, int]], ref: Ref, content: Image, group: Any, apply: RowVerdict
+        self,
+        heap: list[tuple[Ref, int]],
+        queued: set[tuple[Ref, int]],
+        ref: Ref,
+        content: Image,
+        group: Any,
+        apply: RowVerdict,
+        buffer: Row | None = None,
     ) -> str | None:
         """Applies the match, and from 8.0.17 on what the changed row matches in turn. None when the scan goes on.
 
@@ -277,18 +347,32 @@ class HashScan:
         """
         standing: Ref | None = ref
         found: Image | None = content
-        buffer: Row | None = None
         while standing is not None and found is not None:
             self._last = self.entries.take(found)
             standing, buffer, verdict = apply(self._last, standing, buffer)
             if verdict is not None:
                 return verdict
             found = self._content_at(standing, buffer)
+            if found is None and standing is not None and self._checksum is not None:
+                found, buffer = self._taken_for(standing, buffer)
             if not self.looks_again:
                 if standing is not None and found is not None and buffer is None:
                     self._queue_moved(heap, queued, standing, found, group)
                 break
+        if standing is not None and self._checksum is not None:
+            self._queue_again(heap, queued, standing, group)
         return "done" if self._finished() else None
+
+    def _queue_again(self, heap: list[tuple[Ref, int]], queued: set[tuple[Ref, int]], ref: Ref, group: Any) -> None:
+        """A row that moved ahead of the scan is met again, as it stands: that need not be what the record buffer held."""
+        row = self.handler.get(ref)
+        if row is None or (group is not None and self._key_value(row) != group):
+            return
+        content = tuple(row[column] for column in self.compared)
+        for item in ((ref, LOOK_ALIKE), *([(ref, self.entries.order_of(content))] if self.entries.has(content) else [])):
+            if item not in queued:
+                queued.add(item)
+                heapq.heappush(heap, item)
 
     def _content_at(self, ref: Ref | None, buffer: Row | None) -> Image | None:
         """The content of a changed row when the hash holds it."""

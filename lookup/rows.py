@@ -166,6 +166,7 @@ class RowsPlan:
             self.options.skips(1032),
             shape.bitmap_full,
             tuple((column, definition.columns[column].default is None) for column in extra if definition.columns[column].nullable),
+            shape.defaults,
         )
 
     def _write(self, rows: Sequence[Any], outcome: Outcome, misread: Misread | None) -> None:

@@ -38,6 +38,8 @@ class ServerRules:
     """After a row was not found, the after image is skipped with the before image's bitmap (fixed in 8.0)."""
     hash_looks_again: bool = True
     """Hash scan looks an updated row up again at once (8.0.17, bug #72788)."""
+    collisions_apply: bool = False
+    """Hash scan takes a row for a before image that only has its checksum, and updates it (8.0.17 on, bug #101828)."""
     hash_order: str = "multimap"
     """In which order equal before images leave the hash: "multimap" (std::unordered_multimap) or "mysys" (mysys/hash.c)."""
     table_scan_passes: int = 2
@@ -109,8 +111,11 @@ CHANGES = (
     Change((5, 7, 23), "second_unique_usable", before=False),
     Change((8, 0, 12), "second_unique_usable", before=False),
     Change((8, 0, 17), "hash_looks_again", before=False),
+    Change((8, 0, 17), "collisions_apply", before=False),
+    Change((8, 0, 43), "collisions_apply", before=True),
 )
-"""The first two by the changelog in bug #81500; the third is bug #72788."""
+"""The first two by the changelog in bug #81500; the third is bug #72788. What came with it, bug #101828, was reported up to 8.0.42, and the
+source of 8.0.46 is without it; which of the releases between mended it was not seen."""
 
 
 def rules_for(version: str) -> ServerRules:
@@ -139,7 +144,8 @@ def _as_of(rules: ServerRules, series: tuple[int, int], rest: list[str]) -> Serv
     if not rest or not rest[0].isdigit():
         return rules
     release = (*series, int(rest[0]))
-    before: dict[str, Any] = {change.rule: change.before for change in CHANGES if change.release[:2] == series and release < change.release}
+    later = [change for change in CHANGES if change.release[:2] == series and release < change.release]
+    before: dict[str, Any] = {change.rule: change.before for change in sorted(later, key=lambda change: change.release, reverse=True)}
     return replace(rules, **before)
 
 

@@ -11,7 +11,18 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 from applier.binlog.types import to_python
-from applier.tables.keys import ContentView, Extract, OrderedView, OrderView, UniqueView, View, key_extractor, key_text, ref_extractor
+from applier.tables.keys import (
+    ChecksumView,
+    ContentView,
+    Extract,
+    OrderedView,
+    OrderView,
+    UniqueView,
+    View,
+    key_extractor,
+    key_text,
+    ref_extractor,
+)
 from lookup.handler import DuplicateKey, Image, Ref, Row, traits_of
 from lookup.table import Key, TableDefinition
 
@@ -83,6 +94,7 @@ class MemoryTable:
         self._order: OrderView | None = None
         self._ordered: dict[str, OrderedView] = {}
         self._contents: dict[tuple[int, ...], ContentView] = {}
+        self._checksums: dict[tuple[int, ...], ChecksumView] = {}
         self._statistics: dict[str, tuple[int, float]] = {}
 
     # reading
@@ -140,6 +152,13 @@ class MemoryTable:
 
     def matches(self, columns: tuple[int, ...], image: Image) -> Iterable[Ref]:
         return self._content(columns).all(image)
+
+    def with_checksum(self, columns: tuple[int, ...], checksum: Callable[[Image], int], value: int) -> Iterable[Image]:
+        view = self._checksums.get(columns)
+        if view is None:
+            view = self._checksums[columns] = ChecksumView(columns, checksum, self._rows.items())
+            self._views.append(view)
+        return view.contents(value)
 
     def reads_to(self, ref: Ref, after: Ref | None = None, *, free_slots: bool = True) -> int:
         if self._counts_free_slots and free_slots:

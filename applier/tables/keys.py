@@ -298,6 +298,39 @@ class ContentView:
             yield held
 
 
+class ChecksumView:
+    """Checksum of some columns -> the contents that have it; there are several where contents collide. Implements `View`."""
+
+    __slots__ = ("_checksum", "_held", "_pick")
+
+    def __init__(self, columns: tuple[int, ...], checksum: Callable[[Image], int], rows: Iterable[tuple[Ref, Row]]) -> None:
+        self._pick = picker(columns)
+        self._checksum = checksum
+        self._held: dict[int, dict[Image, int]] = {}
+        """Checksum -> content -> how many rows have it."""
+        for ref, row in rows:
+            self.add(ref, row)
+
+    def add(self, ref: Ref, row: Row) -> None:
+        content = self._pick(row)
+        held = self._held.setdefault(self._checksum(content), {})
+        held[content] = held.get(content, 0) + 1
+
+    def remove(self, ref: Ref, row: Row) -> None:
+        content = self._pick(row)
+        value = self._checksum(content)
+        held = self._held[value]
+        held[content] -= 1
+        if not held[content]:
+            del held[content]
+            if not held:
+                del self._held[value]
+
+    def contents(self, value: int) -> tuple[Image, ...]:
+        """The contents with this checksum."""
+        return tuple(self._held.get(value, ()))
+
+
 def key_text(definition: TableDefinition, key: Key, row: Row) -> str:
     """A key's value as the server prints it in error 1062: parts joined by dashes."""
     parts = []

@@ -145,6 +145,7 @@ class RowsApplier:
         )
         before_columns, after_columns = images.before_columns, images.after_columns
         stored = before_columns if rows.kind == "write" else after_columns
+        rules_look_beyond = self.options.rules.find_row or self.options.rules.collisions_apply
         shape = RowsShape(
             rows.kind,
             before_columns,
@@ -152,7 +153,7 @@ class RowsApplier:
             _row_maker(table, stored, partial=rows.partial),
             len(stored) == len(definition.columns),
             images.bitmap_full,
-            default_row(definition) if self.options.rules.find_row and len(before_columns) < len(definition.columns) else None,
+            default_row(definition) if rules_look_beyond and len(before_columns) < len(definition.columns) else None,
         )
         rows_plan = RowsPlan(table, shape, self.options)
         key = rows_plan.decision.key

@@ -293,24 +293,26 @@ def test_rules_for(text: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "second_unique_usable", "hash_looks_again"),
+    ("text", "second_unique_usable", "hash_looks_again", "collisions_apply"),
     [
-        ("5.7", True, False),
-        ("5.7.22-log", False, False),
-        ("5.7.23", True, False),
-        ("8.0", True, True),
-        ("8.0.11", False, False),
-        ("8.0.16-debug", True, False),
-        ("8.0.17", True, True),
-        ("8.0.46", True, True),
-        ("8.3.0", True, True),
-        ("8.4.4", True, True),
-        ("5.6.51", False, False),
+        ("5.7", True, False, False),
+        ("5.7.22-log", False, False, False),
+        ("5.7.23", True, False, False),
+        ("8.0", True, True, False),
+        ("8.0.11", False, False, False),
+        ("8.0.16-debug", True, False, False),
+        ("8.0.17", True, True, True),
+        ("8.0.42", True, True, True),
+        ("8.0.46", True, True, False),
+        ("8.3.0", True, True, False),
+        ("8.4.4", True, True, False),
+        ("5.6.51", False, False, False),
     ],
 )
-def test_rules_of_a_release(text: str, second_unique_usable: bool, hash_looks_again: bool) -> None:
+def test_rules_of_a_release(text: str, second_unique_usable: bool, hash_looks_again: bool, collisions_apply: bool) -> None:
     rules = rules_for(text)
-    assert (rules.second_unique_usable, rules.hash_looks_again) == (second_unique_usable, hash_looks_again)
+    found = (rules.second_unique_usable, rules.hash_looks_again, rules.collisions_apply)
+    assert found == (second_unique_usable, hash_looks_again, collisions_apply)
 
 
 def test_a_release_differs_from_its_series_in_nothing_else() -> None:

@@ -14,7 +14,7 @@ from lookup.batch import ApplyOptions, RowsShape
 from lookup.handler import Counters, DuplicateKey, Image, Row
 from lookup.rows import RowsPlan
 from lookup.table import Column, Key, KeyPart, TableDefinition
-from lookup.versions import OPTIONS, RULES
+from lookup.versions import OPTIONS, RULES, rules_for
 from tests.oracle.apply import NaiveApplier
 from tests.oracle.engine import Duplicate, NaiveTable
 
@@ -182,7 +182,7 @@ def cases(draw: st.DrawFn, versions: tuple[str, ...] = tuple(RULES)) -> Case:
     rows = draw(st.lists(st.sampled_from(pool), max_size=10))
     deleted = draw(st.lists(st.integers(0, 9), max_size=3))
     options = ApplyOptions(
-        RULES[draw(st.sampled_from(versions))],
+        rules_for(draw(st.sampled_from(versions))),
         draw(st.sampled_from(OPTION_SETS)),
         draw(st.booleans()),
         draw(st.sampled_from((SKIPS[0], SKIPS[0], *SKIPS))),

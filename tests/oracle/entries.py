@@ -10,7 +10,7 @@ from lookup.batch import RowsShape
 from lookup.handler import Row
 from lookup.server_hash import ServerArray
 from lookup.table import TableDefinition
-from lookup.versions import ServerRules
+from lookup.versions import ServerRules, rules_for
 from tests.oracle.checksum import checksum
 
 
@@ -21,7 +21,7 @@ class Entries:
         self.definition = definition
         self.columns = shape.before_columns
         self.null_flags = shape.bitmap_full
-        if rules.name not in ("5.6", "5.7"):
+        if rules.name not in ("5.6", "5.7") and rules != rules_for("8.0.16"):
             self.null_flags = shape.bitmap_full and len(self.columns) == len(definition.columns)
         self.array = ServerArray() if rules.name in ("5.6", "5.7") else None
         self.held: list[tuple[Row, int, int]] = []
@@ -36,6 +36,11 @@ class Entries:
         if self.array is not None:
             self.array.insert(self._checksum(row), self._content(row), self.made)
         self.made += 1
+
+    def chain(self, row: Row) -> list[Row]:
+        """The rows that were hashed to the checksum of `row`, the one put in last first (std::unordered_multimap)."""
+        wanted = self._checksum(row)
+        return [held for held, _, _ in reversed(self.held) if self._checksum(held) == wanted]
 
     def take(self, row: Row) -> int | None:
         """The event's row whose before image equals `row`; its entry is gone then. None when there is none."""
