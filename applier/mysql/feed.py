@@ -65,6 +65,11 @@ class SourceTransaction:
         return self.transaction.kind
 
     @property
+    def xid(self) -> str:
+        """The identifier of an XA transaction as it stands in the log; "" for others."""
+        return self.transaction.xid or ""
+
+    @property
     def gtid(self) -> str | None:
         """Its GTID as text; None without one."""
         return self.transaction.gtid

@@ -49,11 +49,6 @@ class JoinedRows:
         self._after: set[Any] = set()
         pieces += (shipped[:FLAGS_AT], flags, shipped[FLAGS_AT + 1 : end], shipped[end:])
 
-    @property
-    def flags_at(self) -> int:
-        """Where the low byte of the event's flags is among the pieces."""
-        return self._at + 1
-
     def take(self, shipped: bytes, event: Event, head: RowsHead) -> bool:
         """Joins an event to those before it where the rows end alike; says whether it did."""
         if head.kind not in JOINED_KINDS or head.partial or _shape(event, head) != self._shape:

@@ -51,9 +51,9 @@ class Keeper:
         if source.wanted:
             self._transactions += 1
         if source.kind is Kind.XA_PREPARE and source.wanted:
-            self.pending[plain_xid(source.transaction.xid or "")] = (source.start.file, source.start.offset)
+            self.pending[plain_xid(source.xid)] = (source.start.file, source.start.offset)
         elif source.kind in (Kind.XA_COMMIT, Kind.XA_ROLLBACK):
-            self.pending.pop(prepared_xid(source.transaction.xid or "", self.pending), None)
+            self.pending.pop(prepared_xid(source.xid, self.pending), None)
         self._end = source.end
 
     def row(self, databases: Iterable[str], ddl: DdlMarker | None = None) -> Checkpoint:
@@ -97,11 +97,11 @@ class PreparedTransactions:
 
     def keep(self, source: SourceTransaction) -> None:
         """Keeps the content of an XA transaction that was prepared."""
-        self._kept[plain_xid(source.transaction.xid or "")] = source
+        self._kept[plain_xid(source.xid)] = source
 
     def resolve(self, commit: SourceTransaction, pending: dict[str, tuple[str, int]]) -> bool:
         """Gives an XA COMMIT the content of what it commits; False when that is not in the log."""
-        xid = prepared_xid(commit.transaction.xid or "", pending)
+        xid = prepared_xid(commit.xid, pending)
         prepared = self._kept.pop(xid, None)
         if prepared is None and xid in pending:
             prepared = next(iter(Feed(self._files, self._options, start=Position(*pending[xid]))), None)
