@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from applier.cli.notes import note
-from applier.cli.status import FORMATS, render
+from applier.cli.status import FORMATS, OPENMETRICS, render
 from applier.error_codes import Code
 from applier.errors import UsageError
 
@@ -48,8 +48,11 @@ MOMENTS = 60
 @click.option("--status-at", type=float, metavar="SECONDS", help="The whole status that long after the first commit.")
 @FORMATS
 @click.option("--json", "as_json", is_flag=True, help="JSON lines: one a moment (with --status-at: one object).")
+@OPENMETRICS
 @click.option("--plot", type=click.Path(dir_okay=False), metavar="FILE", help="Draw it: .svg, .png, .html or .json (needs binlag[report]).")
-def command(files: tuple[str, ...], scenario: str | None, form: str, as_json: bool, plot: str | None, **given: Any) -> None:
+def command(
+    files: tuple[str, ...], scenario: str | None, form: str, as_json: bool, plot: str | None, openmetrics: str | None, **given: Any
+) -> None:
     """Show what SHOW REPLICA STATUS would have said while a replica executed FILEs, and how late it really was.
 
     The replica is simulated: transactions arrive when they were committed, and cost what --row-speed and --transaction-cost say; a
@@ -64,9 +67,16 @@ def command(files: tuple[str, ...], scenario: str | None, form: str, as_json: bo
         )
     runs, transactions, seconds = _named(scenario) if scenario is not None else _logs(files, given)
     if given["status_at"] is not None:
+        if openmetrics is not None:
+            _write_status(runs, transactions, given["status_at"], openmetrics)
         _status(runs, transactions, given["status_at"], "json" if as_json else form)
         return
     samples = {name: list(_sample(simulation, seconds, given["every"])) for name, simulation in runs.items()}
+    if openmetrics is not None:
+        from applier import metrics
+
+        servers = {name: simulation.configuration.server for name, simulation in runs.items()}
+        metrics.write(metrics.of_moments(samples, servers), openmetrics)
     if plot is not None:
         from applier.cli.clock_plot import draw
 
@@ -149,6 +159,22 @@ def _status(runs: dict[str, Simulation], transactions: dict[str, list[TimedTrans
             click.echo(f"-- {name}")
         for line in render(view_at(simulation, transactions[name], simulation.start + at), form, old_names=False, tables=True):
             click.echo(line)
+
+
+def _write_status(runs: dict[str, Simulation], transactions: dict[str, list[TimedTransaction]], at: float, path: str) -> None:
+    from applier import metrics
+    from applier.replica.view_sources import view_at
+
+    gauges: list[metrics.Gauge] = []
+    for name, simulation in runs.items():
+        moment = next(simulation.sample(simulation.start + at, simulation.start + at, 1.0))
+        gauges += metrics.of_view(view_at(simulation, transactions[name], moment.time), name)
+        gauges += [gauge for gauge in metrics.of_moment(moment, name, simulation.configuration.server) if gauge.name not in _OF_VIEW]
+    metrics.write(gauges, path)
+
+
+_OF_VIEW = ("replica_seconds_behind_source",)
+"""What a view has as well."""
 
 
 def _json_lines(samples: dict[str, list[Moment]]) -> Iterator[str]:

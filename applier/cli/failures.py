@@ -29,6 +29,7 @@ EXTRAS = {
     "scipy": "measure",
     "pyspark": "spark",
     "altair": "report",
+    "prometheus_client": "metrics",
     "vl_convert": "report",
 }
 """Library -> the extra that brings it."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from applier.cli.notes import draws, note
+from applier.cli.status import OPENMETRICS
 from applier.error_codes import Code
 from applier.errors import UsageError
 
@@ -50,10 +51,11 @@ def seconds(text: str) -> float:
 @click.option("--placement", type=click.Choice(list(PLACEMENTS)), default="anywhere", show_default=True, help="Where changed rows stand.")
 @click.option("--what-if", "what_ifs", multiple=True, metavar="CHANGE", help=WHAT_IF_HELP)
 @click.option("--max-lag", metavar="TIME", help="Exit with code 3 when the lag would exceed this (60s, 5m, 1h).")
+@OPENMETRICS
 @click.option("--report", type=click.Path(dir_okay=False), metavar="FILE.html", help="Also write one self-contained HTML file.")
 @click.option("--password-file", type=click.Path(dir_okay=False), metavar="FILE", help="The password for a live server's schema.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(files: tuple[str, ...], as_json: bool, max_lag: str | None, report: str | None, **given: Any) -> int:
+def command(files: tuple[str, ...], as_json: bool, max_lag: str | None, report: str | None, openmetrics: str | None, **given: Any) -> int:
     """How far behind a replica will be that applies the log in FILE..., by the cost of finding each row.
 
     Needs the replica's schema; row counts come from its INSERTs, from a live server, or from --rows.
@@ -72,6 +74,10 @@ def command(files: tuple[str, ...], as_json: bool, max_lag: str | None, report: 
         click.echo(json.dumps(summary | gate, ensure_ascii=False))
     else:
         print_forecast(summary)
+    if openmetrics is not None:
+        from applier import metrics
+
+        metrics.write(metrics.of_forecast(summary), openmetrics)
     if report is not None:
         from applier.report import write_report
 

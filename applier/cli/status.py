@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 FORMATS = click.option("--format", "form", type=click.Choice(["vertical", "table", "json"]), default="vertical", show_default=True,
                        help="As the mysql client prints with \\G, as a table, or as JSON.")  # fmt: skip
 
+OPENMETRICS = click.option("--openmetrics", type=click.Path(dir_okay=False), metavar="FILE.prom",
+                           help="Also write gauges for Prometheus' textfile collector (needs binlag[metrics]).")  # fmt: skip
+
 
 @click.command(name="status", short_help="Show the replica status that the files of a folder tell.")
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False))
@@ -28,7 +31,11 @@ FORMATS = click.option("--format", "form", type=click.Choice(["vertical", "table
 @click.option("--performance-schema", "tables", is_flag=True, help="The performance_schema replication tables as well.")
 @FORMATS
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-def command(folder: str, server: str | None, old_names: bool, tables: bool, form: str, as_json: bool) -> None:
+@OPENMETRICS
+@click.option("--channel", metavar="NAME", help="With --openmetrics: the label `channel`. [default: the name of DIR]")
+def command(
+    folder: str, server: str | None, old_names: bool, tables: bool, form: str, as_json: bool, openmetrics: str | None, channel: str | None
+) -> None:
     """Show what SHOW REPLICA STATUS would say of the replica whose info files and relay logs are in DIR.
 
     DIR is what `binlag receive --dir` writes, or a server's data directory (5.6 to 8.0 with repositories of type FILE). The files are
@@ -40,6 +47,10 @@ def command(folder: str, server: str | None, old_names: bool, tables: bool, form
         view, notes = view_of_folder(Path(folder), server)
     except ValueError as error:
         raise UsageError(str(error), code=Code.OPTION_VALUE) from None
+    if openmetrics is not None:
+        from applier import metrics
+
+        metrics.write(metrics.of_view(view, Path(folder).resolve().name if channel is None else channel), openmetrics)
     for line in render(view, "json" if as_json else form, old_names=old_names, tables=tables):
         click.echo(line)
     for text in notes:
