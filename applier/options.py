@@ -135,7 +135,7 @@ def _row_search(text: str | None, server: str | None) -> frozenset[str] | None:
 
 
 def parse_skip_errors(value: Any) -> frozenset[int] | None:
-    """replica_skip_errors: "off", "all", "ddl_exist_errors" and numbers, joined by commas."""
+    """replica_skip_errors: "off", "all", "ddl_exist_errors" and numbers, joined by commas. Raises UsageError."""
     if isinstance(value, (set, frozenset, list, tuple)):
         return frozenset(int(number) for number in value)
     words = [word.strip().lower() for word in str(value).split(",") if word.strip()]

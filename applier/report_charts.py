@@ -105,7 +105,7 @@ def _done(chart: Any, height: int) -> Chart:
 
 
 def images(summary: Mapping[str, Any], folder: Path, *, width: int = 760) -> list[Path]:
-    """Writes each chart as SVG and PNG, without a browser; the files."""
+    """Writes each chart as SVG and PNG, without a browser; the files. Raises UsageError when vl-convert is not installed."""
     try:
         import vl_convert
     except ImportError:

@@ -62,7 +62,7 @@ class CrashPoint:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The point that was shown as this text."""
+        """The point that was shown as this text. Raises CheckpointError."""
         words = text.split()
         try:
             point = cls(int(words[0]), Moment(words[1]), *map(int, words[2:]))

@@ -71,7 +71,7 @@ class Disk(Protocol):
 
 
 def plain(name: str) -> str:
-    """The name without the "./" that the server puts before it."""
+    """The name without the "./" that the server puts before it. Raises CheckpointError for a name with a folder in it."""
     bare = name.removeprefix("./")
     if not bare or bare in (".", "..") or "/" in bare or "\0" in bare:
         raise CheckpointError(f"{name!r} is no name of a file in the folder", hint="give a bare file name, with or without ./ before it")

@@ -38,7 +38,10 @@ REFUSED: Final = object()
 
 @lru_cache
 def column_of(server: str) -> str:
-    """The column of VERSIONS that describes a server: "8.0.46" is "8.0", "9.7" is "8.3"."""
+    """The column of VERSIONS that describes a server: "8.0.46" is "8.0", "9.7" is "8.3".
+
+    Raises CheckpointError for what is no version with such records.
+    """
     words = server.split(".")
     if len(words) < 2 or not all(word.isdecimal() for word in words[:2]):
         raise CheckpointError(f"{server!r} is no MySQL version with info records of this kind", hint=f"name one from {VERSIONS[0]} on")

@@ -86,7 +86,10 @@ class _Lines:
 
 
 def parse(record: type[R], data: bytes, server: str, *, file: str | None = None, as_server: bool = False) -> InfoFile[R]:
-    """Reads a file that this server version wrote, or an older one did."""
+    """Reads a file that this server version wrote, or an older one did.
+
+    Raises InfoError for a file that is no such record, naming file and line, and CheckpointError where the version has no such file.
+    """
     version = column_of(server)
     table = record.fields
     if version not in table.files_in:
@@ -147,7 +150,7 @@ def _build(record: type[R], values: dict[str, Any], lines: _Lines) -> R:
 
 
 def build(record: type[R], values: dict[str, Any]) -> R:
-    """A record of values by field name, some of which it may compute itself (the size of a bitmap); those must agree."""
+    """A record of values by field name, some of which it may compute itself (the size of a bitmap); those must agree. Raises ValueError."""
     own = _own_names(record)
     built = record(**{name: value for name, value in values.items() if name in own})
     for name in values.keys() - own:
@@ -162,7 +165,7 @@ def _own_names(record: type[R]) -> frozenset[str]:
 
 
 def encode(record: R, server: str) -> bytes:
-    """What this server version writes at the beginning of the file."""
+    """What this server version writes at the beginning of the file. Raises CheckpointError for what the version does not have."""
     version = column_of(server)
     table = record.fields
     if version not in table.files_in:
@@ -195,7 +198,7 @@ def overwritten(old: bytes, new: bytes) -> bytes:
 
 
 def refuse_inexpressible(record: Any, version: str) -> None:
-    """A field that the version does not have must not silently be lost."""
+    """A field that the version does not have must not silently be lost. Raises CheckpointError."""
     table: Fields = record.fields
     usual = type(record)()
     for field in table.fields[len(table.of(version)) :]:

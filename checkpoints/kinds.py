@@ -155,7 +155,7 @@ def _bytes_cell(cell: Any) -> bytes:
 
 
 def enumeration(*labels: str) -> Kind:
-    """Labels numbered from 1, as ENUM columns are."""
+    """Labels numbered from 1, as ENUM columns are. Its functions raise ValueError."""
     number = _integer("number of a label", 1, len(labels))
 
     def checked(cell: Any) -> str:

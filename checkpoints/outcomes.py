@@ -79,7 +79,7 @@ class Kept:
     zeros: bool = False
 
     def apply(self, durable: bytes, changes: Sequence[Change], block_bytes: int) -> bytes:
-        """The content of the file."""
+        """The content of the file. Raises CheckpointError for a torn change that is no write."""
         content = bytearray(durable)
         for change in changes[: self.changes]:
             change.apply(content)
@@ -173,7 +173,7 @@ class Outcome:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The outcome that was shown as this text."""
+        """The outcome that was shown as this text. Raises CheckpointError."""
         kind, *words = text.split() or [""]
         if kind == CrashKind.PROCESS and not words:
             return cls(CrashKind.PROCESS)

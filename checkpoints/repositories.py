@@ -52,7 +52,10 @@ class Repositories:
         return self._open(WorkerInfo, channel, number)
 
     def workers(self, count: int, channel: str = "") -> list[WorkerInfo]:
-        """What the workers 1 to `count` have recorded; `count` is the relay log info's number_of_workers."""
+        """What the workers 1 to `count` have recorded; `count` is the relay log info's number_of_workers.
+
+        Raises CheckpointError when one of them is not there.
+        """
         found = []
         for number in range(1, count + 1):
             repository = self.worker_info(number, channel)

@@ -64,7 +64,7 @@ class Cursor:
         return self.unsigned(8)
 
     def packed(self) -> int:
-        """A length-encoded integer (`net_field_length`): up to 250 in one byte, else 252/253/254 and 2/3/8 bytes."""
+        """A length-encoded integer (`net_field_length`): up to 250 in one byte, else 252/253/254 and 2/3/8 bytes. Raises InputError."""
         first = self.unsigned(1)
         if first < 251:
             return first

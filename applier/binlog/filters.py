@@ -24,7 +24,7 @@ AnyGtidSet = GtidSet | MariadbGtidSet
 
 
 def parse_time(text: str) -> int:
-    """Seconds since 1970 of "2026-11-21 04:05:06" (UTC unless an offset follows) or "@1795233906"."""
+    """Seconds since 1970 of "2026-11-21 04:05:06" (UTC unless an offset follows) or "@1795233906". Raises UsageError."""
     if re.fullmatch(r"@\d+", text.strip()):
         return int(text.strip()[1:])
     try:

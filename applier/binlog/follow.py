@@ -62,7 +62,7 @@ class IndexedLogs(Sequence[str]):
         return len(self.paths())
 
     def after(self, path: Path) -> Path | None:
-        """The log behind this one, None when it is the last."""
+        """The log behind this one, None when it is the last. Raises InputError when this one was taken out of the index."""
         names = self.paths()
         if str(path) not in names:
             raise InputError(

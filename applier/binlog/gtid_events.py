@@ -119,7 +119,7 @@ def _uuid_text(raw: bytes) -> str:
 
 
 def parse_gtid_tagged(cursor: Cursor, _event: Event, _fde: FormatDescription) -> Gtid:
-    """One mysql::serialization message: version, size, last non-ignorable field, then (id, value) pairs in order."""
+    """One mysql::serialization message: version, size, last non-ignorable field, then (id, value) pairs in order. Raises InputError."""
     start = cursor.at
     if cursor.varlen() != 1:
         raise InputError("unknown serialization format of a tagged GTID event", code=Code.UNKNOWN_FORMAT)

@@ -292,7 +292,10 @@ MOST_TYPES_WITHOUT_CHECKSUM = 30
 
 
 def parse_format_description(body: bytes) -> FormatDescription:
-    """`body` is everything behind the header, with the checksum that this event has from 5.6.1 on whatever the algorithm."""
+    """`body` is everything behind the header, with the checksum that this event has from 5.6.1 on whatever the algorithm.
+
+    Raises InputError.
+    """
     if len(body) < 57:
         raise InputError(f"the format description event is too short ({len(body)} bytes)", code=Code.BAD_FORMAT)
     binlog_version, raw_version, created, header_length = struct.unpack_from("<H50sIB", body)

@@ -60,7 +60,7 @@ class PayloadHeader:
 
 
 def parse_payload_header(event: Event) -> PayloadHeader:
-    """TRANSACTION_PAYLOAD's type-length-value header (libs/mysql/binlog/event/codecs/binary.cpp 9.7)."""
+    """TRANSACTION_PAYLOAD's type-length-value header (libs/mysql/binlog/event/codecs/binary.cpp 9.7). Raises InputError."""
     cursor = Cursor(event.buffer, event.body, event.end)
     fields: dict[int, int] = {}
     while (field := cursor.packed()) != 0:
@@ -81,7 +81,10 @@ def parse_payload_header(event: Event) -> PayloadHeader:
 
 
 def payload_events(event: Event, max_event_bytes: int = MAX_EVENT_BYTES) -> Iterator[Event]:
-    """The events inside a TRANSACTION_PAYLOAD, one after the other as they are decompressed."""
+    """The events inside a TRANSACTION_PAYLOAD, one after the other as they are decompressed.
+
+    Raises InputError for what is cut off, garbled, or larger than it claims.
+    """
     header = parse_payload_header(event)
     raw = event.buffer[header.payload_start : header.payload_start + header.payload_size]
     stream = io.BytesIO(raw) if header.compression == UNCOMPRESSED else _zstd_stream(raw)
@@ -135,6 +138,8 @@ def decompress_event(event: Event, compressed_start: int) -> None:
     """Turns a compressed MariaDB event into the plain one, in place. `compressed_start`: offset of the compressed block.
 
     Block: 0x80 | algorithm << 4 | n, then n bytes big-endian size, then a zlib stream (`binlog_buf_uncompress`, 10.11).
+
+    Raises InputError.
     """
     buffer = event.buffer
     if compressed_start >= event.end or not buffer[compressed_start] & 0x80 or buffer[compressed_start] & 0x70:

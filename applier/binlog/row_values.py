@@ -96,7 +96,10 @@ class JsonChanges:
 
     @property
     def text(self) -> str:
-        """JSON_REPLACE('$.a', 1) JSON_REMOVE('$.b'): the functions that mysqlbinlog prints, one by one, in order."""
+        """JSON_REPLACE('$.a', 1) JSON_REMOVE('$.b'): the functions that mysqlbinlog prints, one by one, in order.
+
+        Raises InputError for changes that cannot be read.
+        """
         from applier.binlog.types import json
 
         cursor, parts = Cursor(self.data), []

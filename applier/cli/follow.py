@@ -13,7 +13,10 @@ _HINT = "give the folder of a receiver, or its index: binlag replay --follow rel
 
 
 def logs_of(files: tuple[str, ...], *, follow: bool, stop_position: int | None = None) -> Sequence[str]:
-    """The logs in order. A folder, or a file that ends with .index, stands alone."""
+    """The logs in order. A folder, or a file that ends with .index, stands alone.
+
+    Raises InputError when there is no log yet, UsageError for what does not go together.
+    """
     indexes = [file for file in files if Path(file).is_dir() or file.endswith(".index")]
     if indexes and len(files) == 1:
         if follow and stop_position is not None:

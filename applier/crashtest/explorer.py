@@ -313,7 +313,7 @@ def crash(
 
 
 def reference(make: Make, disk: SimulatedDisk, acknowledged: list[Hashable]) -> State:
-    """What a restart finds after the whole run, on its disk; it must be all the work, each piece once."""
+    """What a restart finds after the whole run, on its disk; it must be all the work, each piece once. Raises UsageError when it is not."""
     found = recover(make, disk.after(Outcome(CrashKind.PROCESS)))
     if isinstance(found, Exception):
         raise UsageError(

@@ -280,7 +280,10 @@ def try_all(
     jobs: int,
     done: Callable[[int], None] = lambda setups: None,
 ) -> list[Cell]:
-    """The whole matrix, in the order of the setups whatever finishes first. `done` is told how many setups have just been finished."""
+    """The whole matrix, in the order of the setups whatever finishes first. `done` is told how many setups have just been finished.
+
+    Raises UsageError for less than one process.
+    """
     todo = list(all_setups)
     if jobs < 1:
         raise UsageError(f"{jobs} processes", code=Code.OPTION_VALUE, hint="give at least one")

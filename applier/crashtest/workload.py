@@ -56,7 +56,10 @@ class Workload:
 
     @cached_property
     def expected(self) -> dict[str, list[bytes]]:
-        """The rows of each table behind the last event, as `binlag replay` leaves them: no replica has a hand in it."""
+        """The rows of each table behind the last event, as `binlag replay` leaves them: no replica has a hand in it.
+
+        Raises InputError for a log that cannot be replayed even so.
+        """
         tables = self.schema.copy()
         with self._on_disk() as paths:
             result = replay(paths, tables, keep_events=False, server=self.version)
@@ -131,7 +134,7 @@ def with_engine(schema: Tables, engine: str) -> Tables:
 def generated(
     transactions: int, *, version: str = "8.0", gtids: bool = True, seed: int = 1, engine: str = INNODB, databases: int = 2, files: int = 2
 ) -> Workload:
-    """A source of `databases` databases with one table with a primary key and one without any key in each."""
+    """A source of `databases` databases with one table with a primary key and one without any key in each. Raises UsageError for none."""
     if transactions < 1 or databases < 1:
         raise UsageError(f"{transactions} transactions in {databases} databases", code=Code.OPTION_VALUE, hint="give at least one of each")
     maker = _Maker(version, gtids, random.Random(seed), databases, engine)

@@ -72,7 +72,7 @@ def fit(
 
 
 def solve(amounts: Floats, seconds: Floats) -> Floats:
-    """Prices, none below zero, for rows of amounts and the seconds they took."""
+    """Prices, none below zero, for rows of amounts and the seconds they took. Raises UsageError when SciPy is not installed."""
     try:
         from scipy.optimize import nnls
     except ImportError:

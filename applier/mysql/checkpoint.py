@@ -125,7 +125,7 @@ def text_literal(text: str) -> str:
 
 
 def read_checkpoint(server: Server, replay: str) -> Checkpoint | None:
-    """The row of a replay; None when there is none, or no table for it."""
+    """The row of a replay; None when there is none, or no table for it. Raises InputError for a row that cannot be read."""
     columns = "`file`, `offset`, `gtids`, `transactions`, `state`"
     try:
         rows = server.texts(f"SELECT {columns} FROM {TABLE} WHERE `replay`={text_literal(replay)}")
@@ -168,6 +168,8 @@ def lock_replay(server: Server, replay: str, seconds: int = LOCK_SECONDS) -> Non
     """Keeps a second run of the same replay out, and waits for the end of a killed one. Held until the connection ends.
 
     The sessions of a killed run's workers hold locks of their own: one that the server still works for may yet commit.
+
+    Raises InputError when another run goes on.
     """
     if server.value(f"SELECT GET_LOCK('{_lock_name(replay)}', {seconds})") != "1":
         raise _is_running(replay)
@@ -180,7 +182,7 @@ def lock_replay(server: Server, replay: str, seconds: int = LOCK_SECONDS) -> Non
 
 
 def lock_worker(server: Server, replay: str, worker: int) -> None:
-    """Says that this connection works for the replay; `worker` counts from 1."""
+    """Says that this connection works for the replay; `worker` counts from 1. Raises InputError when another connection does."""
     if server.value(f"SELECT GET_LOCK('{_lock_name(replay, worker)}', {LOCK_SECONDS})") != "1":
         raise _is_running(replay)
 
@@ -199,7 +201,10 @@ def _is_running(replay: str) -> InputError:
 
 
 def replay_id(files: list[str]) -> str:
-    """The name of the replay of these files when the user gives none: who wrote them and how they are called."""
+    """The name of the replay of these files when the user gives none: who wrote them and how they are called.
+
+    Raises InputError for files without an event.
+    """
     path = Path(files[0])
     log = open_log(path)
     if len(log) < 13:

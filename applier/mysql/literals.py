@@ -187,7 +187,7 @@ def _opaque_expression(value: json.Opaque, rules_version: str) -> str:
 
 
 def diff_expression(column: Column, diff: json.JsonDiff, rules_version: str) -> str:
-    """Changes to a document that is known to the server only."""
+    """Changes to a document that is known to the server only. Raises InputError for changes that cannot be read."""
     expression = quoted(column.name)
     cursor = Cursor(diff.data)
     while cursor.left:

@@ -136,6 +136,8 @@ class NativeRows:
         """What must be sent, outside of a transaction, before rows of this format are added.
 
         A format description leaves GTID_NEXT "not yet determined", as if a GTID event were to follow (5.7.6 and later).
+
+        Raises InputError for a format that BINLOG does not take.
         """
         if format is self._format:
             return []

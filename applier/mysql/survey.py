@@ -50,7 +50,7 @@ class Survey:
         return can
 
     def own(self, database: str) -> None:
-        """Takes a database for the replay's own, when it may."""
+        """Takes a database for the replay's own, when it may. Raises BinlagError for one that holds other data."""
         if not database or database in self.owned or database in SYSTEM_SCHEMAS:
             return
         if not self.force and holds_data(self.side, database):

@@ -83,7 +83,7 @@ class Until:
 
     @classmethod
     def parse(cls, text: str) -> Until:
-        """`FILE:POSITION`, `before:GTIDS` or `after:GTIDS`."""
+        """`FILE:POSITION`, `before:GTIDS` or `after:GTIDS`. Raises UsageError."""
         word, _, rest = text.partition(":")
         try:
             if word.lower() in ("before", "after") and rest.strip():

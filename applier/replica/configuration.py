@@ -140,7 +140,7 @@ class ReplicaConfiguration:
 
 
 def refuse_unknown(options: dict[str, object]) -> None:
-    """Names the option that does not exist."""
+    """Names the option that does not exist. Raises UsageError."""
     known = {name for name, entry in ReplicaConfiguration.__dataclass_fields__.items() if entry.init}
     for name in options:
         if name not in known:

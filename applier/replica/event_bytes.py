@@ -62,7 +62,7 @@ def rotate_body(file: str, position: int) -> bytes:
 
 
 def rotate_target(data: bytes, checksum_length: int) -> tuple[str, int]:
-    """File and position that a ROTATE event names."""
+    """File and position that a ROTATE event names. Raises InputError."""
     end = len(data) - checksum_length
     if end <= HEADER_LENGTH + _POSITION.size:
         raise InputError("a Rotate event names no file", code=Code.BAD_ANSWER, hint="the source's answer is damaged: connect again")

@@ -135,7 +135,10 @@ class Request:
 
 
 def dump_from(position: Position, own: Identity, *, flags: int) -> Request:
-    """COM_BINLOG_DUMP: from a place in the source's log on; an empty file name stands for the oldest one."""
+    """COM_BINLOG_DUMP: from a place in the source's log on; an empty file name stands for the oldest one.
+
+    Raises UsageError for a position beyond 4 GiB.
+    """
     if position.offset > _MAX_OFFSET:
         raise UsageError(
             f"the position {position} is beyond 4 GiB, which the command for a dump by position cannot say",

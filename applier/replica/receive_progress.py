@@ -72,7 +72,10 @@ class Progress:
             self._group(event)
 
     def end_of(self, event: Event) -> int:
-        """Where the source's log goes on behind an event. What the source leaves out (GTIDs that we have) is jumped over."""
+        """Where the source's log goes on behind an event. What the source leaves out (GTIDs that we have) is jumped over.
+
+        Raises InputError for an event that ends before the one before it.
+        """
         expected, log_pos = self.offset + event.length, event.log_pos
         if log_pos == expected % _WRAP and log_pos:
             return expected

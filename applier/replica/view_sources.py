@@ -188,7 +188,10 @@ def _failure(error: Exception) -> Failure:
 
 
 def view_at(simulation: Simulation, transactions: Sequence[TimedTransaction], moment: float) -> ReplicaView:
-    """A simulated replica at a moment of true time. `transactions` are those that were simulated. Times shown are the replica's."""
+    """A simulated replica at a moment of true time. `transactions` are those that were simulated. Times shown are the replica's.
+
+    Raises UsageError when they are not as many.
+    """
     if len(transactions) != len(simulation):
         raise UsageError(f"{len(simulation)} transactions were simulated, {len(transactions)} are given", code=Code.OPTION_VALUE)
     return _Moment(simulation, transactions, moment).view()

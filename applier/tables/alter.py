@@ -401,7 +401,10 @@ def _numbered(
 
 
 def value_converter(old: Column, new: Column) -> Callable[[Any], Any] | None:
-    """A function that carries stored values from one column definition to another; None when they stay as they are."""
+    """A function that carries stored values from one column definition to another; None when they stay as they are.
+
+    It raises ReplicationError for a value that the new column does not hold.
+    """
     same_bytes = ("type", "length", "scale", "unsigned", "charset", "labels")
     if all(getattr(old, name) == getattr(new, name) for name in same_bytes) and (new.nullable or not old.nullable):
         return None

@@ -37,7 +37,7 @@ class Session:
     seeds: tuple[int, int] | None = None
 
     def random(self) -> float:
-        """RAND() from the seeds of a RAND event (`my_rnd`, mysys/my_rnd.cc)."""
+        """RAND() from the seeds of a RAND event (`my_rnd`, mysys/my_rnd.cc). Raises ReplicationError 1235 without such an event."""
         if self.seeds is None:
             raise unsupported("RAND() without a RAND event")
         limit = 0x3FFFFFFF

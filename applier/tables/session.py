@@ -77,7 +77,7 @@ class StatementApplier:
             raise self._located(error, event, sql) from None
 
     def load(self, event: Event, load: ExecuteLoadQuery) -> None:
-        """LOAD DATA with the file that came in pieces before it."""
+        """LOAD DATA with the file that came in pieces before it. Raises InputError when it did not, ReplicationError for what fails."""
         data = self.statement.files.pop(load.file_id, None)
         if data is None:
             raise no_loaded_file(event, load.file_id)
@@ -154,7 +154,7 @@ def _zone_offset(name: str, moment: datetime) -> timedelta:
 
 
 def user_value(variable: UserVar) -> Any:
-    """The value of a USER_VAR event as an expression sees it."""
+    """The value of a USER_VAR event as an expression sees it. Raises InputError."""
     raw = variable.value
     if raw is None:
         return None

@@ -87,7 +87,10 @@ def statement_kind(sql: str) -> str:
 
 
 def tokenize(sql: str, *, ansi_quotes: bool = False) -> list[Token]:
-    """Version comments (/*!50100 ... */ and /*M! ... */) are read as if they were no comments."""
+    """Version comments (/*!50100 ... */ and /*M! ... */) are read as if they were no comments.
+
+    Raises InputError for what is no SQL, or more of it than anybody writes.
+    """
     tokens = []
     for match in _TOKEN.finditer(sql):
         kind = match.lastgroup or "op"
@@ -203,7 +206,7 @@ class Parser:
         return database, first
 
     def text(self) -> str:
-        """A string literal; neighbours are joined."""
+        """A string literal; neighbours are joined. Raises InputError."""
         token = self.next()
         if token.kind != "string":
             self.at -= 1

@@ -285,7 +285,10 @@ def position(definition: TableDefinition, name: str) -> int:
 
 
 def store(column: Column, value: Any) -> Any:
-    """An expression's value as the column stores it; out of range clamps as without strict mode."""
+    """An expression's value as the column stores it; out of range clamps as without strict mode.
+
+    Raises ReplicationError 1048 for a NULL in a NOT NULL column.
+    """
     if value is None and not column.nullable and not column.auto_increment:
         raise ReplicationError(1048, f"Column '{column.name}' cannot be null")
     if isinstance(value, bytes) and column.charset is not None and charset(column.charset).codec == "utf-8":
@@ -318,7 +321,10 @@ def split_commas(text: str) -> list[str]:
 
 
 def value_rows(definition: TableDefinition, columns: tuple[int, ...], text: str) -> Iterator[tuple[Any, ...]]:
-    """The rows of a VALUES list that holds expressions, as stored values of `columns`."""
+    """The rows of a VALUES list that holds expressions, as stored values of `columns`.
+
+    Raises InputError for what cannot be read, and for rows of another width.
+    """
     parser = Parser(text)
     session = Session()
     scope = row_scope(definition, default_row(definition), session)
@@ -338,7 +344,10 @@ def value_rows(definition: TableDefinition, columns: tuple[int, ...], text: str)
 
 
 def create_from_select(tables: Tables, definition: TableDefinition, select: str, database: str, session: Any) -> None:
-    """CREATE TABLE … SELECT of plain columns of one table; a log in row format holds the rows as events instead."""
+    """CREATE TABLE … SELECT of plain columns of one table; a log in row format holds the rows as events instead.
+
+    Raises ReplicationError 1235 for any other.
+    """
     parser = Parser(select)
     parser.accept("AS")
     parser.expect("SELECT")
@@ -363,7 +372,10 @@ def create_from_select(tables: Tables, definition: TableDefinition, select: str,
 
 
 def load_data(tables: Tables, sql: str, database: str, data: bytes, session: StatementSession) -> int:
-    """LOAD DATA INFILE … INTO TABLE with FIELDS and LINES options over the file that the log carried along."""
+    """LOAD DATA INFILE … INTO TABLE with FIELDS and LINES options over the file that the log carried along.
+
+    Raises ReplicationError 1235 for LOAD DATA … SET.
+    """
     statement = _Statement(tables, sql, database, session)
     parser = statement.parser
     parser.skip_until("INTO")

@@ -46,7 +46,7 @@ HINT = "the event does not fit its table map: the log is damaged"
 def read_fast(
     paths: Paths, names: frozenset[str] | None, *, verify_checksum: bool, text: bool, chunk_bytes: int, threads: int
 ) -> Iterator[TableBatch]:
-    """See read_batches."""
+    """See read_batches. Raises InputError."""
     registry = Registry(names, text)
     chunks = Scanner(paths, registry, verify_checksum=verify_checksum, chunk_bytes=chunk_bytes).chunks()
     decoder = Decoder(registry)

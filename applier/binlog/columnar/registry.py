@@ -110,7 +110,10 @@ class Registry:
         return slot
 
     def add_shape(self, number: int, head: bytes, bitmaps: int) -> None:
-        """Takes width and column bitmaps of a rows event for layout `number`."""
+        """Takes width and column bitmaps of a rows event for layout `number`.
+
+        Raises InputError for a rows event that does not fit its table map.
+        """
         layout = self.layouts[number]
         cursor = Cursor(head)
         width = cursor.packed()

@@ -192,7 +192,10 @@ def decimal_to_text(precision: int, scale: int) -> Callable[[bytes], str]:
 
 @cache
 def decimal_from_sql(precision: int, scale: int) -> Callable[[object], bytes]:
-    """A function from a SQL literal to the packed bytes; rounds half up as the server does."""
+    """A function from a SQL literal to the packed bytes; rounds half up as the server does.
+
+    It raises ValueRefused: 1264 out of range, 1366 no number.
+    """
     before, after = _groups(precision, scale)
     quantum = Decimal(1).scaleb(-scale)
     limit = Decimal(10) ** (precision - scale)
