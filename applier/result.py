@@ -105,7 +105,11 @@ class RowsRecord:
 
 @dataclass(slots=True)
 class Cost:
-    """The rows events of one table that were applied the same way."""
+    """The rows events of one table that were applied the same way, summed.
+
+    `kind` is "write", "update" or "delete", `algorithm` one of lookup.decision's, `key` the key that was read, None without one.
+    `rows` are those in the events, `rows_changed` those that they changed; `counters` are handler calls.
+    """
 
     table: str
     kind: str

@@ -29,7 +29,10 @@ _OTHER_FILE = "name a file that the server wrote, or the version that wrote it; 
 
 @dataclass(frozen=True, slots=True)
 class InfoFile(Generic[R]):
-    """What a file says. `stale` is what an older, longer text left behind; `count` is the first line, None in a file without one."""
+    """What a file says: its `record`, as `version` writes it.
+
+    `stale` is what an older, longer text left behind; `count` is the first line, None in a file without one.
+    """
 
     record: R
     version: str

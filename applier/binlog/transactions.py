@@ -294,7 +294,11 @@ def _without_one_phase(xid: bytes) -> bytes:
 
 
 def group(events: LogReader | Iterable[tuple[Event, FormatDescription]], *, keep_events: bool = False) -> Iterator[Transaction]:
-    """The transactions of a log in order, the last one possibly not complete. Memory does not grow unless events are kept."""
+    """The transactions of a log in order, the last one possibly not complete.
+
+    `events` is a reader, or events each with the format description that governs it. With `keep_events` each transaction has its events;
+    without, memory does not grow. Raises InputError where the log cannot be read.
+    """
     tracker = TransactionTracker()
     for event, fde in with_formats(events) if isinstance(events, LogReader) else events:
         boundary = tracker.feed(event, fde)

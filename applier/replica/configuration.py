@@ -15,9 +15,10 @@ MIN_LOG_SIZE = 4096
 
 @dataclass(frozen=True)
 class ReplicaConfiguration:
-    """One replica. What is None takes the version's default; what the version does not have raises UsageError.
+    """One replica: options as the server names them, in today's words.
 
-    The engine of the replicated tables is that of the schema; the engine of the info tables is the storage's.
+    What is None takes the version's default; what the version does not have raises UsageError. The engine of the replicated tables is that
+    of the schema; the engine of the info tables is the storage's.
     """
 
     version: str

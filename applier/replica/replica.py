@@ -71,7 +71,12 @@ class ReplicaStatus:
 
 
 class Replica:
-    """`interleaving` decides what the workers do next; `start_at` is what CHANGE REPLICATION SOURCE gives on an empty disk."""
+    """A whole replica: receiver, relay logs, applier or workers, records of where they stand, and recovery.
+
+    `disk` has relay logs and info files, `storage` tables and info tables; give both to the next replica, and it stands where a restarted
+    server does. `source` is who is replicated. `interleaving` decides what the workers do next. `start_at` is what
+    CHANGE REPLICATION SOURCE gives on an empty disk. `clock` gives the seconds that events of its own carry.
+    """
 
     def __init__(
         self,

@@ -21,9 +21,10 @@ from applier.replica.timed import TimedTransaction
 
 
 def simulate(transactions: Iterable[TimedTransaction], configuration: ClockConfiguration | None = None) -> Simulation:
-    """Runs a replica over transactions in the log's order. They are read one by one.
+    """Runs a replica over transactions in the log's order: when each was received, executed and committed, in seconds.
 
-    An error of the applier is in the result (`error`, `stopped_at`), not raised.
+    They are read one by one. An error of the applier is in the result (`error`, `stopped_at`), not raised. Raises UsageError for a
+    configuration that the server version does not have.
     """
     configuration = configuration or ClockConfiguration()
     feed = iter(transactions)

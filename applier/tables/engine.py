@@ -60,7 +60,11 @@ class References(Protocol):
 
 
 class MemoryTable:
-    """Implements lookup.handler.Handler over rows in memory. Not thread-safe."""
+    """One table in memory. Implements lookup.handler.Handler. Not thread-safe.
+
+    A row is a tuple of stored values, one for each column; `rows` hands out Python values instead. A ref names a row, and sorts as a scan
+    meets it. What a search would have read is known without reading it: O(log n) a search.
+    """
 
     def __init__(self, definition: TableDefinition) -> None:
         traits = traits_of(definition)
@@ -103,6 +107,7 @@ class MemoryTable:
         return len(self._rows)
 
     def get(self, ref: Ref) -> Row | None:
+        """The row of a ref, None when it is gone."""
         return self._rows.get(ref)
 
     def scan(self) -> Iterator[tuple[Ref, Row]]:
@@ -198,6 +203,7 @@ class MemoryTable:
     # changing
 
     def insert(self, row: Row) -> Ref:
+        """Adds a row of stored values; returns its ref. Raises DuplicateKey or NoReferencedRow, and then nothing has changed."""
         rows = self._rows
         if self._clustered_ref is not None:
             ref = self._clustered_ref(row)
@@ -223,6 +229,7 @@ class MemoryTable:
         return ref
 
     def update(self, ref: Ref, row: Row) -> Ref:
+        """Puts a row in the place of another; returns its ref, which is a new one where the clustered key changed. Raises RowError."""
         old = self._rows[ref]
         new_ref = ref if self._clustered_ref is None else self._clustered_ref(row)
         if new_ref != ref and new_ref in self._rows:
@@ -241,6 +248,7 @@ class MemoryTable:
         return new_ref
 
     def delete(self, ref: Ref) -> None:
+        """Removes a row. Raises RowIsReferenced, and then nothing has changed."""
         row = self._rows[ref]
         if self.foreign_keys is not None:
             self.foreign_keys.parent_deleted(self, ref, row)
