@@ -165,6 +165,17 @@ class OrderedKey(Protocol):
     def __len__(self) -> int: ...
 
 
+class Checksums(Protocol):
+    """The contents of some columns by their checksum."""
+
+    @property
+    def of(self) -> Callable[[Image], int]:
+        """The checksum of a content."""
+
+    def contents(self, value: int) -> Iterable[Image]:
+        """The different contents that rows of the table have and that have this checksum. O(1)."""
+
+
 class Handler(Protocol):
     """One open table. Raises RowError from the three methods that change rows; a refused change leaves no trace."""
 
@@ -193,11 +204,8 @@ class Handler(Protocol):
     def matches(self, columns: tuple[int, ...], image: Image) -> Iterable[Ref]:
         """All such rows in scan order."""
 
-    def with_checksum(self, columns: tuple[int, ...], checksum: Callable[[Image], int], value: int) -> Iterable[Image]:
-        """The different contents of `columns` that have this checksum. O(1); built at first use, kept up from then on.
-
-        Of the same columns the checksum must be the same function each time.
-        """
+    def checksums(self, columns: tuple[int, ...], make: Callable[[], Callable[[Image], int]]) -> Checksums:
+        """The checksums of the contents of `columns`; built at first use with the function that `make` makes, kept up from then on."""
 
     def reads_to(self, ref: Ref, after: Ref | None = None, *, free_slots: bool = True) -> int:
         """rnd_next calls that a scan standing on `after` (None: before the first row) makes until it has read `ref`. O(log n).

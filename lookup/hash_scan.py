@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from lookup.handler import Counters, Handler, Image, Ref, Row
+from lookup.handler import Checksums, Counters, Handler, Image, Ref, Row
 from lookup.search import END_OF_FILE, KEY_NOT_FOUND, ReadCosts, pick
 from lookup.server_hash import EntryOrder, entry_order, row_checksum
 from lookup.table import Key
@@ -168,10 +168,13 @@ class HashScan:
     read_all: bool = True
     """False once a verdict ended a scan: what it did not come to is not missing."""
     entries: EntryOrder = field(init=False)
-    _checksum: Callable[[Image], int] | None = None
-    """What images are hashed by; only where a collision matters (`ServerRules.collisions_apply`)."""
+    _checksums: Checksums | None = None
+    """What images and rows are hashed by; only where a collision matters (`ServerRules.collisions_apply`)."""
     _alike: dict[int, list[Image]] = field(default_factory=dict)
     """Checksum -> the contents that have it."""
+    _ages: dict[Image, list[int]] = field(default_factory=dict)
+    """Content -> which of all that were ever put in its entries are, the oldest first. A repeated scan puts rows in again."""
+    _hashed: int = 0
     _value_of: dict[Image, tuple[Any, ...]] = field(default_factory=dict)
     _orders_of: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
     """Distinct key value -> the numbers of the contents that have it."""
@@ -184,17 +187,20 @@ class HashScan:
         self.entries = entry_order(self.rules.hash_order, definition, self.compared, nulls)
         if self.rules.collisions_apply and self.looks_again:
             whole = self.hashes_nulls and len(self.columns) == len(definition.columns)
-            self._checksum = row_checksum(definition, self.compared, frozenset() if whole else None)
+            flags: frozenset[int] | None = frozenset() if whole else None
+            self._checksums = self.handler.checksums(self.compared, lambda: row_checksum(definition, self.compared, flags))
 
     def hash_row(self, index: int, image: Image) -> None:
         """`do_hash_row`: one before image goes into the hash, its key value into the set of distinct values."""
         content = pick(image, self.columns, self.compared)
         self.entries.add(content, index)
         self._last = index
-        if self._checksum is not None:
-            alike = self._alike.setdefault(self._checksum(content), [])
+        if self._checksums is not None:
+            alike = self._alike.setdefault(self._checksums.of(content), [])
             if content not in alike:
                 alike.append(content)
+            self._ages.setdefault(content, []).append(self._hashed)
+            self._hashed += 1
         if self.key is None or content in self._value_of:
             return
         spatial = self.key.kind == "spatial"
@@ -274,16 +280,16 @@ class HashScan:
             ref = self.handler.first_match(self.compared, content)
             if ref is not None:
                 heap.append((ref, order))
-        if self._checksum is not None:
-            heap += self._look_alikes(self._checksum, group)
+        if self._checksums is not None:
+            heap += self._look_alikes(self._checksums, group)
         heapq.heapify(heap)
         return heap
 
-    def _look_alikes(self, checksum: Callable[[Image], int], group: Any) -> Iterator[tuple[Ref, int]]:
+    def _look_alikes(self, checksums: Checksums, group: Any) -> Iterator[tuple[Ref, int]]:
         """The rows that have the checksum of a before image that they are not."""
         for value, alike in self._alike.items():
             live = {content for content in alike if self.entries.has(content)}
-            for content in self.handler.with_checksum(self.compared, checksum, value):
+            for content in checksums.contents(value):
                 if live - {content}:
                     for ref in self.handler.matches(self.compared, content):
                         row = self.handler.get(ref)
@@ -301,15 +307,15 @@ class HashScan:
         equal, and asks the hash again with what is in record[0]: the last entry's own before image. That one is equal to itself.
         """
         row = self.handler.get(ref) if buffer is None else buffer
-        if row is None or self._checksum is None:
+        if row is None or self._checksums is None:
             return None, buffer
         content = tuple(row[column] for column in self.compared)
         if self.entries.has(content):
             return None, buffer
-        live = [one for one in self._alike.get(self._checksum(content), ()) if self.entries.has(one)]
+        live = [one for one in self._alike.get(self._checksums.of(content), ()) if self.entries.has(one)]
         if not live:
             return None, buffer
-        taken = min(live, key=self.entries.oldest)
+        taken = min(live, key=lambda one: self._ages[one][0])
         unpacked = list(self.defaults or (None,) * len(row))
         for column, value in zip(self.compared, taken, strict=True):
             unpacked[column] = value
@@ -349,17 +355,19 @@ class HashScan:
         found: Image | None = content
         while standing is not None and found is not None:
             self._last = self.entries.take(found)
+            if self._checksums is not None:
+                self._ages[found].pop()
             standing, buffer, verdict = apply(self._last, standing, buffer)
             if verdict is not None:
                 return verdict
             found = self._content_at(standing, buffer)
-            if found is None and standing is not None and self._checksum is not None:
+            if found is None and standing is not None and self._checksums is not None:
                 found, buffer = self._taken_for(standing, buffer)
             if not self.looks_again:
                 if standing is not None and found is not None and buffer is None:
                     self._queue_moved(heap, queued, standing, found, group)
                 break
-        if standing is not None and self._checksum is not None:
+        if standing is not None and self._checksums is not None:
             self._queue_again(heap, queued, standing, group)
         return "done" if self._finished() else None
 

@@ -59,10 +59,6 @@ class EntryOrder:
         """The numbers of the contents that still have entries."""
         return [order for order, entries in enumerate(self._entries) if entries]
 
-    def oldest(self, content: Image) -> int:
-        """The entry of the content that was put in first. The content must be there."""
-        return self._entries[self._orders[content]][0]
-
     def take(self, content: Image) -> int:
         """Removes the entry that the server would meet first and returns it. The content must be there."""
         self._size -= 1

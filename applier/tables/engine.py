@@ -158,12 +158,13 @@ class MemoryTable:
     def matches(self, columns: tuple[int, ...], image: Image) -> Iterable[Ref]:
         return self._content(columns).all(image)
 
-    def with_checksum(self, columns: tuple[int, ...], checksum: Callable[[Image], int], value: int) -> Iterable[Image]:
+    def checksums(self, columns: tuple[int, ...], make: Callable[[], Callable[[Image], int]]) -> ChecksumView:
+        """The checksums of the contents of `columns`, with the function of the first call."""
         view = self._checksums.get(columns)
         if view is None:
-            view = self._checksums[columns] = ChecksumView(columns, checksum, self._rows.items())
+            view = self._checksums[columns] = ChecksumView(columns, make(), self._rows.items())
             self._views.append(view)
-        return view.contents(value)
+        return view
 
     def reads_to(self, ref: Ref, after: Ref | None = None, *, free_slots: bool = True) -> int:
         if self._counts_free_slots and free_slots:

@@ -7,6 +7,7 @@ ever looked up by its primary key pays for nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Protocol
 
@@ -298,14 +299,19 @@ class ContentView:
             yield held
 
 
-class ChecksumView:
-    """Checksum of some columns -> the contents that have it; there are several where contents collide. Implements `View`."""
+RECENT_CHECKSUMS = 4096
+"""Contents whose checksum is remembered: a rows event asks for each several times."""
 
-    __slots__ = ("_checksum", "_held", "_pick")
+
+class ChecksumView:
+    """Checksum of some columns -> the contents that have it; there are several where contents collide. Implements `View` and
+    `lookup.handler.Checksums`."""
+
+    __slots__ = ("_held", "_pick", "of")
 
     def __init__(self, columns: tuple[int, ...], checksum: Callable[[Image], int], rows: Iterable[tuple[Ref, Row]]) -> None:
         self._pick = picker(columns)
-        self._checksum = checksum
+        self.of = lru_cache(maxsize=RECENT_CHECKSUMS)(checksum)
         self._held: dict[int, dict[Image, int]] = {}
         """Checksum -> content -> how many rows have it."""
         for ref, row in rows:
@@ -313,12 +319,12 @@ class ChecksumView:
 
     def add(self, ref: Ref, row: Row) -> None:
         content = self._pick(row)
-        held = self._held.setdefault(self._checksum(content), {})
+        held = self._held.setdefault(self.of(content), {})
         held[content] = held.get(content, 0) + 1
 
     def remove(self, ref: Ref, row: Row) -> None:
         content = self._pick(row)
-        value = self._checksum(content)
+        value = self.of(content)
         held = self._held[value]
         held[content] -= 1
         if not held[content]:
