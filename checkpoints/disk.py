@@ -7,6 +7,7 @@ What is written can be read at once by everybody, but only `fsync` makes it surv
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 from types import TracebackType
@@ -87,6 +88,11 @@ def read_file(disk: Disk, name: str) -> bytes | None:
         return file.read()
     finally:
         file.close()
+
+
+def digest(content: bytes | bytearray | None) -> bytes | None:
+    """Stands for the content of a file (None: there is none) where many are to be remembered."""
+    return None if content is None else hashlib.blake2b(content, digest_size=16).digest()
 
 
 class RealDisk:

@@ -178,7 +178,7 @@ def _show(cells: list[Cell], spec: WorkloadSpec, html: str | None, *, as_json: b
     from applier.crashtest.matrix import reproducer
 
     def line(setup: Setup, trial: Trial) -> str:
-        return reproducer(setup, spec, trial)
+        return reproducer(setup, spec, trial.place)
 
     title = f"Crash tests of a MySQL {cells[0].setup.server} replica: {' '.join(spec.arguments)}"
     if html is not None:

@@ -11,7 +11,20 @@ for trial in explore(Consumer).failures:
 """
 
 from applier.crashtest.checkers import Judgement, Verdict, judge
-from applier.crashtest.contract import CannotStart, State, System
+from applier.crashtest.contract import CannotStart, RecoveryMistake, State, System
 from applier.crashtest.explorer import Exploration, Kind, Trial, explore, reproduce
 
-__all__ = ["CannotStart", "Exploration", "Judgement", "Kind", "State", "System", "Trial", "Verdict", "explore", "judge", "reproduce"]
+__all__ = [
+    "CannotStart",
+    "Exploration",
+    "Judgement",
+    "Kind",
+    "RecoveryMistake",
+    "State",
+    "System",
+    "Trial",
+    "Verdict",
+    "explore",
+    "judge",
+    "reproduce",
+]

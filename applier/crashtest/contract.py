@@ -22,6 +22,21 @@ class CannotStart(Exception):
         self.number = number
 
 
+class RecoveryMistake(Exception):
+    """`recover` raised what is no refusal to start: a mistake in the system itself, and no verdict on a crash. `place` is the crash,
+    `again` a command that shows it again, where there is one."""
+
+    def __init__(self, what: str, place: str, again: str | None = None) -> None:
+        super().__init__(what, place, again)
+        self.what = what
+        self.place = place
+        self.again = again
+
+    def __str__(self) -> str:
+        again = self.again or f'--crash "{self.place}"'
+        return f"{self.what} while recovering, which is no refusal to start but a mistake; again: {again}"
+
+
 @dataclass(frozen=True)
 class State:
     """What a system holds when it has recovered and caught up with its source."""
@@ -36,7 +51,8 @@ class System(Protocol):
     """A system under test. Runs must be the same each time: no clock, no chance but from a seed, no threads that race.
 
     One whose run never goes on behind an OSError may say so with an attribute `stops_on_error = True`: then an operation that fails is a
-    crash before or inside of it, and needs no run of its own.
+    crash before or inside of it, and needs no run of its own. One that knows what it raises when it refuses to start says so with
+    `refusals`, exception classes: any other exception ends the exploration with a RecoveryMistake. Without it, any is a refusal.
     """
 
     def run(self, disk: Disk) -> Iterator[Hashable]:

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from applier.crashtest.checkers import Judgement, Verdict, judge
-from applier.crashtest.contract import State, System
+from applier.crashtest.contract import RecoveryMistake, State, System
 from applier.crashtest.dependencies import Known, WatchedDisk
 from applier.error_codes import Code
 from applier.errors import UsageError
@@ -53,6 +53,14 @@ class Kind(StrEnum):
     IO_ERROR = "I/O error"
 
 
+class _Stop(BaseException):
+    """Ends a run that is watched. No Exception, so that no error handler of the run goes on behind it."""
+
+    def __init__(self, error: Exception, place: str) -> None:
+        self.error = error
+        self.place = place
+
+
 CRASHES = {Kind.PROCESS: CrashKind.PROCESS, Kind.OS: CrashKind.OS}
 FAULTS = {Kind.FULL_DISK: errno.ENOSPC, Kind.IO_ERROR: errno.EIO}
 
@@ -71,10 +79,15 @@ class Trial:
     @property
     def place(self) -> str:
         """The crash as one line: kind, point and outcome; `parse_place` reads it."""
-        return f"{self.kind} | {self.point} | {self.outcome}"
+        return place_of(self.kind, self.point, self.outcome)
 
     def __str__(self) -> str:
         return f"{self.place}: {self.judgement}"
+
+
+def place_of(kind: Kind, point: CrashPoint, outcome: Outcome) -> str:
+    """A crash as one line."""
+    return f"{kind} | {point} | {outcome}"
 
 
 def parse_place(text: str) -> tuple[Kind, CrashPoint, Outcome]:
@@ -200,15 +213,18 @@ class _Explorer:
     def _note(self, kind: Kind, left: Left, acknowledged: int, point: CrashPoint) -> None:
         known = self.seen.get((kind, left.digest))
         if known is None:
-            known = self.seen[kind, left.digest] = _Seen(self._recover(left), [])
+            known = self.seen[kind, left.digest] = _Seen(self._recover(left, place_of(kind, point, left.outcome)), [])
         if not known.places or known.places[-1][0] < acknowledged:
             known.places.append((acknowledged, point, left.outcome))
 
-    def _recover(self, left: Left) -> State | Exception:
+    def _recover(self, left: Left, place: str) -> State | Exception:
         found = self.recovered.find(left.files)
         if found is None:
             watched = WatchedDisk(MemoryDisk(left.contents()))
-            found = recover(self.make, watched)
+            try:
+                found = recover(self.make, watched)
+            except Exception as error:
+                raise _Stop(error, place) from error
             self.recovered.add(left.files, watched.looked_at, found)
             self.result.recoveries += 1
         return found
@@ -229,7 +245,7 @@ class _Explorer:
     def _judge_fault(self, kind: Kind, point: CrashPoint, outcome: Outcome, disk: SimulatedDisk, acknowledged: list[Hashable]) -> None:
         after = disk.after(outcome)
         left = next(after.left(CrashKind.PROCESS))
-        known = self._recover(left)
+        known = self._recover(left, place_of(kind, point, outcome))
         self.result.trials.append(self._trial(kind, point, outcome, acknowledged, known))
 
     def finish(self) -> Exploration:
@@ -263,15 +279,18 @@ def explore(
     `make` makes the system anew: it is called for each run and each recovery. `files` are on the disk, and durable, before the run; without
     them it is empty. `expected` is what must be there in the end; without it, what
     a restart after the whole run finds. `recovered` is shared by explorations of systems that recover alike, however their runs differ.
-    Raises UsageError when not even that run adds up.
+    Raises UsageError when not even that run adds up, RecoveryMistake for what is no refusal to start.
     """
     explorer = _Explorer(make, frozenset(kinds), coverage, medium or Medium(), files or {}, expected, on_point, recovered or Recovered())
-    disk = explorer.watch()
-    if explorer.expected is None:
-        explorer.expected = reference(make, disk, explorer.result.acknowledged)
-    for kind in FAULTS:
-        if kind in explorer.kinds - explorer.derived:
-            explorer.fail(disk.operations, kind)
+    try:
+        disk = explorer.watch()
+        if explorer.expected is None:
+            explorer.expected = reference(make, disk, explorer.result.acknowledged)
+        for kind in FAULTS:
+            if kind in explorer.kinds - explorer.derived:
+                explorer.fail(disk.operations, kind)
+    except _Stop as stop:
+        raise RecoveryMistake(f"{type(stop.error).__name__}: {stop.error}", stop.place) from stop.error
     return explorer.finish()
 
 
@@ -332,10 +351,12 @@ def reference(make: Make, disk: SimulatedDisk, acknowledged: list[Hashable]) -> 
 
 
 def recover(make: Make, disk: Disk) -> State | Exception:
-    """Starts a system on what a crash left. Whatever the system raises is a result."""
+    """What a new object of the system makes of a disk: its state, or its refusal to start. Raises what is neither."""
+    system = make()
+    refusals: tuple[type[Exception], ...] = getattr(system, "refusals", (Exception,))
     try:
-        return make().recover(disk)
-    except Exception as error:
+        return system.recover(disk)
+    except refusals as error:
         error.__context__ = error.__cause__ = None  # thousands of them are kept, their frames and disks need not be
         return error.with_traceback(None)
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import itertools
 import shlex
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
@@ -26,6 +27,7 @@ from functools import partial
 from typing import Any
 
 from applier.crashtest.checkers import Verdict
+from applier.crashtest.contract import RecoveryMistake
 from applier.crashtest.explorer import Exploration, Kind, Recovered, Trial, explore, reproduce
 from applier.crashtest.replica_system import ReplicaSystem, Shared, expected_state, set_up
 from applier.crashtest.trace import trace
@@ -207,9 +209,9 @@ class Cell:
         }
 
 
-def reproducer(setup: Setup, spec: WorkloadSpec, trial: Trial) -> str:
-    """The command that shows one trial again."""
-    return shlex.join(["binlag", "crashtest", *spec.arguments, *setup.arguments(), "--crash", trial.place])
+def reproducer(setup: Setup, spec: WorkloadSpec, place: str) -> str:
+    """The command that shows one crash again."""
+    return shlex.join(["binlag", "crashtest", *spec.arguments, *setup.arguments(), "--crash", place])
 
 
 def families(all_setups: Iterable[Setup]) -> list[list[Setup]]:
@@ -243,15 +245,11 @@ def try_family(
         files = set_up(workload, configuration)
         run = trace(make(), SimulatedDisk(files))
         if run not in found:
-            found[run] = explore(
-                make,
-                kinds=kinds,
-                coverage=coverage,
-                medium=medium,
-                files=files,
-                expected=expected_state(workload, configuration),
-                recovered=known,
-            )
+            expected = expected_state(workload, configuration)
+            try:
+                found[run] = explore(make, kinds=kinds, coverage=coverage, medium=medium, files=files, expected=expected, recovered=known)
+            except RecoveryMistake as mistake:
+                raise RecoveryMistake(mistake.what, mistake.place, reproducer(setup, spec, mistake.place)) from mistake.__cause__
         cells[setup] = [_cell(setup, kind, found[run]) for kind in kinds]
     return cells
 
@@ -291,6 +289,11 @@ def try_all(
     return [cell for setup in todo for cell in found[setup]]
 
 
+def _leave_interrupts_to_the_parent() -> None:
+    """Ctrl-C reaches every process of a terminal; one of them is to speak of it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def _run(
     todo: list[list[Setup]],
     spec: WorkloadSpec,
@@ -305,7 +308,7 @@ def _run(
             yield from try_family(family, spec, kinds, medium, coverage).items()
             done(len(family))
         return
-    with ProcessPoolExecutor(jobs) as pool:
+    with ProcessPoolExecutor(jobs, initializer=_leave_interrupts_to_the_parent) as pool:
         waiting = {pool.submit(try_family, family, spec, kinds, medium, coverage): family for family in todo}
         while waiting:
             finished, _ = wait(waiting, return_when=FIRST_COMPLETED)

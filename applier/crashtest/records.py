@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from checkpoints.disk import Disk
+from checkpoints.disk import Disk, digest
 
 _HEAD = struct.Struct("<II")
 
@@ -21,8 +21,8 @@ _HEAD = struct.Struct("<II")
 class Parsed:
     """What was read before: recoveries read the same files and the same records again and again."""
 
-    files: dict[bytes, tuple[tuple[Any, ...], int]] = field(default_factory=dict)
-    """Content of a file -> its records and where they end."""
+    files: dict[bytes | None, tuple[tuple[Any, ...], int]] = field(default_factory=dict)
+    """Digest of a file -> its records and where they end."""
     records: dict[bytes, Any] = field(default_factory=dict)
     """Bytes of a record -> the record, which nobody changes."""
 
@@ -55,15 +55,14 @@ class RecordFile:
         self._buffer = bytearray()
         content = self._file.read()
         known = known or Parsed()
-        parsed = known.files.get(content)
+        key = digest(content)
+        parsed = known.files.get(key)
         if parsed is None:
             whole = list(whole_records(content, known.records))
-            parsed = known.files[content] = tuple(record for record, _ in whole), whole[-1][1] if whole else 0
+            parsed = known.files[key] = tuple(record for record, _ in whole), whole[-1][1] if whole else 0
         self.records, self.size = parsed
         if len(content) > self.size:
             self._file.truncate(self.size)
-        self.content = content[: self.size]
-        """What was there at the start, as bytes; `records` is what it says."""
 
     def append(self, record: Any) -> None:
         """Adds a record, which stays in the process."""

@@ -53,6 +53,7 @@ class ReplicaSystem:
     """One server with its replica. An error of the disk ends it, as InnoDB and binlog_error_action=ABORT_SERVER end a server."""
 
     stops_on_error = True
+    refusals = (CannotStart, ReplicationError)
 
     def __init__(self, workload: Workload, configuration: ReplicaConfiguration, *, seed: int = 1, shared: Shared | None = None) -> None:
         self.workload = workload

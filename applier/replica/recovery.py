@@ -17,7 +17,7 @@ from applier.replica.event_bytes import rotate_target
 from applier.replica.relay_event import RelayEvent
 from applier.replica.relay_index import RelayLogIndex
 from applier.replica.relay_reader import FIRST_EVENT, RelayLogReader
-from checkpoints.disk import Disk, read_file
+from checkpoints.disk import Disk, digest, read_file
 from checkpoints.gtid import GtidSet
 from checkpoints.info import RelayLogInfo
 from checkpoints.position import Position
@@ -65,7 +65,7 @@ def received_gtids(disk: Disk, index: RelayLogIndex) -> tuple[GtidSet, str]:
     """
     if index.known is None:
         return _scan_gtids(disk, index)
-    contents = tuple(read_file(disk, name) for name in index.names)
+    contents = tuple(digest(read_file(disk, name)) for name in index.names)
     found = index.known.received.get(contents)
     if found is None:
         found = index.known.received[contents] = _scan_gtids(disk, index)

@@ -33,4 +33,4 @@ class KnownRelayLogs:
     events: dict[tuple[str, int, bytes, bytes], RelayEvent] = field(default_factory=dict)
     """File, offset, the event's bytes and those of the format description before it -> what was read there."""
     received: dict[tuple[bytes | None, ...], tuple[GtidSet, str]] = field(default_factory=dict)
-    """The contents of all files -> the GTIDs that were received, and the last of them."""
+    """The digests of all files -> the GTIDs that were received, and the last of them."""

@@ -38,7 +38,7 @@ from applier.replica.relay_reader import FIRST_EVENT, START_AGAIN
 from applier.replica.source import Source
 from applier.replica.storage import Storage
 from applier.tables.catalog import Tables
-from checkpoints.disk import Disk, plain, read_file
+from checkpoints.disk import Disk, digest, plain, read_file
 from checkpoints.gtid import GtidSet
 from checkpoints.info import RelayLogInfo, SourceInfo, WorkerInfo
 from checkpoints.position import Position
@@ -240,7 +240,7 @@ class Replica:
         unread = names[names.index(applier.info.relay_log_name) :]
         gtids = str(self.storage.executed_gtids), str(receiver.retrieved), receiver.last_gtid
         gaps = tuple(applier.recovery_groups)
-        return applier.info, received, gtids, gaps, tuple((name, read_file(self.disk, name)) for name in unread)
+        return applier.info, received, gtids, gaps, tuple((name, digest(read_file(self.disk, name))) for name in unread)
 
     def standing_between_groups(self) -> Hashable:
         """Between groups, everything received being applied: all that the future depends on beside the data.

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from applier.cli.main import cli, main
 from applier.crashtest.workload import generated
+from applier.replica.replica import Replica
 
 SMALL = ["crashtest", "--transactions", "2", "--engine", "InnoDB", "--workers", "0", "--sync", "10000", "--jobs", "1"]
 SAFE = [*SMALL, "--repository", "FILE", "--position", "auto", "--recovery", "1"]
@@ -125,3 +126,19 @@ def test_a_crash_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
     for place, message in (("nonsense", "is no crash"), ("process | 99999 before | process", "the run has no point '99999 before'")):
         status, error = code(capsys, *SAFE, "--crash", place)
         assert (status, message in error) == (2, True)
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_mistake_of_the_emulator_is_no_verdict(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], jobs: str) -> None:
+    """It is told as that, from whichever process, with the line that shows it again."""
+
+    def mistaken(self: Replica) -> None:
+        raise KeyError("nothing")
+
+    monkeypatch.setattr(Replica, "standing_behind_start", mistaken)
+    arguments = ["--jobs", jobs, *(["--recovery", "0"] if jobs == "2" else []), "--kind", "process"]
+    ended, said = code(capsys, *SAFE, *arguments)
+    assert ended == 70
+    assert "KeyError: 'nothing' while recovering, which is no refusal to start but a mistake" in said
+    assert "again: binlag crashtest --transactions 2 --seed 1 --server 8.0 --repository FILE" in said
+    assert "--crash 'process | 1 before | process'" in said

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applier.crashtest import CannotStart, Kind, State, Verdict, explore, judge, reproduce
+from applier.crashtest import CannotStart, Kind, RecoveryMistake, State, Verdict, explore, judge, reproduce
 from applier.crashtest.explorer import parse_place
 from applier.errors import ReplicationError, UsageError
 from checkpoints.crash import Crashed, CrashKind, CrashPoint, Moment, crash_points
@@ -136,6 +136,39 @@ def test_faults() -> None:
     lost = [str(trial) for trial in ignores.failures if "acknowledged" in str(trial.judgement)]
     assert "full disk | 2 before | process: loses rows: acknowledged and not there: 0" in lost
     assert "I/O error | 3 before | os names=0: loses rows: acknowledged and not there: 0" in lost
+
+
+class Mistaken(Program):
+    """Its recovery fails in a way nobody meant, and its run goes on behind whatever is raised in it."""
+
+    refusals: tuple[type[Exception], ...] = (CannotStart,)
+
+    def do(self, disk: Disk, step: str, number: int) -> None:
+        with suppress(Exception):
+            super().do(disk, step, number)
+
+    def recover(self, disk: Disk) -> State:
+        if read_file(disk, "rows") == b"0" and not read_file(disk, "position"):
+            raise KeyError("position")
+        return super().recover(disk)
+
+
+class Unsure(Mistaken):
+    """Says nothing of its refusals: whatever it raises may be one."""
+
+    refusals = (Exception,)
+
+
+@pytest.mark.parametrize("kind", [Kind.PROCESS, Kind.IO_ERROR])
+def test_a_mistake_is_no_verdict(kind: Kind) -> None:
+    """It ends the exploration, and the crash that it names raises it again."""
+    steps = ("rows", "sync rows", "position", "sync position", "tell")
+    with pytest.raises(RecoveryMistake, match=r"KeyError: 'position' while recovering, .* again: --crash") as caught:
+        explore(lambda: Mistaken(steps, 1), kinds=[kind])
+    with pytest.raises(KeyError, match="position"):
+        reproduce(lambda: Mistaken(steps, 1), *parse_place(caught.value.place))
+    found = explore(lambda: Unsure(steps, 1), kinds=[kind])
+    assert "cannot start: KeyError: 'position'" in {str(trial.judgement) for trial in found.failures}
 
 
 def test_judge() -> None:
