@@ -18,7 +18,7 @@ from typing import Any
 
 from applier.binlog.events import ExecuteLoadQuery, Query, XaPrepare, parse
 from applier.binlog.follow import open_reader
-from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
+from applier.binlog.gtid_events import Gtid, MariadbGtidEvent, plain_gtid
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventFlag, EventType, FormatDescription, version_number
 from applier.binlog.reader import LogReader
 from applier.binlog.refusals import OLD_LOAD_TYPES, lost_events, old_load, unknown_table
@@ -211,6 +211,7 @@ class ReplayLoop:
         if self.transaction.begun:
             self._abandon(event)
         if event.type == EventType.GTID and options.include_gtids is None and options.exclude_gtids is None:
+            plain_gtid(event)  # so that a damaged one is refused here, not when somebody asks for it
             self.transaction.start(event)
             return
         parsed: Gtid | MariadbGtidEvent = parse(event, self._fde)
@@ -256,8 +257,7 @@ class ReplayLoop:
     def _executed(self, event: Event) -> None:
         """One that was left out counts, too: its position is behind us."""
         if event.type == EventType.GTID:
-            at = event.body + 1
-            self.result.executed.add_plain(event.buffer[at : at + 16], int.from_bytes(event.buffer[at + 16 : at + 24], "little"))
+            self.result.executed.add_plain(*plain_gtid(event))
         elif event.type != EventType.ANONYMOUS_GTID:
             assert self._fde is not None
             parsed: Gtid | MariadbGtidEvent = parse(event, self._fde)

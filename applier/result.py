@@ -14,6 +14,8 @@ from checkpoints.gtid import GtidSet, MariadbGtid, MariadbGtidSet
 from lookup.handler import Counters
 
 _LOG = logger("replay")
+MOST_RUNS = 10_000
+"""Of GTIDs that are kept apart until somebody asks."""
 
 
 class ExecutedGtids:
@@ -32,6 +34,8 @@ class ExecutedGtids:
             run[2] = number + 1
         else:
             self._runs.append([uuid, number, number + 1])
+            if len(self._runs) > MOST_RUNS:
+                self._gather()
 
     def add(self, gtids: GtidSet | MariadbGtid) -> None:
         """Takes in GTIDs of any form."""
@@ -42,10 +46,16 @@ class ExecutedGtids:
 
     def __str__(self) -> str:
         """As gtid_executed (gtid_slave_pos of MariaDB) shows it."""
-        gtids = self._others.union(GtidSet())
+        self._gather()
+        return ",".join(filter(None, (str(self._others), str(self._domains))))
+
+    def _gather(self) -> None:
+        """Runs into the set: transactions of two sources in turn are a run each, and a log may have any number of them."""
+        runs = GtidSet()
         for uuid, first, behind in self._runs[1:]:
-            gtids.add_interval((str(UUID(bytes=uuid)), ""), first, behind)
-        return ",".join(filter(None, (str(gtids), str(self._domains))))
+            runs.add_interval((str(UUID(bytes=uuid)), ""), first, behind)
+        self._others = self._others.union(runs)
+        self._runs = [[b"", 0, 0]]
 
 
 @dataclass(slots=True)

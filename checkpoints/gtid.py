@@ -221,7 +221,7 @@ class GtidSet:
         if tagged:
             length = data[at] >> 1
             tag = data[at + 1 : at + 1 + length].decode("ascii")
-            if data[at] & 1 or (tag and not _TAG.fullmatch(tag)):
+            if data[at] & 1 or not is_tag(tag):
                 raise GtidError(f"the tag of {uuid} is none")
             at += 1 + length
         (count,) = struct.unpack_from("<Q", data, at)
@@ -239,6 +239,11 @@ class GtidSet:
             self._sources.setdefault((uuid, tag), Intervals()).add_all(spans)
         at += 16 * count
         return at
+
+
+def is_tag(text: str) -> bool:
+    """Whether a text can be the tag of a GTID; "" stands for none."""
+    return not text or _TAG.fullmatch(text) is not None
 
 
 def _check(start: int, end: int) -> None:

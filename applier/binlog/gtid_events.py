@@ -16,7 +16,7 @@ from applier.binlog.header import Event, EventType, FormatDescription
 from applier.binlog.xa import xid_text
 from applier.error_codes import Code
 from applier.errors import InputError
-from checkpoints.gtid import MariadbGtid
+from checkpoints.gtid import MAX_NUMBER, MariadbGtid, is_tag
 
 TIMESTAMP_FLAG = 1 << 55
 VERSION_FLAG = 1 << 31
@@ -80,6 +80,8 @@ def parse_gtid(cursor: Cursor, event: Event, _fde: FormatDescription) -> Gtid:
     """GTID and ANONYMOUS_GTID. What stands behind the number came with later versions, one field behind the other."""
     flags, uuid, number = _GTID_HEAD(cursor.take(25))
     name = None if event.type == EventType.ANONYMOUS_GTID else _uuid_text(uuid)
+    if name is not None:
+        _check_number(number)
     if cursor.left < 17 or cursor.u8() != 2:
         return Gtid(name, number, flags=flags)
     last_committed, sequence_number = _GTID_CLOCK(cursor.take(16))
@@ -104,12 +106,26 @@ def parse_gtid(cursor: Cursor, event: Event, _fde: FormatDescription) -> Gtid:
     )
 
 
-def gtid_text(event: Event) -> str:
-    """The GTID of a GTID event alone, for loops that need no more of it."""
+def plain_gtid(event: Event) -> tuple[bytes, int]:
+    """(UUID, number) of a GTID event without a tag, for loops that need no more of it. Raises InputError."""
     at = event.body
     if event.end - at < 25:
         raise InputError("a Gtid event is too short", code=Code.BAD_EVENT, file=event.file, position=event.position)
-    return f"{_uuid_text(event.buffer[at + 1 : at + 17])}:{int.from_bytes(event.buffer[at + 17 : at + 25], 'little')}"
+    number = int.from_bytes(event.buffer[at + 17 : at + 25], "little")
+    _check_number(number)
+    return event.buffer[at + 1 : at + 17], number
+
+
+def _check_number(number: int) -> None:
+    """Gtid_event refuses others, too (control_events.cpp 9.7: MIN_GNO, MAX_GNO)."""
+    if not 1 <= number <= MAX_NUMBER:
+        raise InputError(f"a GTID event has the transaction number {number}, which is none", code=Code.BAD_EVENT)
+
+
+def gtid_text(event: Event) -> str:
+    """The GTID of a GTID event without a tag as text."""
+    uuid, number = plain_gtid(event)
+    return f"{_uuid_text(uuid)}:{number}"
 
 
 @lru_cache(maxsize=64)
@@ -141,6 +157,9 @@ def parse_gtid_tagged(cursor: Cursor, _event: Event, _fde: FormatDescription) ->
             fields[field] = cursor.varlen()
         else:
             break
+    _check_number(fields.get(2, 0))
+    if not is_tag(fields.get(3, "")):
+        raise InputError("a GTID event has a tag that is none", code=Code.BAD_EVENT)
     immediate, version = fields.get(6, 0), fields.get(9, UNDEFINED_VERSION)
     return Gtid(
         str(uuid_module.UUID(bytes=fields.get(1, bytes(16)))),

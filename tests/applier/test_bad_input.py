@@ -11,6 +11,7 @@ import pytest
 import applier
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
+from applier.result import ExecutedGtids
 from tests.applier.logs import BEGIN, INT_TABLE, inner, insert, ints, replay_log, transaction
 from tests.binlog.build import MAGIC, format_description, gtid, log, packed, payload, query, rows, table_map, write, xid
 from tests.captures_support import captures, logs
@@ -398,3 +399,22 @@ def test_an_error_is_one_line_without_control_characters() -> None:
     """Whatever the names in a log are: they go to a terminal."""
     error = InputError("a table `a\nb`", code=Code.BAD_ROWS, file="x\x1b[2J", table="d.\r\udcff", hint="do\tit")
     assert str(error) == "error BL111: a table `a\\nb` (file x\\x1b[2J, table d.\\r\\udcff). Next: do\\tit"
+
+
+@pytest.mark.parametrize("number", [0, -1, -(1 << 63), (1 << 63) - 1])
+def test_a_transaction_number_that_is_none(number: int, tmp_path: Path) -> None:
+    error = refused(tmp_path, log(gtid(number), BEGIN, table_map(), rows(30, ints(6)), xid()))
+    assert "transaction number" in error.message
+    assert error.position is not None
+
+
+def test_gtids_of_two_sources_in_turn_are_gathered() -> None:
+    """Each is a run of its own; a log of any length keeps a bounded number of them."""
+    executed = ExecutedGtids()
+    uuids = (bytes(16), bytes(15) + b"\1")
+    for number in range(1, 25_001):
+        for uuid in uuids:
+            executed.add_plain(uuid, number)
+    assert len(executed._runs) <= 10_000
+    zero = "00000000-0000-0000-0000-00000000000"
+    assert str(executed) == f"{zero}0:1-25000,{zero}1:1-25000"

@@ -382,3 +382,16 @@ def test_what_cannot_stand_inside_compressed_content_is_refused_by_both(kind: in
     assert error is not None
     assert own_error is not None
     assert (own_error.file, own_error.position) == (error.file, error.position)
+
+
+@pytest.mark.parametrize("kind", [30, 31, 32, 23, 24, 25])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_rows_without_columns_that_have_bytes_all_the_same(kind: int, compiled: bool, tmp_path: Path) -> None:
+    """No image takes any of them: the kernel once made rows of nothing until the memory was used up."""
+    bitmaps = b"\0" * (2 if kind in (31, 24) else 1)
+    head = struct.pack("<IHH", 1, 0, 1) + (struct.pack("<H", 2) if kind >= 30 else b"") + b"\x01" + bitmaps
+    path = build.write(tmp_path, build.log(build.gtid(1), build.table_map(), (kind, head + b"\0\x80\1\1")))
+    batches, error = collect([path], compiled=compiled)
+    assert error is not None
+    assert "runs past the end" in error.message
+    assert not batches

@@ -243,7 +243,9 @@ def decode_event(control: int, ref: int, images: int) -> int:
     empty = load8(images + 8 * Image.PRESENT_COUNT) == 0 and (not update or load8(second + 8 * Image.PRESENT_COUNT) == 0)
     once = empty and kind != EventKind.PARTIAL_UPDATE
     status = 0
-    while at < end or half or once:
+    if once and at < end:  # nothing of an image would ever bring it nearer to the end
+        status = DecodeStatus.CORRUPT + 0
+    while status == 0 and (at < end or half or once):
         if row >= capacity:
             status = DecodeStatus.ROWS_FULL + 0
             break
