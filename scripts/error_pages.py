@@ -39,6 +39,7 @@ versions, and for a mistake in binlag itself the traceback. Neither passwords no
 | 3 | a gate was crossed (forecast, crashtest) |
 | 70 | a mistake in binlag |
 | 130 | interrupted |
+| 141 | nobody reads the output any more, as when it goes to head |
 """
 
 

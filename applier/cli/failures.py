@@ -166,7 +166,7 @@ def lines(error: BaseException, running: Running, during: str = "") -> list[str]
     told = [f"binlag: {during}{found}"]
     if running.verbose:
         told += [f"  {line}" for line in _context(error, found, running.command)]
-    secrets = secrets_of() if running.verbose else []
+    secrets = secrets_of() if running.verbose or isinstance(found, InternalError) else []  # no other line can hold one
     return [mask(line, secrets) for line in told]
 
 

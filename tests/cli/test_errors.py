@@ -266,6 +266,7 @@ def test_a_mistake_in_the_program_is_one_line_with_an_exit_code_of_its_own(said:
     exit_code, errors = said("replay", write(tmp_path, GOOD), "--schema", schema)
     assert exit_code == failures.INTERNAL_ERROR == 70
     check(errors, "BL901", ("internal error: RuntimeError: no such state", "file binlog.000001", "position", "--verbose", "report"))
+    assert SECRET not in errors[0]
 
 
 @pytest.mark.usefixtures("broken")
