@@ -7,13 +7,13 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import cache
 from html import escape
-from pathlib import Path
 from typing import Any
 
 from applier.error_codes import Code
 from applier.errors import InputError, UsageError
 from applier.forecast.words import duration, headline, split, when
 from applier.report_charts import HINT, charts
+from applier.whole_file import write_whole
 
 STYLE = """
 :root { color-scheme: light; } * { box-sizing: border-box; }
@@ -35,7 +35,7 @@ def write_report(summary: Mapping[str, Any], path: str | os.PathLike[str]) -> No
     """Raises UsageError where a package is missing, InputError when the file cannot be written."""
     text = page(summary)
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        write_whole(path, text)
     except OSError as error:
         raise InputError(f"cannot write the report: {error.strerror}", code=Code.CANNOT_WRITE, file=os.fspath(path)) from None
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.whole_file import write_whole
 
 if TYPE_CHECKING:
     from applier.crashtest.explorer import Kind, Trial
@@ -183,7 +183,7 @@ def _show(cells: list[Cell], spec: WorkloadSpec, html: str | None, *, as_json: b
     title = f"Crash tests of a MySQL {cells[0].setup.server} replica: {' '.join(spec.arguments)}"
     if html is not None:
         try:
-            Path(html).write_text(heat_map(cells, title, line))
+            write_whole(html, heat_map(cells, title, line))
         except OSError as error:
             raise UsageError(f"cannot write the heat map: {error.strerror}", code=Code.CANNOT_WRITE, file=html) from None
     if as_json:

@@ -16,6 +16,7 @@ from applier.cli.options import replay_options
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.result import RowsRecord
+from applier.whole_file import whole_file
 
 
 @click.command(name="replay", short_help="Replay binary logs into tables and say what each table cost.")
@@ -99,16 +100,17 @@ def _stats_file(path: str | None) -> Iterator[Callable[[Any], None] | None]:
     if path is None:
         yield None
         return
-    try:
-        file: IO[str] = Path(path).open("w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
-    except OSError as error:
-        raise UsageError(f"--stats: cannot write {path}: {error.strerror}", code=Code.CANNOT_WRITE) from None
-    with file:
+    with whole_file(path) as place:
+        try:
+            file: IO[str] = place.open("w", encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            raise UsageError(f"--stats: cannot write {path}: {error.strerror}", code=Code.CANNOT_WRITE) from None
+        with file:
 
-        def write(record: RowsRecord) -> None:
-            file.write(json.dumps(record.as_dict(), ensure_ascii=False) + "\n")
+            def write(record: RowsRecord) -> None:
+                file.write(json.dumps(record.as_dict(), ensure_ascii=False) + "\n")
 
-        yield write
+            yield write
 
 
 @contextmanager

@@ -3,9 +3,31 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+
+@contextmanager
+def interrupts(*, at_the_end: bool) -> Iterator[None]:
+    """SIGTERM raises KeyboardInterrupt as Ctrl-C does, wherever the command is.
+
+    `at_the_end`: behind the block neither is heard any more, since all that is left is to say how it ended and to end.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_IGN if at_the_end else handler)
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from typing import Any
 from applier.error_codes import Code
 from applier.errors import InputError
 from applier.forecast.units import UNITS, Prices
+from applier.whole_file import write_whole
 from lookup.versions import rules_for
 
 FORMAT = 1
@@ -78,8 +79,8 @@ class Calibration:
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes it as JSON. Raises OSError."""
-        Path(path).write_text(json.dumps(self.as_dict(), indent=1) + "\n")
+        """Writes it as JSON, whole or not at all. Raises OSError."""
+        write_whole(path, json.dumps(self.as_dict(), indent=1) + "\n")
 
 
 def load_calibration(path: str | os.PathLike[str]) -> Calibration:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from applier.binlog.types import TYPES, json, to_python, to_text
 from applier.binlog.types.names import column_type
 from applier.binlog.types.numbers import double_text
 from applier.binlog.types.temporal import pack_timestamp
+from applier.whole_file import whole_file
 from lookup.handler import Row
 from lookup.table import Column
 
@@ -100,14 +102,12 @@ def dump_tables(tables: Iterable[MemoryTable], directory: str | Path, *, display
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for table in tables:
-        definition = table.definition
-        if "SEQUENCE" not in definition.options:
-            lines = dump_lines(table, display_widths=display_widths)
-            written.append(_write(folder / file_name(definition.database, definition.name), lines))
+    with ExitStack() as complete:  # all files get their names when the last one is written
+        for table in tables:
+            definition = table.definition
+            if "SEQUENCE" not in definition.options:
+                path = folder / file_name(definition.database, definition.name)
+                lines = dump_lines(table, display_widths=display_widths)
+                complete.enter_context(whole_file(path)).write_bytes(b"".join(line + b"\n" for line in lines))
+                written.append(path)
     return written
-
-
-def _write(path: Path, lines: Iterable[bytes]) -> Path:
-    path.write_bytes(b"".join(line + b"\n" for line in lines))
-    return path

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from applier.binlog.columnar.batches import read_batches
 from applier.binlog.columnar.table_batch import Paths, TableBatch
 from applier.error_codes import Code
 from applier.errors import InputError, UsageError
+from applier.whole_file import whole_file
 
 GROUP_BYTES = 64_000_000
 """Rows wait for a row group until all tables together have this many bytes,"""
@@ -61,7 +63,7 @@ def export(
     tables: Collection[str] | None = None,
     verify_checksum: bool = True,
 ) -> list[ExportedTable]:
-    """Writes the row changes of `paths` into `directory`, which is made when it is not there; files in it are replaced.
+    """Writes the row changes of `paths` into `directory`, which is made when it is not there; files in it are replaced when all is done.
 
     Raises InputError for a log that cannot be read: the files then hold what stands before the damage.
     """
@@ -85,12 +87,12 @@ def _fill(
     targets: dict[int, _Target], paths: Paths, folder: Path, file_format: str, tables: Collection[str] | None, verify_checksum: bool
 ) -> None:
     waiting = 0
-    try:
+    with ExitStack() as complete, _written(targets):
         for batch in read_batches(paths, tables, verify_checksum=verify_checksum):
             data = _with_file(batch)
             target = targets.get(batch.version)
             if target is None:
-                target = targets[batch.version] = _open(targets, batch, data.schema, folder, file_format)
+                target = targets[batch.version] = _open(targets, batch, data.schema, folder, file_format, complete)
             target.waiting.append(data)
             target.rows += data.num_rows
             target.exported.rows += data.num_rows
@@ -101,6 +103,12 @@ def _fill(
                 waiting = 0
             elif target.rows >= GROUP_ROWS:
                 target.flush()
+
+
+@contextmanager
+def _written(targets: dict[int, _Target]) -> Iterator[None]:
+    try:
+        yield
     finally:
         for target in targets.values():
             with target.writer:
@@ -120,7 +128,9 @@ def _with_file(batch: TableBatch) -> Any:
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, metadata=data.schema.metadata))
 
 
-def _open(targets: dict[int, _Target], batch: TableBatch, schema: Any, folder: Path, file_format: str) -> _Target:
+def _open(
+    targets: dict[int, _Target], batch: TableBatch, schema: Any, folder: Path, file_format: str, complete: ExitStack
+) -> _Target:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -128,7 +138,8 @@ def _open(targets: dict[int, _Target], batch: TableBatch, schema: Any, folder: P
     version = 1 + sum((each.exported.database, each.exported.table) == (table.database, table.table) for each in targets.values())
     number = f".{version}" if version > 1 else ""
     path = folder / f"{_escaped(table.database)}.{_escaped(table.table)}{number}.{file_format}"
-    writer = pq.ParquetWriter(path, schema) if file_format == "parquet" else pa.ipc.new_file(str(path), schema)
+    place = complete.enter_context(whole_file(path))
+    writer = pq.ParquetWriter(place, schema) if file_format == "parquet" else pa.ipc.new_file(str(place), schema)
     return _Target(ExportedTable(table.database, table.table, version, path), writer)
 
 
