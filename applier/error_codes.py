@@ -7,34 +7,13 @@ docs/errors are made from here (scripts/error_pages.py). Errors of replication h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, unique
 
-GROUPS = {
-    "BL1": "Binary logs",
-    "BL2": "Other files",
-    "BL3": "The command line",
-    "BL4": "A server as the target",
-    "BL5": "Replicas: receiving, relay logs, positions",
-    "BL6": "Libraries",
-    "BL7": "Crash tests",
-    "BL9": "The program and its machine",
-    "MY-": "Replication errors, with the server's numbers",
-}
-"""How a code begins -> what its group is about."""
+from applier.situations import Situation
+
 _COPY_AGAIN = (
     "copy the file from the source again and compare checksums of both; `mysqlbinlog --verify-binlog-checksum` there says if it is whole"
 )
-
-
-@dataclass(frozen=True)
-class Situation:
-    """What an error's page says. `next_step` is what the line of an error ends with when its place in the program knows nothing better."""
-
-    code: str
-    title: str
-    meaning: str
-    next_step: str
 
 
 @unique

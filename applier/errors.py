@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from applier.error_codes import Code, Situation
+from applier.error_codes import Code
 from applier.server_errors import situation
+from applier.situations import Situation
 
 
 def one_line(text: str) -> str:

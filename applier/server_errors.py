@@ -6,7 +6,7 @@ server as the target can answer with any number; those without a row here get th
 
 from __future__ import annotations
 
-from applier.error_codes import Situation
+from applier.situations import Situation
 
 _OTHER_DATA = (
     "load the tables as they were at the log's first position with --schema FILE.sql; --exec-mode idempotent or --skip-errors {number} "

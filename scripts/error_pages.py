@@ -12,8 +12,9 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from applier.error_codes import BY_CODE, GROUPS, Code, Situation  # noqa: E402
+from applier.error_codes import BY_CODE, Code  # noqa: E402
 from applier.server_errors import GENERAL, SERVER_ERRORS  # noqa: E402
+from applier.situations import GROUPS, Situation  # noqa: E402
 
 FOLDER = ROOT / "docs" / "errors"
 EXIT_CODES = {"MY-": 1, Code.INTERNAL.value.code: 70}

@@ -11,8 +11,9 @@ from types import ModuleType
 
 import pytest
 
-from applier.error_codes import BY_CODE, GROUPS, Code
+from applier.error_codes import BY_CODE, Code
 from applier.server_errors import GENERAL, SERVER_ERRORS, situation
+from applier.situations import GROUPS
 
 ROOT = Path(__file__).parent.parent
 SOURCES = {path: ast.parse(path.read_text()) for package in ("applier", "lookup", "checkpoints") for path in (ROOT / package).rglob("*.py")}
