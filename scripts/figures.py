@@ -71,7 +71,7 @@ def cost_by_event_size() -> dict[str, Any]:
 
 def _lines(rows: list[dict[str, Any]], x: str, title: str, names: list[str], colours: list[str] | None = None) -> dict[str, Any]:
     """Lines over two logarithmic axes, each with its name in the legend, in the order of the names."""
-    scale, axis = altair.Scale(type="log"), altair.Axis(format="~s", tickCount=6)
+    scale, axis = altair.Scale(type="log"), altair.Axis(format="~s", values=[10**power for power in range(9)])
     chart = altair.Chart(altair.Data(values=rows)).mark_line(point=True, strokeWidth=2)
     encoded = chart.encode(
         x=altair.X(x, title=title, scale=scale, axis=axis),
@@ -80,7 +80,7 @@ def _lines(rows: list[dict[str, Any]], x: str, title: str, names: list[str], col
             "way:N",
             sort=names,
             scale=altair.Scale(domain=names, range=colours or COLOURS),
-            legend=altair.Legend(title=None, orient="bottom", columns=2, labelLimit=260),
+            legend=altair.Legend(title=None, orient="bottom", columns=2, columnPadding=50, labelLimit=260),
         ),
     )
     specification: dict[str, Any] = encoded.properties(width=WIDTH, height=HEIGHT).to_dict()
