@@ -1,0 +1,131 @@
+"""Ctrl-C and SIGTERM at any moment: one line, exit code 130, and outputs that are complete or not there.
+
+What a server keeps is in tests/mysql/test_kills.py, what a receiver keeps in tests/replica/test_receive_servers.py.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import struct
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.binlog import build
+from tests.hardening.runner import ROOT
+
+ROUNDS = 12 if os.environ.get("BINLAG_ALL_CASES") == "1" else 2
+INTERRUPTED = 130
+MOMENTS = 1.5
+"""Seconds in which a command is interrupted that takes far longer."""
+START = "import sys; from applier.cli.main import main; sys.argv[0] = 'binlag'; print('started', flush=True); main()"
+"""From here on a signal is the command's; before, it is the interpreter's."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command, and the outputs it writes: files or folders. `of_chance`: they differ from run to run, and take long."""
+
+    arguments: tuple[str, ...]
+    outputs: tuple[str, ...] = ()
+    of_chance: bool = False
+
+
+LOG, SCHEMA = "binlog.000001", "before.sql"
+CASES = {
+    "replay": Case(("replay", LOG, "--schema", SCHEMA, "--dump", "dump", "--stats", "stats.jsonl"), ("dump", "stats.jsonl")),
+    "events": Case(("events", LOG, "--rows")),
+    "parquet": Case(("events", LOG, "--parquet", "events.parquet"), ("events.parquet",)),
+    "arrow": Case(("events", LOG, "--arrow", "arrow"), ("arrow",)),
+    "crashtest": Case(("crashtest", "--transactions", "3", "--repository", "FILE", "--html", "out.html"), ("out.html",), True),
+    "measure": Case(("measure", "--quick", "--largest", "1000", "--table", "cells.parquet"), ("cells.parquet",), True),
+}
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log that takes about a second to replay, and its tables."""
+    folder = tmp_path_factory.mktemp("inputs")
+    events: list[tuple[int, bytes]] = []
+    for number in range(1, 1_001):
+        rows = b"".join(b"\0" + struct.pack("<iH", number * 20 + at, 60) + bytes([97 + at]) * 60 for at in range(20))
+        table = build.table_map(types=b"\x03\x0f", metadata=struct.pack("<H", 400))
+        events += [build.gtid(number), build.query(b"BEGIN"), table, build.rows(30, rows, width=2), build.xid()]
+    build.write(folder, build.log(*events))
+    (folder / SCHEMA).write_text("CREATE DATABASE d; CREATE TABLE d.t (i INT PRIMARY KEY, v VARBINARY(400));")
+    return folder
+
+
+def start(case: Case, inputs: Path, folder: Path) -> subprocess.Popen[str]:
+    for name in (LOG, SCHEMA):
+        (folder / name).symlink_to(inputs / name)
+    command = [sys.executable, "-c", START, *case.arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "started\n"
+    return process
+
+
+def written(folder: Path, case: Case) -> dict[str, bytes]:
+    """Relative name -> content of every output file."""
+    found = {}
+    for name in case.outputs:
+        path = folder / name
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path] if path.exists() else []:
+            found[str(file.relative_to(folder))] = file.read_bytes()
+    return found
+
+
+def whole_run(case: Case, inputs: Path, tmp_path: Path) -> tuple[dict[str, bytes], float]:
+    """What the command writes when nobody interrupts it, and how long that takes."""
+    folder = tmp_path / "whole"
+    folder.mkdir()
+    process = start(case, inputs, folder)
+    began = time.monotonic()
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    return written(folder, case), time.monotonic() - began
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_interrupt_at_any_moment(name: str, inputs: Path, tmp_path: Path) -> None:
+    """Every process of the terminal gets Ctrl-C; SIGTERM goes to one."""
+    case, chance = CASES[name], random.Random(name)
+    complete, seconds = ({}, MOMENTS) if case.of_chance else whole_run(case, inputs, tmp_path)
+    ends = set()
+    for number in range(ROUNDS):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        process = start(case, inputs, folder)
+        time.sleep(chance.uniform(0, seconds * 0.8))
+        if number % 2:
+            process.send_signal(signal.SIGTERM)
+        else:
+            os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode in (INTERRUPTED, 0, 3), said
+        ends.add(process.returncode)
+        if process.returncode == INTERRUPTED:
+            assert [line for line in said.splitlines() if line and "cells" not in line] == ["binlag: interrupted"]
+        check_outputs(case, written(folder, case), complete)
+    assert INTERRUPTED in ends
+
+
+def check_outputs(case: Case, found: dict[str, bytes], complete: dict[str, bytes]) -> None:
+    assert not [name for name in found if name.endswith(".partial")]
+    if not case.of_chance:
+        assert all(complete[name] == content for name, content in found.items())
+    for name, content in found.items():
+        if name.endswith(".parquet"):
+            assert content[-4:] == b"PAR1"
+        if name.endswith(".html"):
+            assert content.rstrip().endswith(b"</html>")
