@@ -22,8 +22,10 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from multiprocessing import active_children
 from typing import Any
 
 from applier.crashtest.checkers import Verdict
@@ -289,9 +291,22 @@ def try_all(
     return [cell for setup in todo for cell in found[setup]]
 
 
-def _leave_interrupts_to_the_parent() -> None:
-    """Ctrl-C reaches every process of a terminal; one of them is to speak of it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _die_quietly() -> None:
+    """Ctrl-C reaches every process of a terminal; only the one that started the others speaks of it."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
+@contextmanager
+def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes that end at once when this one is interrupted."""
+    with ProcessPoolExecutor(jobs, initializer=_die_quietly) as pool:
+        try:
+            yield pool
+        except KeyboardInterrupt:
+            for worker in active_children():
+                worker.terminate()
+            raise
 
 
 def _run(
@@ -308,7 +323,7 @@ def _run(
             yield from try_family(family, spec, kinds, medium, coverage).items()
             done(len(family))
         return
-    with ProcessPoolExecutor(jobs, initializer=_leave_interrupts_to_the_parent) as pool:
+    with _workers(jobs) as pool:
         waiting = {pool.submit(try_family, family, spec, kinds, medium, coverage): family for family in todo}
         while waiting:
             finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
