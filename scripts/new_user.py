@@ -97,7 +97,7 @@ class NewUser:
         if ran.code == 0 and self.first_result is None:
             self.first_result = time.monotonic() - self.began
         different = step.output is not None and not matches(step.output, ran.printed)
-        if ran.code != 0 or different:
+        if different or (ran.code != 0 and step.output is None):  # what is shown may be a refusal
             print(f"README.md:{step.line}: exit code {ran.code}" + (", and the README shows something else than:" if different else ":"))
             print("\n".join(ran.printed.splitlines()[-SHOWN_LINES:]))
             return False
