@@ -18,7 +18,10 @@ from applier.forecast.loads import LoadReader, TransactionLoad
 from applier.forecast.pricing import Pricer, TableState, part_of
 from applier.forecast.scenario import Scenario
 from applier.forecast.units import PLACE, UNITS, Amounts, Prices
+from applier.logs import logger
 from lookup.versions import parse_row_search, rules_for
+
+_LOG = logger("measure")
 
 COUNTERS = ("read_first", "read_key", "read_next", "read_rnd", "read_rnd_next", "write", "update", "delete")
 
@@ -68,8 +71,14 @@ def _column(kind: str, name: str) -> str:
 
 
 def middle(runs: Sequence[Measured]) -> Measured:
-    """The run that took the median of the time, with its own amounts: a table shrinks from one run of deletes to the next."""
-    return sorted(runs, key=lambda one: one.seconds)[(len(runs) - 1) // 2]
+    """The run that took the median of the time, with its own amounts: a table shrinks from one run of deletes to the next.
+
+    Of an even number the two in the middle, half of each.
+    """
+    ordered = sorted(runs, key=lambda one: one.seconds)
+    low, high = ordered[(len(runs) - 1) // 2], ordered[len(runs) // 2]
+    between = tuple((one + other) / 2 for one, other in zip(low.amounts, high.amounts, strict=True))
+    return low if low is high else replace(low, seconds=(low.seconds + high.seconds) / 2, amounts=between)
 
 
 def middles(measured: Iterable[Measured]) -> list[Measured]:
@@ -158,6 +167,8 @@ def measure_all(
         if (target.name, target.server_version, cell, number) in known:
             continue
         measured = replace(target.measure(cell), round=number)
+        said = {"target": target.name, "server": target.server_version, "cell": str(cell), "seconds": measured.seconds, "round": number}
+        _LOG.info("a cell is measured", extra=said)
         if tick is not None:
             tick(measured)
         yield measured

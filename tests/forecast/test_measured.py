@@ -11,7 +11,7 @@ import pytest
 from applier.errors import InputError
 from applier.forecast.cells import TABLE, Cell, Spent, events_of, grid, make_log
 from applier.forecast.fit import fit, relative_errors, report_lines, solve
-from applier.forecast.measured import Measured, Memory, measure_all, read_parquet, write_parquet
+from applier.forecast.measured import Measured, Memory, measure_all, middle, middles, read_parquet, write_parquet
 from applier.forecast.units import PLACE, UNITS, Prices, amounts
 from lookup.shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE
 from lookup.versions import RULES
@@ -138,3 +138,14 @@ def test_a_table_of_cells_goes_on_where_it_ended(tmp_path: Path) -> None:
     (tmp_path / "none").write_bytes(b"no parquet")
     with pytest.raises(InputError, match="no measurements"):
         read_parquet(tmp_path / "none")
+
+
+def test_the_middle_of_several_runs_keeps_time_and_amounts_together() -> None:
+    cells, _ = made_up(1, 0.0)
+    runs = [replace(cells[0], seconds=seconds, amounts=amounts(delete=rows), round=number) for number, (seconds, rows) in enumerate(
+        ((3.0, 30.0), (1.0, 10.0), (9.0, 20.0))
+    )]  # fmt: skip
+    assert (middle(runs).seconds, middle(runs).amounts) == (3.0, amounts(delete=30))
+    assert (middle(runs[:2]).seconds, middle(runs[:2]).amounts) == (2.0, amounts(delete=20))
+    other = replace(runs[0], cell=replace(cells[0].cell, rows=5))
+    assert [one.seconds for one in middles([*runs, other])] == [3.0, 3.0]
