@@ -38,7 +38,7 @@ class Wire:
 def decimal_bytes(precision: int, scale: int) -> int:
     """Bytes of a DECIMAL (`decimal_bin_size`, strings/decimal.c). Raises InputError for what no DECIMAL can be."""
     whole = precision - scale
-    if whole < 0 or precision > 65 or scale > 30:
+    if whole < 0 or not 1 <= precision <= 65 or scale > 30:
         raise InputError(f"DECIMAL({precision},{scale}) in a table map", code=Code.BAD_TABLE_MAP)
     return whole // 9 * 4 + DIGIT_BYTES[whole % 9] + scale // 9 * 4 + DIGIT_BYTES[scale % 9]
 
@@ -80,6 +80,12 @@ def _integer(size: int) -> Callable[[int, bool], Wire]:
     return lambda metadata, unsigned: plain if unsigned else signed
 
 
+def _bits(odd: int, whole: int) -> Wire:
+    if odd > 7 or not 1 <= 8 * whole + odd <= 64:
+        raise InputError(f"a BIT of {8 * whole + odd} bits in a table map", code=Code.BAD_TABLE_MAP)
+    return Wire("bits", whole + (1 if odd else 0))
+
+
 def _enumeration(metadata: int, _unsigned: bool) -> Wire:
     size = metadata & 0xFF
     if not 1 <= size <= 8:
@@ -105,7 +111,7 @@ WIRES: dict[int, Callable[[int, bool], Wire]] = {
     DATETIME2: lambda metadata, unsigned: Wire("bytes", 5 + _fraction(metadata)),
     TIME2: lambda metadata, unsigned: Wire("bytes", 3 + _fraction(metadata)),
     NEWDECIMAL: lambda metadata, unsigned: Wire("bytes", decimal_bytes(metadata >> 8, metadata & 0xFF)),
-    BIT: lambda metadata, unsigned: Wire("bits", (metadata & 0xFF) + (1 if metadata >> 8 else 0)),
+    BIT: lambda metadata, unsigned: _bits(metadata >> 8, metadata & 0xFF),
     ENUM: _enumeration,
     SET: _enumeration,
     STRING: lambda metadata, unsigned: _prefix(string_length(metadata)),

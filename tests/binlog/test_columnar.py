@@ -395,3 +395,17 @@ def test_rows_without_columns_that_have_bytes_all_the_same(kind: int, compiled: 
     assert error is not None
     assert "runs past the end" in error.message
     assert not batches
+
+
+@pytest.mark.parametrize(
+    ("type_code", "metadata"),
+    [(246, b"\0\0"), (246, b"\x42\0"), (246, b"\x05\x06"), (16, b"\0\0"), (16, b"\0\x09"), (16, b"\x09\x01")],
+)
+@pytest.mark.parametrize("compiled", [True, False])
+def test_sizes_that_no_type_has(type_code: int, metadata: bytes, compiled: bool, tmp_path: Path) -> None:
+    """A DECIMAL without digits has no first byte to look at; a BIT has at most 64 bits."""
+    made = build.table_map(types=bytes([type_code]), metadata=metadata)
+    batches, error = collect([build.write(tmp_path, build.log(build.gtid(1), made, build.rows(30, bytes(300))))], compiled=compiled)
+    assert error is not None
+    assert error.position is not None
+    assert not batches
