@@ -1,4 +1,4 @@
-"""SIGKILL of binlag and of the server at random moments, and the same command again: nothing is lost, nothing is there twice.
+"""Signals to binlag and SIGKILL of the server at random moments, and the same command again: nothing is lost, nothing is there twice.
 
 The log counts: a transaction that is carried out twice, or not at all, leaves other rows behind. Its DDL statements are recognised when
 they were carried out before the kill. `BINLAG_KILLS=100 python -m pytest tests/mysql/test_kills.py -s` says how many met what.
@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from servers.server import Server
@@ -50,7 +51,7 @@ class Rounds:
         environment = {**os.environ, "BINLAG_PASSWORD": self.server.password}
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    def run(self, kills: int, *, of_server: bool) -> None:
+    def run(self, kills: int, end: str) -> None:
         self.forget()
         while kills:
             process = self.start()
@@ -58,14 +59,31 @@ class Rounds:
                 self.ended(process, *process.communicate(timeout=self.chance.uniform(0.3, 1.5)))
             except subprocess.TimeoutExpired:
                 kills -= 1
-                if of_server:
-                    self.kill_server(process)
-                else:
-                    process.kill()
-                    process.communicate()
+                self.ends[end](process)
                 self.look()
         process = self.start()
         self.ended(process, *process.communicate(timeout=120))
+
+    @property
+    def ends(self) -> dict[str, Callable[[subprocess.Popen[str]], None]]:
+        """How a run is ended -> what does it."""
+        return {"SIGKILL": self.kill, "the server": self.kill_server, "a signal": self.interrupt}
+
+    def kill(self, process: subprocess.Popen[str]) -> None:
+        process.kill()
+        process.communicate()
+
+    def interrupt(self, process: subprocess.Popen[str]) -> None:
+        """Ctrl-C or SIGTERM, and in one of three cases another one at once: one line, and where it stands is known."""
+        numbers = [self.chance.choice((signal.SIGINT, signal.SIGTERM)) for _ in range(self.chance.choice((1, 1, 2)))]
+        for number in numbers:
+            process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode in (0, 130), said
+        assert "Traceback" not in said
+        if process.returncode:
+            assert len([line for line in said.splitlines() if line]) == 1
+            assert "to go on: binlag replay" in said or said.strip() == "binlag: interrupted"
 
     def kill_server(self, process: subprocess.Popen[str]) -> None:
         """What the replay says then is one line and what to do."""
@@ -98,9 +116,9 @@ class Rounds:
         self.server.execute("DROP DATABASE IF EXISTS w", "DROP DATABASE IF EXISTS binlag")
 
 
-@pytest.mark.parametrize("of_server", [False, True], ids=["binlag", "the server"])
-def test_a_kill_loses_and_doubles_nothing(of_server: bool, made: tuple[Server, Workload]) -> None:
+@pytest.mark.parametrize("end", ["SIGKILL", "the server", "a signal"])
+def test_an_end_loses_and_doubles_nothing(end: str, made: tuple[Server, Workload]) -> None:
     rounds = Rounds(*made, seed=KILLS)
-    rounds.run(KILLS, of_server=of_server)
-    print(f"{KILLS} kills of {'the server' if of_server else 'binlag'}: {dict(rounds.met)}")
+    rounds.run(KILLS, end)
+    print(f"{KILLS} ends by {end}: {dict(rounds.met)}")
     assert rounds.met["rounds"] >= 1
