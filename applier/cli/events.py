@@ -123,7 +123,8 @@ BATCH = 65536
 def _write_parquet(target: str, files: tuple[str, ...], options: dict[str, Any]) -> None:
     from applier.binlog.listing import Listing
     from applier.error_codes import Code
-    from applier.errors import InputError, UsageError
+    from applier.errors import UsageError
+    from applier.whole_file import whole_file
 
     try:
         import pyarrow as pa
@@ -145,15 +146,21 @@ def _write_parquet(target: str, files: tuple[str, ...], options: dict[str, Any])
     }
     schema = pa.schema([(name, kind) for name, (kind, _) in fields.items()])
     listing = Listing(files, count_rows=True, **options)
-    try:
-        context: AbstractContextManager[Any] = pq.ParquetWriter(target, schema)
-    except OSError as error:
-        raise InputError(f"cannot write the file: {error.strerror or error}", code=Code.CANNOT_WRITE, file=target) from None
-    with context as writer:
+    with whole_file(target) as place, _opened(lambda: pq.ParquetWriter(place, schema), target) as writer:
         for batch in _batches(iter(listing)):
             columns = [pa.array([read(listed) for listed in batch], kind) for kind, read in fields.values()]
             writer.write_table(pa.Table.from_arrays(columns, schema=schema))
     _warn(listing.incomplete)
+
+
+def _opened(make: Callable[[], AbstractContextManager[Any]], target: str) -> AbstractContextManager[Any]:
+    from applier.error_codes import Code
+    from applier.errors import InputError
+
+    try:
+        return make()
+    except OSError as error:
+        raise InputError(f"cannot write the file: {error.strerror or error}", code=Code.CANNOT_WRITE, file=target) from None
 
 
 def _batches(listed: Iterator[Listed]) -> Iterator[list[Listed]]:

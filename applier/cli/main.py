@@ -12,6 +12,7 @@ import click
 
 from applier.cli import failures
 from applier.cli.notes import log_options, note
+from applier.cli.signals import interrupts
 
 COMMANDS = {
     "replay": "Replay binary logs into tables and say what each table cost.",
@@ -84,13 +85,12 @@ def main(arguments: list[str] | None = None) -> Any:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names in a log need not be UTF-8
     try:
-        code = cli.main(args=given, prog_name="binlag", standalone_mode=False, obj=running)
+        with interrupts(at_the_end=arguments is None):
+            code = cli.main(args=given, prog_name="binlag", standalone_mode=False, obj=running)
     except click.exceptions.NoArgsIsHelpError as help_text:
         help_text.show()
         code = help_text.exit_code
-    except click.exceptions.Abort:
-        code = INTERRUPTED
-    except KeyboardInterrupt:
+    except (click.exceptions.Abort, KeyboardInterrupt):
         note("interrupted", running)
         code = INTERRUPTED
     except BrokenPipeError:
