@@ -57,6 +57,10 @@ def command(
 
     The replica is simulated: transactions arrive when they were committed, and cost what --row-speed and --transaction-cost say; a
     statement takes as long as on the source. `binlag measure` and `binlag forecast` know costs better than two numbers do.
+
+    \b
+    binlag clock --scenario list
+    binlag clock demo/binlog.000001 --server 5.7 --workers 4 --row-speed 5
     """
     if scenario == "list":
         _list_scenarios()

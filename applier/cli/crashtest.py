@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from applier.cli.notes import draws, note
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.logs import logger
 from applier.whole_file import write_whole
 
 if TYPE_CHECKING:
@@ -89,7 +91,7 @@ def command(files: tuple[str, ...], schema: str | None, crash: str | None, html:
     failed = [cell for cell in cells if not cell.safe and any(_meets(cell, requirement) for requirement in wanted)]
     alone = len(setups) == 1 and not all(cell.safe for cell in cells)
     for cell in failed:
-        click.echo(f"binlag: required and not consistent: {' '.join(cell.setup.arguments())} --kind {str(cell.kind)!r}", err=True)
+        note(f"required and not consistent: {' '.join(cell.setup.arguments())} --kind {str(cell.kind)!r}")
     return GATE_CROSSED if failed or alone or any(cell.broken for cell in cells) else 0
 
 
@@ -209,7 +211,8 @@ class _Progress:
         from rich.progress import Progress
 
         self._progress = Progress(console=Console(stderr=True), transient=True)
-        self._shown = self._progress.console.is_terminal
+        self._shown = draws()
+        self._total, self._done = total, 0
         self._task = self._progress.add_task("configurations", total=total)
 
     def __enter__(self) -> _Progress:
@@ -223,3 +226,5 @@ class _Progress:
 
     def step(self, setups: int) -> None:
         self._progress.advance(self._task, setups)
+        self._done += setups
+        logger("crashtest").info("configurations are tried", extra={"configurations": self._done, "of": self._total})

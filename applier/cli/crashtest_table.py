@@ -20,10 +20,10 @@ STYLES = {"consistent": "green", "cannot start": "magenta", "re-executes": "yell
 
 def print_matrix(cells: list[Cell], reproducer: Callable[[Setup, Trial], str]) -> None:
     """The table, a line that sums it up, and the first counter-examples; all of them are in --json and --html."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from applier.cli.summary import wide_console
     from applier.crashtest.heat_map import ROW, grid, summary
 
     rows, columns, found = grid(cells)
@@ -34,8 +34,7 @@ def print_matrix(cells: list[Cell], reproducer: Callable[[Setup, Trial], str]) -
         shown = [found.get((row, column)) for column in columns]
         texts = [Text("") if cell is None else Text(_text(cell), STYLES[str(cell.worst)]) for cell in shown]
         table.add_row(*row, *texts, end_section=at + 1 == len(rows) or row[:2] != rows[at + 1][:2])
-    console = Console(width=max(Console().width, 13 * (len(columns) + len(ROW))) if not Console().is_terminal else None)
-    console.print(table)
+    wide_console().print(table)
     click.echo(
         f"✓ consistent (· where nothing is promised); S cannot start, R re-executes, L loses rows: on so many disks\n{summary(cells)}"
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -23,7 +22,7 @@ TYPE_WIDTH = 20
 """The widest name of a common event type."""
 
 
-@click.command("events", short_help="Show every event of a log: text, JSON lines or Parquet.")
+@click.command("events", short_help="List every event of binary logs: text, JSON lines or Parquet.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per event.")
 @click.option("--rows", "with_rows", is_flag=True, help="Decode row values as well.")
@@ -45,17 +44,17 @@ def command(files: tuple[str, ...], as_json: bool, with_rows: bool, parquet: str
 
     The text has the columns of SHOW BINLOG EVENTS; an event out of a compressed transaction stands at the position of its payload.
     A transaction without an end, as a crash leaves it, is said on the last line.
+
+    \b
+    binlag events demo/binlog.000001
+    binlag events demo/binlog.000001 --table shop.parcel --rows --json
     """
-    try:
-        if arrow is not None:
-            _write_arrow(arrow, files, options)
-        elif parquet is not None:
-            _write_parquet(parquet, files, options)
-        else:
-            _print(files, options, as_json=as_json, with_rows=with_rows)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads any more: `| head`
-        raise SystemExit(0) from None
+    if arrow is not None:
+        _write_arrow(arrow, files, options)
+    elif parquet is not None:
+        _write_parquet(parquet, files, options)
+    else:
+        _print(files, options, as_json=as_json, with_rows=with_rows)
 
 
 def _print(files: tuple[str, ...], options: dict[str, Any], *, as_json: bool, with_rows: bool) -> None:

@@ -80,6 +80,10 @@ def command(schema: str, server: str | None, row_search: str | None, row_image: 
 
     An INSERT looks nothing up. Primary and unique keys beat other keys, hashing beats scanning; --row-search changes that
     where the server lets it.
+
+    \b
+    binlag explain demo/before.sql
+    binlag explain demo/before.sql --server 8.0 --row-image MINIMAL --json
     """
     from applier.tables.load import load_schema
 

@@ -47,7 +47,8 @@ def seconds(text: str) -> float:
 @click.option("--server", metavar="VERSION", help="The replica's rules: 5.6, 5.7, 8.0, 8.4, 9.7, mariadb. [default: the log's]")
 @click.option("--row-search", metavar="LIST", help="slave_rows_search_algorithms (up to 8.0).")
 @click.option("--workers", type=click.IntRange(1, 1024), default=1, show_default=True, help="Applier workers.")
-@click.option("--preserve-commit-order/--no-preserve-commit-order", "preserve_order", default=True, show_default=True)
+@click.option("--preserve-commit-order/--no-preserve-commit-order", "preserve_order", default=True, show_default=True,
+              help="replica_preserve_commit_order.")  # fmt: skip
 @click.option("--placement", type=click.Choice(list(PLACEMENTS)), default="anywhere", show_default=True, help="Where changed rows stand.")
 @click.option("--what-if", "what_ifs", multiple=True, metavar="CHANGE", help=WHAT_IF_HELP)
 @click.option("--max-lag", metavar="TIME", help="Exit with code 3 when the lag would exceed this (60s, 5m, 1h).")
@@ -59,6 +60,10 @@ def command(files: tuple[str, ...], as_json: bool, max_lag: str | None, report: 
     """How far behind a replica will be that applies the log in FILE..., by the cost of finding each row.
 
     Needs the replica's schema; row counts come from its INSERTs, from a live server, or from --rows.
+
+    \b
+    binlag forecast demo/binlog.000001 --schema demo/before.sql
+    binlag forecast demo/binlog.000001 --schema demo/before.sql --rows '*=1000000' --max-lag 1h --json
     """
     from applier.cli.forecast_text import print_forecast
     from applier.forecast.plan import run

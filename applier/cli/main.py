@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import io
-import os
 import sys
 from typing import Any
 
@@ -25,9 +24,12 @@ COMMANDS = {
     "crashtest": "Try every crash point of a replica's run; a matrix of what is safe.",
     "forecast": "Say how far behind a replica will be, why, and what a key would change.",
     "measure": "Measure what applying costs on a server, for binlag forecast.",
+    "completion": "Print the script that completes commands in bash, zsh or fish.",
 }
 """Command -> its line in --help; the command itself is `command` in applier/cli/<name>.py."""
 INTERRUPTED = 130
+CLOSED_OUTPUT = 141
+"""As a shell shows a program that ended because nobody reads its output any more: `| head`."""
 VERBOSE = "--verbose"
 
 
@@ -77,11 +79,13 @@ _take_common_options(cli)
 def main(arguments: list[str] | None = None) -> Any:
     """Runs the command line and ends the process with its exit code.
 
-    0 done, 1 the applier stopped, 2 bad input, 3 a gate was crossed, 70 a mistake in binlag, 130 interrupted.
+    0 done, 1 the applier stopped, 2 bad input, 3 a gate was crossed, 70 a mistake in binlag, 130 interrupted,
+    141 nobody reads the output.
     """
     given = sys.argv[1:] if arguments is None else arguments
     running = failures.Running(verbose=VERBOSE in given, log_json="--log-json" in given)
-    for stream in (sys.stdout, sys.stderr):
+    output = sys.stdout
+    for stream in (output, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names in a log need not be UTF-8
     try:
@@ -93,9 +97,8 @@ def main(arguments: list[str] | None = None) -> Any:
     except (click.exceptions.Abort, KeyboardInterrupt):
         note("interrupted", running)
         code = INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
+    except SystemExit as end:
+        code = end.code if sys.stdout is output else CLOSED_OUTPUT  # click puts another one there when nobody reads it
     except Exception as error:
         code = failures.tell(error, running)
     finally:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from applier.cli.notes import draws, note
 from applier.error_codes import Code
 from applier.errors import UsageError
 
@@ -57,7 +58,7 @@ def command(into: str, output: str | None, table_file: str | None, master: str |
             done = _measure(target, cells, done, table_file, master, number)
         if table_file is not None:
             write_parquet(done, table_file)
-        click.echo(f"{len(done) - kept} cells measured" + (f", {kept} were there" if kept else ""), err=True)
+        note(f"{len(done) - kept} cells measured" + (f", {kept} were there" if kept else ""))
         if output is not None:
             _calibrate(done, target, output)
     return 0
@@ -100,7 +101,7 @@ def _measure(
         return [*done, *measure_with_spark(cells, target, done, master=master, number=number)]
     found = list(done)
     missing = len(cells) - sum((target.name, target.server_version, cell, number) in {one.place for one in done} for cell in cells)
-    with click.progressbar(length=missing, label="cells", file=sys.stderr) as bar:
+    with click.progressbar(length=missing, label="cells", file=sys.stderr, hidden=not draws()) as bar:
         for measured in measure_all(cells, target, done, lambda one: bar.update(1), number):
             found.append(measured)
             if table_file is not None and not len(found) % SAVE_EVERY:
@@ -115,8 +116,7 @@ def _calibrate(done: list[Measured], target: Target, output: str) -> None:
     calibration = fit(mine, settings=getattr(target, "settings", {}))
     calibration.save(output)
     residuals = calibration.residuals
-    click.echo(
+    note(
         f"wrote {output}: {residuals.cells} cells of {calibration.server_version}; relative error {residuals.median:.0%} at the median, "
-        f"of cells left out {residuals.unseen_median:.0%}, nine of ten below {residuals.unseen_p90:.0%}",
-        err=True,
+        f"of cells left out {residuals.unseen_median:.0%}, nine of ten below {residuals.unseen_p90:.0%}"
     )

@@ -51,6 +51,10 @@ def command(
     In memory each row is found as the server would find it; the handler calls that this costs are counted exactly. Into a server
     the log is replayed exactly once: the position is kept there (binlag.position), and the same command goes on where it ended.
     Exit code 0: done; 1: the applier stopped with a replication error; 2: bad usage or unreadable input.
+
+    \b
+    binlag replay demo/binlog.000001 --schema demo/before.sql
+    binlag replay demo/binlog.000001 --schema demo/before.sql --row-search INDEX_SCAN,HASH_SCAN --json
     """
     from applier.cli.follow import logs_of
     from applier.cli.replay_into import SERVER_OPTIONS, refuse_memory_options, refuse_server_options, replay_into_server

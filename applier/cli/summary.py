@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -10,6 +13,9 @@ from applier.cli.advice import EXPENSIVE, advice
 from applier.result import Cost, ReplayResult
 from applier.tables.catalog import Tables
 from lookup.decision import NOT_NEEDED
+
+WIDTH = 1000
+"""Columns: more than any table has."""
 
 
 def print_summary(result: ReplayResult, tables: Tables) -> None:
@@ -31,10 +37,19 @@ def print_summary(result: ReplayResult, tables: Tables) -> None:
         console.print(f"done: {result.last_file}, position {result.last_position}", highlight=False)
 
 
+class _Output(Console):
+    """Standard output. A reader that has gone away ends the command as for every other way to print."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError(errno.EPIPE, "nobody reads any more")
+
+
 def wide_console() -> Console:
-    """A console on standard output; into a file or pipe its lines are as wide as they need to be."""
-    console = Console()
-    return console if console.is_terminal else Console(width=200)
+    """A console on standard output whose lines are as wide as they need to be: no table is cut, the terminal breaks long lines.
+
+    Attributes only on a terminal, or when FORCE_COLOR says so; none at all with NO_COLOR.
+    """
+    return _Output(width=WIDTH, color_system=None if os.environ.get("NO_COLOR") else "auto")
 
 
 def cost_table(costs: list[Cost]) -> Table:

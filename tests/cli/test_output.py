@@ -1,0 +1,177 @@
+"""Where the output goes: a pipe, a terminal, a reader that leaves; completion in a shell; every --help."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from applier.cli.main import COMMANDS, cli
+from applier.cli.notes import LEVELS
+from tests.cli.test_replay import Run, binlag
+from tests.docs.session import environment
+
+__all__ = ["binlag"]
+ROOT = Path(__file__).parent.parent.parent
+BINLAG = [sys.executable, "-m", "applier"]
+REPLAY = ["replay", "demo/binlog.000001", "--schema", "demo/before.sql"]
+PRINTING = {
+    "replay": REPLAY,
+    "explain": ["explain", "demo/before.sql"],
+    "events": ["events", "demo/binlog.000001", "--rows"],
+    "clock": ["clock", "demo/binlog.000001"],
+    "crashtest": "crashtest --transactions 1 --sync 1 --workers 0 --engine InnoDB --position file --recovery 1 --jobs 1".split(),
+    "completion": ["completion", "fish"],
+    "--help": ["--help"],
+}
+ESCAPE = "\x1b"
+
+
+def run(arguments: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM")}
+    return subprocess.run([*BINLAG, *arguments], cwd=ROOT, env={**kept, **variables}, capture_output=True, text=True, check=False)
+
+
+def on_a_terminal(arguments: list[str], columns: int) -> str:
+    """What a terminal of that width is sent, on both streams."""
+    main_end, terminal = pty.openpty()
+    variables = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm-256color"}
+    variables.pop("NO_COLOR", None)
+    with subprocess.Popen([*BINLAG, *arguments], cwd=ROOT, env=variables, stdin=terminal, stdout=terminal, stderr=terminal) as process:
+        os.close(terminal)
+        sent = b""
+        while True:
+            try:
+                chunk = os.read(main_end, 1 << 16)
+            except OSError:  # the other end is closed
+                break
+            if not chunk:
+                break
+            sent += chunk
+        assert process.wait() == 0
+    os.close(main_end)
+    return sent.decode()
+
+
+@pytest.mark.parametrize("command", ["replay", "explain", "crashtest"])
+def test_a_pipe_gets_text_only_and_all_of_it(command: str) -> None:
+    """No attributes, no progress, no name or number cut off, however narrow the terminal was."""
+    done = run(PRINTING[command], COLUMNS="40", TERM="xterm-256color")
+    assert (ESCAPE in done.stdout, "…" in done.stdout.replace("… and", ""), done.stderr) == (False, False, "")
+    assert done.stdout == run(PRINTING[command], NO_COLOR="1", FORCE_COLOR="1", COLUMNS="40").stdout, "NO_COLOR: no attributes at all"
+    assert done.stdout == run(PRINTING[command]).stdout
+    coloured = run(PRINTING[command], FORCE_COLOR="1", COLUMNS="40").stdout
+    assert ESCAPE in coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == done.stdout
+
+
+def test_a_narrow_terminal_breaks_lines_and_cuts_nothing() -> None:
+    sent = on_a_terminal(REPLAY, 60)
+    assert ESCAPE in sent
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", sent)
+    assert [line.rstrip() for line in plain.splitlines()] == [line.rstrip() for line in run(REPLAY).stdout.splitlines()]
+
+
+@pytest.mark.parametrize("command", PRINTING)
+def test_a_reader_that_leaves(command: str) -> None:
+    """`| head`: no word on standard error, and the exit code of a program that met a closed pipe."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run([*BINLAG, *PRINTING[command]], cwd=ROOT, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+# help
+
+
+def all_commands() -> dict[str, click.Command]:
+    context = click.Context(cli)
+    found = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
+    return {name: command for name, command in found.items() if command is not None}
+
+
+def test_help_lists_every_command() -> None:
+    shown = run(["--help"]).stdout
+    modules = {path.stem for path in (ROOT / "applier" / "cli").glob("*.py") if re.search(r"^@click\.command\(", path.read_text(), re.M)}
+    assert modules == set(COMMANDS) == set(all_commands())
+    words = " ".join(shown.split())  # lines are broken
+    assert [name for name, text in COMMANDS.items() if f" {name} {text}" not in words] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_describes_every_option(name: str, binlag: Run) -> None:
+    """Each has a text; the same words stand in the list of commands; --help prints all of it."""
+    command = all_commands()[name]
+    assert command.short_help == COMMANDS[name]
+    code, shown, err = binlag(name, "--help")
+    assert (code, err) == (0, "")
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, f"{parameter.opts} has no text"
+            assert [name for name in parameter.opts if name not in shown] == []
+    for option in ("--verbose", "--log-level", "--log-json", "--help"):
+        assert option in shown
+    assert binlag(name, "-h") == (code, shown, err)
+
+
+def examples() -> list[tuple[str, str]]:
+    """Commands in the texts of --help: lines that begin with `binlag`, and what stands in backquotes."""
+    found = []
+    for name, command in all_commands().items():
+        texts = [command.help or "", *(str(parameter.help) for parameter in command.params if isinstance(parameter, click.Option))]
+        found += [(name, example) for text in texts for example in re.findall(r"`(binlag [^`]+)`|^\s*(binlag .*)$", text, re.M)]
+    return [(name, next(filter(None, example))) for name, example in found]
+
+
+def test_examples_of_help_run(tmp_path: Path) -> None:
+    """With a folder for DIR. One that names a command alone is asked for its --help."""
+    found = examples()
+    assert found
+    for name, example in found:
+        arguments = shlex.split(example)[1:]
+        if len(arguments) == 1 or "DIR" in arguments or arguments[-1] == "--dir":
+            arguments.append("--help")  # a name, not an example: the command and its option are there
+        done = run([argument for argument in arguments if argument != "--dir"])
+        assert done.returncode == 0, f"{name} --help: {example}: {done.stderr}"
+
+
+# completion
+
+
+def test_completion_in_bash(tmp_path: Path) -> None:
+    """The script is read by a bash, and its function fills COMPREPLY."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "binlag").write_text(f'#!/bin/sh\nexec {" ".join(BINLAG)} "$@"\n')
+    (programs / "binlag").chmod(0o755)
+
+    def completed(*words: str) -> list[str]:
+        script = f"""eval "$(binlag completion bash)"
+COMP_WORDS=({shlex.join(["binlag", *words])}) COMP_CWORD={len(words)}
+_binlag_completion binlag; printf '%s\\n' "${{COMPREPLY[@]}}" """
+        variables = environment(tmp_path / "home", programs) | {"PYTHONPATH": str(ROOT)}
+        done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=True, env=variables)
+        return done.stdout.split()
+
+    assert completed("cl") == ["clock"]
+    assert completed("") == list(COMMANDS)
+    assert completed("replay", "--exec-mode", "") == ["strict", "idempotent"]
+    assert completed("events", "--log-level", "") == list(LEVELS)
+    assert completed("forecast", "--openm") == ["--openmetrics"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(shell: str, binlag: Run) -> None:
+    code, script, err = binlag("completion", shell)
+    assert (code, err) == (0, "")
+    assert f"_BINLAG_COMPLETE={shell}_complete" in script
