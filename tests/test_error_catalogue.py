@@ -36,6 +36,8 @@ BORDERS = {
     "CorruptRow": "the target gives 1610",
     "SystemExit": "the end of a command",
     "KeyboardInterrupt": "the second Ctrl-C",
+    "BrokenPipeError": "nobody reads the output: the end of the command",
+    "RecoveryMistake": "a mistake in the system under test, and from binlag crashtest in binlag: internal error",
     "pytest.UsageError": "pytest's own, in the plugin",
 }
 """Exceptions without a code -> who turns them into an error with one, or why that is not needed."""
