@@ -96,6 +96,10 @@ def corrupt() -> InputError:
     )
 
 
+KEPT_TEXT = 100_000
+"""Characters of a function whose code is kept for others like it: some 500 columns. A log may hold any number of wide tables."""
+
+
 @lru_cache(maxsize=4096)
 def _compiled(text: str) -> CodeType:
     """Many tables, and one table in every replay of it, have the same text."""
@@ -111,7 +115,8 @@ class _Source:
 
     def compile(self, before: list[str], behind: list[str]) -> Any:
         """The function `read` whose text is the lines collected, with these around them."""
-        exec(_compiled("\n".join([*before, *self.lines, *behind])), self.names)
+        text = "\n".join([*before, *self.lines, *behind])
+        exec(_compiled(text) if len(text) <= KEPT_TEXT else compile(text, "<row decoder>", "exec"), self.names)
         return self.names["read"]
 
     def name(self, value: Any) -> str:

@@ -25,6 +25,8 @@ from applier.error_codes import Code
 from applier.errors import InputError
 from lookup.table import Column
 
+MOST_COLUMNS = 40_000
+"""Of the tables whose decoders are kept: each takes some 2 kB, and a table map of 6 kB has 4,096."""
 Value = int | float | str | None
 Values = dict[str, Value]
 BINARY_COLLATION = 63
@@ -156,6 +158,8 @@ class RowValues:
     """Decodes rows events. Keeps what it made for a shape of event, by table map."""
 
     _plans: dict[tuple[int, str, bytes], _Plan] = field(default_factory=dict)
+    _columns: int = 0
+    """In all of the plans."""
 
     def rows(self, event: Event, rows: RowsHead, table_map: TableMap) -> list[tuple[Values | None, Values | None]]:
         """(before, after) of every row, each {column: value} of the columns in the image. Raises InputError."""
@@ -178,8 +182,10 @@ class RowValues:
         key = (id(table_map), rows.kind, rows.shape)
         plan = self._plans.get(key)
         if plan is None or plan.table_map is not table_map:
-            if len(self._plans) > 1000:
+            self._columns += len(table_map.columns)
+            if self._columns > MOST_COLUMNS:
                 self._plans.clear()
+                self._columns = len(table_map.columns)
             plan = self._plans[key] = _Plan(rows, table_map)
         if rows.partial:
             images = _partial(event, rows, plan)

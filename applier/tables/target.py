@@ -25,6 +25,9 @@ from lookup.batch import ApplyOptions, CorruptRow, Failure, Outcome, RowsShape
 from lookup.handler import Counters, Row
 from lookup.rows import RowsPlan
 
+MOST_PLANS = 5_000
+"""Each time that a table is opened again its id is another, and with it the head of its events: there is no end to them in a long run."""
+
 EVENT_TEXT = {"write": "Write_rows", "update": "Update_rows", "delete": "Delete_rows"}
 IDEMPOTENT_ERRORS = frozenset({1032, 1062, 1451, 1452})
 """What exec mode IDEMPOTENT lets pass (`idempotent_error_code`, sql/log_event.cc)."""
@@ -165,6 +168,8 @@ class RowsApplier:
             self.result.cost(definition.full_name, rows.kind, rows_plan.decision.algorithm, None if key is None else key.name),
             rows.kind == "update" and self.options.idempotent and before_columns != after_columns,
         )
+        if len(self._plans) >= MOST_PLANS:
+            self._plans.clear()
         self._plans[rows] = plan
         return plan
 

@@ -30,6 +30,34 @@ def test_the_same_log_fifty_times(way: str, tmp_path: Path) -> None:
     assert last - first < MORE_BYTES, f"{first:,} bytes after {WARM_UP} runs, {last:,} after {TIMES}"
 
 
+def test_decoders_of_wide_tables_are_let_go(tmp_path: Path) -> None:
+    """A table map of 6 kB makes a decoder of 10 MB; a log may have any number of them."""
+    from applier.binlog.listing import Listing
+    from applier.binlog.row_values import MOST_COLUMNS
+    from tests.binlog import build
+
+    events = []
+    for number in range(1, 12):
+        body = struct.pack("<IHH", number, 0, 1) + b"\x01d\0\x01t\0" + build.packed(4096) + b"\x01" * 4_095 + bytes([number % 3 + 1])
+        head = struct.pack("<IHHH", number, 0, 1, 2) + build.packed(4096) + b"\xff" * 512
+        events += [(19, body + b"\0" + bytes(512)), (30, head + b"\xff" * 512)]
+    listing = Listing([str(build.write(tmp_path, build.log(build.gtid(1), *events)))], with_rows=True)
+    assert sum(listed.row_count or 0 for listed in listing) == 11
+    assert sum(len(plan.sources) for plan in listing._values._plans.values()) <= MOST_COLUMNS
+
+
+def test_plans_of_table_ids_of_the_past_are_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log has the same table under 150 ids."""
+    from applier.replay_loop import ReplayLoop
+    from applier.tables import target
+
+    kept = []
+    monkeypatch.setattr(target, "MOST_PLANS", 10)
+    monkeypatch.setattr(ReplayLoop, "_finish", lambda self, *given: kept.append(len(self.rows_applier._plans)))
+    assert replay(made_log(tmp_path)) == 1_500
+    assert kept == [10]
+
+
 def made_log(folder: Path) -> Path:
     """Half a megabyte: a table that comes again and again under new ids, as after each DDL statement, and rows of text."""
     from tests.binlog import build
