@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import struct
 import subprocess
 import sys
@@ -14,9 +15,9 @@ import pytest
 from tests.hardening.runner import ROOT
 
 TIMES, WARM_UP = 50, 10
-MORE_BYTES = 6 << 20
-"""What the process may be larger after the last run than after the warm-up. The log alone has half a megabyte: kept once a run it shows."""
-WAYS = ("replay", "events", "columns", "kernels", "follow", "transactions")
+MORE_BYTES = 4 << 20
+"""What the process may be larger after the last run than after the warm-up. The log alone has 160 kB: kept once a run it shows."""
+WAYS = ("replay", "kernels", "follow", *(("events", "columns", "transactions") if os.environ.get("BINLAG_ALL_CASES") == "1" else ()))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -26,44 +27,45 @@ def test_the_same_log_fifty_times(way: str, tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     first, last, count = map(int, done.stdout.split())
-    assert count > 1_000 * TIMES
+    assert count == 500 * TIMES
     assert last - first < MORE_BYTES, f"{first:,} bytes after {WARM_UP} runs, {last:,} after {TIMES}"
 
 
-def test_decoders_of_wide_tables_are_let_go(tmp_path: Path) -> None:
+def test_decoders_of_wide_tables_are_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table map of 6 kB makes a decoder of 10 MB; a log may have any number of them."""
+    from applier.binlog import row_values
     from applier.binlog.listing import Listing
-    from applier.binlog.row_values import MOST_COLUMNS
     from tests.binlog import build
 
+    monkeypatch.setattr(row_values, "MOST_COLUMNS", 1_000)
     events = []
     for number in range(1, 12):
-        body = struct.pack("<IHH", number, 0, 1) + b"\x01d\0\x01t\0" + build.packed(4096) + b"\x01" * 4_095 + bytes([number % 3 + 1])
-        head = struct.pack("<IHHH", number, 0, 1, 2) + build.packed(4096) + b"\xff" * 512
-        events += [(19, body + b"\0" + bytes(512)), (30, head + b"\xff" * 512)]
+        body = struct.pack("<IHH", number, 0, 1) + b"\x01d\0\x01t\0" + build.packed(256) + b"\x01" * 255 + bytes([number % 3 + 1])
+        head = struct.pack("<IHHH", number, 0, 1, 2) + build.packed(256) + b"\xff" * 32
+        events += [(19, body + b"\0" + bytes(32)), (30, head + b"\xff" * 32)]
     listing = Listing([str(build.write(tmp_path, build.log(build.gtid(1), *events)))], with_rows=True)
     assert sum(listed.row_count or 0 for listed in listing) == 11
-    assert sum(len(plan.sources) for plan in listing._values._plans.values()) <= MOST_COLUMNS
+    assert sum(len(plan.sources) for plan in listing._values._plans.values()) <= 1_000
 
 
 def test_plans_of_table_ids_of_the_past_are_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The log has the same table under 150 ids."""
+    """The log has the same table under 50 ids."""
     from applier.replay_loop import ReplayLoop
     from applier.tables import target
 
     kept = []
     monkeypatch.setattr(target, "MOST_PLANS", 10)
     monkeypatch.setattr(ReplayLoop, "_finish", lambda self, *given: kept.append(len(self.rows_applier._plans)))
-    assert replay(made_log(tmp_path)) == 1_500
+    assert replay(made_log(tmp_path)) == 500
     assert kept == [10]
 
 
 def made_log(folder: Path) -> Path:
-    """Half a megabyte: a table that comes again and again under new ids, as after each DDL statement, and rows of text."""
+    """160 kB: a table that comes again and again under new ids, as after each DDL statement, and rows of text."""
     from tests.binlog import build
 
     events = []
-    for number in range(1, 151):
+    for number in range(1, 51):
         rows = b"".join(b"\0" + struct.pack("<iH", number * 10 + at, 300) + bytes([65 + at]) * 300 for at in range(10))
         table = build.table_map(number, types=b"\x03\x0f", metadata=struct.pack("<H", 400))
         events += [build.gtid(number), build.query(b"BEGIN"), table, build.rows(30, rows, number, width=2), build.xid()]

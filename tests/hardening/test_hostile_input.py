@@ -147,6 +147,8 @@ def test_a_log_that_claims_too_much(name: str, runner: Runner, tmp_path: Path) -
     path = write(tmp_path, LOGS[name])
     assert len(LOGS[name]) < 200_000
     refused(runner.run("events", "--rows", path), "binlog.000001", "position")
+    if not ALL and list(LOGS).index(name) % 3:
+        return
     schema = tmp_path / "s.sql"
     schema.write_text(SCHEMA.format("LONGBLOB" if "blob" in name else "INT"))
     done = runner.run("replay", path, "--schema", schema)
