@@ -75,7 +75,7 @@ def shipped(statements: list[Statement]) -> list[tuple[int, bytes]]:
 
 
 def test_deletes_of_several_transactions_are_one_event(tmp_path: Path) -> None:
-    parts = [transaction(number, T, changes("delete", (number, number))) for number in range(3)]
+    parts = [transaction(number + 1, T, changes("delete", (number, number))) for number in range(3)]
     assert shipped(literals(tmp_path, log(*(one for part in parts for one in part)))) == [T, changes("delete", (0, 0), (1, 1), (2, 2))]
 
 
@@ -83,7 +83,7 @@ def test_deletes_of_other_seconds_are_joined_and_inserts_are_not(tmp_path: Path)
     """An insert's second is what NOW() is for a column that only the target has."""
     content = log()
     for second, kind in enumerate(("delete", "delete", "write", "write", "delete")):
-        for code, body in transaction(second, T, changes(kind, (second, second))):
+        for code, body in transaction(second + 1, T, changes(kind, (second, second))):
             content += event(code, body, at=len(content), timestamp=1_700_000_000 + second)
     assert shipped(literals(tmp_path, content)) == [
         *(T, changes("delete", (0, 0), (1, 1), end=False), changes("write", (2, 2))),
@@ -121,13 +121,13 @@ def test_what_stands_between_them_or_has_a_key_is_not_joined(tmp_path: Path) -> 
 
 
 def test_events_of_compressed_transactions_are_joined(tmp_path: Path) -> None:
-    inner = [b"".join(event(*one, checksum=False) for one in transaction(0, T, changes("delete", (n, n)))[1:]) for n in range(2)]
+    inner = [b"".join(event(*one, checksum=False) for one in transaction(1, T, changes("delete", (n, n)))[1:]) for n in range(2)]
     content = log(gtid(1), payload(inner[0]), gtid(2), payload(inner[1]))
     assert shipped(literals(tmp_path, content)) == [T, changes("delete", (0, 0), (1, 1))]
 
 
 def test_one_by_one_joins_nothing(tmp_path: Path) -> None:
-    parts = [transaction(number, T, changes("delete", (number, number))) for number in range(2)]
+    parts = [transaction(number + 1, T, changes("delete", (number, number))) for number in range(2)]
     content = log(*(one for part in parts for one in part))
     assert len(literals(tmp_path, content, one_by_one=True)) == 2
 
@@ -166,7 +166,7 @@ def test_the_rows_end_as_they_would_one_by_one(key: str, history: tuple[list[tup
     start, made = history
     with TemporaryDirectory() as name:
         folder = Path(name)
-        content = log(*(one for number, change in enumerate(made) for one in transaction(number, T, changes(change[0], *change[1]))))
+        content = log(*(one for number, change in enumerate(made, 1) for one in transaction(number, T, changes(change[0], *change[1]))))
         together = log(query(b"BEGIN"), *shipped(literals(folder, content)), xid())
         ended = []
         for file, data in (("binlog.000001", content), ("binlog.000002", together)):
