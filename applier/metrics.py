@@ -17,6 +17,7 @@ from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.replica.simulation import Moment
 from applier.replica.view import ON, ReplicaView, Thread
+from applier.whole_file import write_whole
 from checkpoints.gtid import GtidError, GtidSet, parse_gtid_set
 
 PREFIX = "binlag"
@@ -42,13 +43,9 @@ def write(gauges: Iterable[Gauge], path: str | os.PathLike[str]) -> None:
             code=Code.OPTION_VALUE,
             hint=f"the collector reads *{SUFFIX} only: {target.stem}{SUFFIX}",
         )
-    content = exposition(gauges)
-    partial = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        partial.write_bytes(content)
-        partial.replace(target)
+        write_whole(target, exposition(gauges))
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise UsageError(f"--openmetrics: cannot write {target}: {error.strerror}", code=Code.CANNOT_WRITE) from None
 
 
