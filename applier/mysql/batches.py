@@ -73,7 +73,7 @@ class Batches:
         try:
             self._append(source)
         except ReplicationError as error:
-            self._recover(error)
+            self._recover(error, source)
 
     def finish(self) -> None:
         """Commits what is open and waits for it."""
@@ -235,12 +235,15 @@ class Batches:
 
     # failures
 
-    def _recover(self, error: ReplicationError) -> None:
+    def _recover(self, error: ReplicationError, added: SourceTransaction | None = None) -> None:
         """Rolls back and takes what is not committed once more. Raises the error when it comes again."""
         if self.final or error.number in MISSING_PRIVILEGE:
             self.final = True
             raise error
+        waiting = added is None or self._holds(added)
         sources = self.roll_back()
+        if added is not None and not waiting:
+            sources.append(added)  # the error was an earlier one's, and came before it was taken in
         if error.number in TRANSIENT and self._retries < MOST_RETRIES:
             self._retries += 1
             _LOG.warning("another session was in the way; trying again", extra={"number": error.number, "tries": self._retries})
@@ -258,6 +261,10 @@ class Batches:
             self.final = False
         finally:
             rows.one_by_one = False
+
+    def _holds(self, source: SourceTransaction) -> bool:
+        """Whether the transaction is among those that a rollback gives back."""
+        return any(one is source for one in (*self._under_way, *self._open))
 
     def roll_back(self) -> list[SourceTransaction]:
         """Goes back to what is committed, and returns what is not."""

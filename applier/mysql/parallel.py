@@ -108,7 +108,7 @@ class ParallelBatches(Batches):
                     super().finish()
                 self._join(source)
         except ReplicationError as error:
-            self._recover(error)
+            self._recover(error, source)
 
     def finish(self) -> None:
         try:
@@ -131,6 +131,10 @@ class ParallelBatches(Batches):
     def forget_tables(self) -> None:
         super().forget_tables()
         self._write_sets.forget()
+
+    def _holds(self, source: SourceTransaction) -> bool:
+        flights = [*self._flights, *([self._building] if self._building else [])]
+        return super()._holds(source) or any(one is source for flight in flights for one in flight.sources)
 
     def roll_back(self) -> list[SourceTransaction]:
         """Transactions that are committed beyond the position come back without their content."""
