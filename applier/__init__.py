@@ -5,12 +5,10 @@
     result = applier.replay(["binlog.000001"], into=tables, server="5.7", row_search="INDEX_SCAN,HASH_SCAN")
 """
 
-from __future__ import annotations
-
-import importlib
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as in typing, which takes a while to import
 if TYPE_CHECKING:
+    from typing import Any
+
     from applier.errors import BinlagError, InputError, ReplicationError, UsageError
     from applier.replay_loop import replay
     from applier.tables.catalog import Tables
@@ -29,8 +27,10 @@ __all__ = ["BinlagError", "InputError", "ReplicationError", "Tables", "UsageErro
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Public names are imported when they are used, so that the command line starts quickly."""
     if name not in _HOMES:
         raise AttributeError(f"module 'applier' has no attribute {name!r}")
+    import importlib
+
     return getattr(importlib.import_module(_HOMES[name]), name)

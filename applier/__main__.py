@@ -1,6 +1,26 @@
-"""`python -m applier` is `binlag`."""
+"""Where `binlag` and `python -m applier` begin: signals are heard before anything else is imported.
 
-from applier.cli.main import main
+A signal that comes while the command line is imported waits for it: what ends the program then is what ends it later, in the same words.
+Earlier still Python itself is starting. There Ctrl-C ends with a traceback of Python's own and SIGTERM without a word, and no program can
+change that.
+"""
+
+from _signal import SIGINT, SIGTERM, signal  # built into Python; the module signal around it is another file to read, and imports enum
+
+
+def main() -> None:
+    """Runs the command line and ends the process with its exit code."""
+    heard = []
+
+    def hear(number: int, frame: object) -> None:
+        heard.append(number)
+
+    for number in (SIGINT, SIGTERM):
+        signal(number, hear)
+    from applier.cli.main import main as command_line
+
+    command_line(interrupted=lambda: bool(heard))
+
 
 if __name__ == "__main__":
     main()

@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib
 import io
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from applier.cli import failures
 from applier.cli.notes import log_options, note
-from applier.cli.signals import interrupts
+from applier.cli.signals import Interrupted, interrupts
 
 COMMANDS = {
     "replay": "Replay binary logs into tables and say what each table cost.",
@@ -53,6 +55,25 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+    def make_context(self, *given: Any, **more: Any) -> click.Context:
+        """As click makes it."""
+        with _quiet_interrupts():
+            return super().make_context(*given, **more)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click calls it."""
+        with _quiet_interrupts():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _quiet_interrupts() -> Iterator[None]:
+    """Click writes an empty line when it meets a KeyboardInterrupt, also where standard error is a file or JSON lines; not for an Abort."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise click.Abort from None
+
 
 def _take_common_options(command: click.Command) -> None:
     """Every command takes them, before or behind its name."""
@@ -76,8 +97,8 @@ def cli() -> None:
 _take_common_options(cli)
 
 
-def main(arguments: list[str] | None = None) -> Any:
-    """Runs the command line and ends the process with its exit code.
+def main(arguments: list[str] | None = None, *, interrupted: Callable[[], bool] = lambda: False) -> Any:
+    """Runs the command line and ends the process with its exit code. `interrupted`: whether a signal came before this could hear one.
 
     0 done, 1 the applier stopped, 2 bad input, 3 a gate was crossed, 70 a mistake in binlag, 130 interrupted,
     141 nobody reads the output.
@@ -90,11 +111,17 @@ def main(arguments: list[str] | None = None) -> Any:
             stream.reconfigure(errors="backslashreplace")  # names in a log need not be UTF-8
     try:
         with interrupts(at_the_end=arguments is None):
+            if interrupted():
+                raise Interrupted
             code = cli.main(args=given, prog_name="binlag", standalone_mode=False, obj=running)
     except click.exceptions.NoArgsIsHelpError as help_text:
         help_text.show()
         code = help_text.exit_code
     except (click.exceptions.Abort, KeyboardInterrupt):
+        if running.log_json:
+            running.log_begin()  # it may be over already, or not yet begun
+        elif sys.stderr.isatty():
+            click.echo(err=True)  # behind the ^C that the terminal shows
         note("interrupted", running)
         code = INTERRUPTED
     except SystemExit as end:

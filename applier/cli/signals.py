@@ -9,9 +9,15 @@ from contextlib import contextmanager
 from typing import Any
 
 
+class Interrupted(KeyboardInterrupt):
+    """What a signal raises. KeyboardInterrupt itself, once it was in code that `exec` compiles (dataclasses do), makes Python end by
+    SIGINT whatever the exit code is (unhandled_keyboard_interrupt in run_eval_code_obj, Python/pythonrun.c of 3.11); it asks for that
+    very class."""
+
+
 @contextmanager
 def interrupts(*, at_the_end: bool) -> Iterator[None]:
-    """SIGTERM raises KeyboardInterrupt as Ctrl-C does, wherever the command is.
+    """Ctrl-C and SIGTERM raise Interrupted, wherever the command is.
 
     `at_the_end`: behind the block neither is heard any more, since all that is left is to say how it ended and to end.
     """
@@ -27,18 +33,18 @@ def interrupts(*, at_the_end: bool) -> Iterator[None]:
 
 
 def _interrupt(number: int, frame: Any) -> None:
-    raise KeyboardInterrupt
+    raise Interrupted
 
 
 @contextmanager
 def interruptible(on_signal: Callable[[], None] = lambda: None) -> Iterator[Callable[[], bool]]:
-    """Gives a function that says whether a signal came. The first one calls `on_signal`; a second one raises KeyboardInterrupt."""
+    """Gives a function that says whether a signal came. The first one calls `on_signal`; a second one raises Interrupted."""
     asked = False
 
     def ask(number: int, frame: Any) -> None:
         nonlocal asked
         if asked:
-            raise KeyboardInterrupt
+            raise Interrupted
         asked = True
         on_signal()
 

@@ -1,0 +1,86 @@
+"""Signals before the command line is there: while Python imports it, and wherever a command is in its own imports.
+
+A process sends the signal to itself at one of its imports, so that every moment can be tried, one by one. Signals that come from outside
+at any time are held to less: before the first line of binlag runs they are Python's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.hardening.runner import ROOT
+
+ALL = os.environ.get("BINLAG_ALL_CASES") == "1"
+INTERRUPTED = 130
+BEGIN = "import sys; from applier.__main__ import main; sys.argv = ['binlag', *sys.argv[1:]]; main()"
+"""What the installed script does."""
+AT_IMPORT = """
+import os, sys
+which, number, heard = int(sys.argv[1]), int(sys.argv[2]), 0
+del sys.argv[1:3]
+def look(event, given):
+    global heard
+    if event == "import" and (heard or given[0] == "applier.cli.main"):  # from here on main() listens
+        heard += 1
+        if heard == which:
+            os.kill(os.getpid(), number)
+        elif which == 0:
+            os.write(2, b".")
+sys.addaudithook(look)
+"""
+"""Signal `number` at the import of that number, counted from 1; with 0 a dot for each."""
+HELP, LONGER = ("--help",), ("explain", "absent.sql")
+
+
+def run(which: int, number: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", AT_IMPORT + BEGIN, str(which), str(number), *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.parametrize("arguments", [HELP, LONGER], ids=["help", "explain"])
+def test_a_signal_at_any_import(arguments: tuple[str, ...]) -> None:
+    """The command line's own imports, then those of a command (`explain` imports a SQL parser)."""
+    imports = run(0, 0, *arguments).stderr.count(".")
+    assert imports > 50
+    tries = range(1, imports + 1) if ALL else sorted({1, *random.Random(1).sample(range(2, imports), 8)})
+    for turn, which in enumerate(tries):
+        done = run(which, (signal.SIGINT, signal.SIGTERM)[turn % 2], *arguments)
+        assert (done.returncode, done.stdout, done.stderr) == (INTERRUPTED, "", "binlag: interrupted\n"), which
+
+
+def test_an_early_signal_as_json() -> None:
+    """Standard error is JSON lines and nothing else, whenever the signal comes: also where click would write an empty line."""
+    for which in (1, 10, 100):
+        done = run(which, signal.SIGINT, "explain", "absent.sql", "--log-json")
+        assert done.returncode == INTERRUPTED
+        assert [json.loads(line)["message"] for line in done.stderr.split("\n")[:-1]] == ["interrupted"]
+
+
+@pytest.mark.parametrize("begin", [("-c", BEGIN), ("-m", "applier")], ids=["script", "module"])
+def test_a_signal_from_outside_at_any_moment(begin: tuple[str, str]) -> None:
+    """What is not binlag's answer is that of Python's start: nothing of binlag stands in the traceback but the line that begins it."""
+    chance, answers = random.Random(1), 0
+    for turn in range(60 if ALL else 12):
+        number = (signal.SIGINT, signal.SIGTERM)[turn % 2]
+        process = subprocess.Popen([sys.executable, *begin, *LONGER], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(chance.uniform(0, 0.2))
+        process.send_signal(number)
+        out, said = process.communicate(timeout=60)
+        if process.returncode == INTERRUPTED:
+            answers += 1
+            assert (out, said) == ("", "binlag: interrupted\n")
+        elif process.returncode == 2:
+            assert said.startswith("binlag: error BL101: ")
+        else:
+            assert process.returncode in (-number, 1)
+            assert "applier/cli" not in said
+            assert out == ""
+    assert answers
