@@ -243,7 +243,8 @@ class Code(Enum):
     UNKNOWN_VERSION = Situation(
         "BL308",
         "The server version is not known",
-        "Each server version has its own rules for finding rows and for keeping positions. There are none for this one.",
+        "Each server version has its own rules for finding rows and for keeping positions. What was given is no version, or is older than "
+        "all that are known; a newer one follows the newest that is known, with a note.",
         "name one of 5.6, 5.7, 8.0, 8.4, 9.7, mariadb",
     )
     VERSION_LACKS = Situation(

@@ -8,8 +8,9 @@ from typing import Any
 
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.server_versions import asked_rules, found_rules, remark
 from checkpoints.gtid import GtidError, GtidSet, MariadbGtidSet, parse_gtid_set
-from lookup.versions import RULES, ServerRules, parse_row_search, rules_for
+from lookup.versions import ServerRules, parse_row_search
 
 EXEC_MODES = ("strict", "idempotent")
 DDL_EXIST_ERRORS = (1007, 1050, 1061, 1068, 1054, 1146, 1060, 1008, 1051, 1091)
@@ -60,8 +61,12 @@ class ReplayOptions:
         return name in self.databases or any(table.split(".")[0] == name for table in self.tables)
 
     def rules(self, server_version: str) -> ServerRules:
-        """Whose rules hold for a log of this server version: --server's, or its own."""
-        return rules_for(self.server or server_version)
+        """Whose rules hold for a log of this server version: --server's, or its own. Raises UsageError, InputError for what is none."""
+        return found_rules(server_version, "the log") if self.server is None else asked_rules(self.server)
+
+    def version_remark(self, server_version: str) -> str | None:
+        """What is to be said of these rules: that the version is older or newer than all that are known."""
+        return remark(server_version, "the log") if self.server is None else remark(self.server, "--server")
 
 
 def parse_options(
@@ -83,11 +88,8 @@ def parse_options(
     verify_checksum: bool = True,
 ) -> ReplayOptions:
     """Options as they are given on the command line or to `applier.replay`. Raises UsageError naming the one that is wrong."""
-    if server is not None and server not in RULES:
-        try:
-            rules_for(server)
-        except ValueError as error:
-            raise UsageError(f"--server: {error}", code=Code.UNKNOWN_VERSION) from None
+    if server is not None:
+        asked_rules(server)
     if exec_mode not in EXEC_MODES:
         raise UsageError(f"--exec-mode: {exec_mode!r} is neither strict nor idempotent", code=Code.OPTION_VALUE)
     from applier.binlog.matching import CONVERSIONS
@@ -125,7 +127,8 @@ def _row_search(text: str | None, server: str | None) -> frozenset[str] | None:
         options = parse_row_search(text)
     except ValueError as error:
         raise UsageError(f"--row-search: {error}", code=Code.OPTION_VALUE) from None
-    if server is not None and not rules_for(server).row_search_selectable and options != rules_for(server).row_search:
+    rules = None if server is None else asked_rules(server)
+    if rules is not None and not rules.row_search_selectable and options != rules.row_search:
         raise UsageError(
             f"--row-search: {server} has no slave_rows_search_algorithms",
             code=Code.VERSION_LACKS,

@@ -191,12 +191,14 @@ class ReplayLoop:
             return
         self._version = fde.server_version
         rules = self.options.rules(fde.server_version)
-        server = self.options.server or fde.server_version
+        remark = self.options.version_remark(fde.server_version)
+        if remark is not None:
+            self.result.note(remark)
         row_search = self.options.row_search if rules.row_search_selectable else None
         apply_options = ApplyOptions(rules, row_search, self.options.idempotent, self.options.skip_errors)
         version = 0 if fde.is_mariadb else version_number(fde.server_version)
         self.rows_applier = RowsApplier(self.tables, apply_options, self.result, self.options.conversions, self.options.rewrite, version)
-        self.statements = StatementApplier(self.tables, server, self.options.rewrite)
+        self.statements = StatementApplier(self.tables, rules.name, self.options.rewrite)
         self.tables.display_widths = rules.name in ("5.6", "5.7", "mariadb")
         if self.options.row_search is not None and not rules.row_search_selectable:
             self.result.note(f"--row-search has no effect: {rules.name} has no slave_rows_search_algorithms; choose another --server")

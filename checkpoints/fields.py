@@ -42,7 +42,7 @@ def column_of(server: str) -> str:
 
     Raises CheckpointError for what is no version with such records.
     """
-    words = server.split(".")
+    words = server.partition("-")[0].split(".")  # without -log
     if len(words) < 2 or not all(word.isdecimal() for word in words[:2]):
         raise CheckpointError(f"{server!r} is no MySQL version with info records of this kind", hint=f"name one from {VERSIONS[0]} on")
     asked = (int(words[0]), int(words[1]))

@@ -9,7 +9,7 @@ real 5.6.24, 5.7.29, 9.7.4 and MariaDB 10.11.19 replicas were seen to do.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 INDEX_SCAN, TABLE_SCAN, HASH_SCAN = "INDEX_SCAN", "TABLE_SCAN", "HASH_SCAN"
 OPTIONS = (TABLE_SCAN, INDEX_SCAN, HASH_SCAN)
@@ -118,30 +118,56 @@ CHANGES = (
 source of 8.0.46 is without it; which of the releases between mended it was not seen."""
 
 
+OLDEST, NEWEST = "5.6", "9.7"
+"""The first and the last of MySQL's."""
+
+
 def rules_for(version: str) -> ServerRules:
     """The rules of a version named as on the command line ("5.7", "8.0.16") or as a server says it ("5.7.29-log", "10.11.19-MariaDB").
 
-    Versions between two rows follow the older one, a series without a release its newest one; before 5.6 there was no choice of
-    algorithm and 5.6's rules with INDEX_SCAN,TABLE_SCAN are the closest. Raises ValueError for what is no version.
+    Versions between two rows follow the older one, a series without a release its newest one, versions behind the last row that one
+    (`outside` tells); before 5.6 there was no choice of algorithm and 5.6's rules with INDEX_SCAN,TABLE_SCAN are the closest.
+    Raises ValueError for what is no version.
     """
     if version in RULES:
         return RULES[version]
+    asked = _series(version)
+    if asked is None:
+        return RULES["mariadb"]
+    older = [name for number, name in sorted(_ROWS.items()) if number <= asked]
+    return _as_of(RULES[older[-1] if older else OLDEST], asked, _numbers(version)[2:])
+
+
+def outside(version: str) -> Literal["older", "newer"] | None:
+    """Whether a version is older than all of MySQL that has a row, or newer. Raises ValueError for what is no version."""
+    asked = None if version in RULES else _series(version)
+    if asked is None:
+        return None
+    return "older" if asked < min(_ROWS) else "newer" if asked > max(_ROWS) else None
+
+
+_ROWS = {tuple(int(part) for part in name.split(".")): name for name in RULES if name != "mariadb"}
+"""Series of MySQL -> its row."""
+
+
+def _series(version: str) -> tuple[int, int] | None:
+    """(8, 0) of 8.0.16; None for one of MariaDB's, whose series from 10.0 on have numbers that MySQL never took."""
     if "mariadb" in version.lower():
-        return RULES["mariadb"]
-    numbers = version.split("-", maxsplit=1)[0].split(".")
-    if len(numbers) < 2 or not (numbers[0].isdigit() and numbers[1].isdigit()):
-        raise ValueError(f"not a server version: {version!r}; one of {', '.join(RULES)}")
+        return None
+    numbers = _numbers(version)
+    if len(numbers) < 2 or not all(number.isdecimal() for number in numbers[:2]):
+        raise ValueError(f"{version!r} is no server version")
     asked = (int(numbers[0]), int(numbers[1]))
-    if asked[0] in (10, 11, 12):
-        return RULES["mariadb"]
-    known = [(tuple(int(part) for part in name.split(".")), name) for name in RULES if name != "mariadb"]
-    older = [name for number, name in sorted(known) if number <= asked]
-    return _as_of(RULES[older[-1] if older else "5.6"], asked, numbers[2:])
+    return None if asked[0] in (10, 11, 12) else asked
+
+
+def _numbers(version: str) -> list[str]:
+    return version.split("-", maxsplit=1)[0].split(".")
 
 
 def _as_of(rules: ServerRules, series: tuple[int, int], rest: list[str]) -> ServerRules:
     """The rules that a release of the series had, `rest` being what follows the series in its name."""
-    if not rest or not rest[0].isdigit():
+    if not rest or not rest[0].isdecimal():
         return rules
     release = (*series, int(rest[0]))
     later = [change for change in CHANGES if change.release[:2] == series and release < change.release]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from applier.cli.notes import note
+from applier.cli.options import rules_of
 from applier.cli.status import FORMATS, OPENMETRICS, render
 from applier.error_codes import Code
 from applier.errors import UsageError
@@ -118,6 +119,7 @@ def _logs(files: tuple[str, ...], given: dict[str, Any]) -> tuple[dict[str, Simu
     from applier.replica.simulate import simulate
     from applier.replica.timed import rows_cost, timed_transactions
 
+    rules_of(given["server"])
     log = timed_transactions(files, rows_cost(1 / (given["row_speed"] * 1e6)), seconds_per_transaction=given["transaction_cost"] / 1e3)
     transactions: list[TimedTransaction] = []
     configuration = _configuration(given)

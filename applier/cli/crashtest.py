@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from applier.cli.notes import draws, note
+from applier.cli.options import rules_of
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.logs import logger
@@ -71,6 +72,7 @@ def command(files: tuple[str, ...], schema: str | None, crash: str | None, html:
     from checkpoints.outcomes import Medium
     from checkpoints.simulated_disk import Coverage
 
+    rules_of(options["server"])
     workload = captured(files, schema, options["server"]) if files else None
     spec, setups, kinds = _plan(files, schema, workload, options)
     wanted = [_requirement(text) for text in options["require"]]

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from applier.cli.options import rules_of
 from applier.error_codes import Code
 from applier.errors import UsageError
 from lookup.decision import BY_INDEX, BY_TABLE, HASH_OVER_INDEX, HASH_OVER_TABLE, Explanation, explain
 from lookup.table import BLOB_TYPES, TableDefinition
-from lookup.versions import RULES, ServerRules, parse_row_search
+from lookup.versions import NEWEST, RULES, ServerRules, parse_row_search
 
 if TYPE_CHECKING:
     from applier.tables.engine import MemoryTable
@@ -87,18 +88,16 @@ def command(schema: str, server: str | None, row_search: str | None, row_image: 
     """
     from applier.tables.load import load_schema
 
-    if server is not None and server not in RULES:
-        raise UsageError(f"--server: {server!r} is not one of {', '.join(RULES)}", code=Code.UNKNOWN_VERSION)
+    servers = list(RULES.values()) if server is None else [rules_of(server)]
     try:
         options = None if row_search is None else parse_row_search(row_search)
     except ValueError as error:
         raise UsageError(f"--row-search: {error}", code=Code.OPTION_VALUE) from None
-    tables = load_schema(schema, server=server or "9.7")
+    tables = load_schema(schema, server=server or NEWEST)
     unknown = [name for name in wanted if name not in tables]
     if unknown:
         raise UsageError(f"--table: the schema has no table {unknown[0]!r}", code=Code.UNKNOWN_TABLE)
     chosen = [table for table in tables if not wanted or table.definition.full_name in wanted]
-    servers = [RULES[server]] if server else list(RULES.values())
     images = [row_image.upper()] if row_image else list(IMAGES)
     if as_json:
         for table in chosen:

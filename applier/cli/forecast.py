@@ -12,6 +12,8 @@ from applier.cli.notes import draws, note
 from applier.cli.status import OPENMETRICS
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.server_versions import found_rules, remark
+from lookup.versions import NEWEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -130,7 +132,9 @@ def _plan(
 
         loads = read_described(workload, facts)
         facts = dict(loads.facts)
-    return Plan(files=files, loads=loads, facts=facts, server=given.pop("server") or version, placement=PLACEMENTS[placement], **given)
+    if given["server"] is None:
+        given["server"] = version
+    return Plan(files=files, loads=loads, facts=facts, placement=PLACEMENTS[placement], **given)
 
 
 def _facts(schema: str | None, server: str | None, password_file: str | None) -> tuple[dict[str, TableFacts], str | None]:
@@ -140,9 +144,14 @@ def _facts(schema: str | None, server: str | None, password_file: str | None) ->
     if "://" not in schema:
         from applier.forecast.facts import facts_of_file
 
-        return facts_of_file(schema, server=server or "9.7"), None
+        return facts_of_file(schema, server=NEWEST if server is None else server), None
     from applier.forecast.live import facts_of_server
     from applier.mysql.url import find_password, parse_url
 
     endpoint = parse_url(schema, "--schema")
-    return facts_of_server(endpoint.with_password(find_password(password_file)))
+    facts, version = facts_of_server(endpoint.with_password(find_password(password_file)))
+    said = remark(version, "the server of --schema")
+    if said is None:
+        return facts, version
+    note(said)
+    return facts, found_rules(version, "the server of --schema").name

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from applier.cli.notes import draws, note
+from applier.cli.options import rules_of
 from applier.error_codes import Code
 from applier.errors import UsageError
 
@@ -70,11 +71,10 @@ def _target(
 ) -> tuple[Target, list[Cell]]:  # fmt: skip
     from applier.forecast.cells import grid
     from applier.forecast.measured import Memory
-    from lookup.versions import RULES, rules_for
+    from lookup.versions import rules_for
 
     if into == "memory":
-        if server not in RULES:
-            raise UsageError(f"--server: {server!r} is not one of {', '.join(RULES)}", code=Code.UNKNOWN_VERSION)
+        rules_of(server)
         target: Target = Memory(server)
     else:
         from applier.forecast.on_server import ServerTarget

@@ -7,6 +7,10 @@ from typing import Any
 
 import click
 
+from applier.cli.notes import note
+from applier.server_versions import asked_rules, remark
+from lookup.versions import ServerRules
+
 _FILTERS = (
     click.option("--database", multiple=True, metavar="D", help="Only this database (repeatable)."),
     click.option("--table", multiple=True, metavar="D.T", help="Only this table (repeatable)."),
@@ -25,6 +29,14 @@ _REPLAY = (
     click.option("--type-conversions", default="", metavar="LIST", help="slave_type_conversions: ALL_LOSSY, ALL_NON_LOSSY, …"),
     click.option("--rewrite-db", multiple=True, metavar="A:B", help="Rows and statements of database A go to B."),
 )
+
+
+def rules_of(server: str) -> ServerRules:
+    """The rules that --server names; a note where they are those of an older version. Raises UsageError."""
+    rules, said = asked_rules(server), remark(server, "--server")
+    if said is not None:
+        note(said)
+    return rules
 
 
 def replay_options(command: Callable[..., Any]) -> Callable[..., Any]:

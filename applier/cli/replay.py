@@ -17,6 +17,7 @@ from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.result import RowsRecord
 from applier.whole_file import whole_file
+from lookup.versions import NEWEST
 
 
 @click.command(name="replay", short_help="Replay binary logs into tables and say what each table cost.")
@@ -75,7 +76,7 @@ def command(
 
     parse_options(**options)
     with ExitStack() as stack:
-        tables = load_schema(schema, server=options["server"] or "9.7") if schema else Tables()
+        tables = load_schema(schema, server=options["server"] or NEWEST) if schema else Tables()
         sink = stack.enter_context(_stats_file(stats))
         progress = stack.enter_context(_progress(logs))
         if isinstance(logs, IndexedLogs) and follow:

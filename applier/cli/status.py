@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from applier.cli.notes import note
+from applier.cli.options import rules_of
 from applier.error_codes import Code
 from applier.errors import UsageError
 
@@ -43,10 +44,9 @@ def command(
     """
     from applier.replica.view_sources import view_of_folder
 
-    try:
-        view, notes = view_of_folder(Path(folder), server)
-    except ValueError as error:
-        raise UsageError(str(error), code=Code.OPTION_VALUE) from None
+    if server is not None:
+        rules_of(server)
+    view, notes = view_of_folder(Path(folder), server)
     if openmetrics is not None:
         from applier import metrics
 

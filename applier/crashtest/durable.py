@@ -28,6 +28,7 @@ from applier.binlog.header import HEADER_LENGTH, EventType, parse_format_descrip
 from applier.crashtest.records import Parsed, RecordFile
 from applier.replica.event_bytes import event_of
 from applier.replica.storage import Commit, RowChange, Statement
+from applier.server_versions import asked_rules
 from applier.tables.catalog import Tables
 from applier.tables.session import StatementApplier
 from checkpoints.disk import Disk
@@ -370,7 +371,7 @@ def redo_changes(tables: Tables, changes: Iterable[RowChange]) -> None:
 def redo_statement(tables: Tables, statement: Statement, version: str) -> None:
     """Executes a DDL statement again."""
     description = parse_format_description(statement.format[HEADER_LENGTH:])
-    applier = StatementApplier(tables, version)
+    applier = StatementApplier(tables, asked_rules(version).name)
     for data in statement.events:
         event = event_of(data, file="", position=0, checksum_length=description.checksum_length)
         parsed = parse(event, description)

@@ -13,8 +13,8 @@ from applier.error_codes import Code
 from applier.errors import InputError, UsageError
 from applier.forecast.facts import STATISTICS, TableFacts
 from applier.mysql.url import Endpoint
+from applier.server_versions import found_rules
 from applier.tables.load import load_schema
-from lookup.versions import rules_for
 
 SYSTEM = ("mysql", "sys", "information_schema", "performance_schema", "ndbinfo")
 _TABLES = """
@@ -72,7 +72,7 @@ def _load(wanted: Collection[Any], created: Collection[str], version: str) -> di
             sql += [f"CREATE DATABASE IF NOT EXISTS {_quoted(database)}", f"USE {_quoted(database)}"]
             current = database
         sql.append(statement)
-    tables = load_schema(";\n".join(sql) + ";\n", server=rules_for(version).name)
+    tables = load_schema(";\n".join(sql) + ";\n", server=found_rules(version, "the server").name)
     return {table.definition.full_name: TableFacts(table.definition) for table in tables}
 
 

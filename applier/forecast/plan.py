@@ -14,11 +14,11 @@ from applier.forecast.loads import LoadReader, Schema, TransactionLoad
 from applier.forecast.run import Forecast
 from applier.forecast.scenario import Scenario, what_if
 from applier.forecast.summary import summarize
+from applier.server_versions import asked_rules, found_rules, remark
 from lookup.table import Key, TableDefinition
-from lookup.versions import RULES, parse_row_search, rules_for
+from lookup.versions import NEWEST, ServerRules, parse_row_search
 
 DEFAULT_WHAT_IFS = ("primary-key",)
-LATEST = "9.7"
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,8 @@ def run(plan: Plan, tick: Callable[[int], None] | None = None) -> Forecasted:
 
     Raises InputError for a log or calibration that cannot be read, UsageError for options that do not fit.
     """
-    base = _base(plan, plan.server or (_version(plan.files) if plan.loads is None else LATEST))
+    rules, remarks = _rules(plan)
+    base = Scenario("as it is", rules, _row_search(plan), plan.workers, plan.preserve_order)
     facts = with_rows(dict(plan.facts or {}), plan.row_counts)
     reader = LoadReader(plan.files, schema=_schema(facts, base)) if plan.loads is None else None
     calibration, notes = _calibration(plan.calibration, base)
@@ -78,7 +79,7 @@ def run(plan: Plan, tick: Callable[[int], None] | None = None) -> Forecasted:
         raise UsageError(f"--what-if: the schema has no table {unknown[0]!r}", code=Code.UNKNOWN_TABLE)
     forecast = Forecast(scenarios, facts, calibration, placement=plan.placement)
     forecast.add_all(reader if reader is not None else plan.loads or (), tick)
-    for note in notes:
+    for note in remarks + notes:
         forecast.note(note)
     for note, times in (reader.notes if reader is not None else {}).items():
         forecast.note(note, times)
@@ -91,18 +92,24 @@ def _version(files: Sequence[str]) -> str:
     """The server that wrote the log; the latest for a log that does not begin."""
     reader = LoadReader(files)
     next(iter(reader), None)
-    return reader.server_version or LATEST
+    return reader.server_version or NEWEST
 
 
-def _base(plan: Plan, version: str) -> Scenario:
-    if plan.server is not None and plan.server not in RULES and not plan.server[:1].isdigit():
-        raise UsageError(f"--server: {plan.server!r} is not one of {', '.join(RULES)}", code=Code.UNKNOWN_VERSION)
+def _rules(plan: Plan) -> tuple[ServerRules, list[str]]:
+    """The replica's rules, and what is to be said of its version."""
+    if plan.server is not None:
+        rules, said = asked_rules(plan.server), remark(plan.server, "--server")
+    else:
+        version = _version(plan.files) if plan.loads is None else NEWEST
+        rules, said = found_rules(version, "the log"), remark(version, "the log")
+    return rules, [said] if said is not None else []
+
+
+def _row_search(plan: Plan) -> frozenset[str] | None:
     try:
-        rules = rules_for(version)
-        row_search = None if plan.row_search is None else parse_row_search(plan.row_search)
+        return None if plan.row_search is None else parse_row_search(plan.row_search)
     except ValueError as error:
-        raise UsageError(f"--server, --row-search: {error}", code=Code.OPTION_VALUE) from None
-    return Scenario("as it is", rules, row_search, plan.workers, plan.preserve_order)
+        raise UsageError(f"--row-search: {error}", code=Code.OPTION_VALUE) from None
 
 
 def _calibration(given: str | Calibration | None, base: Scenario) -> tuple[Calibration, list[str]]:

@@ -64,13 +64,13 @@ class BinlogReader(DataSourceReader):
     def _schema(self) -> Any:
         from applier.forecast.facts import facts_of_file
         from applier.forecast.loads import Schema
-        from lookup.versions import rules_for
+        from applier.server_versions import asked_rules
 
         file = self.options.get("schema")
         if not file:
             return None
         server = self.options.get("server", "9.7")
-        return Schema({name: facts.definition for name, facts in facts_of_file(file, server=server).items()}, rules_for(server))
+        return Schema({name: facts.definition for name, facts in facts_of_file(file, server=server).items()}, asked_rules(server))
 
 
 class BinlogDataSource(DataSource):

@@ -20,7 +20,7 @@ from pymysql.cursors import SSCursor
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError
 from applier.mysql.url import Endpoint
-from lookup.versions import rules_for
+from applier.server_versions import found_rules
 
 Row = tuple[bytes | None, ...]
 UNGUARDED = "SET SESSION sql_safe_updates = 0, sql_big_selects = 1"
@@ -65,7 +65,7 @@ class Server:
         self._connection = connection
         self.endpoint = endpoint
         self.version = str(connection.get_server_info())
-        self.rules_version = rules_for(self.version).name
+        self.rules_version = found_rules(self.version, f"the server at {endpoint}").name
         self.counts: list[int] = []
         """Rows that each statement of the last text matched, as far as they were carried out."""
         self.under_way = False

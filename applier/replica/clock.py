@@ -14,7 +14,8 @@ from typing import Protocol
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.replica.admission import Admission, Until
-from applier.replica.rules import LOGICAL_CLOCK, ClockRules, rules_for
+from applier.replica.rules import LOGICAL_CLOCK, RULES, ClockRules
+from applier.server_versions import asked_rules
 from checkpoints.gtid import GtidSet
 
 
@@ -150,10 +151,7 @@ class ClockConfiguration:
     @property
     def rules(self) -> ClockRules:
         """What the server version decides. Raises UsageError for one that is not known."""
-        try:
-            return rules_for(self.server)
-        except ValueError as error:
-            raise UsageError(str(error), code=Code.CONFIGURATION) from None
+        return RULES[asked_rules(self.server).name]
 
     @property
     def worker_count(self) -> int:

@@ -11,7 +11,9 @@ from typing import Final
 
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.server_versions import asked_rules
 from checkpoints.fields import column_of
+from lookup.versions import RULES
 
 _LENGTHS_56: Final = bytes.fromhex("380d0008001200040404041200005c00041a08000000080808020000000a0a0a191900")
 _LENGTHS_57: Final = bytes.fromhex("380d0008001200040404041200005f00041a08000000080808020000000a0a0a2a2a00123400")
@@ -143,11 +145,13 @@ VERSIONS: Final[dict[str, ReplicaRules]] = {rules.name: rules for rules in (_R56
 
 
 def replica_rules(server: str) -> ReplicaRules:
-    """The rules of a version such as 5.7, 8.0.46 or 9.7. Raises UsageError for one without GTIDs and workers (before 5.6)."""
-    try:
-        name = column_of(server)
-    except ValueError as error:
-        raise UsageError(f"version: {error}", code=Code.UNKNOWN_VERSION) from None
-    if name not in VERSIONS:
-        raise UsageError(f"no replica of MySQL {server} is emulated", code=Code.UNKNOWN_VERSION, hint="name a version from 5.6 on")
-    return VERSIONS[name]
+    """The rules of a version such as 5.7, 8.0.46 or 9.7. Raises UsageError for one that is not known, and for MariaDB's."""
+    rules = asked_rules(server)
+    if rules.find_row:
+        known = ", ".join(name for name, one in RULES.items() if not one.find_row)
+        raise UsageError(
+            f"--server: {server}: no replica of MariaDB is emulated, it keeps its positions its own way",
+            code=Code.UNKNOWN_VERSION,
+            hint=f"name one of {known}",
+        )
+    return VERSIONS[column_of(server)]

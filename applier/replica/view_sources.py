@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, TypeVar
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError, UsageError
 from applier.replica.receive_resume import find
-from applier.replica.rules import rules_for
 from applier.replica.simulation import Simulation
 from applier.replica.status import stopped
 from applier.replica.timed import TimedTransaction
 from applier.replica.view import ANONYMOUS, NO_FAILURE, NOTHING, OFF, ON, Failure, Monitored, ReplicaView, Thread
+from applier.server_versions import asked_rules, remark
 from checkpoints.disk import plain
 from checkpoints.errors import CheckpointError
 from checkpoints.info import Record, RelayLogInfo, SourceInfo, WorkerInfo
@@ -53,8 +53,13 @@ def view_of_folder(folder: Path, version: str | None = None) -> tuple[ReplicaVie
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder", code=Code.NO_REPLICA)
     names = {record: folder / record.fields.file_name for record in (RelayLogInfo, SourceInfo)}
-    version = rules_for(version).name if version is not None else _version_of(names)
     notes: list[str] = []
+    if version is not None:
+        version = asked_rules(version).name
+    else:
+        version = _version_of(names)
+        said = remark(version, "the info files")
+        notes += [said] if said is not None else []
     relay = _record(RelayLogInfo, names[RelayLogInfo], version, notes)
     source = _record(SourceInfo, names[SourceInfo], version, notes)
     logs = _relay_logs(folder, relay)

@@ -34,7 +34,7 @@ IGNORED_STATEMENTS = frozenset(
     """.split()
 )
 DDL_STATEMENTS = frozenset({"CREATE", "ALTER", "DROP", "RENAME", "TRUNCATE"})
-OLD_SERVERS = ("5.0", "5.1", "5.5", "5.6", "5.7")
+OLD_SERVERS = ("5.6", "5.7")
 SEQUENCE_COLUMNS = (
     ("next_not_cached_value", "bigint", False), ("minimum_value", "bigint", False), ("maximum_value", "bigint", False),
     ("start_value", "bigint", False), ("increment", "bigint", False), ("cache_size", "bigint", True),
@@ -44,7 +44,7 @@ SEQUENCE_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class DdlSession:
-    """What the session of a statement decides. `server` as for `lookup.versions.rules_for`."""
+    """What the session of a statement decides. `server`: the name of a row of `lookup.versions.RULES`."""
 
     server: str = "9.7"
     ansi_quotes: bool = False
@@ -57,12 +57,12 @@ class DdlSession:
     @property
     def is_mariadb(self) -> bool:
         """Whether MariaDB's rules hold."""
-        return "mariadb" in self.server.lower()
+        return self.server == "mariadb"
 
     @property
     def is_old(self) -> bool:
         """Whether the rules of 5.x hold."""
-        return self.server.startswith(OLD_SERVERS)
+        return self.server in OLD_SERVERS
 
     def schema_rules(self, database: Database | None) -> SchemaRules:
         """What a CREATE TABLE leaves to defaults, in this database."""

@@ -22,6 +22,7 @@ from applier.binlog.charsets import charset
 from applier.binlog.types import TYPES, from_sql
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError
+from applier.server_versions import asked_rules
 from applier.tables.catalog import Tables
 from applier.tables.ddl import DDL_STATEMENTS, IGNORED_STATEMENTS, DdlSession, apply_ddl, statement_kind
 from applier.tables.defaults import complete_rows, number_rows
@@ -68,8 +69,10 @@ def _plain(path: Path) -> IO[bytes]:
 def load_schema(source: str | os.PathLike[str], *, server: str = "9.7") -> Tables:
     """Tables from a file of SQL (a mysqldump; .gz, .xz, .bz2, .zst too), or from the SQL itself when `source` holds a statement.
 
-    `server` says whose defaults hold where the SQL leaves something open. Raises InputError with the line of the statement.
+    `server` says whose defaults hold where the SQL leaves something open. Raises UsageError for a version that is not known, InputError
+    with the line of the statement.
     """
+    rules = asked_rules(server)
     if isinstance(source, str) and (";" in source or "\n" in source or source.lstrip()[:7].upper() == "CREATE "):
         data, name = source.encode("utf-8", "surrogateescape"), "the given SQL"
     else:
@@ -84,7 +87,7 @@ def load_schema(source: str | os.PathLike[str], *, server: str = "9.7") -> Table
             raise InputError(f"cannot read the schema: {error.strerror}", code=Code.CANNOT_READ, file=name) from None
         except (EOFError, lzma.LZMAError, zstandard.ZstdError) as error:
             raise _compressed(error, name) from None
-    return _Loader(server).load(data, name)
+    return _Loader(rules.name).load(data, name)
 
 
 def _compressed(error: Exception, name: str) -> InputError:

@@ -31,7 +31,7 @@ STRING, REAL, INTEGER, DECIMAL = 0, 1, 2, 4
 
 @dataclass
 class StatementApplier:
-    """`server` names the version whose defaults hold; `rename` is --rewrite-db."""
+    """`server` names the row of `lookup.versions.RULES` whose defaults hold; `rename` is --rewrite-db."""
 
     tables: Tables
     server: str

@@ -17,7 +17,7 @@ from lookup.decision import (
     explain,
 )
 from lookup.table import Column, Key, KeyPart, TableDefinition
-from lookup.versions import HASH_SCAN, INDEX_SCAN, RULES, TABLE_SCAN, parse_row_search, rules_for
+from lookup.versions import HASH_SCAN, INDEX_SCAN, RULES, TABLE_SCAN, outside, parse_row_search, rules_for
 
 COLUMNS = (
     Column("id", "int", nullable=False),
@@ -320,9 +320,28 @@ def test_a_release_differs_from_its_series_in_nothing_else() -> None:
     assert dataclasses.replace(rules_for("8.0.11"), second_unique_usable=True, hash_looks_again=True) == newest
 
 
-@pytest.mark.parametrize("text", ["", "eight", "8", "x.y"])
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("4.0", "older"),
+        ("5.5.62-log", "older"),
+        ("5.6", None),
+        ("7.0", None),
+        ("9.7.4", None),
+        ("9.8.0", "newer"),
+        ("13.1", "newer"),
+        ("5.5.68-MariaDB", None),
+        ("10.6.5", None),
+        ("mariadb", None),
+    ],
+)
+def test_versions_outside_the_table(text: str, where: str | None) -> None:
+    assert outside(text) == where
+
+
+@pytest.mark.parametrize("text", ["", "eight", "8", "x.y", "8.²"])
 def test_no_version(text: str) -> None:
-    with pytest.raises(ValueError, match="not a server version"):
+    with pytest.raises(ValueError, match="is no server version"):
         rules_for(text)
 
 
