@@ -36,6 +36,7 @@ from lookup.versions import NEWEST
 )
 @click.option("--any-commit-order", is_flag=True, help="Into a server, with --workers: do not keep the log's order of commits.")
 @click.option("--gtid", is_flag=True, help="Into a server: each transaction under its own GTID; what the server has is left out.")
+@click.option("--disable-log-bin", is_flag=True, help="Into a server: write nothing of it to that server's own binary log.")
 @click.option("--until-gtid", metavar="GTID", help="Into a server: end after this transaction.")
 @click.option("--replay-id", metavar="NAME", help="Into a server: the name of its position. [default: server id and name of the log]")
 @click.option("--password-file", type=click.Path(dir_okay=False), metavar="FILE", help="Into a server: the password is its first line.")

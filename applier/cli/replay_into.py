@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 DRAWS_PER_SECOND = 10
 SERVER_OPTIONS = (
-    "apply", "batch", "workers", "any_commit_order", "gtid", "until_gtid", "replay_id", "password_file", "force", "dry_run",
+    "apply", "batch", "workers", "any_commit_order", "gtid", "disable_log_bin", "until_gtid", "replay_id", "password_file", "force",
+    "dry_run",
 )  # fmt: skip
 """Options of the command that only a server as target has."""
 

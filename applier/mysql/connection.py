@@ -25,6 +25,7 @@ from applier.server_versions import found_rules
 Row = tuple[bytes | None, ...]
 UNGUARDED = "SET SESSION sql_safe_updates = 0, sql_big_selects = 1"
 """Guards against careless statements would stop a log's own, which went through on its source."""
+NOT_LOGGED = ", sql_log_bin = 0"
 CONNECT_SECONDS = 20
 LOST = frozenset({CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, CR.CR_SERVER_LOST_EXTENDED, 0, 1053, 1077, 1079, 1080, 3169, 1927})
 """The connection is no more: the client noticed, or the server said goodbye (shutdown, KILL)."""
@@ -170,7 +171,7 @@ def connect(endpoint: Endpoint) -> Server:
             use_unicode=False,
             conv={},
             autocommit=True,
-            init_command=UNGUARDED,
+            init_command=UNGUARDED if endpoint.log_bin else UNGUARDED + NOT_LOGGED,
             connect_timeout=CONNECT_SECONDS,
             client_flag=CLIENT.MULTI_STATEMENTS | CLIENT.FOUND_ROWS,
             local_infile=True,

@@ -66,6 +66,8 @@ class IntoOptions:
     replay_id: str | None = None
     until_gtid: str | None = None
     schema: str | None = None
+    disable_log_bin: bool = False
+    """No session of the replay writes to the target's binary log."""
 
 
 @dataclass
@@ -86,7 +88,7 @@ def replay_into(files: Sequence[str], endpoint: Endpoint, options: ReplayOptions
     _check_options(options, into)
     began = time.monotonic()
     outcome = Outcome(into.replay_id or replay_id(list(files)), str(endpoint), mode=into.apply, dry_run=into.dry_run)
-    server = connect(endpoint)
+    server = connect(endpoint.without_log() if into.disable_log_bin else endpoint)
     try:
         outcome.server = server.version
         _LOG.info("connected", extra={"server": str(endpoint), "version": server.version, "replay": outcome.replay})
@@ -189,6 +191,8 @@ class Connecting:
         lock_worker(server, self.outcome.replay, number)
         server.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
         server.execute(f"SET @@session.innodb_lock_wait_timeout={WORKER_LOCK_WAIT_SECONDS}")
+        if self.into.apply == "native":
+            server.execute("SET @@session.character_set_client=binary")  # base64 need not be looked through for characters of many bytes
         return self.connected(stack, server)
 
 
@@ -284,6 +288,12 @@ def _check_options(options: ReplayOptions, into: IntoOptions) -> None:
         raise UsageError(f"--apply: {into.apply!r} is neither native nor sql", code=Code.OPTION_VALUE)
     if into.workers is not None and not 1 <= into.workers <= MOST_WORKERS:
         raise UsageError(f"--workers: {into.workers} is not between 1 and {MOST_WORKERS}", code=Code.OPTION_VALUE)
+    if into.gtid and into.disable_log_bin:
+        raise UsageError(
+            "--gtid and --disable-log-bin: the target keeps the GTIDs of transactions in its binary log",
+            code=Code.OPTIONS_CLASH,
+            hint="leave one of them out",
+        )
     if into.apply == "native" and options.conversions:
         raise UsageError(
             "--type-conversions: the target's own slave_type_conversions holds",

@@ -37,6 +37,8 @@ class Endpoint:
     socket: str | None = None
     tls: str = "preferred"
     password: str | None = field(default=None, repr=False)
+    log_bin: bool = True
+    """False: what sessions here do is not written to the server's binary log (sql_log_bin)."""
 
     def __str__(self) -> str:
         """The URL that leads here again."""
@@ -49,6 +51,10 @@ class Endpoint:
     def with_password(self, password: str) -> Endpoint:
         """The same account with this password."""
         return replace(self, password=password)
+
+    def without_log(self) -> Endpoint:
+        """The same account, whose sessions leave nothing in the server's binary log."""
+        return replace(self, log_bin=False)
 
 
 def parse_url(url: str, option: str = "--into") -> Endpoint:

@@ -6,16 +6,18 @@ import struct
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from servers.server import Server
 
-from applier.errors import InputError, UsageError
+from applier.errors import InputError, ReplicationError, UsageError
 from applier.mysql.into import IntoOptions, Watch, replay_into
 from applier.mysql.outcome import Outcome
 from applier.mysql.target_tables import ABSENT, TargetTable, TargetTables
+from applier.mysql.url import Endpoint
 from applier.options import parse_options
 from tests.binlog import build
 from tests.captures_support import CAPTURES, logs
@@ -91,6 +93,42 @@ def test_gtids_are_the_sources_own(server_factory: ServerFactory) -> None:
     assert (again.error, again.transactions) == (None, 0)
     assert differences(server, OLTP / "after") == []
     server.close()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("capture", [MIXED, OLTP], ids=lambda capture: capture.name)
+def test_nothing_of_it_in_the_binary_log(capture: Path, workers: int, servers: Servers) -> None:
+    """Dump, DDL, statements, rows and the position; and without the option they are all there."""
+    server = servers.empty("9.7")
+    logged = binlog_bytes(server)
+    outcome = go(server, capture, into={"workers": workers, "disable_log_bin": True})
+    assert (outcome.error, outcome.transactions) == (None, outcome.total_transactions)
+    assert binlog_bytes(server) == logged
+    assert differences(server, capture / "after") == []
+    servers.empty("9.7")
+    logged = binlog_bytes(server)
+    assert go(server, capture, into={"workers": workers}).error is None
+    assert binlog_bytes(server) > logged + sum(log.stat().st_size for log in logs(capture)) // 2
+
+
+def test_a_binary_log_cannot_be_left_out_with_gtids_in_it() -> None:
+    with pytest.raises(UsageError, match="--gtid and --disable-log-bin"):
+        replay_into(["no.such"], Endpoint(), parse_options(), IntoOptions(gtid=True, disable_log_bin=True))
+
+
+def test_who_may_not_leave_it_out_is_told(servers: Servers) -> None:
+    server = servers.empty("9.7")
+    server.execute("CREATE USER plain IDENTIFIED BY 'secret'", "GRANT ALL ON binlag.* TO plain")
+    account = replace(endpoint(server), user="plain", password="secret")
+    with pytest.raises(ReplicationError, match="SYSTEM_VARIABLES_ADMIN") as caught:
+        replay_into([str(log) for log in logs(OLTP)], account, parse_options(), IntoOptions(disable_log_bin=True))
+    server.execute("DROP USER plain")
+    assert caught.value.number == 1227
+    assert "SESSION_VARIABLES_ADMIN" in str(caught.value.hint)
+
+
+def binlog_bytes(server: Server) -> int:
+    return sum(file.stat().st_size for file in server.binlog_files())
 
 
 def test_until_a_gtid(servers: Servers) -> None:
