@@ -8,13 +8,14 @@ server took the text after it.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError
 from applier.logs import logger
 from applier.mysql.checkpoint import TABLE, DdlMarker, read_checkpoint
-from applier.mysql.connection import MISSING_PRIVILEGE, Server
+from applier.mysql.connection import MISSING_PRIVILEGE, TRANSIENT, Server
 from applier.mysql.dialect import Dialect
 from applier.mysql.done import Done
 from applier.mysql.feed import SourceTransaction
@@ -29,8 +30,6 @@ _LOG = logger("replay")
 DEFAULT_BATCH = 256
 BATCH_BYTES = 1 << 20
 """A batch ends after so many bytes of events, however few its transactions are."""
-TRANSIENT = frozenset({1205, 1213, 3572})
-"""Another session was in the way: lock wait timeout, deadlock, NOWAIT."""
 MOST_RETRIES = 10
 COMMIT = Statement(b"COMMIT")
 
@@ -77,25 +76,11 @@ class Batches:
 
     def finish(self) -> None:
         """Commits what is open and waits for it."""
-        try:
-            self._commit()
-            self.target.pipeline.settle()
-        except ReplicationError as error:
-            self._recover(error)
-            if self._open or self._under_way:
-                self.finish()
-                return
-        self._confirm()
-        passed = self.done.end_of_passed()
-        if passed is not None:
-            self.own_rows += self.target.pipeline.execute(passed)
+        self._insist(self._complete)
 
     def quiet(self) -> None:
         """Waits for what was sent, without a commit."""
-        try:
-            self.target.pipeline.settle()
-        except ReplicationError as error:
-            self._recover(error)
+        self._insist(self._settle)
 
     def connections(self) -> list[Connected]:
         """All that work on the target."""
@@ -107,7 +92,7 @@ class Batches:
 
     def without_done(self, source: SourceTransaction) -> SourceTransaction:
         """The transaction, or only its place in the log when an earlier run carried it out beyond the position."""
-        return replace(source, events=[], opening=None) if self.done.covers(source.start, source.end) else source
+        return replace(source, events=[], opening=None, executed=True) if self.done.covers(source.start) else source
 
     def alone(
         self,
@@ -173,6 +158,19 @@ class Batches:
         if len(self._open) >= self.size or self._open_bytes >= BATCH_BYTES or self.target.writer.rows.one_by_one:
             self._commit()
 
+    def _complete(self) -> None:
+        """Commits what is open, waits for it, and drops what says of parts beyond the position that they are done: it is behind them."""
+        self._commit()
+        self.target.pipeline.settle()
+        self._confirm()
+        passed = self.done.end_of_passed()
+        if passed is not None:
+            self.own_rows += self.target.pipeline.execute(passed)
+            self.done.forget_passed()
+
+    def _settle(self) -> None:
+        self.target.pipeline.settle()
+
     def _commit(self) -> None:
         """Sends the rest of the open batch and its commit."""
         if not self._open:
@@ -198,6 +196,7 @@ class Batches:
             outcome.transactions += source.wanted
             outcome.bytes += source.bytes
             outcome.gtid = source.gtid or outcome.gtid
+            self.done.pass_by(source.end)
         outcome.commits += 1
         self.own_rows += 1
         outcome.file, outcome.position = end.file, end.offset
@@ -234,6 +233,15 @@ class Batches:
         return [Statement(b"SET @@session.gtid_next='AUTOMATIC'")] if self.gtid and not self.target.dialect.is_mariadb else []
 
     # failures
+
+    def _insist(self, work: Callable[[], None]) -> None:
+        """Until it goes through: what a failure gave back is under way again, by whatever way it went, and may fail as well."""
+        while True:
+            try:
+                work()
+                return
+            except ReplicationError as error:
+                self._recover(error)
 
     def _recover(self, error: ReplicationError, added: SourceTransaction | None = None) -> None:
         """Rolls back and takes what is not committed once more. Raises the error when it comes again."""

@@ -31,6 +31,8 @@ LOST = frozenset({CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, CR.CR_SERVER_LOST_
 """The connection is no more: the client noticed, or the server said goodbye (shutdown, KILL)."""
 NOT_REACHED = frozenset({CR.CR_CONNECTION_ERROR, CR.CR_CONN_HOST_ERROR, CR.CR_IPSOCK_ERROR, CR.CR_UNKNOWN_HOST, CR.CR_SSL_CONNECTION_ERROR})
 WRONG_ACCOUNT = frozenset({1045, 1698, 1820, 1862, 3118, 1130, 1129, 2059, 2061})
+TRANSIENT = frozenset({1205, 1213, 3572})
+"""Another session was in the way: lock wait timeout, deadlock, NOWAIT. Says nothing of the statement, so no skip list holds for it."""
 MISSING_PRIVILEGE = frozenset({1044, 1142, 1143, 1227, 1370, 1419})
 _GRANT = (
     "grant the account all on the databases of the log and on binlag, and SUPER "

@@ -40,7 +40,6 @@ class Done:
     def read(self, server: Server) -> None:
         """Takes in what the target says."""
         self._ranges.clear()
-        self._passed.clear()
         try:
             rows = server.texts(f"SELECT `file`, `start`, `end`, `number` FROM {DONE_TABLE} WHERE `replay`={self._replay}")
         except ReplicationError as error:
@@ -51,6 +50,7 @@ class Done:
             part = Range(file or "", int(start or 0), int(end or 0), int(number or 0))
             self._ranges.setdefault(part.file, []).append(part)
             self._last = max(self._last, part.number)
+        self._passed &= {part.number for parts in self._ranges.values() for part in parts}
 
     def pass_before(self, position: Position | None, files: Sequence[str]) -> None:
         """Parts that the position is behind of already, as a kill between the two leaves them; `files` are in the order of the log."""
@@ -66,14 +66,17 @@ class Done:
         """Whether something beyond the position is committed."""
         return any(part.number not in self._passed for parts in self._ranges.values() for part in parts)
 
-    def covers(self, start: Position, end: Position) -> bool:
-        """Whether the transaction between is done. The last one of a part says that the part is passed."""
-        for part in self._ranges.get(start.file, ()):
-            if part.start <= start.offset < part.end:
-                if end.offset == part.end:
-                    self._passed.add(part.number)
-                return True
-        return False
+    def covers(self, start: Position) -> bool:
+        """Whether the transaction that starts there is done."""
+        return any(part.start <= start.offset < part.end for part in self._ranges.get(start.file, ()))
+
+    def pass_by(self, end: Position) -> None:
+        """The position is behind a transaction that ends there, and so behind the parts that end with it.
+
+        They may be several: a transaction that was done can be in a later batch once more, without its content.
+        """
+        if self._ranges:
+            self._passed |= {part.number for part in self._ranges.get(end.file, ()) if part.end == end.offset}
 
     def add(self, file: str, start: int, end: int) -> Range:
         """A part that is about to be committed."""
@@ -90,11 +93,11 @@ class Done:
         return f"DELETE FROM {DONE_TABLE} WHERE `replay`={self._replay} AND `number` IN ({','.join(map(str, numbers))})".encode()
 
     def end_of_passed(self) -> bytes | None:
-        """The statement that drops the parts that were passed, once the position is written; None for none."""
-        if not self._passed:
-            return None
-        passed, self._passed = self._passed, set()
-        self._ranges = {
-            file: kept for file, parts in self._ranges.items() if (kept := [part for part in parts if part.number not in passed])
-        }
-        return self.delete(sorted(passed))
+        """The statement that drops the parts that the position is behind of; None for none."""
+        return self.delete(sorted(self._passed)) if self._passed else None
+
+    def forget_passed(self) -> None:
+        """They are dropped."""
+        kept = {file: [part for part in parts if part.number not in self._passed] for file, parts in self._ranges.items()}
+        self._ranges = {file: parts for file, parts in kept.items() if parts}
+        self._passed.clear()

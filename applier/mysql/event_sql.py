@@ -16,13 +16,14 @@ from applier.binlog.rows import RowsHead
 from applier.binlog.types import to_text
 from applier.binlog.types.json import JsonDiff
 from applier.errors import ReplicationError
+from applier.mysql.connection import TRANSIENT
 from applier.mysql.outcome import Note, Place, place_of
 from applier.mysql.pipeline import Statement
 from applier.mysql.row_sql import Image, RowSql
 from applier.options import ReplayOptions
 from applier.tables.target import EVENT_TEXT, HINTS, IDEMPOTENT_ERRORS, passed_note
 
-MOST_SKIPPED = frozenset(range(1000, 14000))
+MOST_SKIPPED = frozenset(range(1000, 14000)) - TRANSIENT
 MOST_IN_ONE_SCAN = 256
 MOST_STATEMENT_BYTES = 1 << 18
 """Rows of an INSERT are cut into statements of about this many bytes of event."""
@@ -48,7 +49,7 @@ class Notes:
         self.options = options
         self.note = note
         self.divergences = 0
-        self.allowed = MOST_SKIPPED if options.skip_errors is None else options.skip_errors
+        self.allowed = MOST_SKIPPED if options.skip_errors is None else options.skip_errors - TRANSIENT
         if options.idempotent:
             self.allowed |= IDEMPOTENT_ERRORS
 

@@ -46,7 +46,7 @@ class SourceTransaction:
     opening: Event | None = None
     wanted: bool = True
     executed: bool = False
-    """The target has it under its own GTID."""
+    """The target has it already: under its own GTID, or beyond the position."""
     bytes: int = 0
 
     @property

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from applier.binlog.header import EventType
 from applier.binlog.transactions import Kind
 from applier.errors import ReplicationError
-from applier.mysql.batches import BATCH_BYTES, COMMIT, Batches, Connected
+from applier.mysql.batches import COMMIT, Batches, Connected
 from applier.mysql.checkpoint import Checkpoint
 from applier.mysql.connection import first_ready
 from applier.mysql.done import Done, Range
@@ -30,8 +30,12 @@ from applier.mysql.write_sets import Touched, WriteSets
 
 ALONE = frozenset({EventType.QUERY, EventType.EXECUTE_LOAD_QUERY, EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK})
 """Statements: what they read and write is not in the log."""
-ASK_FIRST = 32
-"""A clock of write sets (8.0 and later) is seldom refuted: after so many questions it is believed, if three of four times it was right."""
+BATCH_BYTES = 256 << 10
+"""Less than on one connection: the longer a batch is, the more there is that one behind it may have to wait for."""
+ASK_BYTES = 256 << 10
+"""Of rows that are read to see whether the log's clock says "wait" in vain. One of write sets (8.0 and later) is seldom refuted: then no
+more is read than this and `ASK_PART` of the log. As long as one of four bytes was read with profit, questions go on."""
+ASK_PART = 1 / 32
 MOST_KEPT_BYTES = 8 << 20
 """Statements of one long transaction that are sent together, in bytes of SQL."""
 MARK_EVERY = 16
@@ -93,8 +97,9 @@ class ParallelBatches(Batches):
         self._committing: Flight | None = None
         self._unmarked: list[Flight] = []
         """Committed up to here without a gap, but the position is not written yet."""
-        self._asked = self._refuted = 0
-        """How often the log's clock said "wait", and how often the rows said that there is no need."""
+        self._taken_bytes = 0
+        self._vain_bytes = self._useful_bytes = 0
+        """What was read because the log's clock said "wait": the rows said so, too, or that there is no need."""
         for worker in workers:
             worker.writer.ship = self._ship_part
 
@@ -105,25 +110,10 @@ class ParallelBatches(Batches):
                 self._append(source)
             else:
                 if self._open or self._under_way:
-                    super().finish()
+                    super()._complete()
                 self._join(source)
         except ReplicationError as error:
             self._recover(error, source)
-
-    def finish(self) -> None:
-        try:
-            self._land_all()
-        except ReplicationError as error:
-            self._recover(error)
-        super().finish()
-
-    def quiet(self) -> None:
-        try:
-            for worker in self._workers:
-                worker.pipeline.settle()
-        except ReplicationError as error:
-            self._recover(error)
-        super().quiet()
 
     def connections(self) -> list[Connected]:
         return [self.target, *self._workers]
@@ -192,21 +182,25 @@ class ParallelBatches(Batches):
         """Finds the last batch that the transaction depends on."""
         touched: Touched | None = None
         transaction = source.transaction
+        self._taken_bytes += source.bytes
         for earlier in reversed(self._flights):
             if earlier.number <= flight.needs:
                 return
-            clocked = bool(transaction.sequence_number and earlier.first and earlier.file == flight.file)
+            clocked = bool(transaction.sequence_number and earlier.first and earlier.format is flight.format)
             if earlier.landed or (clocked and transaction.last_committed < earlier.first):
                 continue
-            if clocked and self._asked >= ASK_FIRST and self._refuted * 4 < self._asked:
+            if clocked and self._vain_bytes > ASK_BYTES + self._taken_bytes * ASK_PART + 3 * self._useful_bytes:
                 flight.needs = earlier.number
                 return
+            read = (source.bytes if touched is None else 0) + (earlier.bytes if earlier.touched is None else 0)
             if touched is None:
                 touched = self._write_sets.of(source)
             if touched.meets(self._touched(earlier)):
                 flight.needs = earlier.number
-            self._asked += clocked
-            self._refuted += clocked and flight.needs != earlier.number
+            if clocked and flight.needs == earlier.number:
+                self._vain_bytes += read
+            elif clocked:
+                self._useful_bytes += read
 
     def _touched(self, flight: Flight) -> Touched:
         if flight.touched is None:
@@ -258,6 +252,15 @@ class ParallelBatches(Batches):
             self._land()
 
     # commits
+
+    def _complete(self) -> None:
+        self._land_all()
+        super()._complete()
+
+    def _settle(self) -> None:
+        for worker in self._workers:
+            worker.pipeline.settle()
+        super()._settle()
 
     def _land_all(self) -> None:
         self._take_off()

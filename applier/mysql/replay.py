@@ -113,7 +113,7 @@ class Replay:
         if kind is Kind.XA_COMMIT and not self.prepared.resolve(source, self.keeper.pending):
             self.outcome.note("an XA transaction is committed whose content is not in the log: nothing of it is replayed")
         if source.wanted and self._executed is not None and in_set(self._executed, source.transaction):
-            source.wanted, source.executed = False, True
+            source.wanted, source.executed = self.batches.done.covers(source.start), True  # what this replay did counts as done by it
         if kind is Kind.XA_PREPARE and source.wanted:
             self.prepared.keep(source)
         source = self.batches.without_done(source)
@@ -177,7 +177,8 @@ class Replay:
         except ReplicationError as error:
             error.hint = error.hint or f"make it possible on the target, or pass over it with --skip-errors {error.number}"
             self.batches.roll_back()
-            self.batches.mark(None)  # the server says that it was not done: there is nothing to recognise
+            if error.position is not None:
+                self.batches.mark(None)  # the server says that it was not done: there is nothing to recognise
             raise
         finally:
             self.batches.forget_tables()

@@ -219,6 +219,7 @@ class SqlRows:
 
     def _definition(self, database: str, table: str) -> tuple[str | None, TableDefinition | None]:
         """Why rows of the table cannot be statements, or how the table looks. A table that is not there is for the server to miss."""
+        self._pipeline.settle()  # an error of what was sent before is not this table's
         try:
             create = self._show_create(f"SHOW CREATE TABLE {quoted(database)}.{quoted(table)}")
         except ReplicationError as error:

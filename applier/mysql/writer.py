@@ -14,6 +14,7 @@ from applier.binlog.refusals import OLD_LOAD_TYPES, no_loaded_file, old_load
 from applier.binlog.transactions import query_text
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
+from applier.mysql.connection import TRANSIENT
 from applier.mysql.ddl import drops_database
 from applier.mysql.dialect import Dialect
 from applier.mysql.feed import Format, SourceTransaction
@@ -105,6 +106,7 @@ class Writer:
         """After a failure or on a new connection: nothing is known of the session, and nothing is waiting."""
         self.rows.forget()
         self._out, self._preparing, self._statement_bytes, self._rows_state = [], [], 0, None
+        self._blocks.clear()
         self.state = SessionState(self.dialect, source_is_mariadb=self.state.source_is_mariadb)
 
     def close(self) -> None:
@@ -184,7 +186,7 @@ class Writer:
             self.state.forget_database()
 
     def _skipped(self, allowed: frozenset[int]) -> frozenset[int]:
-        return ALL_ERRORS if self.options.skip_errors is None else allowed | self.options.skip_errors
+        return ALL_ERRORS if self.options.skip_errors is None else allowed | (self.options.skip_errors - TRANSIENT)
 
     def _passed_over(self, event: Event, allowed: frozenset[int]) -> Callable[[ReplicationError], None]:
         def tell(error: ReplicationError) -> None:
@@ -216,7 +218,7 @@ class Writer:
         return self.options.rewrite.get(database, database)
 
 
-ALL_ERRORS = frozenset(range(1000, 7000))
+ALL_ERRORS = frozenset(range(1000, 7000)) - TRANSIENT
 
 
 def text_of(query: Query) -> str:
