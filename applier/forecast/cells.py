@@ -11,7 +11,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
-from itertools import product
+from itertools import islice, product
 
 from applier.binlog.header import MAGIC, EventType
 from applier.forecast.facts import GIVEN, TableFacts
@@ -39,6 +39,10 @@ SPLIT_ROWS = 10_000
 """Of tables without a key where a statement has several events."""
 MOST_READS = 10_000_000
 """Rows that one event of a cell may read."""
+MOST_OF_TABLE = 0.6
+"""The share of its rows that a table still has when another cell uses it."""
+FEWEST_SCANS = 6
+"""Of single rows: where in the table they stand is drawn, and the mean of a few is taken for the half of it."""
 AHEAD = 2
 """Transactions of a log with marks up to the first mark."""
 TYPES = {"write": EventType.WRITE_ROWS, "update": EventType.UPDATE_ROWS, "delete": EventType.DELETE_ROWS}
@@ -48,7 +52,8 @@ TYPES = {"write": EventType.WRITE_ROWS, "update": EventType.UPDATE_ROWS, "delete
 class Cell:
     """`rows` of the table; `rows_per_event` in each of `events` of a transaction, `transactions` of them; `filler` bytes of a row.
 
-    `indexes` are further secondary indexes, `columns` further columns. `row_search` "" stands for the server's default.
+    `indexes` are further secondary indexes, `columns` further columns. `row_search` "" stands for the server's default. The events of a
+    transaction are those of so many `statements`.
     """
 
     key: str
@@ -62,6 +67,7 @@ class Cell:
     indexes: int = 0
     columns: int = 0
     row_search: str = ""
+    statements: int = 1
 
     @property
     def changed(self) -> int:
@@ -125,6 +131,8 @@ class Cell:
     def __post_init__(self) -> None:
         if self.kind != "write" and self.changed > self.rows:
             raise ValueError(f"{self.changed} rows cannot be changed, each once, in a table of {self.rows}")
+        if self.events % self.statements:
+            raise ValueError(f"{self.events} events are not those of {self.statements} equal statements")
 
 
 class Spent:
@@ -146,15 +154,19 @@ class Spent:
         return at
 
     def left(self, cell: Cell) -> bool:
-        """Whether enough rows are unused for a cell: half of them, so that they still stand evenly."""
-        return cell.kind == "write" or self.used.count(0) >= min(2 * cell.changed, cell.rows)
+        """Whether there are enough rows for a cell: half of the unused ones, so that they still stand evenly; and most of the table's.
+
+        Where most were deleted, those that are left stand in as many pages as before, and a scan costs more than their number says.
+        """
+        enough = self.used.count(0) >= min(2 * cell.changed, cell.rows) and self.rows >= cell.rows * MOST_OF_TABLE
+        return cell.kind == "write" or enough
 
 
-def events_of(cell: Cell, seed: int = 1, spent: Spent | None = None) -> Iterator[list[list[int]]]:
-    """For each transaction its events, each a list of ids, spread evenly over the table."""
+def statements_of(cell: Cell, seed: int = 1, spent: Spent | None = None) -> Iterator[list[list[list[int]]]]:
+    """For each transaction its statements, for each of those its events, each a list of ids, spread evenly over the table."""
     chance = random.Random(seed)
     spent = spent or Spent(cell.rows)
-    total, per = cell.changed, cell.rows_per_event * cell.events
+    total, per = cell.changed, cell.rows_per_event * cell.events // cell.statements
     if cell.kind == "write":
         ids = list(range(spent.next_id, spent.next_id + total))
         spent.next_id += total
@@ -162,9 +174,10 @@ def events_of(cell: Cell, seed: int = 1, spent: Spent | None = None) -> Iterator
         ids = [spent.pick(chance, at * cell.rows // total, (at + 1) * cell.rows // total) + 1 for at in range(total)]
         chance.shuffle(ids)
     spent.rows += {"write": total, "delete": -total}.get(cell.kind, 0)
-    for start in range(0, total, per):
-        mine = sorted(ids[start : start + per])
-        yield [mine[at : at + cell.rows_per_event] for at in range(0, per, cell.rows_per_event)]
+    found = (sorted(ids[start : start + per]) for start in range(0, total, per))
+    for _ in range(cell.transactions):
+        statements = islice(found, cell.statements)
+        yield [[mine[at : at + cell.rows_per_event] for at in range(0, per, cell.rows_per_event)] for mine in statements]
 
 
 class _Log:
@@ -217,15 +230,19 @@ def make_log(
     """
     log = _Log(database, gtids, random.Random(f"{seed}-{cell.name}").randbytes(16))
     applied = replace(cell, transactions=cell.transactions + 1) if marks else cell
-    for number, events in enumerate(events_of(applied, seed, spent)):
+    for number, statements in enumerate(statements_of(applied, seed, spent)):
         if marks and number == 1:
             log.transaction(_mark(database, 1))
-        ends = [STATEMENT_END * (place == len(events)) for place in range(1, len(events) + 1)]
-        rows = [(TYPES[cell.kind], _rows(cell, ids, flags)) for ids, flags in zip(events, ends, strict=True)]
-        log.transaction([(EventType.TABLE_MAP, _table_map(database, cell)), *rows])
+        log.transaction(event for events in statements for event in _statement(database, cell, events))
     if marks:
         log.transaction(_mark(database, 2))
     return b"".join(log.parts)
+
+
+def _statement(database: str, cell: Cell, events: list[list[int]]) -> Iterator[tuple[int, bytes]]:
+    yield EventType.TABLE_MAP, _table_map(database, cell)
+    for place, ids in enumerate(events, 1):
+        yield TYPES[cell.kind], _rows(cell, ids, STATEMENT_END * (place == len(events)))
 
 
 def _named(database: str, table: str) -> bytes:
@@ -278,6 +295,7 @@ def grid(rules: ServerRules, *, largest: int = 100_000, row_searches: tuple[str,
     cells = [cell for row_search in row_searches for cell in (*_scans(sizes, row_search, rules), *_lookups(keyed, row_search))]
     cells += _far_lookups(row_searches[0]) if largest >= FAR_ROWS else ()
     cells += _writes(keyed, row_searches[0])
+    cells += _small_statements(keyed, row_searches[0])
     chosen = sorted(set(cells), key=lambda cell: (cell.row_search, cell.table, cell))
     return chosen[::4] if quick else chosen
 
@@ -328,6 +346,14 @@ def _writes(rows: int, row_search: str) -> Iterator[Cell]:
             yield Cell(PRIMARY, rows, "delete", per_event, events, count, 40, 1, indexes, 0, row_search)
 
 
+def _small_statements(rows: int, row_search: str) -> Iterator[Cell]:
+    """Transactions of several statements of a row: each names its table, and the server opens, locks and closes it."""
+    for key, kind in ((PRIMARY, "write"), (PRIMARY, "update"), (PRIMARY, "delete"), (UNIQUE, "update"), (NULLABLE_UNIQUE, "delete")):
+        for statements in (5, 20):
+            count = min(2000, rows // 8) // statements
+            yield Cell(key, rows, kind, 1, statements, count, row_search=row_search, statements=statements)
+
+
 def _count(rows: int, per_event: int, scans: int) -> int:
     """Transactions so that a cell takes a fair time, neither too short to be timed nor endless."""
-    return max(min(2_000_000 // (rows * scans), rows // (4 * per_event), 300), 2 if per_event == 1 else 1)
+    return max(min(2_000_000 // (rows * scans), rows // (4 * per_event), 300), FEWEST_SCANS if per_event == 1 else 1)

@@ -145,6 +145,7 @@ class Pricer:
         shape = replace(shape, rows=alive)
         row = RowWork(shape.row_bytes, target.columns, self._index_entries(target), alive, last - first)
         total = [0.0] * len(UNITS)
+        total[PLACE["statement"]] = float(part.statements)
         reads, algorithm = 0.0, NOT_NEEDED
         for (rows, distinct), times in sizes:
             if not rows:

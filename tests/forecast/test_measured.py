@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from applier.errors import InputError
-from applier.forecast.cells import TABLE, Cell, Spent, events_of, grid, make_log
+from applier.forecast.cells import TABLE, Cell, Spent, grid, make_log, statements_of
 from applier.forecast.fit import fit, relative_errors, report_lines, solve
 from applier.forecast.measured import Measured, Memory, measure_all, middle, middles, read_parquet, write_parquet
 from applier.forecast.units import PLACE, UNITS, Prices, amounts
@@ -22,6 +22,11 @@ CELLS = [
     Cell(OTHER, 1000, "update", 1, 1, 100, 40, 10), Cell(OTHER, 1000, "delete", 20, 1, 10, 40, 20),
     Cell(PRIMARY, 100, "write", 5, 2, 3, 40, 1, 2), Cell(NO_KEY, 1000, "update", 20, 1, 10, 40, 1, 2, 9),
 ]  # fmt: skip
+
+
+def ids(cell: Cell, seed: int = 1, spent: Spent | None = None) -> list[int]:
+    """The rows that a cell's log changes, in its order."""
+    return [row for one in statements_of(cell, seed, spent) for events in one for event in events for row in event]
 
 
 def reads(measured: Measured) -> float:
@@ -58,15 +63,35 @@ def test_logs_of_one_table_never_share_a_row() -> None:
     cell, spent = Cell(NO_KEY, 1000, "delete", 10, 2, 12), Spent(1000)
     seen: list[int] = []
     for seed in range(4):
-        seen += [row for transaction in events_of(cell, seed, spent) for event in transaction for row in event]
+        seen += ids(cell, seed, spent)
     assert len(seen) == len(set(seen)) == 960
     assert (spent.rows, spent.left(cell)) == (40, False)
 
 
+def test_a_table_that_lost_most_of_its_rows_is_not_used_again() -> None:
+    spent, few = Spent(1000), Cell(NO_KEY, 1000, "update", 1, 1, 10)
+    ids(Cell(NO_KEY, 1000, "delete", 1, 1, 390), 1, spent)
+    assert spent.left(few)
+    ids(Cell(NO_KEY, 1000, "delete", 1, 1, 20), 2, spent)
+    assert not spent.left(few)
+    assert spent.left(replace(few, kind="write"))
+
+
+def test_the_events_of_a_transaction_are_those_of_its_statements() -> None:
+    cell = Cell(PRIMARY, 1000, "update", 3, 6, 4, statements=2)
+    found = list(statements_of(cell))
+    assert [[[len(ids) for ids in events] for events in one] for one in found] == [[[3, 3, 3], [3, 3, 3]]] * 4
+    assert all(np.all(np.diff(np.ravel(events)) > 0) for one in found for events in one)
+    measured = Memory("9.7").measure(cell)
+    assert [measured.amounts[PLACE[name]] for name in ("transaction", "statement", "event", "update")] == [4, 8, 24, 72]
+    with pytest.raises(ValueError, match="equal statements"):
+        Cell(PRIMARY, 1000, "update", 1, 5, 1, statements=2)
+
+
 def test_rows_of_a_cell_stand_evenly() -> None:
-    ids = [row for one in events_of(Cell(NO_KEY, 10_000, "update", 1, 1, 500)) for event in one for row in event]
-    assert np.mean(ids) == pytest.approx(5000, rel=0.02)
-    assert ids != sorted(ids)
+    found = ids(Cell(NO_KEY, 10_000, "update", 1, 1, 500))
+    assert np.mean(found) == pytest.approx(5000, rel=0.02)
+    assert found != sorted(found)
 
 
 def test_marks_stand_around_the_work() -> None:
