@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,9 +15,7 @@ from applier.errors import UsageError
 
 if TYPE_CHECKING:
     from applier.forecast.cells import Cell
-    from applier.forecast.measured import Measured, Target
-
-SAVE_EVERY = 10
+    from applier.forecast.measured import Keeper, Measured, Target
 
 
 @click.command(name="measure", short_help="Measure what applying costs on a server, for binlag forecast.")
@@ -43,7 +40,7 @@ def command(into: str, output: str | None, table_file: str | None, master: str |
 
     With --into memory the result is exact handler counts and the emulator's own seconds; a calibration needs a real server.
     """
-    from applier.forecast.measured import read_parquet, write_parquet
+    from applier.forecast.measured import Keeper
 
     if into == "memory" and output is not None:
         raise UsageError(
@@ -51,17 +48,18 @@ def command(into: str, output: str | None, table_file: str | None, master: str |
         )
     if table_file is None and output is None:
         raise UsageError("measure needs --table or --output, or nothing would be kept", code=Code.OPTION_MISSING)
-    done: list[Measured] = read_parquet(table_file) if table_file is not None and Path(table_file).exists() else []
+    keeper = Keeper(table_file)
     with ExitStack() as stack:
         target, cells = _target(into, stack, **given)
-        kept = len(done)
-        for number in range(rounds):
-            done = _measure(target, cells, done, table_file, master, number)
-        if table_file is not None:
-            write_parquet(done, table_file)
-        note(f"{len(done) - kept} cells measured" + (f", {kept} were there" if kept else ""))
+        kept = len(keeper.all)
+        try:
+            for number in range(rounds):
+                _measure(target, cells, keeper, master, number)
+        finally:
+            keeper.save()
+        note(f"{len(keeper.all) - kept} cells measured" + (f", {kept} were there" if kept else ""))
         if output is not None:
-            _calibrate(done, target, output)
+            _calibrate(keeper.all, target, output)
     return 0
 
 
@@ -90,23 +88,26 @@ def _target(
     return target, grid(rules, largest=largest, row_searches=searches, quick=quick)
 
 
-def _measure(
-    target: Target, cells: list[Cell], done: list[Measured], table_file: str | None, master: str | None, number: int
-) -> list[Measured]:
-    from applier.forecast.measured import measure_all, write_parquet
+def _measure(target: Target, cells: list[Cell], keeper: Keeper, master: str | None, number: int) -> None:
+    """A round; each cell is kept as soon as it is measured."""
+    from applier.forecast.measured import measure_all
 
-    if master is not None:
-        from applier.forecast.spark_measure import measure_with_spark
-
-        return [*done, *measure_with_spark(cells, target, done, master=master, number=number)]
-    found = list(done)
-    missing = len(cells) - sum((target.name, target.server_version, cell, number) in {one.place for one in done} for cell in cells)
+    done = list(keeper.all)
+    known = {one.place for one in done}
+    missing = sum((target.name, target.server_version, cell, number) not in known for cell in cells)
     with click.progressbar(length=missing, label="cells", file=sys.stderr, hidden=not draws()) as bar:
-        for measured in measure_all(cells, target, done, lambda one: bar.update(1), number):
-            found.append(measured)
-            if table_file is not None and not len(found) % SAVE_EVERY:
-                write_parquet(found, table_file)
-    return found
+
+        def tick(one: Measured) -> None:
+            keeper.add(one)
+            bar.update(1)
+
+        if master is not None:
+            from applier.forecast.spark_measure import measure_with_spark
+
+            measure_with_spark(cells, target, done, tick, master=master, number=number)
+        else:
+            for _ in measure_all(cells, target, done, tick, number):
+                pass
 
 
 def _calibrate(done: list[Measured], target: Target, output: str) -> None:

@@ -19,6 +19,7 @@ from applier.forecast.pricing import Pricer, TableState, part_of
 from applier.forecast.scenario import Scenario
 from applier.forecast.units import PLACE, UNITS, Amounts, Prices
 from applier.logs import logger
+from applier.whole_file import whole_file
 from lookup.versions import parse_row_search, rules_for
 
 _LOG = logger("measure")
@@ -167,11 +168,38 @@ def measure_all(
         if (target.name, target.server_version, cell, number) in known:
             continue
         measured = replace(target.measure(cell), round=number)
-        said = {"target": target.name, "server": target.server_version, "cell": str(cell), "seconds": measured.seconds, "round": number}
-        _LOG.info("a cell is measured", extra=said)
         if tick is not None:
             tick(measured)
+        log_measured(measured)
         yield measured
+
+
+def log_measured(one: Measured) -> None:
+    """A record in the log."""
+    said = {"target": one.target, "server": one.server_version, "cell": str(one.cell), "seconds": one.seconds, "round": one.round}
+    _LOG.info("a cell is measured", extra=said)
+
+
+class Keeper:
+    """All measurements so far; in the file at `path`, if there is one, as soon as they are made.
+
+    A file of a thousand takes 30 ms to write, a cell on a server seconds to measure. `save` again when an interrupt ends the measuring:
+    it may have come while the last cell was written.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self.path = path
+        self.all: list[Measured] = read_parquet(path) if path is not None and Path(path).exists() else []
+
+    def add(self, one: Measured) -> None:
+        """Raises OSError."""
+        self.all.append(one)
+        self.save()
+
+    def save(self) -> None:
+        """Raises OSError."""
+        if self.path is not None:
+            write_parquet(self.all, self.path)
 
 
 def write_parquet(measured: Iterable[Measured], path: str | os.PathLike[str]) -> None:
@@ -180,9 +208,8 @@ def write_parquet(measured: Iterable[Measured], path: str | os.PathLike[str]) ->
     import pyarrow.parquet as pq
 
     rows = [one.as_row() for one in sorted(measured, key=lambda one: one.place)]
-    partial = Path(f"{os.fspath(path)}.partial")
-    pq.write_table(pa.Table.from_pylist(rows, schema=arrow_schema()), partial)
-    partial.replace(path)
+    with whole_file(path) as partial:
+        pq.write_table(pa.Table.from_pylist(rows, schema=arrow_schema()), partial)
 
 
 def read_parquet(path: str | os.PathLike[str]) -> list[Measured]:

@@ -182,15 +182,16 @@ class ServerTarget:
             raise UsageError(f"--relay-folder: cannot write {path}: {error.strerror}", code=Code.CANNOT_WRITE, hint=hint) from None
 
     def _by_statements(self, log: Path) -> float:
-        from applier.mysql.into import IntoOptions, replay_into
+        from applier.mysql.into import IntoOptions, Watch, replay_into
         from applier.options import ReplayOptions
 
         failed: list[str] = []
+        left = threading.Event()
 
         def replay() -> None:
             try:
                 into = IntoOptions(batch=1, force=True, replay_id=f"measure {time.time_ns()}")
-                outcome = replay_into([str(log)], self.endpoint, ReplayOptions(), into)
+                outcome = replay_into([str(log)], self.endpoint, ReplayOptions(), into, Watch(stopped=left.is_set))
                 if outcome.error is not None:
                     failed.append(str(outcome.error))
             except BinlagError as error:
@@ -200,6 +201,9 @@ class ServerTarget:
         thread.start()
         try:
             return self._watch(lambda: failed[0] if failed else None)
+        except BaseException:
+            left.set()  # an interrupt does not wait for the rest of the cell
+            raise
         finally:
             thread.join()
 

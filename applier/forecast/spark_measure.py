@@ -7,17 +7,20 @@ exact however many there are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
+from threading import Lock
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.forecast.cells import DATABASE, Cell
-from applier.forecast.measured import Measured, Memory, Target, arrow_schema
+from applier.forecast.measured import Measured, Memory, Target, arrow_schema, log_measured
 from applier.mysql.url import Endpoint
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 _KINDS = {"string": "string", "int64": "bigint", "double": "double"}
 
@@ -61,18 +64,53 @@ def factory_of(target: Target) -> Factory:
 
 
 def measure_with_spark(
-    cells: Iterable[Cell], target: Target, done: Iterable[Measured] = (), *,
+    cells: Iterable[Cell], target: Target, done: Iterable[Measured] = (), tick: Callable[[Measured], None] | None = None, *,
     master: str = "local[2]", spark: SparkSession | None = None, number: int = 0,
 ) -> list[Measured]:  # fmt: skip
-    """Measures what is not `done` yet in the round of that number; the rows are those of `measure_all`."""
+    """Measures what is not `done` yet in the round of that number; the rows are those of `measure_all`.
+
+    `tick` gets each as soon as it is measured, whatever happens to the others.
+    """
     from applier.forecast.spark_session import session
 
     known = {one.place for one in done}
     missing = [cell for cell in cells if (target.name, target.server_version, cell, number) not in known]
-    if not missing:
-        return []
-    frame = measured_frame(spark or session(master), missing, factory_of(target))
-    return [replace(Measured.of_row(row.asDict()), round=number) for row in frame.collect()]
+    found, one_at_a_time = list[Measured](), Lock()
+
+    def take(rows: Iterable[Row]) -> None:
+        with one_at_a_time:
+            for row in rows:
+                found.append(replace(Measured.of_row(row.asDict()), round=number))
+                if tick is not None:
+                    tick(found[-1])
+                log_measured(found[-1])
+
+    if missing:
+        _take_each_partition(measured_frame(spark or session(master), missing, factory_of(target)), take)
+    return found
+
+
+def _take_each_partition(frame: DataFrame, take: Callable[[Iterable[Row]], None]) -> None:
+    """The rows of each partition when it is done, by a job of its own: `collect` gives all or nothing.
+
+    Twice as many jobs as there are cores are asked for, so that none waits. `take` is called by threads: no signal interrupts it. An
+    interrupt or error ends the jobs that run.
+    """
+    rdd, context = frame.rdd, frame.sparkSession.sparkContext
+    group = f"binlag-{uuid4().hex}"
+
+    def job(partition: int) -> None:
+        context.setJobGroup(group, "binlag measure", interruptOnCancel=True)
+        take(context.runJob(rdd, list, [partition]))
+
+    with ThreadPoolExecutor(2 * context.defaultParallelism) as pool:
+        jobs = [pool.submit(job, partition) for partition in range(rdd.getNumPartitions())]
+        try:
+            for one in as_completed(jobs):
+                one.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            context.cancelJobGroup(group)
 
 
 def measured_frame(spark: SparkSession, cells: Sequence[Cell], factory: Factory) -> DataFrame:

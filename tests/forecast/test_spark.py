@@ -92,6 +92,25 @@ def test_cells_are_measured_alike(spark: Any) -> None:
     assert measure_with_spark(cells, Memory("9.7"), here, spark=spark) == []
 
 
+@needs_spark
+def test_what_is_measured_is_kept_when_one_cell_fails(spark: Any) -> None:
+    """The cells are jobs of their own: each is told of when it is done, and the last one told ends the run here."""
+    from applier.forecast.spark_measure import measure_with_spark
+
+    cells, told = grid(RULES["9.7"], largest=1000)[::8], list[Measured]()
+
+    def tick(one: Measured) -> None:
+        told.append(one)
+        if len(told) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        measure_with_spark(cells, Memory("9.7"), tick=tick, spark=spark)
+    missing = len(cells) - len(told)
+    assert missing
+    assert len(measure_with_spark(cells, Memory("9.7"), told, spark=spark)) == missing
+
+
 def timeless(one: Measured) -> Measured:
     return replace(one, seconds=0.0)
 

@@ -136,3 +136,41 @@ def check_outputs(case: Case, found: dict[str, bytes], complete: dict[str, bytes
             assert content[-4:] == b"PAR1"
         if name.endswith(".html"):
             assert content.rstrip().endswith(b"</html>")
+
+
+KEPT = """
+from applier.cli.main import main
+from applier.forecast.measured import Keeper
+save = Keeper.save
+def tell_and_save(self):
+    print(len(self.all), flush=True)
+    save(self)
+Keeper.save = tell_and_save
+main()
+"""
+"""`binlag` that says how many cells are measured before it writes them."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+def test_every_measured_cell_is_kept(number: signal.Signals, tmp_path: Path) -> None:
+    """A kill may lose the one that is being written; the next run measures what is missing, and no more."""
+    from applier.forecast.measured import read_parquet
+
+    chance, kept = random.Random(number), 0
+    for _ in range(ROUNDS):
+        process = subprocess.Popen(
+            [sys.executable, "-c", KEPT, "measure", "--largest", "1000", "--table", "cells.parquet"],
+            cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert process.stdout is not None
+        told = [int(process.stdout.readline()) for _ in range(3)]
+        time.sleep(chance.uniform(0, 0.1))
+        process.send_signal(number)
+        rest, said = process.communicate(timeout=60)
+        assert process.returncode == (-number if number == signal.SIGKILL else INTERRUPTED), said
+        told += map(int, rest.split())
+        assert told[0] == kept + 1, "it goes on where it ended"
+        found = read_parquet(tmp_path / "cells.parquet")
+        kept = len(found)
+        assert len({one.place for one in found}) == kept, "none is measured twice"
+        assert told[-1] - kept in ((0, 1) if number == signal.SIGKILL else (0,))
