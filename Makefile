@@ -2,12 +2,15 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# An environment without pip is what `python3 -m venv` leaves where python3-venv is missing: it is made again.
+IS_NEW_ENOUGH := 'import sys; v = sys.version.split()[0]; sys.version_info < (3, 11) and sys.exit("binlag needs Python 3.11 or newer, not " + v + "; another one is chosen by: make PYTHON=python3.12")'
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .PHONY: demo test lint docs bench clean
 
 $(VENV)/.run: pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -c $(IS_NEW_ENOUGH)
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
 	$(PIP) install -c constraints.txt -e .
 	touch $@
 

@@ -13,6 +13,7 @@ import argparse
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,12 +26,23 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docker")]
 
 from tests.docs.blocks import Block, Step, blocks, matches  # noqa: E402
 from tests.docs.pages import PORT, elsewhere  # noqa: E402
-from tests.docs.session import Ran, Session, bring_readers_own, environment  # noqa: E402
+from tests.docs.session import Ran, Session, bring_readers_own, copy_files, environment  # noqa: E402
 
 FIRST_RESULT_SECONDS = 120
 INSTALLS = re.compile(r"(\.venv/bin/)?pip install ")
 ADVICE = re.compile(r"Next: pip install 'binlag\[(\w+)\]'")
 SHOWN_LINES = 12
+
+
+def get_a_clone(folder: Path) -> None:
+    """Clones the repository; where git is not there or refuses (the checkout is another user's), copies its files."""
+    git = shutil.which("git")
+    cloned = subprocess.run([git, "clone", "-q", str(ROOT), str(folder)], capture_output=True, text=True, check=False) if git else None
+    if cloned is None or cloned.returncode:
+        reason = cloned.stderr.strip().partition("\n")[0] if cloned else "there is no git"
+        print(f"the files are copied, not cloned: {reason}")
+        shutil.rmtree(folder, ignore_errors=True)
+        copy_files(folder)
 
 
 class NewUser:
@@ -39,7 +51,7 @@ class NewUser:
     def __init__(self, folder: Path, stack: ExitStack, *, installs: bool) -> None:
         self.clone = folder / "binlag"
         self._stack, self._installs = stack, installs
-        subprocess.run(["git", "clone", "-q", str(ROOT), str(self.clone)], check=True)
+        get_a_clone(self.clone)
         bring_readers_own(self.clone)
         python = Path(sys.base_prefix) / "bin"
         variables = environment(folder / "home", self.clone / ".venv" / "bin", python)

@@ -83,10 +83,15 @@ class Session:
         self._shell.stdout.close()
 
 
+def copy_files(to: Path) -> None:
+    """The repository's files without what was made from them."""
+    shutil.copytree(ROOT, to, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
+
+
 def scratch_copy(folder: Path) -> Path:
     """A copy of the repository's files whose `.venv/bin` has the `python` and `binlag` that run now; `make` finds it complete."""
     copy = folder / "binlag"
-    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
+    copy_files(copy)
     programs = copy / ".venv" / "bin"
     programs.mkdir(parents=True)
     for name, text in {"python": _PYTHON, "binlag": _BINLAG}.items():
