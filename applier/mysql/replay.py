@@ -113,18 +113,26 @@ class Replay:
         if kind is Kind.XA_COMMIT and not self.prepared.resolve(source, self.keeper.pending):
             self.outcome.note("an XA transaction is committed whose content is not in the log: nothing of it is replayed")
         if source.wanted and self._executed is not None and in_set(self._executed, source.transaction):
-            source.wanted, source.executed = self.batches.done.covers(source.start), True  # what this replay did counts as done by it
+            source.wanted, source.executed = self._was_done_by_this_replay(source), True
         if kind is Kind.XA_PREPARE and source.wanted:
             self.prepared.keep(source)
         source = self.batches.without_done(source)
         if not source.wanted:
             self.batches.add(source)
+        elif source.executed:
+            self._move(source)
         elif kind is Kind.INCIDENT:
             raise lost_events(source.events[-1], source.format.fde)
         elif kind in (Kind.XA_PREPARE, Kind.XA_ROLLBACK):
             self._move(source)
         else:
             self._carry_out(source)
+
+    def _was_done_by_this_replay(self, source: SourceTransaction) -> bool:
+        """Of one that the target has: whether it was carried out beyond the position, so that it counts."""
+        marker = self._marker
+        under_way = marker is not None and (marker.file, marker.offset) == (source.start.file, source.start.offset)
+        return under_way or self.batches.done.covers(source.start)
 
     def _move(self, source: SourceTransaction) -> None:
         """Only the position moves, and what is prepared."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 
 from tests.binlog.build import MAGIC, UUID_TEXT, event, format_description, gtid, query, rows, table_map, write, xid
-from tests.mysql.simulated_server import Values
+from tests.mysql.simulated_storage import Values
 
 Events = list[tuple[int, bytes]]
 NUMBERS = {"t": 1, "pair": 2, "bag": 3, "journal": 4}

@@ -18,7 +18,8 @@ from applier.mysql.url import Endpoint
 from applier.options import parse_options
 from tests.binlog.build import format_description, query, rows, table_map, xid
 from tests.mysql.simulated_log import NUMBERS, UNIQUE, Events, SimulatedLog, create, log_of
-from tests.mysql.simulated_server import Fault, Killed, Session, SimulatedServer, Values
+from tests.mysql.simulated_server import Fault, Killed, SimulatedServer
+from tests.mysql.simulated_storage import Session, Values
 from tests.mysql.test_schedules import Checker, stand_in
 
 ORDERS = pytest.mark.parametrize("any_order", [False, True], ids=["ordered", "any order"])
@@ -148,6 +149,17 @@ def test_ddl_whose_position_is_not_written_is_recognised(tmp_path: Path, monkeyp
     assert "made" in stage.server.tables
     again = stage.go(workers=2)
     assert (again.error, again.notes) == (None, {DONE_BEFORE: 1})
+    assert stage.all_is_done()
+
+
+def test_with_gtids_ddl_whose_position_is_not_written_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The target has its GTID: it is passed over, and still one of this replay's transactions."""
+    ddl = [query(b"CREATE TABLE w.made (id INT PRIMARY KEY) /* 1 */", b"w")]
+    stage = Stage(log_of(tmp_path, ddl, count_up(2, 1)), monkeypatch)
+    stage.server.faults = [Fault("wait", 1, b"UPDATE `binlag`.`position`")]
+    assert getattr(stage.go(gtid=True).error, "number", 0) == 1205
+    again = stage.go(gtid=True)
+    assert (again.error, again.total_transactions) == (None, 2)
     assert stage.all_is_done()
 
 

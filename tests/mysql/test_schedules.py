@@ -121,6 +121,7 @@ def play(seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Counter[st
     server, way = SimulatedServer(chance), Way.at_random(chance, log)
     for name, rows in log.before.items():
         server.add_table(name, create(name), UNIQUE[name], rows)
+    server.packet_bytes = chance.choice((1_000_000, 4000))  # long transactions go in parts
     stand_in(server, monkeypatch)
     checker = Checker(server, log)
     faults = list(way.faults)
