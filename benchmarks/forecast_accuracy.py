@@ -12,8 +12,8 @@
 
 A round is the measurement and then each workload once. The speed of a machine may change for minutes, so rounds take turns, and both the
 measurement and the workloads count with their medians. Workloads: `forecast_workloads.py`; the first three sets have steered the model,
-`third` has not. A round takes 7 to 8 minutes on a quiet machine; `--keep FOLDER` keeps all, and a run that was interrupted (SIGTERM ends the
-servers, too) goes on.
+`third` has not. A round takes 7 to 8 minutes on a quiet machine; `--keep FOLDER` keeps all, and a run that was interrupted (SIGTERM ends
+the servers, too) goes on.
 `--server 5.7` does the same on 5.7 with HASH_SCAN on. The aim: within 15 % at the median, 35 % at worst.
 """
 
