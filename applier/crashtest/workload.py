@@ -60,16 +60,8 @@ class Workload:
 
         Raises InputError for a log that cannot be replayed even so.
         """
-        tables = self.schema.copy()
         with self._on_disk() as paths:
-            result = replay(paths, tables, keep_events=False, server=self.version)
-        if result.error is not None:
-            raise InputError(
-                f"the log cannot be replayed even without a crash: {result.error}",
-                code=Code.FAILS_WITHOUT_CRASH,
-                hint="give the right tables with --schema",
-            )
-        return content_of(tables)
+            return content_of(_replayed(paths, self.schema, self.version))
 
     @cached_property
     def names(self) -> dict[bytes, str]:
@@ -97,15 +89,32 @@ class Workload:
             yield paths
 
 
+def _replayed(paths: Sequence[str | os.PathLike[str]], schema: Tables, version: str) -> Tables:
+    tables = schema.copy()
+    error = replay(paths, tables, keep_events=False, server=version).error
+    if error is not None:
+        raise InputError(
+            f"the log cannot be replayed even without a crash: error {error.number}: {error.message}",
+            code=Code.FAILS_WITHOUT_CRASH,
+            file=error.file,
+            position=error.position,
+            table=error.table,
+            hint=error.next_step,
+        )
+    return tables
+
+
 def content_of(tables: Tables) -> dict[str, list[bytes]]:
     """Table -> its rows as text, sorted."""
     return {table.definition.full_name: dump_lines(table) for table in tables}
 
 
 def captured(paths: Sequence[str | os.PathLike[str]], schema: str | None, version: str) -> Workload:
-    """Logs of a real source. Raises InputError for what cannot be read."""
+    """Logs of a real source. Raises InputError for what cannot be read or replayed, with its place in these logs: a replica names its
+    relay logs."""
     source = BinlogFiles.read(list(paths))
     tables = load_schema(schema, server=version) if schema else Tables()
+    _replayed(paths, tables, version)
     first = next(iter(source.files.values()))
     gtids = any(first[at + 4] == EventType.GTID for at in _event_starts(first))
     return Workload(source.files, tables, version, gtids, Path(paths[0]).name)

@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from applier.binlog.reader import LogReader
 from applier.cli.main import cli, main
 from applier.crashtest.workload import generated
 from applier.replica.replica import Replica
+from tests.applier.logs import INT_TABLE, insert
+from tests.binlog.build import log, write
 
 SMALL = ["crashtest", "--transactions", "2", "--engine", "InnoDB", "--workers", "0", "--sync", "10000", "--jobs", "1"]
 SAFE = [*SMALL, "--repository", "FILE", "--position", "auto", "--recovery", "1"]
@@ -55,6 +58,24 @@ def test_an_unsafe_configuration_and_its_counter_example() -> None:
     again = run(*shlex.split(example["reproduce"])[1:])
     assert again.return_value == 3
     assert again.output.startswith(f"{example['crash']}: re-executes: error 1062: ")
+
+
+def test_a_log_that_cannot_be_replayed_is_named_with_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And not the relay log of the simulated replica."""
+    (schema := tmp_path / "schema.sql").write_text(INT_TABLE)
+    (other := tmp_path / "other.sql").write_text("CREATE DATABASE d;")
+    content = log(*insert(1, 5), *insert(2, 5))
+    rows_at = [event.position for event in LogReader([write(tmp_path, content)]) if event.type == 30]
+    path = str(tmp_path / "binlog.000001")
+    ended, said = code(capsys, *SAFE[:1], path, *SAFE[3:], "--schema", str(other))
+    assert (ended, said.count("\n")) == (2, 1)
+    assert "BL702: the log cannot be replayed even without a crash: error 1146: Table 'd.t' doesn't exist (file binlog.000001" in said
+    assert f"position {rows_at[0]}, table d.t). Next: give the tables that exist before" in said
+    ended, said = code(capsys, *SAFE[:1], path, *SAFE[3:], "--schema", str(schema))
+    assert (ended, "error 1062: " in said, f"position {rows_at[1]}, table d.t" in said) == (2, True, True)
+    write(tmp_path, log(*insert(1, 5))[:-3])
+    ended, said = code(capsys, *SAFE[:1], path, *SAFE[3:], "--schema", str(schema))
+    assert (ended, "BL104" in said, "(file binlog.000001, position" in said) == (2, True, True)
 
 
 def test_a_matrix_for_people() -> None:
@@ -110,7 +131,7 @@ def test_a_captured_log(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--server", "9.7", "--repository", "FILE"], "MySQL 9.7 has no relay_log_info_repository=FILE"),
-        (["--server", "5.5"], "no replica of MySQL 5.5 is emulated"),
+        (["--server", "5.5"], "5.5 is older than 5.6, the oldest version known"),
         (["--crash", "process | 1 before | process"], "--crash needs one configuration, and these are 96"),
         (["--require", "colour=red"], "there is no axis 'colour'"),
         (["nothing.000001"], "cannot read the file: No such file or directory"),
