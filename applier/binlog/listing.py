@@ -11,12 +11,11 @@ from applier.binlog.describe import describe, describe_map, describe_parsed, rea
 from applier.binlog.filters import LogFilter, TableFilter
 from applier.binlog.header import ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.reader import LogReader
+from applier.binlog.refusals import unknown_table
 from applier.binlog.row_values import RowValues, Value, Values
 from applier.binlog.rows import DUMMY_TABLE_IDS, STATEMENT_END, RowsHead
 from applier.binlog.table_map import TableMap
 from applier.binlog.transactions import TransactionTracker, with_formats
-from applier.error_codes import Code
-from applier.errors import InputError
 
 Row = tuple[Values | None, Values | None]
 QUERY_TYPES = frozenset({EventType.QUERY, EventType.EXECUTE_LOAD_QUERY})
@@ -172,13 +171,7 @@ class Listing:
     def _without_map(self, event: Event, fde: FormatDescription, rows: RowsHead, gtid: str | None) -> Listed:
         """Rows whose table map stands before the start position can be listed, but not decoded."""
         if self._count_rows or self._wanted:
-            raise InputError(
-                f"the table map of table id {rows.table_id} is missing",
-                code=Code.NO_TABLE_MAP,
-                file=event.file,
-                position=event.position,
-                hint="start at the beginning of the transaction",
-            )
+            raise unknown_table(event, rows.table_id)
         return Listed(event, describe(event, fde), gtid, kind=rows.kind)
 
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from applier.binlog.header import ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.reader import LogReader
+from applier.binlog.refusals import unknown_table
 from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHead, RowsHeads
 from applier.binlog.table_map import TableMap, parse_table_map
 from applier.binlog.transactions import STATEMENT_TYPES, Kind, Transaction, TransactionTracker, query_text
-from applier.error_codes import Code
 from applier.errors import InputError
 from applier.forecast.row_counts import Count, row_counter
 from lookup.decision import decide
@@ -306,11 +306,7 @@ class LoadReader:
     def _plan(self, event: Event, head: RowsHead) -> _Plan:
         table_map = self._maps.get(head.table_id)
         if table_map is None:
-            raise InputError(
-                f"a {event.name} event speaks of table id {head.table_id}, which no table map before it names",
-                code=Code.NO_TABLE_MAP,
-                hint="start at the beginning of a transaction (binlag events lists them), not inside one",
-            )
+            raise unknown_table(event, head.table_id)
         width, first, second = head.columns()
         before: Columns = () if head.kind == "write" else first
         after: Columns = () if head.kind == "delete" else second
