@@ -14,41 +14,14 @@ Each reads transactions from a log, keeps their rows in a journal of its own, an
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from applier.crashtest import State
+from applier.crashtest import Journal, State
 from checkpoints.disk import Disk, read_file
 
 LOG = [event for number in range(4) for event in (("begin", number), ("row", f"a{number}"), ("row", f"b{number}"), ("commit", number))]
 """What the source wrote: four transactions of two rows. The position of an event is its place in the list."""
-
-
-class Journal:
-    """Records in a file, each a line with its checksum; a line that is not whole does not count and is cut off."""
-
-    def __init__(self, disk: Disk) -> None:
-        self._file = disk.open("journal", create=True)
-        self.records: list[dict[str, Any]] = []
-        self._end = 0
-        for line in self._file.read().splitlines(keepends=True):
-            checksum, _, text = line.partition(b" ")
-            if not line.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(text):
-                break
-            self.records.append(json.loads(text))
-            self._end += len(line)
-        self._file.truncate(self._end)
-
-    def append(self, record: dict[str, Any], *, sync: bool = True) -> None:
-        text = json.dumps(record).encode() + b"\n"
-        line = b"%08x %b" % (zlib.crc32(text), text)
-        self._file.write(self._end, line)
-        self._end += len(line)
-        self.records.append(record)
-        if sync:
-            self._file.fsync()
 
 
 class Consumer:

@@ -13,10 +13,12 @@ for trial in explore(Consumer).failures:
 from applier.crashtest.checkers import Judgement, Verdict, judge
 from applier.crashtest.contract import CannotStart, RecoveryMistake, State, System
 from applier.crashtest.explorer import Exploration, Kind, Trial, explore, reproduce
+from applier.crashtest.journal import Journal
 
 __all__ = [
     "CannotStart",
     "Exploration",
+    "Journal",
     "Judgement",
     "Kind",
     "RecoveryMistake",

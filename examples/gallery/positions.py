@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import sys
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +26,7 @@ from applier.binlog.header import ROWS_TYPES, EventType
 from applier.binlog.reader import LogReader
 from applier.binlog.rows import RowsHeads
 from applier.binlog.table_map import parse_table_map
-from applier.crashtest import CannotStart, Kind, State, Verdict, explore
+from applier.crashtest import CannotStart, Journal, Kind, State, Verdict, explore
 from applier.crashtest.explorer import Exploration
 from checkpoints.disk import Disk, read_file
 from checkpoints.outcomes import Medium
@@ -74,41 +73,13 @@ def read_log(path: Path = LOG) -> list[LogEvent]:
 EVENTS = read_log()
 
 
-class Sink:
-    """What was delivered: lines with checksums in a file; a line that is not whole does not count."""
-
-    def __init__(self, disk: Disk) -> None:
-        self._file = disk.open("sink", create=True)
-        self.records: list[dict[str, Any]] = []
-        self._end = 0
-        for line in self._file.read().splitlines(keepends=True):
-            checksum, _, text = line.partition(b" ")
-            if not line.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(text):
-                break
-            self.records.append(json.loads(text))
-            self._end += len(line)
-        self._file.truncate(self._end)
-
-    def append(self, record: dict[str, Any]) -> None:
-        text = json.dumps(record).encode() + b"\n"
-        line = b"%08x %b" % (zlib.crc32(text), text)
-        self._file.write(self._end, line)
-        self._file.fsync()
-        self._end += len(line)
-        self.records.append(record)
-
-    @property
-    def delivered(self) -> list[str]:
-        return [rows for record in self.records for rows in record["rows"]]
-
-
 class Consumer:
     """Delivers the rows of each rows event as it comes. Where it saves its position, and what a restart makes of it, is up to each."""
 
     saves = ""
 
     def run(self, disk: Disk) -> Iterator[str]:
-        self.disk, self.sink = disk, Sink(disk)
+        self.disk, self.sink = disk, Journal(disk, "sink")
         tables: dict[int, str] = {}
         for event in self.resumed(self.saved()):
             if event.kind == "table map":
@@ -122,7 +93,8 @@ class Consumer:
     def recover(self, disk: Disk) -> State:
         for _ in self.run(disk):
             pass
-        return State(tuple(self.sink.delivered), self.sink.delivered)
+        delivered = [rows for record in self.sink.records for rows in record["rows"]]
+        return State(tuple(delivered), delivered)
 
     def resumed(self, saved: dict[str, Any]) -> Iterator[LogEvent]:
         """The source's answer to a saved position: every event from that byte on."""
