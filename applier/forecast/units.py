@@ -36,7 +36,7 @@ UNITS: dict[str, str] = {
     "scan byte": "one byte of such a row",
     "scan value": "one column of such a row",
     "hash row": "one row read by a hash scan over the table, its hash looked up",
-    "hash byte": "one byte of such a row",
+    "hash byte": "one byte of a row whose hash is worked out: read by such a scan, or by a hash scan over an index",
     "hash value": "one column of such a row",
     "ghost": "one deleted row that its own transaction still steps over",
 }
@@ -143,7 +143,7 @@ def event_amounts(expected: Expected, kind: str, rows: float, work: RowWork, gho
         reads = counted.read_key + counted.read_next
         named["secondary_read"], named["next"], named["page"] = counted.read_key, counted.read_next, work.pages(reads)
         if algorithm == HASH_OVER_INDEX:
-            named["hashed_row"] = rows
+            named |= {"hashed_row": rows, "hash_byte": reads * work.row_bytes, "hash_value": reads * work.columns}
         if expected.key == OTHER:
             named["far_page"] = reads
             named["marked_read"] = _marked(reads, rows, counted.read_key) if algorithm == HASH_OVER_INDEX and kind == "delete" else 0.0

@@ -28,6 +28,7 @@ def test_each_step_to_a_row_of_the_same_value_is_a_far_page() -> None:
     assert reads == pytest.approx(30 * 6, rel=0.03)
     assert found["far page"] == pytest.approx(reads * (1 - 8 / 48), rel=1e-9)
     assert found["page"] < reads
+    assert (found["hash row"], found["hash byte"], found["hash value"]) == (0, reads * 95, reads * 7)
     assert asked(OTHER, "update", 30, RowWork(95, 7, 1, 50_000), 5)["far page"] == 0
 
 
