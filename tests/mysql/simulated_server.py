@@ -78,6 +78,7 @@ class SimulatedServer(Storage):
         assert not session.texts, "a text is sent only when the one before is answered"
         session.answers.clear()
         session.texts.extend(text.split(SEPARATOR))
+        session.speed = self.chance.choice((1, 1, 0.1, 0.01))
         self._work_a_little()
 
     def receive(self, session: Session) -> tuple[int, Found | None, bool]:
@@ -111,8 +112,9 @@ class SimulatedServer(Storage):
 
     def _work_a_little(self) -> None:
         for _ in range(self.chance.choice((0, 0, 1, 3))):
-            if self._ready():
-                self.step()
+            ready = [session for session in self._ready() if self.chance.random() < session.speed]
+            if ready:
+                self._next(self.chance.choice(ready))
         self._alive()
 
     # time
@@ -130,11 +132,16 @@ class SimulatedServer(Storage):
         holder = self.locks.get(key)
         return None if holder is session else holder
 
+    def pass_time(self) -> None:
+        """In the place of `time.sleep`."""
+        if any(session.texts for session in self.sessions):
+            self.step()
+
     def step(self) -> None:
         """One statement of some session. Where all wait for each other, or for a client that waits, one of them gives up."""
         ready = self._ready()
         if ready:
-            self._next(self.chance.choice(ready))
+            self._next(self.chance.choices(ready, [session.speed for session in ready])[0])
             return
         waiting = [session for session in self.sessions if session.texts]
         assert waiting, "the client waits for a server that has nothing to do"

@@ -68,6 +68,8 @@ class Session:
         self.gtid = ""
         self.idempotent = False
         self.row_count = 0
+        self.speed = 1.0
+        """Of its text: how likely it is to be the next one to be worked at."""
         self.ended = False
         """No client listens any more."""
         self.gone = False
