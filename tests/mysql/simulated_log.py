@@ -32,7 +32,10 @@ def create(name: str) -> str:
 
 @dataclass(frozen=True)
 class Logged:
-    """A transaction: where it stands, and what it is."""
+    """A transaction: where it stands, and what it is. `applies` is the number that it leaves in the journal, None for none.
+
+    The rows of an XA transaction are carried out by its XA COMMIT, which has another number than they.
+    """
 
     number: int
     file: str
@@ -40,6 +43,7 @@ class Logged:
     end: int
     is_ddl: bool
     left_out: bool
+    applies: int | None
 
     @property
     def gtid(self) -> str:
@@ -69,6 +73,10 @@ class Source:
             "journal": [],
         }
         self.made: list[str] = []
+        self.prepared: list[int] = []
+        """Numbers of XA transactions."""
+        self.applies: int | None = None
+        """What the last transaction wrote into the journal."""
         self.touched: set[object] = set()
         self._last: dict[object, int] = {}
         self._barrier = 0
@@ -111,6 +119,28 @@ class Source:
         return found, (key, 0 if found is None else found[1] + 1)
 
     # transactions
+
+    def xa(self, number: int) -> Events:
+        """One half of an XA transaction, which inserts a row that nobody else knows."""
+        begin = not self.prepared or self.chance.random() < 0.5
+        xid_number = number if begin else self.prepared.pop(self.chance.randrange(len(self.prepared)))
+        name = f"X'{xid_number:04x}',X'',1".encode()
+        row = (100 + xid_number, 0)
+        self.touched |= {("t", 0, row[0]), ("xa", xid_number)}
+        if begin:
+            self.prepared.append(number)
+            self.applies = None
+            rows_events = [*self.change("t", None, row), *self.change("journal", None, (number, 0))]
+            self.tables["t"].remove(row)
+            self.tables["journal"].remove((number, 0))
+            prepare = struct.pack("<BIII2s", 0, 1, 2, 0, number.to_bytes(2, "big"))
+            return [query(b"XA START " + name, b"w"), *rows_events, query(b"XA END " + name, b"w"), (38, prepare)]
+        verb = self.chance.choice((b"COMMIT ", b"COMMIT ", b"ROLLBACK "))
+        if verb == b"COMMIT ":
+            self.tables["t"].append(row)
+            self.tables["journal"].append((xid_number, 0))
+        self.applies = xid_number if verb == b"COMMIT " else None
+        return [query(b"XA " + verb + name, b"w")]
 
     def rows_transaction(self, number: int) -> Events:
         statements = [self.at_random() for _ in range(self.chance.choice((1, 1, 2, 3)))]
@@ -170,7 +200,7 @@ def make_log(chance: Random, folder: Path, transactions: int, *, leave_out: bool
     source, log = Source(chance, clock), SimulatedLog()
     log.before = {name: list(table) for name, table in source.tables.items()}
     cut = chance.randrange(1, transactions) if transactions > 1 and chance.random() < 0.4 else transactions
-    kinds = [source.rows_transaction] * 8 + [source.statements, source.ddl]
+    kinds = [source.rows_transaction] * 8 + [source.statements, source.ddl, source.xa]
     number = 0
     for at, count in enumerate(filter(None, (cut, transactions - cut)), 1):
         name = f"binlog.{at:06}"
@@ -180,6 +210,7 @@ def make_log(chance: Random, folder: Path, transactions: int, *, leave_out: bool
             number += 1
             left_out = leave_out and chance.random() < 0.15
             kind = source.journal_only if left_out else chance.choice(kinds)
+            source.applies = None if left_out else number
             events = kind(number)
             if left_out:
                 source.tables["journal"].remove((number, 0))
@@ -187,7 +218,7 @@ def make_log(chance: Random, folder: Path, transactions: int, *, leave_out: bool
             head = gtid(number, last=last, sequence=sequence) if clock != "none" else gtid(number, last=0, sequence=0)
             start = len(content)
             content = _written(content, [head, *events])
-            log.transactions.append(Logged(number, name, start, len(content), kind == source.ddl, left_out))
+            log.transactions.append(Logged(number, name, start, len(content), kind == source.ddl, left_out, source.applies))
         if at == 1 and cut < transactions:
             content = _written(content, [(4, struct.pack("<Q", 4) + b"binlog.000002")])
         log.files.append(write(folder, content, name))
@@ -201,7 +232,7 @@ def log_of(folder: Path, *transactions: Events, clock: Iterable[tuple[int, int]]
     for number, (events, (last, sequence)) in enumerate(zip(transactions, clock or ((0, at) for at in range(1, 1000)), strict=False), 1):
         start = len(content)
         content = _written(content, [gtid(number, last=last, sequence=sequence), *events])
-        log.transactions.append(Logged(number, "binlog.000001", start, len(content), events[0][1].endswith(b"*/"), False))
+        log.transactions.append(Logged(number, "binlog.000001", start, len(content), events[0][1].endswith(b"*/"), False, number))
     log.files.append(write(folder, content, "binlog.000001"))
     return log
 

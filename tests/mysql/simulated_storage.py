@@ -236,16 +236,18 @@ class Storage:
         if self.position is None:
             return 0
         self._lock(session, "position")
-        found = re.fullmatch(r"`file`='(.*)',`offset`=(\d+),`gtids`='(.*)',`transactions`=(\d+),`state`='(.*)'", assignments)
+        found = re.fullmatch(r"`file`='(.*)',`offset`=(\d+),`gtids`='(.*)',`transactions`=(\d+),`state`=(X?'.*')", assignments)
         assert found is not None, assignments
         return self._write_position(session, found.groups())
 
     def _first_position(self, session: Session, values: str) -> int:
-        found = re.fullmatch(r"'.*?','(.*)',(\d+),'(.*)',(\d+),'(.*)'", values)
+        found = re.fullmatch(r"'.*?','(.*)',(\d+),'(.*)',(\d+),(X?'.*')", values)
         assert found is not None, values
         return self._write_position(session, found.groups())
 
-    def _write_position(self, session: Session, row: tuple[str, ...]) -> int:
+    def _write_position(self, session: Session, values: tuple[str, ...]) -> int:
+        state = values[-1]
+        row = (*values[:-1], bytes.fromhex(state[2:-1]).decode() if state.startswith("X") else state[1:-1])
         session.position = row
         session.writes.append(lambda: setattr(self, "position", row))
         return 1
