@@ -197,6 +197,12 @@ class Code(Enum):
         "disk is full.",
         "give a path that can be written",
     )
+    NO_TABLES = Situation(
+        "BL207",
+        "The schema holds none of the tables in question",
+        "The schema file has no CREATE TABLE, or none for any table of the log: most likely it is of another database.",
+        "give the dump that the log belongs to: mysqldump --databases DATABASE",
+    )
     # The command line
     COMMAND_LINE = Situation(
         "BL301",

@@ -75,9 +75,10 @@ class BinlagError(Exception):
         }
 
     def locate(self, *, file: str | None = None, position: int | None = None, table: str | None = None) -> None:
-        """Fills in what is not known yet about the place of the error."""
+        """Fills in what is not known yet about the place of the error. A position in another file than the error's own says nothing."""
+        if file is None or self.file is None or self.file == file:
+            self.position = self.position if self.position is not None else position
         self.file = self.file if self.file is not None else file
-        self.position = self.position if self.position is not None else position
         self.table = self.table if self.table is not None else table
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -97,9 +97,14 @@ def parse_options(
     conversions = frozenset(word.strip().upper() for word in type_conversions.split(",") if word.strip())
     if conversions - CONVERSIONS:
         raise UsageError(f"--type-conversions: {type_conversions!r}: a list of {', '.join(sorted(CONVERSIONS))}", code=Code.OPTION_VALUE)
+    start, stop = _time("--start-datetime", start_datetime), _time("--stop-datetime", stop_datetime)
+    if start is not None and stop is not None and stop < start:
+        raise UsageError(
+            f"--stop-datetime {stop_datetime} is before --start-datetime {start_datetime}", code=Code.OPTIONS_CLASH, hint="exchange them"
+        )
     return ReplayOptions(
         server=server,
-        row_search=_row_search(row_search, server),
+        row_search=row_search_of(row_search, server),
         idempotent=exec_mode == "idempotent",
         skip_errors=parse_skip_errors(skip_errors),
         databases=frozenset(_many(database)),
@@ -108,8 +113,8 @@ def parse_options(
         conversions=conversions,
         start_position=start_position,
         stop_position=stop_position,
-        start_time=_time("--start-datetime", start_datetime),
-        stop_time=_time("--stop-datetime", stop_datetime),
+        start_time=start,
+        stop_time=stop,
         include_gtids=_gtids("--include-gtids", include_gtids),
         exclude_gtids=_gtids("--exclude-gtids", exclude_gtids),
         verify_checksum=verify_checksum,
@@ -120,7 +125,8 @@ def _many(value: Any) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value or ())
 
 
-def _row_search(text: str | None, server: str | None) -> frozenset[str] | None:
+def row_search_of(text: str | None, server: str | None) -> frozenset[str] | None:
+    """--row-search, which not every --server lets choose; None when it is not given. Raises UsageError."""
     if text is None:
         return None
     try:
@@ -170,7 +176,7 @@ def _rewrite(value: Any) -> dict[str, str]:
     rules = dict(pairs)
     for old, new in rules.items():
         if not old or not new:
-            raise UsageError(f"--rewrite-db: {old}:{new} is not FROM:TO", code=Code.OPTION_VALUE)
+            raise UsageError(f"--rewrite-db: {f'{old}:{new}'.rstrip(':')!r} is not FROM:TO", code=Code.OPTION_VALUE)
     return rules
 
 

@@ -444,6 +444,8 @@ class ReplayLoop:
             self.result.note(f"the transaction that starts at {self.transaction.started_at} is not complete; it was rolled back")
         elif self.result.error is None:
             self.tables.commit()
+            if (self.options.databases or self.options.tables) and not any(cost.events for cost in self.result.costs.values()):
+                self.result.note("--database, --table: the log has no row of what they name")
         self._leave_prepared_out()
 
     def _leave_prepared_out(self) -> None:

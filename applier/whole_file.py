@@ -41,6 +41,13 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     partial.replace(target)
 
 
+def can_write(path: str | os.PathLike[str]) -> bool:
+    """Whether this user may, as far as the system tells beforehand; for what takes long before it is written."""
+    target = Path(os.path.realpath(path))
+    direct = target.exists() and not target.is_file()
+    return os.access(target if direct else target.parent, os.W_OK)
+
+
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
     """Writes a whole file, text in UTF-8."""
     with whole_file(path) as partial:

@@ -80,10 +80,8 @@ def _index_of(path: Path) -> Path:
     files = {file.name.removesuffix(BEING_REPLACED) for file in path.iterdir()}
     found = [path / name for name in sorted(files) if name.endswith(".index")]
     if len(found) != 1:
-        names = ", ".join(file.name for file in found) or "none"
-        raise InputError(
-            f"the directory {path} has not one index of logs but {names}", code=Code.LOG_GONE, hint="name the index: FOLDER/relay-bin.index"
-        )
+        names = f"more than one index of logs: {', '.join(file.name for file in found)}" if found else "no index of logs"
+        raise InputError(f"the folder {path} has {names}", code=Code.LOG_GONE, hint="name the index: FOLDER/relay-bin.index")
     return found[0]
 
 

@@ -70,6 +70,8 @@ def command(
         raise UsageError(
             "give log files or --scenario NAME", code=Code.OPTION_MISSING, hint="`binlag clock --scenario list` names the scenarios"
         )
+    if scenario is not None:
+        _refuse_configuration()
     runs, transactions, seconds = _named(scenario) if scenario is not None else _logs(files, given)
     if given["status_at"] is not None:
         if openmetrics is not None:
@@ -96,6 +98,17 @@ def _list_scenarios() -> None:
 
     for name, scenario in SCENARIOS.items():
         click.echo(f"{name:20} {scenario.title}")
+
+
+def _refuse_configuration() -> None:
+    """A scenario has replicas of its own. Raises UsageError for an option that would configure another one."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in _CONFIGURATION and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            raise UsageError(
+                f"{parameter.opts[0]}: a scenario has its own replicas", code=Code.OPTIONS_CLASH, hint="leave it out, or give a log"
+            )
 
 
 def _title(scenario: str | None, files: tuple[str, ...]) -> str:
@@ -179,6 +192,13 @@ def _write_status(runs: dict[str, Simulation], transactions: dict[str, list[Time
     metrics.write(gauges, path)
 
 
+_CONFIGURATION = frozenset(
+    """
+        server workers parallel_type preserve_commit_order checkpoint_period checkpoint_group delay network_delay network_speed row_speed
+        transaction_cost skip_counter until
+    """.split()
+)
+"""Options that say what replica is simulated."""
 _OF_VIEW = ("replica_seconds_behind_source",)
 """What a view has as well."""
 

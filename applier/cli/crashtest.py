@@ -73,6 +73,8 @@ def command(files: tuple[str, ...], schema: str | None, crash: str | None, html:
     from checkpoints.simulated_disk import Coverage
 
     rules_of(options["server"])
+    if schema is not None and not files:
+        raise UsageError("--schema: the generated log has tables of its own", code=Code.OPTIONS_CLASH, hint="give the log, or leave it out")
     workload = captured(files, schema, options["server"]) if files else None
     spec, setups, kinds = _plan(files, schema, workload, options)
     wanted = [_requirement(text) for text in options["require"]]

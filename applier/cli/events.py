@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from applier.cli.notes import note
+from applier.cli.options import check_positions
+from applier.error_codes import Code
+from applier.errors import UsageError
 
 if TYPE_CHECKING:
     from applier.binlog.listing import Listed
@@ -49,6 +52,9 @@ def command(files: tuple[str, ...], as_json: bool, with_rows: bool, parquet: str
     binlag events demo/binlog.000001
     binlag events demo/binlog.000001 --table shop.parcel --rows --json
     """
+    check_positions(files, options["start_position"], options["stop_position"])
+    if sum((as_json, parquet is not None, arrow is not None)) > 1:
+        raise UsageError("--json, --parquet and --arrow are three outputs of one run", code=Code.OPTIONS_CLASH, hint="give one of them")
     if arrow is not None:
         _write_arrow(arrow, files, options)
     elif parquet is not None:
@@ -101,8 +107,6 @@ def _warn(message: str | None) -> None:
 def _write_arrow(directory: str, files: tuple[str, ...], options: dict[str, Any]) -> None:
     """Whole logs only: the kernels decode rows by the file, without looking at transactions."""
     from applier.binlog.columnar.export import export
-    from applier.error_codes import Code
-    from applier.errors import UsageError
 
     tables, verify = options.pop("tables"), options.pop("verify")
     asked = next((name for name, value in options.items() if value), None)
@@ -121,8 +125,6 @@ BATCH = 65536
 
 def _write_parquet(target: str, files: tuple[str, ...], options: dict[str, Any]) -> None:
     from applier.binlog.listing import Listing
-    from applier.error_codes import Code
-    from applier.errors import UsageError
     from applier.whole_file import whole_file
 
     try:
@@ -153,7 +155,6 @@ def _write_parquet(target: str, files: tuple[str, ...], options: dict[str, Any])
 
 
 def _opened(make: Callable[[], AbstractContextManager[Any]], target: str) -> AbstractContextManager[Any]:
-    from applier.error_codes import Code
     from applier.errors import InputError
 
     try:

@@ -12,9 +12,10 @@ import click
 from applier.cli.options import rules_of
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.options import row_search_of
 from lookup.decision import BY_INDEX, BY_TABLE, HASH_OVER_INDEX, HASH_OVER_TABLE, Explanation, explain
 from lookup.table import BLOB_TYPES, TableDefinition
-from lookup.versions import NEWEST, RULES, ServerRules, parse_row_search
+from lookup.versions import NEWEST, RULES, ServerRules
 
 if TYPE_CHECKING:
     from applier.tables.engine import MemoryTable
@@ -89,11 +90,10 @@ def command(schema: str, server: str | None, row_search: str | None, row_image: 
     from applier.tables.load import load_schema
 
     servers = list(RULES.values()) if server is None else [rules_of(server)]
-    try:
-        options = None if row_search is None else parse_row_search(row_search)
-    except ValueError as error:
-        raise UsageError(f"--row-search: {error}", code=Code.OPTION_VALUE) from None
+    options = row_search_of(row_search, server)
     tables = load_schema(schema, server=server or NEWEST)
+    if not len(tables):
+        raise UsageError(f"{schema} holds no table", code=Code.NO_TABLES)
     unknown = [name for name in wanted if name not in tables]
     if unknown:
         raise UsageError(f"--table: the schema has no table {unknown[0]!r}", code=Code.UNKNOWN_TABLE)

@@ -37,6 +37,8 @@ LIBRARIES = ("click", "sqlglot", "sortedcontainers", "zstandard", "PyYAML", "PyM
 """Those whose version can matter for an error; the installed ones are named."""
 LOCATED_GROUPS = ("BL1", "BL9")
 """Errors of which the last event is the place: those of logs, and mistakes."""
+ANY_COMMAND = "binlag COMMAND"
+"""How the catalogue names the command in a next step."""
 INTERNAL_ERROR = 70
 """Exit code of a mistake in the program (EX_SOFTWARE of sysexits.h)."""
 
@@ -73,8 +75,9 @@ def tell(error: BaseException, running: Running | None = None, *, during: str = 
     context = click.get_current_context(silent=True)
     if running is None and context is not None:
         running = context.find_object(Running)
-    found, told = translated(error), lines(error, running or Running(), during)
-    if running is not None and running.log_json:
+    running = running or Running()
+    found, told = _for_command(error, running), lines(error, running, during)
+    if running.log_json:
         from applier.cli.log_output import say_error
 
         running.log_begin()  # the command line itself may be what is wrong
@@ -129,7 +132,7 @@ def _foreign() -> dict[type[BaseException], Callable[[Any], BinlagError | None]]
 def _command_line(error: click.ClickException) -> BinlagError:
     context = getattr(error, "ctx", None)
     hint = f"see {context.command_path} --help" if context is not None else None
-    return UsageError(error.format_message().rstrip("."), code=Code.COMMAND_LINE, hint=hint)
+    return UsageError(" ".join(error.format_message().split()).rstrip("."), code=Code.COMMAND_LINE, hint=hint)
 
 
 def _library(error: ModuleNotFoundError) -> BinlagError | None:
@@ -160,9 +163,17 @@ def last_event(error: BaseException) -> Event | None:
     return None
 
 
+def _for_command(error: BaseException, running: Running) -> BinlagError:
+    """The next step names the command that runs."""
+    found = translated(error)
+    if running.command is not None:
+        found.hint = found.next_step.replace(ANY_COMMAND, running.command.command_path)
+    return found
+
+
 def lines(error: BaseException, running: Running, during: str = "") -> list[str]:
     """What is printed of an error: its line, and with --verbose what is known about it."""
-    found = translated(error)
+    found = _for_command(error, running)
     told = [f"binlag: {during}{found}"]
     if running.verbose:
         told += [f"  {line}" for line in _context(error, found, running.command)]

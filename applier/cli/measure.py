@@ -12,6 +12,7 @@ from applier.cli.notes import draws, note
 from applier.cli.options import rules_of
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.whole_file import can_write
 
 if TYPE_CHECKING:
     from applier.forecast.cells import Cell
@@ -46,8 +47,13 @@ def command(into: str, output: str | None, table_file: str | None, master: str |
         raise UsageError(
             "--output: seconds in memory are the emulator's, no server's", code=Code.OPTIONS_CLASH, hint="--into mysql://user@host:port"
         )
+    if into == "memory" and given["relay_folder"] is not None:
+        raise UsageError("--relay-folder: tables in memory have none", code=Code.OPTIONS_CLASH, hint="--into mysql://user@host:port")
     if table_file is None and output is None:
         raise UsageError("measure needs --table or --output, or nothing would be kept", code=Code.OPTION_MISSING)
+    for option, path in (("--table", table_file), ("--output", output)):
+        if path is not None and not can_write(path):
+            raise UsageError(f"{option}: cannot write {path}", code=Code.CANNOT_WRITE)
     keeper = Keeper(table_file)
     with ExitStack() as stack:
         target, cells = _target(into, stack, **given)

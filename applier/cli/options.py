@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
 from applier.cli.notes import note
+from applier.error_codes import Code
+from applier.errors import UsageError
 from applier.server_versions import asked_rules, remark
 from lookup.versions import ServerRules
 
@@ -37,6 +39,12 @@ def rules_of(server: str) -> ServerRules:
     if said is not None:
         note(said)
     return rules
+
+
+def check_positions(files: Sequence[str], start: int | None, stop: int | None) -> None:
+    """Of one file, --stop-position is behind --start-position; of several they are in different ones. Raises UsageError."""
+    if len(files) == 1 and start is not None and stop is not None and stop < start:
+        raise UsageError(f"--stop-position {stop} is before --start-position {start}", code=Code.OPTIONS_CLASH, hint="exchange them")
 
 
 def replay_options(command: Callable[..., Any]) -> Callable[..., Any]:

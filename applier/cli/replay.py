@@ -12,7 +12,7 @@ import click
 
 from applier.cli import failures
 from applier.cli.notes import draws
-from applier.cli.options import replay_options
+from applier.cli.options import check_positions, replay_options
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.result import RowsRecord
@@ -62,6 +62,7 @@ def command(
     from applier.cli.replay_into import SERVER_OPTIONS, refuse_memory_options, refuse_server_options, replay_into_server
 
     logs = logs_of(files, follow=follow, stop_position=options["stop_position"])
+    check_positions(logs, options["start_position"], options["stop_position"])
     own = {name: options.pop(name) for name in SERVER_OPTIONS}
     if into != "memory":
         refuse_memory_options(dump=dump, stats=stats)

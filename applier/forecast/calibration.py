@@ -91,7 +91,8 @@ def load_calibration(path: str | os.PathLike[str]) -> Calibration:
     except OSError as error:
         raise InputError(f"cannot read the calibration: {error.strerror}", code=Code.CANNOT_READ, file=name, hint=HINT) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"no calibration: {error or type(error).__name__}", code=Code.CALIBRATION, file=name, hint=HINT) from None
+        what = f"it has no {error}" if isinstance(error, KeyError) else f"{error}" or type(error).__name__
+        raise InputError(f"no calibration: {what}", code=Code.CALIBRATION, file=name, hint=HINT) from None
 
 
 def default_calibration(rules_name: str) -> Calibration:

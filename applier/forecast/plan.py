@@ -14,9 +14,10 @@ from applier.forecast.loads import LoadReader, Schema, TransactionLoad
 from applier.forecast.run import Forecast
 from applier.forecast.scenario import Scenario, what_if
 from applier.forecast.summary import summarize
+from applier.options import row_search_of
 from applier.server_versions import asked_rules, found_rules, remark
 from lookup.table import Key, TableDefinition
-from lookup.versions import NEWEST, ServerRules, parse_row_search
+from lookup.versions import NEWEST, ServerRules
 
 DEFAULT_WHAT_IFS = ("primary-key",)
 
@@ -63,7 +64,7 @@ def run(plan: Plan, tick: Callable[[int], None] | None = None) -> Forecasted:
     Raises InputError for a log or calibration that cannot be read, UsageError for options that do not fit.
     """
     rules, remarks = _rules(plan)
-    base = Scenario("as it is", rules, _row_search(plan), plan.workers, plan.preserve_order)
+    base = Scenario("as it is", rules, row_search_of(plan.row_search, plan.server), plan.workers, plan.preserve_order)
     facts = with_rows(dict(plan.facts or {}), plan.row_counts)
     reader = LoadReader(plan.files, schema=_schema(facts, base)) if plan.loads is None else None
     calibration, notes = _calibration(plan.calibration, base)
@@ -79,6 +80,8 @@ def run(plan: Plan, tick: Callable[[int], None] | None = None) -> Forecasted:
         raise UsageError(f"--what-if: the schema has no table {unknown[0]!r}", code=Code.UNKNOWN_TABLE)
     forecast = Forecast(scenarios, facts, calibration, placement=plan.placement)
     forecast.add_all(reader if reader is not None else plan.loads or (), tick)
+    if plan.facts is not None and forecast.states and not forecast.states.keys() & facts.keys():
+        raise UsageError(f"--schema: it has none of the log's tables, {min(forecast.states)} for one", code=Code.NO_TABLES)
     for note in remarks + notes:
         forecast.note(note)
     for note, times in (reader.notes if reader is not None else {}).items():
@@ -103,13 +106,6 @@ def _rules(plan: Plan) -> tuple[ServerRules, list[str]]:
         version = _version(plan.files) if plan.loads is None else NEWEST
         rules, said = found_rules(version, "the log"), remark(version, "the log")
     return rules, [said] if said is not None else []
-
-
-def _row_search(plan: Plan) -> frozenset[str] | None:
-    try:
-        return None if plan.row_search is None else parse_row_search(plan.row_search)
-    except ValueError as error:
-        raise UsageError(f"--row-search: {error}", code=Code.OPTION_VALUE) from None
 
 
 def _calibration(given: str | Calibration | None, base: Scenario) -> tuple[Calibration, list[str]]:

@@ -106,7 +106,9 @@ class ReplicaConfiguration:
         }
         for name, (value, low, high) in ranges.items():
             if not low <= value <= high:
-                raise UsageError(f"{name}={value}", code=Code.CONFIGURATION, hint=f"MySQL {self.version} takes {low} to {high}")
+                raise UsageError(
+                    f"{name}={value} is out of range", code=Code.CONFIGURATION, hint=f"MySQL {self.version} takes {low} to {high}"
+                )
         if self.max_relay_log_size and not MIN_LOG_SIZE <= self.max_relay_log_size <= 1 << 30:
             raise UsageError(
                 f"max_relay_log_size={self.max_relay_log_size}", code=Code.CONFIGURATION, hint="give 0, or 4096 bytes to 1 GiB"
@@ -129,7 +131,7 @@ class ReplicaConfiguration:
         if not self.preserve_commit_order or not self.workers:
             return
         if rules.name == "5.6":
-            raise UsageError("MySQL 5.6 has no preserve_commit_order", code=Code.CONFIGURATION, hint="it came with 5.7.5")
+            raise UsageError("MySQL 5.6 has no preserve_commit_order", code=Code.CONFIGURATION, hint="leave it out: it came with 5.7.5")
         if self.parallel_type == "DATABASE":
             raise UsageError(
                 "preserve_commit_order is not supported with parallel_type=DATABASE", code=Code.CONFIGURATION, hint="use LOGICAL_CLOCK"

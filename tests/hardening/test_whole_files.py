@@ -8,7 +8,7 @@ import pytest
 
 from applier.error_codes import Code
 from applier.errors import InputError
-from applier.whole_file import whole_file, write_whole
+from applier.whole_file import can_write, whole_file, write_whole
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
@@ -47,3 +47,10 @@ def test_links_and_pipes(tmp_path: Path) -> None:
     assert (tmp_path / "real").read_text() == "new"
     write_whole("/dev/null", "nothing")
     assert not Path("/dev/null").is_file()
+
+
+def test_what_cannot_be_written_is_known_beforehand(tmp_path: Path) -> None:
+    """A path in a folder that is there, or something that is written to directly."""
+    paths = [tmp_path / "new", tmp_path / "missing" / "new", Path("/dev/null")]
+    assert [can_write(path) for path in paths] == [True, False, True]
+    assert list(tmp_path.iterdir()) == []
