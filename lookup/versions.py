@@ -118,8 +118,9 @@ CHANGES = (
 source of 8.0.46 is without it; which of the releases between mended it was not seen."""
 
 
-OLDEST, NEWEST = "5.6", "9.7"
-"""The first and the last of MySQL's."""
+_ROWS = {tuple(int(part) for part in name.split(".")): name for name in RULES if name != "mariadb"}
+"""Series of MySQL -> its row."""
+OLDEST, NEWEST = _ROWS[min(_ROWS)], _ROWS[max(_ROWS)]
 
 
 def rules_for(version: str) -> ServerRules:
@@ -144,10 +145,6 @@ def outside(version: str) -> Literal["older", "newer"] | None:
     if asked is None:
         return None
     return "older" if asked < min(_ROWS) else "newer" if asked > max(_ROWS) else None
-
-
-_ROWS = {tuple(int(part) for part in name.split(".")): name for name in RULES if name != "mariadb"}
-"""Series of MySQL -> its row."""
 
 
 def _series(version: str) -> tuple[int, int] | None:

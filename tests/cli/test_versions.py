@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
@@ -14,9 +14,14 @@ import applier
 from applier.cli.main import COMMANDS, main
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.mysql import cells, dialect
+from applier.replica import performance_schema, rules, status
 from applier.replica.clock import ClockConfiguration
 from applier.replica.configuration import ReplicaConfiguration
+from applier.replica.versions import VERSIONS
 from applier.server_versions import KNOWN
+from checkpoints.fields import column_of
+from lookup.versions import RULES
 from tests.applier.logs import INT_TABLE, insert
 from tests.binlog.build import log, write
 from tests.cli.test_errors import Said, check, said
@@ -45,6 +50,18 @@ def files(tmp_path: Path) -> None:
 def test_these_are_the_commands_that_take_a_version() -> None:
     commands: dict[str, click.Command] = {name: importlib.import_module(f"applier.cli.{name}").command for name in COMMANDS}
     assert {name for name, one in commands.items() if any("--server" in parameter.opts for parameter in one.params)} == set(ARGUMENTS)
+
+
+@pytest.mark.parametrize("table", [rules.RULES, status.COLUMNS, performance_schema.TABLES, dialect.ACCEPTED, cells.DIALECTS])
+def test_no_table_lacks_a_version_that_can_be_named(table: Mapping[str, object]) -> None:
+    """Or a command would end in a KeyError; default calibrations have a test of their own."""
+    assert RULES.keys() == table.keys()
+
+
+@pytest.mark.parametrize("version", ["5.6.0", "5.7", "8.0.46", "8.1", "8.3.0", "8.4", "9.0.1", "9.7", "9.9", "42.0"])
+def test_every_version_is_a_replica_too(version: str) -> None:
+    assert ReplicaConfiguration(version).rules is VERSIONS[column_of(version)]
+    assert ClockConfiguration(server=version).rules.name in RULES
 
 
 @pytest.mark.usefixtures("files")
