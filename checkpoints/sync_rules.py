@@ -19,7 +19,7 @@ there; a non-transactional one gets it after the commit, unforced, every N or ne
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -112,10 +112,16 @@ _EXCEPTIONS: Final[Mapping[tuple[Subject, Kept, str], Rule]] = {
     (Subject.SOURCE_INFO, Kept.FILE, "5.5"): Rule(writes_each=False, syncs=True, forced=_ALWAYS_FORCED),
     **{(Subject.RELAY_LOG, Kept.FILE, version): _relay_log(Occasion.OPEN, Occasion.CLOSE) for version in VERSIONS[:3]},
     **{(Subject.RELAY_LOG, Kept.FILE, version): _relay_log(Occasion.OPEN) for version in VERSIONS[3:]},
+    **{
+        (Subject.WORKER_INFO, kept, version): replace(rule, forced=rule.forced | {Occasion.GROUP_END})
+        for kept, rule in _RULES.items()
+        for version in VERSIONS[3:]
+    },
 }
 """5.5 counts before it writes master.info (rpl_mi.cc, flush_master_info). The head of a new relay log is synced before its name goes into
 the index (MYSQL_BIN_LOG::open_binlog); the end of the old one was synced by MYSQL_LOG::close up to 5.7 and is not by 8.0's
-IO_CACHE_ostream::close."""
+IO_CACHE_ostream::close. A worker's record of a group that ends without an XID is counted up to 5.7 and forced by 8.0 and later
+(Slave_worker::slave_worker_ends_group, which calls commit_positions)."""
 
 
 def rule_of(subject: Subject, kept: Kept, server: str) -> Rule:

@@ -340,7 +340,7 @@ class ParallelApplier(Applier):
             end = self.executor.feed(relay)
             written = written or self._position_written
             if end is not None and not written:
-                self._record(job)
+                self._record(job, Occasion.COMMIT if end.by_xid else Occasion.GROUP_END)
         job.done = True
         self.groups += 1
         self._job = None
@@ -352,10 +352,10 @@ class ParallelApplier(Applier):
         elif self._crew[job.worker].repository.counter.rule.in_transaction and (
             end.by_xid or (end.ddl and self.configuration.rules.atomic_ddl)
         ):
-            self._record(job)
+            self._record(job, Occasion.COMMIT)
             self._position_written = True
 
-    def _record(self, job: Job) -> None:
+    def _record(self, job: Job, occasion: Occasion) -> None:
         """commit_positions: what the worker writes with this group."""
         worker = self._crew[job.worker]
         info = worker.info
@@ -378,7 +378,7 @@ class ParallelApplier(Applier):
             checkpoint_seqno=job.number,
             checkpoint_group_bitmap=executed,
         )
-        worker.repository.flush(worker.info, Occasion.COMMIT)
+        worker.repository.flush(worker.info, occasion)
 
 
 def _databases(events: list[RelayEvent]) -> tuple[frozenset[str], bool]:

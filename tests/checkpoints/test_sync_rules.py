@@ -81,6 +81,19 @@ def test_receiver() -> None:
         assert [counter.flush(Occasion.EVENT) for _ in range(2)] == expected
 
 
+@pytest.mark.parametrize(("server", "counted"), [("5.6", True), ("5.7", True), ("8.0", False)])
+def test_groups_of_workers(server: str, counted: bool) -> None:
+    """What ends without an XID is counted up to 5.7 and forced from 8.0 on; an XID is counted in a file and forced in a table."""
+    every_third = [WRITTEN, WRITTEN, BOTH]
+    for kept, by_xid, otherwise in (
+        (Kept.FILE, every_third, every_third if counted else [BOTH] * 3),
+        (Kept.TABLE, [WRITTEN] * 3, [NOTHING, NOTHING, WRITTEN] if counted else [WRITTEN] * 3),
+    ):
+        for occasion, expected in ((Occasion.COMMIT, by_xid), (Occasion.GROUP_END, otherwise)):
+            counter = SyncOptions(sync_relay_log_info=3).counter(Subject.WORKER_INFO, kept, server)
+            assert [counter.flush(occasion) for _ in range(3)] == expected
+
+
 @pytest.mark.parametrize(("server", "closing"), [("5.6", BOTH), ("5.7", BOTH), ("8.0", WRITTEN), ("9.7", WRITTEN)])
 def test_relay_logs(server: str, closing: Flush) -> None:
     counter = SyncOptions(sync_relay_log=0).counter(Subject.RELAY_LOG, Kept.FILE, server)
