@@ -93,6 +93,12 @@ def parse(record: type[R], data: bytes, server: str, *, file: str | None = None,
 
     Raises InfoError for a file that is no such record, naming file and line, and CheckpointError where the version has no such file.
     """
+    return _parsed(record, data, server, file, as_server)
+
+
+@functools.lru_cache(maxsize=1024)
+def _parsed(record: type[R], data: bytes, server: str, file: str | None, as_server: bool) -> InfoFile[R]:
+    """Remembered, since crash tests restart on the same few texts thousands of times, and what comes out never changes."""
     version = column_of(server)
     table = record.fields
     if version not in table.files_in:

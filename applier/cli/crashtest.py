@@ -26,7 +26,7 @@ SECTOR_BYTES = 512
 
 
 def _many(option: str, values: list[str], text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return click.option(option, multiple=True, type=click.Choice(values, case_sensitive=False), help=text)
+    return click.option(option, multiple=True, type=click.Choice(values, case_sensitive=False), metavar="|".join(values), help=text)
 
 
 @click.command(name="crashtest", short_help="Try every crash point of a replica's run; a matrix of what is safe.")
@@ -37,7 +37,11 @@ def _many(option: str, values: list[str], text: str) -> Callable[[Callable[..., 
 @click.option("--server", default="8.0", show_default=True, metavar="VERSION", help="The replica's version: 5.6, 5.7, 8.0, 8.4, 9.7.")
 @_many("--repository", ["FILE", "TABLE"], "relay_log_info_repository and master_info_repository (repeatable, as all of these).")
 @click.option(
-    "--sync", multiple=True, type=click.IntRange(0), metavar="N", help="sync_relay_log, sync_relay_log_info and sync_master_info."
+    "--sync",
+    multiple=True,
+    type=click.IntRange(0),
+    metavar="N",
+    help="sync_relay_log, sync_relay_log_info and sync_master_info: never (0), or every N. Varied: 0, 1, 10, 10000.",
 )
 @_many("--recovery", ["0", "1"], "relay_log_recovery.")
 @_many("--position", ["file", "auto"], "File and offset, or GTID auto-position.")
@@ -77,7 +81,7 @@ def command(files: tuple[str, ...], schema: str | None, crash: str | None, html:
         raise UsageError("--schema: the generated log has tables of its own", code=Code.OPTIONS_CLASH, hint="give the log, or leave it out")
     workload = captured(files, schema, options["server"]) if files else None
     spec, setups, kinds = _plan(files, schema, workload, options)
-    wanted = [_requirement(text) for text in options["require"]]
+    wanted = [_requirement(text, setups, kinds) for text in options["require"]]
     medium = Medium(sector_bytes=options["sector_bytes"])
     if crash is not None:
         return _one_crash(crash, setups, spec, medium)
@@ -92,7 +96,7 @@ def command(files: tuple[str, ...], schema: str | None, crash: str | None, html:
             done=progress.step,
         )
     _show(cells, spec, html, as_json=as_json, brief=options["brief"])
-    failed = [cell for cell in cells if not cell.safe and any(_meets(cell, requirement) for requirement in wanted)]
+    failed = [cell for cell in cells if not cell.safe and any(_meets(cell.setup, cell.kind, requirement) for requirement in wanted)]
     alone = len(setups) == 1 and not all(cell.safe for cell in cells)
     for cell in failed:
         note(f"required and not consistent: {' '.join(cell.setup.arguments())} --kind {str(cell.kind)!r}")
@@ -152,8 +156,8 @@ def _one_crash(crash: str, setups: list[Setup], spec: WorkloadSpec, medium: Any)
     return 0 if trial.judgement.verdict is Verdict.CONSISTENT else GATE_CROSSED
 
 
-def _requirement(text: str) -> dict[str, str]:
-    """ "repository=TABLE,recovery=1" as it is compared with a cell."""
+def _requirement(text: str, setups: list[Setup], kinds: list[Kind]) -> dict[str, str]:
+    """ "repository=TABLE,recovery=1" as it is compared with a cell. Raises UsageError for one that no cell of the matrix could fail."""
     from applier.crashtest.matrix import AXES
 
     found = dict(part.partition("=")[::2] for part in text.split(","))
@@ -162,11 +166,16 @@ def _requirement(text: str) -> dict[str, str]:
         raise UsageError(
             f"--require {text}: there is no axis {sorted(unknown)[0]!r}", code=Code.OPTION_VALUE, hint=f"axes: {', '.join(sorted(names))}"
         )
+    if not any(_meets(setup, kind, found) for setup in setups for kind in kinds):
+        raise UsageError(
+            f"--require {text}: no cell of this matrix is one of these",
+            code=Code.OPTION_VALUE,
+            hint="mind the values, and what the other options leave to be tried",
+        )
     return found
 
 
-def _meets(cell: Cell, requirement: dict[str, str]) -> bool:
-    setup = cell.setup
+def _meets(setup: Setup, kind: Kind, requirement: dict[str, str]) -> bool:
     values = {
         "repository": setup.repository,
         "sync": str(setup.sync),
@@ -174,7 +183,7 @@ def _meets(cell: Cell, requirement: dict[str, str]) -> bool:
         "position": "auto" if setup.auto_position else "file",
         "workers": str(setup.workers),
         "engine": setup.engine,
-        "kind": str(cell.kind),
+        "kind": str(kind),
     }
     return all(values[name].lower() == value.lower() for name, value in requirement.items())
 

@@ -35,9 +35,8 @@ def print_matrix(cells: list[Cell], reproducer: Callable[[Setup, Trial], str]) -
         texts = [Text("") if cell is None else Text(_text(cell), STYLES[str(cell.worst)]) for cell in shown]
         table.add_row(*row, *texts, end_section=at + 1 == len(rows) or row[:2] != rows[at + 1][:2])
     wide_console().print(table)
-    click.echo(
-        f"✓ consistent (· where nothing is promised); S cannot start, R re-executes, L loses rows: on so many disks\n{summary(cells)}"
-    )
+    click.echo("✓ consistent (· nothing is promised); on so many disks S cannot start,\nR re-executes, L loses rows; ! a broken promise")
+    click.echo("\n".join(summary(cells)))
     unsafe = sorted((cell for cell in cells if not cell.safe), key=lambda cell: not cell.broken)
     for cell in unsafe[:EXAMPLES_SHOWN]:
         trial = cell.first[cell.worst]
@@ -61,9 +60,8 @@ def print_brief(cells: list[Cell]) -> None:
     lines += [(*row, *(_brief(of_row.get(column, [])) for column in columns)) for row, of_row in found.items()]
     for line in lines:
         click.echo(f"| {' | '.join(line)} |")
-    click.echo(
-        f"\n✓ consistent, (✓) though nothing is promised; S cannot start, R re-executes, L loses rows; ! a broken promise\n{summary(cells)}"
-    )
+    click.echo("\n✓ consistent, (✓) though nothing is promised; S cannot start, R re-executes,\nL loses rows; ! a broken promise")
+    click.echo("\n".join(summary(cells)))
 
 
 def _brief(cells: list[Cell]) -> str:

@@ -10,9 +10,10 @@ Not checked: the order of independent pieces of work, and what a reader could ha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from applier.crashtest.contract import CannotStart, State
 from applier.errors import ReplicationError
@@ -28,7 +29,8 @@ class Verdict(StrEnum):
 
     CONSISTENT = "consistent"
     REEXECUTES = "re-executes"
-    """A piece of work is executed twice: silently, or it stops with a duplicate key (1062) or a row that is not there (1032)."""
+    """A piece of work, or a part of one, is executed twice: silently, or it stops with a duplicate key (1062) or a row that is not there
+    (1032)."""
     LOSES = "loses rows"
     CANNOT_START = "cannot start"
 
@@ -66,20 +68,41 @@ def check_ledger(state: State, expected: State, acknowledged: Collection[Hashabl
 
 
 def check_content(state: State, expected: State) -> Judgement:
-    """The data of a run without a crash."""
+    """The data of a run without a crash. Rows that are all there, some of them too often, were inserted twice; anything else is a loss."""
     if state.content == expected.content:
         return CONSISTENT
+    tables = _too_often(state.content, expected.content)
+    if tables:
+        return Judgement(Verdict.REEXECUTES, f"rows are there more often than in a run without a crash: {_named(tables)}")
     return Judgement(Verdict.LOSES, "the data differ from those of a run without a crash")
+
+
+def _too_often(found: Any, expected: Any) -> list[str]:
+    """The tables with more copies of their rows than there should be, where that is all that is wrong; [] for content of another form
+    than table -> list of rows."""
+    if not (_is_tables(found) and _is_tables(expected)) or found.keys() != expected.keys():
+        return []
+    try:
+        counts = {table: (Counter(found[table]), Counter(rows)) for table, rows in expected.items()}
+    except TypeError:  # rows that cannot be counted
+        return []
+    if any(has.keys() != should.keys() or should - has for has, should in counts.values()):
+        return []
+    return [str(table) for table, (has, should) in counts.items() if has != should]
+
+
+def _is_tables(content: Any) -> bool:
+    return isinstance(content, Mapping) and all(isinstance(rows, list) for rows in content.values())
 
 
 def judge(found: State | Exception, expected: State, acknowledged: Collection[Hashable]) -> Judgement:
     """The verdict on one recovery: its state, or what it raised."""
     if isinstance(found, Exception):
         return _judge_error(found)
-    ledger, content = check_ledger(found, expected, acknowledged), check_content(found, expected)
+    ledger = check_ledger(found, expected, acknowledged)
     if ledger.verdict is Verdict.CONSISTENT:
-        return content
-    if content.verdict is Verdict.CONSISTENT:
+        return check_content(found, expected)
+    if found.content == expected.content:
         return Judgement(ledger.verdict, f"{ledger.detail}, silently: the data are the same")
     return ledger
 

@@ -44,7 +44,7 @@ class State:
     applied: tuple[Hashable, ...]
     """The ledger: every piece of work whose effect is there, as often as it is there. Kept with the effects: a position proves nothing."""
     content: Any = field(default=None, repr=False)
-    """The data themselves, in a form that `==` compares."""
+    """The data themselves, in a form that `==` compares. In a dict of table -> rows (a list), rows twice are told from lost ones."""
 
 
 class System(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from html import escape
 from typing import Any
@@ -48,7 +49,7 @@ def heat_map(cells: list[Cell], title: str, reproducer: Callable[[Setup, Trial],
     return "".join(
         [
             f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>',
-            f"<h1>{escape(title)}</h1><p>{escape(summary(cells))}</p>",
+            f"<h1>{escape(title)}</h1><p>{'<br>'.join(map(escape, summary(cells)))}</p>",
             _legend(),
             _table(cells),
             "<h2>Counter-examples</h2><p>Each line shows its crash again.</p><ol>",
@@ -58,17 +59,28 @@ def heat_map(cells: list[Cell], title: str, reproducer: Callable[[Setup, Trial],
     )
 
 
-def summary(cells: list[Cell]) -> str:
-    """The matrix in one sentence."""
-    points, disks = sum(cell.points for cell in cells), sum(cell.disks for cell in cells)
-    promised = [cell for cell in cells if cell.promised]
-    broken = sum(cell.broken for cell in promised)
-    unsafe = sum(not cell.safe for cell in cells)
-    kept = "all of them kept it" if not broken else f"{broken} of them broke it"
-    return (
-        f"{len(cells):,} cells, {points:,} crash points, {disks:,} different disks recovered: {len(cells) - unsafe:,} cells are consistent "
-        f"after every crash, {unsafe:,} are not; {len(promised):,} cells were promised to be consistent, {kept}"
-    )
+def summary(cells: list[Cell]) -> list[str]:
+    """The matrix in some lines. Crash points and disks of cells that share an exploration count once."""
+    own = [cell for cell in cells if cell.same_as is None]
+    points, disks = sum(cell.points for cell in own), sum(cell.disks for cell in own)
+    safe, promised = sum(cell.safe for cell in cells), sum(cell.promised is not None for cell in cells)
+    return [
+        f"cells: {len(cells):,}; crash points: {points:,}; different disks that are left: {disks:,}",
+        f"consistent after every crash: {safe:,}; not: {len(cells) - safe:,}",
+        f"promised to be consistent: {promised:,}; broken promises: {sum(cell.broken for cell in cells):,}",
+        *shared(cells),
+    ]
+
+
+def shared(cells: Iterable[Cell]) -> list[str]:
+    """A line for each value of sync_* that writes and syncs in some configurations exactly as another value does."""
+    setups = {cell.setup: cell.same_as for cell in cells}
+    total = Counter(setup.sync for setup in setups)
+    pairs = Counter((setup.sync, same.sync) for setup, same in setups.items() if same is not None)
+    return [
+        f"sync={sync}: same writes and syncs as sync={other}, tried once, in {count} of {total[sync]} configurations"
+        for (sync, other), count in pairs.items()
+    ]
 
 
 def _legend() -> str:
@@ -104,7 +116,8 @@ def _cell(cell: Cell, number: int) -> str:
     classes += ["broken"] if cell.broken else ["luck"] if cell.safe and not cell.promised else []
     wrong = sum(count for verdict, count in cell.counts.items() if verdict is not Verdict.CONSISTENT)
     counts = ", ".join(f"{verdict}: {cell.counts[verdict]}" for verdict in SEVERITY if cell.counts[verdict])
-    tip = escape(f"{' '.join(cell.setup.arguments())}\n{cell.points} crash points, {cell.disks} disks\n{counts}", quote=True)
+    same = "" if cell.same_as is None else f"\nsame writes and syncs as sync={cell.same_as.sync}"
+    tip = escape(f"{' '.join(cell.setup.arguments())}\n{cell.points} crash points, {cell.disks} disks\n{counts}{same}", quote=True)
     text = f"{SIGNS[cell.worst]} {wrong}" if wrong else SIGNS[cell.worst]
     inside = f'<a href="#c{number}">{text}</a>' if wrong else text
     return f'<td class="{" ".join(classes)}" title="{tip}">{inside}</td>'

@@ -117,11 +117,13 @@ AXES: dict[str, tuple[Any, ...]] = {
     "auto_position": (False, True),
     "recovery": (False, True),
     "repository": (FILE, TABLE),
-    "sync": (0, 1, 10000),
+    "sync": (0, 1, 10, 10000),
     "engine": (INNODB, MYISAM),
     "workers": (0, 4),
 }
-"""What the full matrix varies. Of sync_*: never, always, and the default, which a log of fewer than 10,000 events never reaches."""
+"""What the full matrix varies. Of sync_*: never, always, every 10 events or transactions, and the default. Ten comes up in a log of 50
+transactions, for the relay log, the receiver's record, the applier's and a worker's alike, and falls into the middle of transactions as
+often as between them; 10,000 events are more than such a log has, so that the default does there what 0 does (`try_family`)."""
 
 
 def axes_of(base: Setup, chosen: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
@@ -171,6 +173,8 @@ class Cell:
     counts: Counter[Verdict]
     first: dict[Verdict, Trial] = field(repr=False)
     """The first counter-example of each verdict."""
+    same_as: Setup | None = None
+    """Another configuration whose run writes and syncs exactly the same, and whose exploration this is; None: it has its own."""
 
     @property
     def worst(self) -> Verdict:
@@ -200,6 +204,7 @@ class Cell:
             "kind": str(self.kind),
             "promised": self.promised,
             "verdict": str(self.worst),
+            "same_writes_as": None if self.same_as is None else {"sync": self.same_as.sync},
             "points": self.points,
             "disks": self.disks,
             "counts": {str(verdict): self.counts[verdict] for verdict in SEVERITY if self.counts[verdict]},
@@ -235,11 +240,11 @@ def try_family(
     """Configurations that differ in nothing but sync_*: for each a run, all its crashes.
 
     These options say when a record is written and synced. A start has read all records before it writes the first, and no crash follows
-    it here: what becomes of a disk is the same with each of them, so they share what is known. And where the log is too short for N, a
-    run does the very same to its disk as with 0: it is tried once.
+    it here: what becomes of a disk is the same with each of them, so they share what is known. And where a run is recorded to do the very
+    same to its disk as another one did, write for write and sync for sync (a log may be too short for N), it is that one's exploration.
     """
     workload, shared, known = spec.make(family[0]), Shared(), Recovered()
-    found: dict[bytes, Exploration] = {}
+    found: dict[bytes, tuple[Setup, Exploration]] = {}
     cells = {}
     for setup in family:
         configuration = setup.configuration
@@ -249,17 +254,18 @@ def try_family(
         if run not in found:
             expected = expected_state(workload, configuration)
             try:
-                found[run] = explore(make, kinds=kinds, coverage=coverage, medium=medium, files=files, expected=expected, recovered=known)
+                result = explore(make, kinds=kinds, coverage=coverage, medium=medium, files=files, expected=expected, recovered=known)
             except RecoveryMistake as mistake:
                 raise RecoveryMistake(mistake.what, mistake.place, reproducer(setup, spec, mistake.place)) from mistake.__cause__
-        cells[setup] = [_cell(setup, kind, found[run]) for kind in kinds]
+            found[run] = setup, result
+        cells[setup] = [_cell(setup, kind, *found[run]) for kind in kinds]
     return cells
 
 
-def _cell(setup: Setup, kind: Kind, result: Exploration) -> Cell:
+def _cell(setup: Setup, kind: Kind, explored: Setup, result: Exploration) -> Cell:
     counts = result.counts(kind)
     first = {verdict: trial for verdict in counts if (trial := result.first(kind, verdict)) is not None}
-    return Cell(setup, kind, result.points[kind], result.disks(kind), counts, first)
+    return Cell(setup, kind, result.points[kind], result.disks(kind), counts, first, None if explored is setup else explored)
 
 
 def try_one(setup: Setup, spec: WorkloadSpec, place: tuple[Any, ...], medium: Medium) -> Trial:

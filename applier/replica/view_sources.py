@@ -114,9 +114,11 @@ def _record(record: type[R], path: Path, version: str, notes: list[str]) -> R | 
         return parse(record, data, version, file=path.name).record if data else None
     except FileNotFoundError:
         return None
-    except (OSError, CheckpointError) as error:
-        notes.append(f"{path.name}: {error}")
-        return None
+    except OSError as error:
+        notes.append(f"{path.name}: {error.strerror}")
+    except CheckpointError as error:
+        notes.append(str(error))
+    return None
 
 
 def _relay_logs(folder: Path, relay: RelayLogInfo | None) -> list[Path]:

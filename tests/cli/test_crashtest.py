@@ -85,7 +85,7 @@ def test_a_matrix_for_people() -> None:
     assert result.return_value == 0
     assert re.search(r"auto.*FILE.*✓ ", result.output)
     assert re.search(r"file.*FILE.*R\d", result.output)
-    assert "2 cells, " in result.output and "1 cells were promised to be consistent, all of them kept it" in result.output
+    assert "cells: 2; " in result.output and "promised to be consistent: 1; broken promises: 0\n" in result.output
     assert "binlag crashtest --transactions 2 --seed 1 --server 8.0 --repository FILE" in result.output
     assert run(*matrix, "--require", "position=auto").return_value == 0
     assert run(*matrix, "--require", "position=file,repository=FILE").return_value == 3
@@ -127,13 +127,32 @@ def test_a_captured_log(tmp_path: Path) -> None:
     assert (cell["auto_position"], cell["verdict"]) == (False, "consistent")
 
 
+def test_equal_writes_are_tried_once() -> None:
+    """What is recorded to write and sync the same is said to, and its disks are not counted again; where N comes up, it is not."""
+    options = ["--transactions", "4", "--engine", "InnoDB", "--workers", "0", "--position", "auto", "--recovery", "1", "--jobs", "1"]
+    varied = [*options, "--repository", "TABLE", "--kind", "process", "--sync", "0", "--sync", "10000", "--sync", "3", "--sync", "500"]
+    found = json.loads(run("crashtest", *varied, "--json").output)
+    cells = {cell["sync"]: cell for cell in found["cells"]}
+    assert {sync: cell["same_writes_as"] for sync, cell in cells.items()} == {0: None, 10000: {"sync": 0}, 3: None, 500: {"sync": 0}}
+    assert cells[10000]["counts"] == cells[0]["counts"] != cells[3]["counts"]
+    points, disks = (sum(cells[sync][name] for sync in (0, 3)) for name in ("points", "disks"))
+    assert found["summary"] == [
+        f"cells: 4; crash points: {points:,}; different disks that are left: {disks:,}",
+        "consistent after every crash: 4; not: 0",
+        "promised to be consistent: 4; broken promises: 0",
+        "sync=10000: same writes and syncs as sync=0, tried once, in 1 of 1 configurations",
+        "sync=500: same writes and syncs as sync=0, tried once, in 1 of 1 configurations",
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--server", "9.7", "--repository", "FILE"], "MySQL 9.7 has no relay_log_info_repository=FILE"),
         (["--server", "5.5"], "5.5 is older than 5.6, the oldest version known"),
-        (["--crash", "process | 1 before | process"], "--crash needs one configuration, and these are 96"),
+        (["--crash", "process | 1 before | process"], "--crash needs one configuration, and these are 128"),
         (["--require", "colour=red"], "there is no axis 'colour'"),
+        (["--require", "position=auto,sync=100"], "--require position=auto,sync=100: no cell of this matrix is one of these"),
         (["nothing.000001"], "cannot read the file: No such file or directory"),
     ],
 )

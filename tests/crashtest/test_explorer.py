@@ -187,6 +187,22 @@ def test_judge() -> None:
     assert str(judge(ValueError("bad"), expected, [])) == "cannot start: ValueError: bad"
 
 
+def test_rows_that_came_twice_are_not_lost() -> None:
+    """Content that is tables: more copies of rows that should be there are a piece of work done twice; anything else is a loss."""
+    expected = State((1,), {"t": [b"1"], "log": [b"1", b"2", b"2"]})
+
+    def verdict(content: object) -> Verdict:
+        return judge(State((1,), content), expected, []).verdict
+
+    twice = judge(State((1,), {"t": [b"1"], "log": [b"1", b"1", b"2", b"2"]}), expected, [])
+    assert str(twice) == "re-executes: rows are there more often than in a run without a crash: log"
+    assert verdict({"t": [b"1", b"1"], "log": [b"1", b"2"]}) is Verdict.LOSES
+    assert verdict({"t": [b"1", b"3"], "log": [b"1", b"2", b"2"]}) is Verdict.LOSES  # a DELETE that is missing
+    assert verdict({"t": [b"1", b"1"]}) is Verdict.LOSES
+    assert verdict({"t": [b"1", b"1"], "log": "122"}) is Verdict.LOSES
+    assert verdict({"t": [{}], "log": []}) is Verdict.LOSES
+
+
 @pytest.mark.parametrize(
     "text", ["", "process", "process | 1 before", "fire | 1 before | process", "os | 1 | os names=0", "os | 1 before | x"]
 )
