@@ -11,7 +11,7 @@ data file. It is opaque to the searches but for its order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -166,14 +166,21 @@ class OrderedKey(Protocol):
 
 
 class Checksums(Protocol):
-    """The contents of some columns by their checksum."""
+    """Which contents of some columns have the same checksum: those of the table's rows, and those that it was told of."""
 
     @property
     def of(self) -> Callable[[Image], int]:
         """The checksum of a content."""
 
-    def contents(self, value: int) -> Iterable[Image]:
-        """The different contents that rows of the table have and that have this checksum. O(1)."""
+    @property
+    def met(self) -> int:
+        """Rises when a row comes that may have the checksum of another content; as long as it stands still none has come."""
+
+    def learn(self, contents: list[Image]) -> list[int]:
+        """Takes in the before images of an event. Returns their checksums."""
+
+    def shared(self, values: Iterable[int]) -> Mapping[int, Iterable[Image]]:
+        """Those of the checksums that several contents have, with these contents, some of which may have gone."""
 
 
 class Handler(Protocol):
@@ -204,8 +211,11 @@ class Handler(Protocol):
     def matches(self, columns: tuple[int, ...], image: Image) -> Iterable[Ref]:
         """All such rows in scan order."""
 
-    def checksums(self, columns: tuple[int, ...], make: Callable[[], Callable[[Image], int]]) -> Checksums:
-        """The checksums of the contents of `columns`; built at first use with the function that `make` makes, kept up from then on."""
+    def checksums(self, columns: tuple[int, ...], make: Callable[[], Callable[[Image], int]], *, flags: bool) -> Checksums:
+        """The checksums of the contents of `columns`; built at first use with the function that `make` makes, kept up from then on.
+
+        `flags` says which of two functions for these columns it is: whether NULL flags are in the checksum.
+        """
 
     def reads_to(self, ref: Ref, after: Ref | None = None, *, free_slots: bool = True) -> int:
         """rnd_next calls that a scan standing on `after` (None: before the first row) makes until it has read `ref`. O(log n).

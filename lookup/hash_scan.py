@@ -9,7 +9,7 @@ match is. The order of the matches is kept in a heap, since an update may move a
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -78,6 +78,8 @@ class IndexCursor:
     end_error: str = KEY_NOT_FOUND
     _at: Ref | None = None
     _value: tuple[Any, ...] = ()
+    _start: int = 0
+    """Rank of the value's first entry when it was come to; good until the first move, since rows change behind moves only."""
 
     def groups(self) -> Iterator[Any]:
         entries = self.handler.ordered(self.key)
@@ -90,14 +92,14 @@ class IndexCursor:
                     return
                 self.counters.read_next += 1
                 continue
+            self._start = start
             yield value
-            start, end = entries.group(value)
-            left = end - start - 1 if self._at is None else end - entries.rank_after(value, self._at)
+            left = end - start - 1 if self._at is None else entries.group(value)[1] - entries.rank_after(value, self._at)
             self.counters.read_next += left + 1
 
     def move(self, ref: Ref) -> None:
         entries = self.handler.ordered(self.key)
-        read = entries.group(self._value)[0] + 1 if self._at is None else entries.rank_after(self._value, self._at)
+        read = self._start + 1 if self._at is None else entries.rank_after(self._value, self._at)
         target = entries.rank(self._value, ref) + 1
         self.counters.read_next += target - read
         self._at = ref
@@ -170,11 +172,16 @@ class HashScan:
     entries: EntryOrder = field(init=False)
     _checksums: Checksums | None = None
     """What images and rows are hashed by; only where a collision matters (`ServerRules.collisions_apply`)."""
-    _alike: dict[int, list[Image]] = field(default_factory=dict)
-    """Checksum -> the contents that have it."""
-    _ages: dict[Image, list[int]] = field(default_factory=dict)
-    """Content -> which of all that were ever put in its entries are, the oldest first. A repeated scan puts rows in again."""
-    _hashed: int = 0
+    _met: int | None = None
+    """`Checksums.met` when it was asked last which checksums are shared."""
+    _values: Sequence[int] = ()
+    """The checksums of the contents, in their order."""
+    _doubtful: Mapping[int, Iterable[Image]] | None = None
+    """Those that several contents have, with all of these. As a rule there is none, and then no row can be taken for another."""
+    _alike: dict[int, list[Image]] | None = None
+    """Checksum -> the contents that have it; made when one is doubtful."""
+    _row_of: list[int] = field(default_factory=list)
+    """Entry -> the row of the event. A repeated scan puts rows in again, as entries of their own."""
     _value_of: dict[Image, tuple[Any, ...]] = field(default_factory=dict)
     _orders_of: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
     """Distinct key value -> the numbers of the contents that have it."""
@@ -188,19 +195,16 @@ class HashScan:
         if self.rules.collisions_apply and self.looks_again:
             whole = self.hashes_nulls and len(self.columns) == len(definition.columns)
             flags: frozenset[int] | None = frozenset() if whole else None
-            self._checksums = self.handler.checksums(self.compared, lambda: row_checksum(definition, self.compared, flags))
+            self._checksums = self.handler.checksums(
+                self.compared, lambda: row_checksum(definition, self.compared, flags), flags=whole
+            )
 
     def hash_row(self, index: int, image: Image) -> None:
         """`do_hash_row`: one before image goes into the hash, its key value into the set of distinct values."""
         content = pick(image, self.columns, self.compared)
-        self.entries.add(content, index)
+        self.entries.add(content, len(self._row_of))
+        self._row_of.append(index)
         self._last = index
-        if self._checksums is not None:
-            alike = self._alike.setdefault(self._checksums.of(content), [])
-            if content not in alike:
-                alike.append(content)
-            self._ages.setdefault(content, []).append(self._hashed)
-            self._hashed += 1
         if self.key is None or content in self._value_of:
             return
         spatial = self.key.kind == "spatial"
@@ -215,6 +219,7 @@ class HashScan:
         sets it back to the end of the event, else the index of the last entry that matched.
         """
         self._errors = 0
+        self._met = None
         error = self._run(self._cursor(), apply)
         if (not len(self.entries) and error is None) or self._errors >= len(self.entries):
             return error, None
@@ -280,21 +285,36 @@ class HashScan:
             ref = self.handler.first_match(self.compared, content)
             if ref is not None:
                 heap.append((ref, order))
-        if self._checksums is not None:
-            heap += self._look_alikes(self._checksums, group)
+        checksums = self._checksums
+        if checksums is not None:
+            if checksums.met != self._met:
+                self._values = checksums.learn(self._contents)
+                self._doubtful = checksums.shared(self._values)
+                self._alike = None
+                self._met = checksums.met
+            if self._doubtful:
+                heap += self._look_alikes(self._doubtful, group)
         heapq.heapify(heap)
         return heap
 
-    def _look_alikes(self, checksums: Checksums, group: Any) -> Iterator[tuple[Ref, int]]:
+    def _look_alikes(self, doubtful: Mapping[int, Iterable[Image]], group: Any) -> Iterator[tuple[Ref, int]]:
         """The rows that have the checksum of a before image that they are not."""
-        for value, alike in self._alike.items():
-            live = {content for content in alike if self.entries.has(content)}
-            for content in checksums.contents(value):
+        for value, contents in doubtful.items():
+            live = set(self._live(value))
+            for content in contents:
                 if live - {content}:
                     for ref in self.handler.matches(self.compared, content):
                         row = self.handler.get(ref)
                         if group is None or (row is not None and self.key is not None and self._key_value(row) == group):
                             yield ref, LOOK_ALIKE
+
+    def _live(self, value: int) -> list[Image]:
+        """The contents with this checksum that have entries left."""
+        if self._alike is None:
+            self._alike = {}
+            for content, its in zip(self._contents, self._values, strict=True):
+                self._alike.setdefault(its, []).append(content)
+        return [content for content in self._alike.get(value, ()) if self.entries.has(content)]
 
     def _key_value(self, row: Row) -> tuple[Any, ...]:
         assert self.key is not None
@@ -309,17 +329,20 @@ class HashScan:
         row = self.handler.get(ref) if buffer is None else buffer
         if row is None or self._checksums is None:
             return None, buffer
-        content = tuple(row[column] for column in self.compared)
+        content = self._content(row)
         if self.entries.has(content):
             return None, buffer
-        live = [one for one in self._alike.get(self._checksums.of(content), ()) if self.entries.has(one)]
+        live = self._live(self._checksums.of(content))
         if not live:
             return None, buffer
-        taken = min(live, key=lambda one: self._ages[one][0])
+        taken = min(live, key=self.entries.oldest)
         unpacked = list(self.defaults or (None,) * len(row))
         for column, value in zip(self.compared, taken, strict=True):
             unpacked[column] = value
         return taken, tuple(unpacked)
+
+    def _content(self, row: Row) -> Image:
+        return row if len(self.compared) == len(row) else tuple(row[column] for column in self.compared)
 
     def _requeue(self, heap: list[tuple[Ref, int]], queued: set[tuple[Ref, int]], order: int, after: Ref) -> None:
         content = self._contents[order]
@@ -332,7 +355,7 @@ class HashScan:
 
     def _holds(self, ref: Ref, content: Image) -> bool:
         row = self.handler.get(ref)
-        if row is None or tuple(row[column] for column in self.compared) != content:
+        if row is None or self._content(row) != content:
             return False
         return all((row[column] is None) == is_null for column, is_null in self.null_filter)
 
@@ -353,21 +376,22 @@ class HashScan:
         """
         standing: Ref | None = ref
         found: Image | None = content
+        checksums, doubtful = self._checksums, False
         while standing is not None and found is not None:
-            self._last = self.entries.take(found)
-            if self._checksums is not None:
-                self._ages[found].pop()
+            self._last = self._row_of[self.entries.take(found)]
+            met = 0 if checksums is None else checksums.met
             standing, buffer, verdict = apply(self._last, standing, buffer)
             if verdict is not None:
                 return verdict
             found = self._content_at(standing, buffer)
-            if found is None and standing is not None and self._checksums is not None:
+            doubtful = checksums is not None and (buffer is not None or checksums.met != met)
+            if doubtful and found is None and standing is not None:
                 found, buffer = self._taken_for(standing, buffer)
             if not self.looks_again:
                 if standing is not None and found is not None and buffer is None:
                     self._queue_moved(heap, queued, standing, found, group)
                 break
-        if standing is not None and self._checksums is not None:
+        if doubtful and standing is not None:
             self._queue_again(heap, queued, standing, group)
         return "done" if self._finished() else None
 
@@ -376,7 +400,7 @@ class HashScan:
         row = self.handler.get(ref)
         if row is None or (group is not None and self._key_value(row) != group):
             return
-        content = tuple(row[column] for column in self.compared)
+        content = self._content(row)
         for item in ((ref, LOOK_ALIKE), *([(ref, self.entries.order_of(content))] if self.entries.has(content) else [])):
             if item not in queued:
                 queued.add(item)
@@ -387,7 +411,7 @@ class HashScan:
         row = self.handler.get(ref) if buffer is None and ref is not None else buffer
         if row is None:
             return None
-        content = tuple(row[column] for column in self.compared)
+        content = self._content(row)
         return content if self.entries.has(content) else None
 
     def _queue_moved(self, heap: list[tuple[Ref, int]], queued: set[tuple[Ref, int]], ref: Ref, content: Image, group: Any) -> None:

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from operator import methodcaller
+from typing import Any
 
 from lookup.handler import Image
 from lookup.table import Column, TableDefinition
@@ -37,7 +39,7 @@ class EntryOrder:
         return self._size
 
     def add(self, content: Image, entry: int) -> None:
-        """Puts in an entry, a number that its user gives it."""
+        """Puts in an entry, a number that its user gives it and no other has."""
         order = self._orders.get(content)
         if order is None:
             order = self._orders[content] = len(self.contents)
@@ -58,6 +60,10 @@ class EntryOrder:
     def live(self) -> list[int]:
         """The numbers of the contents that still have entries."""
         return [order for order, entries in enumerate(self._entries) if entries]
+
+    def oldest(self, content: Image) -> int:
+        """The entry of this content that was put in first of those that are left. The content must be there."""
+        return self._entries[self._orders[content]][0]
 
     def take(self, content: Image) -> int:
         """Removes the entry that the server would meet first and returns it. The content must be there."""
@@ -270,46 +276,59 @@ def row_checksum(
     (5.6, 5.7): `null_flags` are the columns without a value in the image that are NULL, None: flags do not count. NULLs add
     nothing else; text of varying length stands without its length, so different rows can have the same checksum.
     """
-    writers = [_writer(definition.columns[at]) for at in columns]
-    packed = any(column.type.endswith(VARIABLE) or column.type == "json" for column in definition.columns)
-    place = {column: at for at, column in enumerate(columns)}
-    nullable = [(place.get(at), at) for at, column in enumerate(definition.columns) if column.nullable]
+    writers = [(place, writer) for place, at in enumerate(columns) if (writer := _writer(definition.columns[at])) is not None]
+    flags_of = _null_flags(definition, columns, null_flags)
+    without_nulls = zlib.crc32(flags_of((0,) * len(columns)))
 
     def checksum(image: Image) -> int:
-        parts = []
-        if null_flags is not None:
-            nulls = [column in null_flags if at is None else image[at] is None for at, column in nullable]
-            parts.append(_null_flags(nulls, packed=packed))
-        parts += [write(value) for write, value in zip(writers, image, strict=True) if value is not None]
-        return zlib.crc32(b"".join(parts))
+        parts = list(image)
+        if None not in image:
+            for place, write in writers:
+                parts[place] = write(parts[place])
+            return zlib.crc32(b"".join(parts), without_nulls)
+        for place, write in writers:
+            if parts[place] is not None:
+                parts[place] = write(parts[place])
+        return zlib.crc32(b"".join([part for part in parts if part is not None]), zlib.crc32(flags_of(image)))
 
     return checksum
 
 
-def _null_flags(nulls: list[bool], *, packed: bool) -> bytes:
+def _null_flags(definition: TableDefinition, columns: tuple[int, ...], null_flags: frozenset[int] | None) -> Callable[[Image], bytes]:
     """The record's NULL bits; the first bit of a record that is not packed, and the bits left over, are ones."""
-    offset = 0 if packed else 1
-    size = (len(nulls) + offset + 7) // 8
-    bits = (1 << 8 * size) - 1
-    for at, is_null in enumerate(nulls):
-        if not is_null:
-            bits &= ~(1 << (at + offset))
-    return bits.to_bytes(size, "little")
+    if null_flags is None:
+        return lambda image: b""
+    packed = any(column.type.endswith(VARIABLE) or column.type == "json" for column in definition.columns)
+    nullable = [at for at, column in enumerate(definition.columns) if column.nullable]
+    first = 0 if packed else 1
+    size = (len(nullable) + first + 7) // 8
+    bit_of = {column: 1 << bit for bit, column in enumerate(nullable, start=first)}
+    bits = (1 << 8 * size) - 1 - sum(bit for column, bit in bit_of.items() if column not in null_flags or column in columns)
+    held = [(place, bit_of[column]) for place, column in enumerate(columns) if column in bit_of]
+
+    def flags(image: Image) -> bytes:
+        found = bits
+        for place, bit in held:
+            if image[place] is None:
+                found |= bit
+        return found.to_bytes(size, "little")
+
+    return flags
 
 
-def _writer(column: Column) -> Callable[[object], bytes]:
-    """How a stored value stands in the server's record."""
+def _writer(column: Column) -> Callable[[Any], bytes] | None:
+    """How a stored value stands in the server's record; None: as it is."""
     size = INTEGER_BYTES.get(column.type)
     if column.type in ("enum", "set"):
         count = len(column.labels)
         size = (1 if count < 256 else 2) if column.type == "enum" else 8 if count > 32 else (count + 7) // 8
     if size is not None:
-        width = size
-        return lambda value: (int(value) & (1 << 8 * width) - 1).to_bytes(width, "little")  # type: ignore[call-overload]
+        width, mask = size, (1 << 8 * size) - 1
+        return lambda value: (value & mask).to_bytes(width, "little")
     if column.type == "bit":
-        return lambda value: int(value).to_bytes(((column.length or 1) + 7) // 8, "big")  # type: ignore[call-overload]
+        return methodcaller("to_bytes", ((column.length or 1) + 7) // 8, "big")
     if column.type in ("char", "binary"):
         pad = b" " if column.type == "char" else b"\0"
         most = (column.length or 0) * (BYTES_PER_CHARACTER.get(column.charset or "", 1) if column.type == "char" else 1)
-        return lambda value: bytes(value).ljust(most, pad)  # type: ignore[call-overload]
-    return bytes  # type: ignore[return-value]
+        return methodcaller("ljust", most, pad)
+    return None

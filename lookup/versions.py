@@ -39,7 +39,8 @@ class ServerRules:
     hash_looks_again: bool = True
     """Hash scan looks an updated row up again at once (8.0.17, bug #72788)."""
     collisions_apply: bool = False
-    """Hash scan takes a row for a before image that only has its checksum, and updates it (8.0.17 on, bug #101828)."""
+    """Hash scan takes a row for a before image that only has its checksum, and updates it (bug #101828: 8.0.17 to 8.0.45, 8.4.0 to 8.4.8,
+    9.0 to 9.6)."""
     hash_order: str = "multimap"
     """In which order equal before images leave the hash: "multimap" (std::unordered_multimap) or "mysys" (mysys/hash.c)."""
     table_scan_passes: int = 2
@@ -107,15 +108,24 @@ class Change:
     before: bool
 
 
+NEVER = 1 << 30
+"""In the place of a release: the series ended without the change."""
+
+INNOVATION_SERIES = ((8, 1), (8, 2), (8, 3), *((9, minor) for minor in range(7)))
+"""Those of MySQL that have no row of their own."""
+
 CHANGES = (
     Change((5, 7, 23), "second_unique_usable", before=False),
     Change((8, 0, 12), "second_unique_usable", before=False),
     Change((8, 0, 17), "hash_looks_again", before=False),
     Change((8, 0, 17), "collisions_apply", before=False),
-    Change((8, 0, 43), "collisions_apply", before=True),
+    Change((8, 0, 46), "collisions_apply", before=True),
+    Change((8, 4, 9), "collisions_apply", before=True),
+    *(Change((*series, NEVER), "collisions_apply", before=True) for series in INNOVATION_SERIES),
 )
-"""The first two by the changelog in bug #81500; the third is bug #72788. What came with it, bug #101828, was reported up to 8.0.42, and the
-source of 8.0.46 is without it; which of the releases between mended it was not seen."""
+"""The first two by the changelog in bug #81500; the third is bug #72788. What came with it, bug #101828, was reported up to 8.0.42. The
+source of 8.4.6, of the same day as 8.0.43, has it, that of 8.0.46 has not, and the report was closed two days after 8.0.46 came out, and
+8.4.9 with it (April 2026). The sources of 8.0.44, 8.0.45, 8.4.7, 8.4.8 and 9.0 to 9.6 were not seen."""
 
 
 _ROWS = {tuple(int(part) for part in name.split(".")): name for name in RULES if name != "mariadb"}

@@ -34,7 +34,7 @@ VARIABLE_WIDTH_TYPES = frozenset(
 )
 
 MAX_CONTENT_VIEWS = 8
-"""Different column sets a table keeps content views for; the one unused for longest goes first."""
+"""Different column sets a table keeps content views, and views of checksums, for; the oldest goes first."""
 
 Change = tuple["MemoryTable", Ref | None, Row | None, Ref | None, Row | None]
 """What undoing needs: table, ref and row before, ref and row after; None where there was or is no row."""
@@ -98,7 +98,7 @@ class MemoryTable:
         self._order: OrderView | None = None
         self._ordered: dict[str, OrderedView] = {}
         self._contents: dict[tuple[int, ...], ContentView] = {}
-        self._checksums: dict[tuple[int, ...], ChecksumView] = {}
+        self._checksums: dict[tuple[tuple[int, ...], bool], ChecksumView] = {}
         self._statistics: dict[str, tuple[int, float]] = {}
 
     # reading
@@ -158,11 +158,13 @@ class MemoryTable:
     def matches(self, columns: tuple[int, ...], image: Image) -> Iterable[Ref]:
         return self._content(columns).all(image)
 
-    def checksums(self, columns: tuple[int, ...], make: Callable[[], Callable[[Image], int]]) -> ChecksumView:
+    def checksums(self, columns: tuple[int, ...], make: Callable[[], Callable[[Image], int]], *, flags: bool) -> ChecksumView:
         """The checksums of the contents of `columns`, with the function of the first call."""
-        view = self._checksums.get(columns)
+        view = self._checksums.get((columns, flags))
         if view is None:
-            view = self._checksums[columns] = ChecksumView(columns, make(), self._rows.items())
+            if len(self._checksums) >= MAX_CONTENT_VIEWS:
+                self._views.remove(self._checksums.pop(next(iter(self._checksums))))
+            view = self._checksums[columns, flags] = ChecksumView(columns, len(self.definition.columns), make(), self._rows)
             self._views.append(view)
         return view
 

@@ -7,7 +7,6 @@ ever looked up by its primary key pays for nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Protocol
 
@@ -299,42 +298,79 @@ class ContentView:
             yield held
 
 
-RECENT_CHECKSUMS = 4096
-"""Contents whose checksum is remembered: a rows event asks for each several times."""
+SPARE_CHECKSUMS = 10_000
+"""How many contents that no row has any more a table remembers, beyond as many as it has rows."""
 
 
 class ChecksumView:
-    """Checksum of some columns -> the contents that have it; there are several where contents collide. Implements `View` and
-    `lookup.handler.Checksums`."""
+    """Checksum of some columns -> the contents that have it. Implements `View` and `lookup.handler.Checksums`.
 
-    __slots__ = ("_held", "_pick", "of")
+    Contents that have gone are not taken out, since their checksum would have to be worked out again; when they are too many, all
+    is forgotten and gathered anew when it is asked for.
+    """
 
-    def __init__(self, columns: tuple[int, ...], checksum: Callable[[Image], int], rows: Iterable[tuple[Ref, Row]]) -> None:
+    __slots__ = ("_first", "_limit", "_pick", "_rows", "_shared", "_whole", "met", "of")
+
+    def __init__(self, columns: tuple[int, ...], width: int, checksum: Callable[[Image], int], rows: Mapping[Ref, Row]) -> None:
+        self._whole = columns == tuple(range(width))
         self._pick = picker(columns)
-        self.of = lru_cache(maxsize=RECENT_CHECKSUMS)(checksum)
-        self._held: dict[int, dict[Image, int]] = {}
-        """Checksum -> content -> how many rows have it."""
-        for ref, row in rows:
-            self.add(ref, row)
+        self._rows = rows
+        self.of = checksum
+        self.met = 0
+        self._limit = -1
+        """How many checksums there may be; -1: nothing is known."""
+        self._first: dict[int, Image] = {}
+        """Checksum -> the content that had it first."""
+        self._shared: dict[int, dict[Image, None]] = {}
+        """Checksum -> contents, where there are several."""
 
     def add(self, ref: Ref, row: Row) -> None:
-        content = self._pick(row)
-        held = self._held.setdefault(self.of(content), {})
-        held[content] = held.get(content, 0) + 1
+        if len(self._first) > self._limit:
+            self._forget()
+            return
+        content = row if self._whole else self._pick(row)
+        value = self.of(content)
+        first = self._first.setdefault(value, content)
+        if first is not content or value in self._shared:
+            self._note(value, content)
 
     def remove(self, ref: Ref, row: Row) -> None:
-        content = self._pick(row)
-        value = self.of(content)
-        held = self._held[value]
-        held[content] -= 1
-        if not held[content]:
-            del held[content]
-            if not held:
-                del self._held[value]
+        """What has gone is only remembered in vain."""
 
-    def contents(self, value: int) -> tuple[Image, ...]:
-        """The contents with this checksum."""
-        return tuple(self._held.get(value, ()))
+    def learn(self, contents: list[Image]) -> list[int]:
+        if len(self._first) > self._limit:
+            self._gather()
+        values = list(map(self.of, contents))
+        if list(map(self._first.get, values)) != contents:
+            for value, content in zip(values, contents, strict=True):
+                self._first.setdefault(value, content)
+                self._note(value, content)
+        return values
+
+    def shared(self, values: Iterable[int]) -> Mapping[int, Iterable[Image]]:
+        if not self._shared:
+            return {}
+        return {value: self._shared[value] for value in self._shared.keys() & values}
+
+    def _note(self, value: int, content: Image) -> None:
+        """A content that is not the first with its checksum, or one that has others beside it."""
+        first = self._first[value]
+        if first != content:
+            self._shared.setdefault(value, {first: None})[content] = None
+        if value in self._shared:
+            self.met += 1
+
+    def _forget(self) -> None:
+        self._first.clear()
+        self._shared.clear()
+        self._limit = -1
+        self.met += 1
+
+    def _gather(self) -> None:
+        self._forget()
+        self._limit = 2 * len(self._rows) + SPARE_CHECKSUMS
+        for ref, row in self._rows.items():
+            self.add(ref, row)
 
 
 def key_text(definition: TableDefinition, key: Key, row: Row) -> str:

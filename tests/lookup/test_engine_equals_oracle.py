@@ -8,11 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lookup.handler import Image
+from applier.tables import keys
+from lookup.handler import Image, Ref, Row
+from lookup.hash_scan import HashScan
 from lookup.server_hash import row_checksum
 from lookup.table import TableDefinition
 from lookup.versions import RULES
-from tests.oracle.cases import Case, cases, cut, defaults_of, definitions, outcomes, overlay, rows_of
+from tests.oracle.cases import Case, cases, cut, defaults_of, definitions, outcomes, overlay, rows_of, tables_of_twins
 from tests.oracle.checksum import checksum
 
 QUICK = settings(max_examples=max(200, settings().max_examples), suppress_health_check=list(HealthCheck))
@@ -46,6 +48,31 @@ def test_collisions_do_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
         assert fast == naive
 
     compare()
+
+
+@pytest.mark.parametrize("spare", [0, keys.SPARE_CHECKSUMS])
+@pytest.mark.parametrize("version", ["8.0.42", "9.7"])
+def test_real_collisions_do_the_same(version: str, spare: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bug #101828 with contents whose CRC32 really is the same. Without spare room checksums are forgotten in the middle of an event."""
+    monkeypatch.setattr(keys, "SPARE_CHECKSUMS", spare)
+    taken = []
+    look = HashScan._taken_for
+
+    def noted(scan: HashScan, ref: Ref, buffer: Row | None) -> tuple[Image | None, Row | None]:
+        found = look(scan, ref, buffer)
+        taken.append(found[0] is not None)
+        return found
+
+    monkeypatch.setattr(HashScan, "_taken_for", noted)
+
+    @QUICK
+    @given(cases((version,), tables_of_twins()))
+    def compare(case: Case) -> None:
+        fast, naive = outcomes(case)
+        assert fast == naive
+
+    compare()
+    assert any(taken) == (version == "8.0.42")
 
 
 @QUICK

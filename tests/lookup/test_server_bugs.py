@@ -16,7 +16,7 @@ from lookup.server_hash import row_checksum
 from lookup.table import Column, Key, KeyPart, TableDefinition
 from lookup.versions import RULES, parse_row_search, rules_for
 from tests.oracle.apply import NaiveApplier
-from tests.oracle.cases import overlay
+from tests.oracle.cases import BIGINT_PAIRS, overlay
 from tests.oracle.checksum import checksum
 from tests.oracle.engine import NaiveTable
 
@@ -183,7 +183,7 @@ def test_shifting_a_unique_key_collides_when_the_smallest_value_comes_first(vers
 # bug #101828: rows with the same CRC32
 
 
-COLLIDING = ((0xA8E8EE744CED7CA8, 0x6850119E455EE4ED), (0x135CD25C170DB910, 0x6916C5057592C796))
+COLLIDING = BIGINT_PAIRS
 BIGINTS = tuple(Column(name, "bigint", unsigned=True, nullable=False) for name in "ab")
 
 

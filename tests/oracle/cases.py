@@ -123,7 +123,7 @@ def rows_of(definition: TableDefinition) -> st.SearchStrategy[Row]:
 
 
 def defaults_of(definition: TableDefinition) -> Row:
-    return tuple(None if column.nullable else 0 if column.type == "int" else b"" for column in definition.columns)
+    return tuple(None if column.nullable else 0 if column.type.endswith("int") else b"" for column in definition.columns)
 
 
 @st.composite
@@ -176,9 +176,41 @@ def overlay(defaults: Row, columns: tuple[int, ...]) -> Any:
 
 
 @st.composite
-def cases(draw: st.DrawFn, versions: tuple[str, ...] = tuple(RULES)) -> Case:
+def tables(draw: st.DrawFn) -> tuple[TableDefinition, list[Row]]:
+    """A table and the rows that may come up in it."""
     definition = draw(definitions())
-    pool = draw(st.lists(rows_of(definition), min_size=1, max_size=8))
+    return definition, draw(st.lists(rows_of(definition), min_size=1, max_size=8))
+
+
+BIGINT_PAIRS = ((0xA8E8EE744CED7CA8, 0x6850119E455EE4ED), (0x135CD25C170DB910, 0x6916C5057592C796))
+"""Two rows of two BIGINT UNSIGNED columns with the same CRC32 (those of bug #101828)."""
+SAME_CHECKSUM = tuple(one ^ other for one, other in zip(*BIGINT_PAIRS, strict=True))
+"""What turns any two such columns into two others with the same checksum: a CRC is linear, and this has none."""
+
+
+@st.composite
+def tables_of_twins(draw: st.DrawFn) -> tuple[TableDefinition, list[Row]]:
+    """A table whose rows have the same checksum in pairs, and sometimes the same key value as well."""
+    width = draw(st.integers(2, 4))
+    wide = (Column("a", "bigint", unsigned=True, nullable=False), Column("b", "bigint", unsigned=True, nullable=False))
+    narrow = tuple(Column(name, "int", nullable=name == "d") for name in "cd"[: width - 2])
+    parts = draw(st.sampled_from(((), *((at,) for at in range(width)))))
+    keys = (Key("k", tuple(KeyPart(at) for at in parts), unique=draw(st.sampled_from((False, False, True)))),) if parts else ()
+    engine = draw(st.sampled_from(("InnoDB", "MyISAM")))
+    definition = TableDefinition("d", "t", wide + narrow, keys, engine=engine, charset="latin1", collation="latin1_swedish_ci")
+    small = st.integers(0, 1)
+    rests = st.tuples(*(st.one_of(small, st.none()) if column.nullable else small for column in narrow))
+    pool = []
+    for (a, b), rest, twin in draw(st.lists(st.tuples(st.tuples(small, small), rests, rests), min_size=1, max_size=3)):
+        pool += [(a, b, *rest), (a ^ SAME_CHECKSUM[0], b ^ SAME_CHECKSUM[1], *draw(st.sampled_from((rest, rest, twin))))]
+    return definition, pool
+
+
+@st.composite
+def cases(
+    draw: st.DrawFn, versions: tuple[str, ...] = tuple(RULES), drawn: st.SearchStrategy[tuple[TableDefinition, list[Row]]] | None = None
+) -> Case:
+    definition, pool = draw(tables() if drawn is None else drawn)
     rows = draw(st.lists(st.sampled_from(pool), max_size=10))
     deleted = draw(st.lists(st.integers(0, 9), max_size=3))
     options = ApplyOptions(
