@@ -9,13 +9,15 @@ The logs are made on a real 9.7. `small`: 10,000 transactions of four one-row ch
 indexed column, 10,000 rows each. `load`: 40 inserts of 10,000 rows. `keyless`: 20 updates and deletes of 2,000 rows each in tables of
 20,000 rows that have no key on the replica's side nor on the source's. `keyless-small`: the same rows, each in a transaction of its own.
 Each contestant replays them into a fresh server with the same schema and rows, at the same settings, one after another,
-`durable` (innodb_flush_log_at_trx_commit=1, sync_binlog=1) and `relaxed` (2 and 0). The server writes its own binary log for all of them.
+`durable` (innodb_flush_log_at_trx_commit=1, sync_binlog=1) and `relaxed` (2 and 0). The server writes its own binary log, except where the
+name says `no log`: --disable-log-bin of mysqlbinlog and of binlag, log_replica_updates=OFF for the applier.
 
     pipe           mysqlbinlog LOG | mysql
     applier, 1     the server's own applier with one worker; the relay log is there before the clock starts
     applier, 4     the same with four workers, the log's own dependencies, commits in order
     binlag         binlag replay LOG --into mysql://…, the whole process with its start
     binlag, 4      the same with --workers 4
+    …, no log      the same, and nothing of it in the server's own binary log
 
 After each run the tables are compared with the source's by CHECKSUM TABLE. Each time is of one process from its start to its end, but the
 applier's, which is from START REPLICA until the last transaction is there. The order turns from run to run. Raw results, with the load of
@@ -36,7 +38,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -172,9 +174,9 @@ def prepare(server: Server, made: dict[str, Any]) -> None:
         subprocess.run(server.client("mysql", "--init-command=SET sql_log_bin=0"), stdin=sql, check=True)
 
 
-def run_pipe(server: Server, made: dict[str, Any]) -> float:
+def run_pipe(server: Server, made: dict[str, Any], *options: str) -> float:
     started = time.perf_counter()
-    reader = subprocess.Popen([*server.installed.command("mysqlbinlog"), str(made["log"])], stdout=subprocess.PIPE)
+    reader = subprocess.Popen([*server.installed.command("mysqlbinlog"), *options, str(made["log"])], stdout=subprocess.PIPE)
     subprocess.run(server.client("mysql"), stdin=reader.stdout, check=True)
     reader.wait()
     return time.perf_counter() - started
@@ -206,12 +208,26 @@ def run_binlag(server: Server, made: dict[str, Any], *options: str) -> float:
     return time.perf_counter() - started
 
 
-CONTESTANTS: dict[str, Callable[[Server, dict[str, Any]], float]] = {
-    "pipe": run_pipe,
-    "applier, 1": lambda server, made: run_applier(server, made, 1),
-    "applier, 4": lambda server, made: run_applier(server, made, 4),
-    "binlag": run_binlag,
-    "binlag, 4": lambda server, made: run_binlag(server, made, "--workers", "4"),
+@dataclass(frozen=True)
+class Contestant:
+    """What is timed, and what its server is told beforehand."""
+
+    run: Callable[[Server, dict[str, Any]], float]
+    options: Options = field(default_factory=dict)
+
+
+NO_LOG = ", no log"
+NOT_LOGGED: Options = {"log_replica_updates": False}
+CONTESTANTS = {
+    "pipe": Contestant(run_pipe),
+    "applier, 1": Contestant(lambda server, made: run_applier(server, made, 1)),
+    "applier, 4": Contestant(lambda server, made: run_applier(server, made, 4)),
+    "binlag": Contestant(run_binlag),
+    "binlag, 4": Contestant(lambda server, made: run_binlag(server, made, "--workers", "4")),
+    "pipe, no log": Contestant(lambda server, made: run_pipe(server, made, "--disable-log-bin")),
+    "applier, 1, no log": Contestant(lambda server, made: run_applier(server, made, 1), NOT_LOGGED),
+    "applier, 4, no log": Contestant(lambda server, made: run_applier(server, made, 4), NOT_LOGGED),
+    "binlag, no log": Contestant(lambda server, made: run_binlag(server, made, "--disable-log-bin")),
 }
 RESULTS = Path(__file__).parent / "results"
 
@@ -225,24 +241,28 @@ def measure(name: str, setting: str, made: dict[str, Any]) -> float:
         "relay_log_recovery": 0,
         "relay_log_purge": 0,
         "skip_replica_start": 1,
+        **CONTESTANTS[name].options,
     }
     with Server("9.7", options=options, gtids=True) as server:
         prepare(server, made)
-        seconds = CONTESTANTS[name](server, made)
+        seconds = CONTESTANTS[name].run(server, made)
         assert checksums(server) == made["checksums"], f"{name}: the tables differ"
         return seconds
 
 
 def compare(times: dict[str, list[float]]) -> dict[str, float]:
-    """How many times as long the others take, by medians."""
+    """How many times as long the others take, by medians: with the server's binary log, and without."""
     median = {name: statistics.median(seconds) for name, seconds in times.items()}
-    if not {"pipe", "applier, 1", "applier, 4", "binlag", "binlag, 4"} <= median.keys():
-        return {}
-    applier = min(median["applier, 1"], median["applier, 4"])
     ratios = {}
-    for own in ("binlag", "binlag, 4"):
-        ratios[f"pipe / {own}"] = round(median["pipe"] / median[own], 2)
-        ratios[f"better applier / {own}"] = round(applier / median[own], 2)
+    for ending in ("", NO_LOG):
+        appliers = [median[name] for name in (f"applier, 1{ending}", f"applier, 4{ending}") if name in median]
+        for own in (f"binlag{ending}", f"binlag, 4{ending}"):
+            if own not in median:
+                continue
+            if f"pipe{ending}" in median:
+                ratios[f"pipe{ending} / {own}"] = round(median[f"pipe{ending}"] / median[own], 2)
+            if len(appliers) == 2:
+                ratios[f"better applier{ending} / {own}"] = round(min(appliers) / median[own], 2)
     return ratios
 
 
@@ -254,10 +274,10 @@ def run(kind: str, setting: str, made: dict[str, Any], names: list[str], runs: i
             name = names[(place + turn) % len(names)]
             loads.append(round(os.getloadavg()[0], 2))
             times[name].append(round(measure(name, setting, made), 3))
-            print(f"{kind:14}{setting:8}{name:12}{times[name][-1]:8.2f}s   load {loads[-1]}", flush=True)
+            print(f"{kind:14}{setting:8}{name:20}{times[name][-1]:8.2f}s   load {loads[-1]}", flush=True)
     ratios = compare(times)
     for what, ratio in ratios.items():
-        print(f"{kind:14}{setting:8}{what:28}{ratio:6.1f}", flush=True)
+        print(f"{kind:14}{setting:8}{what:42}{ratio:6.1f}", flush=True)
     return {"seconds": times, "ratios_of_medians": ratios, "load_before": loads}
 
 
