@@ -106,7 +106,10 @@ def _one(scenario: Scenario, word: str, value: str, table: str) -> Scenario:
 
 
 def _number(text: str, least: float) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no number") from None
     if not value >= least or value == float("inf"):
         raise ValueError(f"{text!r} is not at least {least}")
     return value

@@ -198,6 +198,7 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "forecast good.000001 --schema empty.sql --server 5.7": ("BL207", ("none of the log's tables, d.t for one",)),
     "forecast good.000001 --schema good.sql --server 9.7 --row-search TABLE_SCAN": ("BL309", ("9.7",)),
     "forecast good.000001 --schema good.sql --rows d.other=5": ("BL307", ("d.other",)),
+    "forecast good.000001 --schema good.sql --server 5.7 --what-if index=x": ("BL302", ("--what-if index: 'x' is no number",)),
     "forecast missing.000001 --schema good.sql": ("BL101", ("missing.000001",)),
     "measure": ("BL304", ("--table",)),
     "measure --table bad.parquet": ("BL205", ("bad.parquet",)),
