@@ -98,7 +98,7 @@ class ServerTarget:
 
     def measure(self, cell: Cell) -> Measured:
         """A cell that is over soon is measured several times, on other rows, and the median taken."""
-        with TemporaryDirectory(prefix="binlag-cell-") as folder, self._row_search(cell):
+        with TemporaryDirectory(prefix="binlag-cell-") as folder, self._row_search(cell), self._connected_again():
             log = Path(folder) / "binlog.000001"
             taken: list[Measured] = []
             while len(taken) < REPEATS and (not taken or taken[0].seconds < SHORT_SECONDS):
@@ -288,6 +288,17 @@ class ServerTarget:
             yield
         finally:
             self._execute(*(f"SET GLOBAL {name} = {_literal(value)}" for name, value in before.items()))
+
+    @contextmanager
+    def _connected_again(self) -> Iterator[None]:
+        """An interrupt in the middle of an answer is the end of that connection: what is to be put back goes over a new one."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.server.close()
+            self.server = connect(self.endpoint)
+            self._execute("SET SESSION sql_log_bin = 0")
+            raise
 
     def _replication(self, *statements: str) -> None:
         self._execute(*(self._words(statement) for statement in statements))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import random
+import signal
 from pathlib import Path
 
 import pytest
@@ -60,6 +62,34 @@ def test_a_row_search_is_set_and_put_back(server: Server) -> None:
         else:
             with pytest.raises(UsageError, match="has no slave_rows_search_algorithms"):
                 target.measure(cell)
+
+
+@pytest.mark.parametrize("relay", [True, False], ids=["relay log", "BINLOG statements"])
+def test_an_interrupt_leaves_the_server_as_it_was(server: Server, relay: bool) -> None:
+    """At any moment of a cell: while its table is filled, while it is applied. The signal comes while an answer is awaited."""
+    chance, statement, ends = random.Random(relay), "SHOW GLOBAL VARIABLES LIKE '%parallel_workers'", 0
+    before = server.query(statement)
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    kept = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for _ in range(8):
+            try:
+                with ServerTarget(endpoint(server), relay_folder=server.data if relay else None) as target:
+                    signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.01, 0.6))
+                    while True:
+                        target.measure(Cell(PRIMARY, 20_000, "update", 1, 1, 200))
+                        target._filled = None
+            except KeyboardInterrupt:
+                ends += 1
+            assert server.query("SHOW DATABASES LIKE 'binlag_measure'") == ()
+            assert server.query(statement) == before
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, kept)
+    assert ends == 8
 
 
 def test_measurements_make_a_calibration(server: Server, tmp_path: Path) -> None:
