@@ -17,6 +17,7 @@ gaps: mts_recovery_groups.)
 from __future__ import annotations
 
 import itertools
+import os
 import shlex
 import signal
 from collections import Counter
@@ -25,7 +26,8 @@ from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from multiprocessing import active_children
+from multiprocessing import active_children, parent_process
+from threading import Thread
 from typing import Any
 
 from applier.crashtest.checkers import Verdict
@@ -298,9 +300,17 @@ def try_all(
 
 
 def _die_quietly() -> None:
-    """Ctrl-C reaches every process of a terminal; only the one that started the others speaks of it."""
+    """Ctrl-C reaches every process of a terminal; only the one that started the others speaks of it. When it is killed they end as well."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -174,3 +175,39 @@ def test_every_measured_cell_is_kept(number: signal.Signals, tmp_path: Path) -> 
         kept = len(found)
         assert len({one.place for one in found}) == kept, "none is measured twice"
         assert told[-1] - kept in ((0, 1) if number == signal.SIGKILL else (0,))
+
+
+def processes_of(session: int) -> list[int]:
+    """The processes that a command and its children are."""
+    found = []
+    for place in Path("/proc").iterdir():
+        try:
+            state, _, _, its = place.joinpath("stat").read_text().rpartition(")")[2].split()[:4]
+        except OSError:
+            continue  # no process, or one that has just ended
+        if int(its) == session and state != "Z":
+            found.append(int(place.name))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked for in /proc")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+def test_no_worker_outlives_the_command(number: signal.Signals, tmp_path: Path) -> None:
+    """Of a signal that reaches one process only; a kill cannot be answered, so workers look after themselves."""
+    command = [sys.executable, "-m", "applier", "crashtest", "--transactions", "3", "--jobs", "2", "--html", "out.html"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )  # fmt: skip
+    wait_until(lambda: len(processes_of(process.pid)) == 3)
+    process.send_signal(number)
+    process.wait(timeout=60)
+    wait_until(lambda: not processes_of(process.pid))
+    assert list(tmp_path.iterdir()) == []
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, "what was waited for did not come"
+        time.sleep(0.02)
