@@ -76,8 +76,15 @@ class Receiver:
             self.repository.flush(self.info, Occasion.CHANGE)
 
     def queue(self, data: bytes) -> None:
-        """One event as the source sent it. Raises ReplicationError where the receiver stops."""
-        head = head_of(data)
+        """One event as the source sent it. Raises ReplicationError where the receiver stops.
+
+        Behind each, whatever became of it, the record is flushed, and its count goes on: handle_slave_io calls flush_master_info, also
+        where the event itself has just forced it (a 5.7.29 with sync_master_info=10 was seen to).
+        """
+        self._take_in(data, head_of(data))
+        self.repository.flush(self.info, Occasion.EVENT)
+
+    def _take_in(self, data: bytes, head: Head) -> None:
         if head.type in _HEARTBEATS:
             self._heartbeat(data)
             return
@@ -115,7 +122,6 @@ class Receiver:
             self.relay_log.rotate(as_artificial_format(self._format_data) if self._format_data else None)
         if self._gtid is not None and head.type in GTID_TYPES and self.configuration.rules.splits_transactions:
             self.retrieved = self.retrieved.union(GtidSet(self._gtid))
-        self._flush()
 
     def _rotate(self, data: bytes, head: Head) -> None:
         """The source goes on in another file, and the relay log with it; the event itself stands at the head of the new one."""
@@ -124,7 +130,6 @@ class Receiver:
         self.relay_log.rotate()
         self.relay_log.append(with_checksum(data, wanted=self.relay_log.checksum) if head.timestamp == 0 else data)
         self.ignored_end = None
-        self._flush()
 
     def _track(self, data: bytes, head: Head) -> None:
         """Notes the boundaries of transactions; a GTID is received when its transaction is."""
@@ -173,7 +178,6 @@ class Receiver:
             return
         self._move(len(data))
         self.ignored_end = self.position
-        self._flush()
 
     def _ignored(self, head: Head) -> bool:
         ignored = self.configuration.ignore_server_ids or self.info.ignored_server_ids
@@ -187,6 +191,3 @@ class Receiver:
 
     def _move(self, size: int) -> None:
         self.info = self.info.at(Position(self.info.source_log_name, self.info.source_log_pos + size))
-
-    def _flush(self) -> None:
-        self.repository.flush(self.info, Occasion.EVENT)

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from applier.binlog.header import EventType
+from applier.crashtest.matrix import Setup, WorkloadSpec
+from applier.crashtest.replica_system import ReplicaSystem
 from applier.errors import ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.event_bytes import format_body, make_event, rotate_body
@@ -18,8 +20,11 @@ from applier.replica.storage import MemoryStorage
 from applier.replica.versions import replica_rules
 from applier.tables.catalog import Tables
 from checkpoints.gtid import GtidSet
+from checkpoints.info import SourceInfo
 from checkpoints.position import Position
+from checkpoints.repository import TableRepository
 from checkpoints.simulated_disk import SimulatedDisk
+from checkpoints.sync_rules import Occasion
 from tests.replica.recovery_scenarios import events_of
 from tests.replica.replicas import UUID, Rig, contents, replayed
 
@@ -216,3 +221,24 @@ def test_reset(version: str, gtids: bool, size: int, kept: int) -> None:
     assert [(row["Master_log_name"], row["Master_log_pos"]) for row in replica.storage.info.rows("slave_master_info")] == [("", 4)] * kept
     assert (applied(replica), received(replica), replica.status.memory.applied.relay_log_name) == (0, 4, "./relay.000001")  # type: ignore[union-attr]
     assert isinstance(rig.source, BinlogFiles)
+
+
+def test_the_record_is_flushed_behind_each_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also behind one that has forced it, the source's set of previous GTIDs: sync_master_info counts it (handle_slave_io, 5.7.29)."""
+    flushed: list[Occasion] = []
+    flush = TableRepository.flush
+
+    def noted(self: TableRepository[Any], record: Any, occasion: Occasion) -> Any:
+        if isinstance(record, SourceInfo):
+            flushed.append(occasion)
+        return flush(self, record, occasion)
+
+    setup = Setup(sync=10)
+    workload = WorkloadSpec(2).make(setup)
+    replica, _ = ReplicaSystem(workload, setup.configuration).server(SimulatedDisk())
+    replica.start()
+    monkeypatch.setattr(TableRepository, "flush", noted)
+    assert flushed.count(Occasion.EVENT) == 0
+    received = replica.receive()
+    assert flushed.count(Occasion.EVENT) == received > 10
+    assert Occasion.CHANGE in flushed
