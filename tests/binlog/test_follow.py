@@ -141,5 +141,5 @@ def test_a_folder_stands_for_its_logs(tmp_path: Path) -> None:
     by_folder, by_files = (applier.replay(files, into=applier.load_schema(schema)) for files in (named, logs(CAPTURE)))
     assert (by_folder.transactions, by_folder.counters) == (by_files.transactions, by_files.counters)
     (tmp_path / "second.index").write_text("")
-    with pytest.raises(InputError, match=r"not one index of logs but binlog\.index, second\.index"):
+    with pytest.raises(InputError, match=r"more than one index of logs: binlog\.index, second\.index"):
         IndexedLogs(tmp_path)

@@ -212,7 +212,7 @@ def test_bad_files(binlag: Run, tmp_path: Path, schema: Path) -> None:
     cases: list[tuple[tuple[Any, ...], str]] = [
         ((), "FILE"),
         ((tmp_path / "gone.000001",), "gone.000001"),
-        ((tmp_path,), "directory"),
+        ((tmp_path,), "no index of logs"),
         ((text,), "not a binary log"),
         ((good, "--schema", tmp_path / "gone.sql"), "gone.sql"),
         ((good, "--schema", tmp_path / "bad.sql"), "line 2: "),
