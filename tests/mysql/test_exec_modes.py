@@ -134,7 +134,7 @@ class Case:
     def _wait(self, replica: Server) -> None:
         file, position = self.source.query("SHOW BINARY LOG STATUS" if self.version == "9.7" else "SHOW MASTER STATUS")[0][:2]
         wanted = (file, position)
-        for _ in range(600):
+        for _ in range(1200):
             status = self.status(replica)
             if status["sql_errno"] or (status["file"], status["position"]) == wanted:
                 return

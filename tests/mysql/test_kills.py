@@ -12,6 +12,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 
@@ -55,14 +56,26 @@ class Rounds:
         self.forget()
         while kills:
             process = self.start()
-            try:
-                self.ended(process, *process.communicate(timeout=self.chance.uniform(0.3, 1.5)))
-            except subprocess.TimeoutExpired:
+            if self.is_underway(process, self.chance.randrange(self.workload.transactions), self.chance.uniform(0, 0.3)):
                 kills -= 1
                 self.ends[end](process)
                 self.look()
+            else:
+                self.ended(process, *process.communicate())
         process = self.start()
         self.ended(process, *process.communicate(timeout=120))
+
+    def is_underway(self, process: subprocess.Popen[str], transactions: int, seconds: float) -> bool:
+        """Waits until a run has carried out so many transactions, and a moment longer, however fast it is. False: it came to its end."""
+        while self.done() < transactions:
+            if process.poll() is not None:
+                return False
+            time.sleep(0.005)
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return True
+        return False
 
     @property
     def ends(self) -> dict[str, Callable[[subprocess.Popen[str]], None]]:
@@ -105,11 +118,17 @@ class Rounds:
         self.met["DDL recognised"] += sum("had been carried out" in note for note in summary["notes"])
         self.forget()
 
+    def tables_are_there(self) -> bool:
+        return len(self.server.query("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'binlag'")) == 2
+
+    def done(self) -> int:
+        """Transactions up to the low-water mark."""
+        positions = self.server.query("SELECT transactions FROM binlag.position") if self.tables_are_there() else ()
+        return int(positions[0][0]) if positions else 0
+
     def look(self) -> None:
-        tables = self.server.query("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'binlag'")
-        positions = self.server.query("SELECT transactions FROM binlag.position") if len(tables) == 2 else ()
-        self.met["in the middle" if positions and positions[0][0] else "before the first commit"] += 1
-        if positions:
+        self.met["in the middle" if self.done() else "before the first commit"] += 1
+        if self.tables_are_there():
             self.met["commits beyond the mark"] += bool(self.server.query("SELECT 1 FROM binlag.done LIMIT 1"))
 
     def forget(self) -> None:

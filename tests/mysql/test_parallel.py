@@ -130,7 +130,7 @@ def test_a_row_lock_in_the_way_is_waited_for(any_order: bool, made: Made) -> Non
     reached = threading.Event()
 
     def block() -> None:
-        reached.wait(30)
+        assert reached.wait(120)
         with blocker.cursor() as cursor:
             cursor.execute("BEGIN")
             cursor.execute("UPDATE w.counter SET n = n WHERE id < 10")

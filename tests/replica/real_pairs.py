@@ -68,8 +68,8 @@ class Pair:
         return {name.replace("Replica", "Slave").replace("Source", "Master"): value for name, value in row.items()}
 
     def wait(self, **fields: Any) -> dict[str, Any]:
-        """Until these fields of the status have these values. Raises TimeoutError after a minute."""
-        end = time.monotonic() + 60
+        """Until these fields of the status have these values. Raises TimeoutError after two minutes."""
+        end = time.monotonic() + 120
         while time.monotonic() < end:
             status = self.status()
             if all(status.get(name) == value for name, value in fields.items()):

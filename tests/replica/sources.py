@@ -45,7 +45,7 @@ def receive(server: Server, folder: Path, start: Start | None = None, options: R
     return LiveReceiver(endpoint(server, **changes), opened, options).run()
 
 
-def wait(condition: Callable[[], bool], seconds: float = 30) -> None:
+def wait(condition: Callable[[], bool], seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "what was waited for did not come"
