@@ -8,18 +8,28 @@ one beside it does not. Needs prometheus_client (`binlag[metrics]`).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.logs import logger
+from applier.replica.seconds_behind import seconds_behind
 from applier.replica.simulation import Moment
-from applier.replica.view import ON, ReplicaView, Thread
+from applier.replica.view import OFF, ON, ReplicaView, Thread
 from applier.whole_file import write_whole
 from checkpoints.gtid import GtidError, GtidSet, parse_gtid_set
 
+if TYPE_CHECKING:
+    from applier.replica.live import Applying
+    from applier.replica.receive import Received
+
+_LOG = logger("metrics")
 PREFIX = "binlag"
 SUFFIX = ".prom"
 
@@ -47,6 +57,36 @@ def write(gauges: Iterable[Gauge], path: str | os.PathLike[str]) -> None:
         write_whole(target, exposition(gauges))
     except OSError as error:
         raise UsageError(f"--openmetrics: cannot write {target}: {error.strerror}", code=Code.CANNOT_WRITE) from None
+
+
+@contextmanager
+def kept_up(gauges: Callable[[], Iterable[Gauge]], path: str | os.PathLike[str], every_seconds: float = 1.0) -> Iterator[None]:
+    """Writes a file now, again and again while the block lasts, and at its end.
+
+    A thread writes, so that a replica that hangs shows in figures that are fresh. Raises UsageError as `write` does at first; later, when
+    a disk is full for a while, a record in the log says so and the next time is tried.
+    """
+    write(gauges(), path)
+    over = threading.Event()
+
+    def rewrite() -> None:
+        try:
+            write(gauges(), path)
+        except UsageError as error:
+            _LOG.warning("%s", error.message, extra={"code": error.code, "file": os.fspath(path)})
+
+    def run() -> None:
+        while not over.wait(every_seconds):
+            rewrite()
+
+    thread = threading.Thread(target=run, name="openmetrics", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        rewrite()
 
 
 def exposition(gauges: Iterable[Gauge]) -> bytes:
@@ -117,6 +157,41 @@ def _of_thread(thread: Thread, name: str, labels: tuple[tuple[str, str], ...]) -
     number, time = (None, None) if thread.failure is None else (thread.failure.number, thread.failure.time)
     yield Gauge("replica_last_error_number", "Number of the thread's last error, 0 for none.", number, labels)
     yield Gauge("replica_last_error_timestamp_seconds", "When that was, in seconds since 1970.", time, labels)
+
+
+# while it runs
+
+
+def of_receiver(received: Received, channel: str) -> Iterator[Gauge]:
+    """A live receiver: how far it is and how its connection does."""
+    labels = (("channel", channel),)
+    file, offset = received.position.file, received.position.offset
+    for name, text, value in (
+        ("received_log_number", "Number of the source's log up to which was received.", _number(file)),
+        ("received_position_bytes", "Position in the source's log up to which was received.", offset if file else None),
+        ("received_events", "Events received since the receiver began.", received.events),
+        ("received_event_bytes", "Their bytes in the source's log.", received.bytes),
+        ("heartbeats", "Heartbeats that were received.", received.heartbeats),
+        ("connections", "Connections made to the source since the receiver began; one more for each that was lost.", received.connections),
+    ):
+        yield Gauge(f"replica_{name}", text, value, labels)
+    yield from _of_thread(Thread(ON if received.connected else OFF, failure=received.failure), "receiver", labels)
+
+
+def of_applying(applying: Applying, channel: str) -> Iterator[Gauge]:
+    """A replay that follows relay logs. Its clock is taken for the source's; at the end of the relay logs it is behind by nothing."""
+    labels = (("channel", channel),)
+    behind = seconds_behind(
+        time.time(), applying.timestamp, 0, applier_running=applying.running, connected=True, same_position=applying.idle
+    )
+    for name, text, value in (
+        ("seconds_behind_source", "Seconds_Behind_Source as the server would say it.", behind),
+        ("relay_log_number", "Number of the relay log up to which was applied.", _number(applying.file)),
+        ("relay_log_position_bytes", "Position in the relay log up to which was applied.", applying.position if applying.file else None),
+        ("applied_transactions", "Transactions applied since the replay began.", applying.transactions),
+    ):
+        yield Gauge(f"replica_{name}", text, value, labels)
+    yield from _of_thread(Thread(ON if applying.running else OFF, failure=applying.failure), "applier", labels)
 
 
 def of_moment(moment: Moment, channel: str, server: str) -> Iterator[Gauge]:

@@ -51,13 +51,15 @@ def replay(
     on_rows: Callable[[RowsRecord], None] | None = None,
     keep_events: bool = True,
     on_event: Callable[[Event], None] | None = None,
+    on_start: Callable[[ReplayResult], None] | None = None,
     **options: Any,
 ) -> ReplayResult:
     """Replays `files` in order into tables in memory, which are changed in place.
 
     `options` are those of `binlag replay` with underscores (server, row_search, exec_mode, skip_errors, database, table,
     rewrite_db, start_position, stop_position, start_datetime, stop_datetime, include_gtids, exclude_gtids). `on_rows` gets
-    each record instead of `result.events`, `on_event` each event read; without `keep_events` records are not made at all.
+    each record instead of `result.events`, `on_event` each event read, `on_start` the result before it grows; without `keep_events`
+    records are not made at all.
 
     An error that stops the applier is in `result.error`; the transactions before it are applied. Raises InputError for a
     log that cannot be read and UsageError for options that make no sense.
@@ -65,6 +67,8 @@ def replay(
     tables = into if into is not None else Tables()
     with _no_cycle_collection():
         loop = ReplayLoop(tables, parse_options(**options), on_rows, keep_events=keep_events and on_rows is None)
+        if on_start is not None:
+            on_start(loop.result)
         return loop.run(files, on_event)
 
 

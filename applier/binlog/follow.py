@@ -28,7 +28,7 @@ class IndexedLogs(Sequence[str]):
     """The logs that an index names, oldest first, as of the moment that somebody looks.
 
     `folder` has one index, or is the index itself. With `follow` a reader of these logs waits for more at their end, until `stopped` says
-    so; `on_idle` is called each time that it begins to wait.
+    so; `on_idle` is called each time that it begins to wait, and `waiting` says whether it does.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, follow: bool = False, stopped: Callable[[], bool] = lambda: False) -> None:
@@ -36,6 +36,7 @@ class IndexedLogs(Sequence[str]):
         self.follow = follow
         self.stopped = stopped
         self.on_idle: Callable[[], None] = lambda: None
+        self.waiting = False
         self._names: list[str] = []
         self._seen = b""
 
@@ -106,13 +107,13 @@ class LogFollower(LogReader):
             path = None if logs.stopped() else logs.after(path)
 
     def _pieces(self, number: int, path: Path) -> Iterator[tuple[bytes, int]]:
-        logs, idle, end = self.logs, False, len(MAGIC)
+        logs, end = self.logs, len(MAGIC)
         with path.open("rb") as file:
             while not logs.stopped():
                 following = logs.after(path)  # looked at first: behind it nothing is added to this file
                 whole = _whole_events(file.fileno(), end)
                 if whole > end:
-                    idle, end = False, whole
+                    logs.waiting, end = False, whole
                     yield open_log(path, whole), whole
                 elif following is not None:
                     size = os.fstat(file.fileno()).st_size
@@ -120,9 +121,9 @@ class LogFollower(LogReader):
                         yield open_log(path, size), size  # half an event that nobody will finish: the reader says so
                     return
                 else:
-                    if not idle:
-                        idle = True
+                    if not logs.waiting:
                         logs.on_idle()
+                        logs.waiting = True
                     time.sleep(POLL_SECONDS)
 
 

@@ -1,13 +1,18 @@
-"""Which logs a command reads: files, or all that the index of a folder names; with --follow for as long as they grow."""
+"""Which logs a command reads: files, or all that the index of a folder names; with --follow for as long as they grow, and with figures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from applier.binlog.follow import IndexedLogs
 from applier.error_codes import Code
-from applier.errors import InputError, UsageError
+from applier.errors import BinlagError, InputError, UsageError
+
+if TYPE_CHECKING:
+    from applier.replica.live import Applying
 
 _HINT = "give the folder of a receiver, or its index: binlag replay --follow relay/"
 
@@ -30,3 +35,29 @@ def logs_of(files: tuple[str, ...], *, follow: bool, stop_position: int | None =
     if indexes:
         raise UsageError(f"{indexes[0]}: a folder stands alone", code=Code.OPTIONS_CLASH, hint="give files, or one folder")
     return files
+
+
+@contextmanager
+def figures(logs: Sequence[str], path: str | None, channel: str | None) -> Iterator[Applying | None]:
+    """--openmetrics: gives what the replay is to tell of itself; the file at `path` is kept up with that. None without a path.
+
+    Raises UsageError when the logs are not followed: a replay that ends has no lag.
+    """
+    if path is None:
+        yield None
+        return
+    if not (isinstance(logs, IndexedLogs) and logs.follow):
+        raise UsageError("--openmetrics: this replay follows no log", code=Code.OPTIONS_CLASH, hint="add --follow")
+    from applier import metrics
+    from applier.replica.live import Applying
+
+    applying = Applying(logs)
+    name = logs.index_file.resolve().parent.name if channel is None else channel
+    with ExitStack() as stack:
+        stack.enter_context(metrics.kept_up(lambda: metrics.of_applying(applying, name), path))
+        stack.callback(applying.ended)
+        try:
+            yield applying
+        except BinlagError as error:
+            applying.fail(error)
+            raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import click
 
 from applier.cli.notes import draws, is_logged, note
 from applier.cli.signals import interruptible
+from applier.cli.status import CHANNEL, OPENMETRICS
 from applier.error_codes import Code
 from applier.errors import UsageError
 
@@ -36,7 +37,11 @@ if TYPE_CHECKING:
 @click.option("--max-relay-log-size", type=click.IntRange(4096, 1 << 30), default=1 << 30, metavar="BYTES",
               help="Begin a new relay log after so many. [default: 1 GiB]")  # fmt: skip
 @click.option("--password-file", type=click.Path(dir_okay=False), metavar="FILE", help="The password is its first line.")
-def command(source: str, folder: str, password_file: str | None, auto_position: bool, **given: Any) -> int:
+@OPENMETRICS
+@CHANNEL
+def command(
+    source: str, folder: str, password_file: str | None, auto_position: bool, openmetrics: str | None, channel: str | None, **given: Any
+) -> int:
     """Receive the binary log of a live SOURCE into relay logs in DIR.
 
     The relay logs are those that a replica writes; `binlag replay DIR` reads them, with --follow while they grow. A lost connection
@@ -54,12 +59,22 @@ def command(source: str, folder: str, password_file: str | None, auto_position: 
     began = time.monotonic()
     with _watch() as watch:
         receiver = LiveReceiver(endpoint, Folder(Path(folder), start, auto_position=by_gtids), options, watch)
-        with interruptible(receiver.stop):  # a second signal ends the process at once, which loses nothing either
+        figures = _figures(receiver.received, openmetrics, Path(folder).resolve().name if channel is None else channel)
+        with figures, interruptible(receiver.stop):  # a second signal ends the process at once, which loses nothing either
             received = receiver.run()
     seconds = time.monotonic() - began
     rates = f"{seconds:.1f} s ({received.events / seconds:,.0f} events/s, {received.bytes / seconds / 1e6:,.1f} MB/s)"
     click.echo(f"received {received.events:,} events, {received.bytes:,} bytes in {rates}; the source's log up to {received.position}")
     return 0
+
+
+def _figures(received: Received, path: str | None, channel: str) -> AbstractContextManager[None]:
+    """--openmetrics, while the receiver runs."""
+    if path is None:
+        return nullcontext()
+    from applier import metrics
+
+    return metrics.kept_up(lambda: metrics.of_receiver(received, channel), path)
 
 
 def _ask() -> str:

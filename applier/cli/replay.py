@@ -13,6 +13,7 @@ import click
 from applier.cli import failures
 from applier.cli.notes import draws
 from applier.cli.options import check_positions, replay_options
+from applier.cli.status import CHANNEL, OPENMETRICS
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.result import RowsRecord
@@ -43,11 +44,14 @@ from lookup.versions import NEWEST
 @click.option("--force", is_flag=True, help="Into a server: even if it has replicas, or its databases hold other data.")
 @click.option("--dry-run", is_flag=True, help="Into a server: say what would be replayed, and change nothing.")
 @click.option("--dump", type=click.Path(file_okay=False), metavar="DIR", help="Write the tables afterwards, one .tsv each.")
+@OPENMETRICS
+@CHANNEL
 @click.option("--stats", type=click.Path(dir_okay=False), metavar="FILE.jsonl", help="Write one JSON object per rows event.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def command(
-    files: tuple[str, ...], follow: bool, into: str, schema: str | None, dump: str | None, stats: str | None, as_json: bool, **options: Any
-) -> int:
+    files: tuple[str, ...], follow: bool, into: str, schema: str | None, dump: str | None, stats: str | None, as_json: bool,
+    openmetrics: str | None, channel: str | None, **options: Any,
+) -> int:  # fmt: skip
     """Replay FILES, in order, into tables in memory or into a server. A folder stands for the logs that its index names.
 
     In memory each row is found as the server would find it; the handler calls that this costs are counted exactly. Into a server
@@ -58,7 +62,7 @@ def command(
     binlag replay demo/binlog.000001 --schema demo/before.sql
     binlag replay demo/binlog.000001 --schema demo/before.sql --row-search INDEX_SCAN,HASH_SCAN --json
     """
-    from applier.cli.follow import logs_of
+    from applier.cli.follow import figures, logs_of
     from applier.cli.replay_into import SERVER_OPTIONS, refuse_memory_options, refuse_server_options, replay_into_server
 
     logs = logs_of(files, follow=follow, stop_position=options["stop_position"])
@@ -67,7 +71,9 @@ def command(
     if into != "memory":
         refuse_memory_options(dump=dump, stats=stats)
         given = {name: value for name, value in own.items() if value is not None}
-        return replay_into_server(logs, into, schema=schema, as_json=as_json, **{"password_file": None, **given, **options})
+        with figures(logs, openmetrics, channel) as applying:
+            given = {"password_file": None, **given, **options}
+            return replay_into_server(logs, into, schema=schema, as_json=as_json, applying=applying, **given)
     refuse_server_options(**own)
     from applier.binlog.follow import IndexedLogs
     from applier.cli.signals import interruptible
@@ -80,10 +86,14 @@ def command(
     with ExitStack() as stack:
         tables = load_schema(schema, server=options["server"] or NEWEST) if schema else Tables()
         sink = stack.enter_context(_stats_file(stats))
-        progress = stack.enter_context(_progress(logs))
+        applying = stack.enter_context(figures(logs, openmetrics, channel))
+        progress = stack.enter_context(_progress(logs)) if applying is None else applying.took_event
         if isinstance(logs, IndexedLogs) and follow:
             logs.stopped = stack.enter_context(interruptible())
-        result = replay(logs, tables, on_rows=sink, keep_events=False, on_event=progress, **options)
+        began = None if applying is None else applying.began
+        result = replay(logs, tables, on_rows=sink, keep_events=False, on_event=progress, on_start=began, **options)
+        if applying is not None:
+            applying.fail(result.error)
     if dump is not None:
         try:
             tables.dump(dump)

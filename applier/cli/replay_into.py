@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from applier.mysql.feed import SourceTransaction
     from applier.mysql.into import Watch
     from applier.mysql.outcome import Outcome
+    from applier.replica.live import Applying
 
 INTERRUPTED = 130
 DRAWS_PER_SECOND = 10
@@ -33,8 +35,10 @@ SERVER_OPTIONS = (
 """Options of the command that only a server as target has."""
 
 
-def replay_into_server(files: Sequence[str], url: str, *, password_file: str | None, as_json: bool, **given: Any) -> int:
-    """The command for a target that is a server. Returns the exit code."""
+def replay_into_server(
+    files: Sequence[str], url: str, *, password_file: str | None, as_json: bool, applying: Applying | None, **given: Any
+) -> int:
+    """The command for a target that is a server. Returns the exit code. `applying` is told what happens."""
     from applier.binlog.follow import IndexedLogs
     from applier.mysql.into import IntoOptions, replay_into
     from applier.mysql.url import find_password, parse_url
@@ -47,12 +51,24 @@ def replay_into_server(files: Sequence[str], url: str, *, password_file: str | N
     with interruptible() as stopped, _progress(files, stopped) as watch:
         if isinstance(files, IndexedLogs):
             files.stopped = stopped
-        outcome = replay_into(files, endpoint, options, into, watch)
+        outcome = replay_into(files, endpoint, options, into, watch if applying is None else _told(watch, applying))
+        if applying is not None:
+            applying.fail(outcome.error)
     if as_json:
         click.echo(json.dumps(outcome.as_dict(), ensure_ascii=False))
     else:
         _print(outcome)
     return _end(outcome, followed=isinstance(files, IndexedLogs) and files.follow)
+
+
+def _told(watch: Watch, applying: Applying) -> Watch:
+    """Two who look on."""
+
+    def on_transaction(source: SourceTransaction) -> None:
+        watch.on_transaction(source)
+        applying.took_transaction(source)
+
+    return replace(watch, on_transaction=on_transaction, on_start=applying.began)
 
 
 def _ask() -> str:

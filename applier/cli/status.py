@@ -24,6 +24,8 @@ FORMATS = click.option("--format", "form", type=click.Choice(["vertical", "table
 OPENMETRICS = click.option("--openmetrics", type=click.Path(dir_okay=False), metavar="FILE.prom",
                            help="Also write gauges for Prometheus' textfile collector (needs binlag[metrics]).")  # fmt: skip
 
+CHANNEL = click.option("--channel", metavar="NAME", help="With --openmetrics: the label `channel`. [default: the name of DIR]")
+
 
 @click.command(name="status", short_help="Show the replica status that the files of a folder tell.")
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False))
@@ -33,7 +35,7 @@ OPENMETRICS = click.option("--openmetrics", type=click.Path(dir_okay=False), met
 @FORMATS
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @OPENMETRICS
-@click.option("--channel", metavar="NAME", help="With --openmetrics: the label `channel`. [default: the name of DIR]")
+@CHANNEL
 def command(
     folder: str, server: str | None, old_names: bool, tables: bool, form: str, as_json: bool, openmetrics: str | None, channel: str | None
 ) -> None:

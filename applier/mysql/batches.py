@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError
@@ -252,14 +253,17 @@ class Batches:
         sources = self.roll_back()
         if added is not None and not waiting:
             sources.append(added)  # the error was an earlier one's, and came before it was taken in
+        said: dict[str, Any] = {"number": error.number, "transactions": len(sources)}
+        if sources:
+            said |= {"file": sources[0].start.file, "position": sources[0].start.offset, "gtid": sources[0].gtid}
         if error.number in TRANSIENT and self._retries < MOST_RETRIES:
             self._retries += 1
-            _LOG.warning("another session was in the way; trying again", extra={"number": error.number, "tries": self._retries})
+            _LOG.warning("another session was in the way; trying again", extra={**said, "tries": self._retries})
             time.sleep(0.05 * self._retries)
             for source in sources:
                 self.add(source)
             return
-        _LOG.info("a batch was refused; taking it again event by event", extra={"number": error.number, "transactions": len(sources)})
+        _LOG.info("a batch was refused; taking it again event by event", extra=said)
         rows = self.target.writer.rows
         self.final = rows.one_by_one = True
         try:

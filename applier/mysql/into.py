@@ -72,12 +72,13 @@ class IntoOptions:
 
 @dataclass
 class Watch:
-    """Who looks on. `on_rows` gets the rows counted so far, about once a second."""
+    """Who looks on. `on_rows` gets the rows counted so far, about once a second, `on_start` the outcome before it grows."""
 
     on_transaction: Callable[[SourceTransaction], None] = lambda source: None
     on_rows: Callable[[int], None] = lambda rows: None
     stopped: Callable[[], bool] = lambda: False
     every_seconds: float = 1.0
+    on_start: Callable[[Outcome], None] = lambda outcome: None
 
 
 def replay_into(files: Sequence[str], endpoint: Endpoint, options: ReplayOptions, into: IntoOptions, watch: Watch | None = None) -> Outcome:
@@ -88,6 +89,8 @@ def replay_into(files: Sequence[str], endpoint: Endpoint, options: ReplayOptions
     _check_options(options, into)
     began = time.monotonic()
     outcome = Outcome(into.replay_id or replay_id(list(files)), str(endpoint), mode=into.apply, dry_run=into.dry_run)
+    if watch is not None:
+        watch.on_start(outcome)
     server = connect(endpoint.without_log() if into.disable_log_bin else endpoint)
     try:
         outcome.server = server.version

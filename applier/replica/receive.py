@@ -25,6 +25,7 @@ from applier.logs import logger
 from applier.mysql.connection import NotReached, Server, ServerLost, connect
 from applier.mysql.url import Endpoint
 from applier.replica.event_bytes import as_artificial_format, event_of, make_event
+from applier.replica.live import failure_of
 from applier.replica.protocol import (
     NON_BLOCKING,
     SEND_ANNOTATIONS,
@@ -39,10 +40,13 @@ from applier.replica.protocol import (
     register,
 )
 from applier.replica.receive_folder import Folder
+from applier.replica.view import NO_FAILURE, Failure
 from checkpoints.position import Position
 
 _LOG = logger("receive")
 HEARTBEAT_FAILURE, CHECKSUM_FAILURE, SOURCE_FATAL, NO_AUTO_POSITION = 1623, 1743, 1236, 1777
+CANNOT_CONNECT, LOST = 2003, 2013
+"""CR_CONN_HOST_ERROR, CR_SERVER_LOST: what Last_IO_Errno says of these."""
 BUSY = frozenset({1040, 1203, 1226})
 """The source has no room for one more connection now."""
 HEARTBEATS = frozenset({EventType.HEARTBEAT, EventType.HEARTBEAT_V2})
@@ -81,6 +85,9 @@ class Received:
     source: Source | None = None
     waiting: bool = False
     """There is nothing more for now."""
+    connected: bool = False
+    failure: Failure = NO_FAILURE
+    """Why the last connection ended that was not asked to."""
 
 
 @dataclass
@@ -124,7 +131,9 @@ class LiveReceiver:
             raise InputError(
                 f"cannot write the relay log: {error.strerror}", code=Code.CANNOT_WRITE, file=self.folder.writer.name, hint=hint
             ) from None
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, BinlagError):
+                self._failed(error)
             self._end()
             raise
         self._end()
@@ -143,6 +152,8 @@ class LiveReceiver:
         while not self._stopped:
             before = self.progress.position
             error = self._try()
+            if error is not None:
+                self._failed(error)
             if error is None or self._stopped:
                 return
             if self.progress.position != before:
@@ -151,9 +162,13 @@ class LiveReceiver:
             if failures > self.options.retries:
                 raise error
             pause = min(pause, self.options.pause_seconds_max)
-            self._say(f"{error.message}; trying again in {pause:g} s", logging.WARNING, tries=failures, seconds=pause)
+            said = {"number": self.received.failure.number, "tries": failures, "seconds": pause}
+            self._say(f"{error.message}; trying again in {pause:g} s", logging.WARNING, **said)
             self._sleep(pause)
             pause *= 2
+
+    def _failed(self, error: BinlagError) -> None:
+        self.received.failure = failure_of(error, CANNOT_CONNECT if isinstance(error, NotReached) else LOST)
 
     def _try(self) -> BinlagError | None:
         """Receives over one connection. What another connection may mend is returned; None at the wanted end."""
@@ -194,7 +209,7 @@ class LiveReceiver:
                     error.locate(file=self.progress.file, position=self.progress.offset)
             raise
         finally:
-            self._server = None
+            self._server, self.received.connected = None, False
             server.close()
 
     def _begin(self, server: Server) -> Dump:
@@ -206,6 +221,7 @@ class LiveReceiver:
         dump = Dump(server, request, 2 * options.heartbeat_seconds)
         self.received.source = source
         self.received.connections += 1
+        self.received.connected = True
         self.checksum_length = 4 if source.checksum else 0
         self.folder.connected(self.endpoint, source, heartbeat_seconds=options.heartbeat_seconds, auto_position=options.auto_position)
         self._say(f"connected to {self.endpoint}, {source.version}; receiving {self._place(source)}", connections=self.received.connections)
