@@ -114,7 +114,8 @@ class CutPair(Pair):
         return (*(status[name] for name in names), status["Retrieved_Gtid_Set"].replace("\n", ""), sizes)
 
 
-def emulated(pair: CutPair, disk: SimulatedDisk, gtids: str, rows: dict[str, list[dict[str, Any]]]) -> Replica:
+def emulated(pair: CutPair, disk: SimulatedDisk, gtids: str, rows: dict[str, list[dict[str, Any]]], **options: Any) -> Replica:
+    """A replica with the data that the real one has at the start; `options` are its configuration's."""
     tables = Tables()
     tables.create(parse_create_table(TABLE, "d", SchemaRules()))
     storage = MemoryStorage(tables, executed_gtids=GtidSet(gtids))
@@ -129,6 +130,7 @@ def emulated(pair: CutPair, disk: SimulatedDisk, gtids: str, rows: dict[str, lis
         workers=0 if pair.version == "5.7" else 1,
         relay_log_info_repository="TABLE",
         master_info_repository="TABLE",
+        **options,
     )
     source = BinlogFiles(pair.source_files(), uuid=str(pair.source.query("SELECT @@server_uuid")[0][0]), server_id=1)
     return Replica(disk, configuration, source, storage, clock=int)
