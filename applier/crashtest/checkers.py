@@ -29,8 +29,8 @@ class Verdict(StrEnum):
 
     CONSISTENT = "consistent"
     REEXECUTES = "re-executes"
-    """A piece of work, or a part of one, is executed twice: silently, or it stops with a duplicate key (1062) or a row that is not there
-    (1032)."""
+    """A piece of work, or a part of one, is executed twice or unasked: silently, or it stops with a duplicate key (1062) or a row that is
+    not there (1032)."""
     LOSES = "loses rows"
     CANNOT_START = "cannot start"
 
@@ -50,7 +50,10 @@ CONSISTENT = Judgement(Verdict.CONSISTENT)
 
 
 def check_ledger(state: State, expected: State, acknowledged: Collection[Hashable]) -> Judgement:
-    """Each piece of work once; `acknowledged` ones are named first when they are missing."""
+    """Each piece of work once; `acknowledged` ones are named first when they are missing.
+
+    One that nobody asked for, while none is missing, is a part of another that came again within its transaction: nothing is lost.
+    """
     counts = Counter(state.applied)
     twice = [work for work, count in counts.items() if count > 1]
     if twice:
@@ -63,7 +66,7 @@ def check_ledger(state: State, expected: State, acknowledged: Collection[Hashabl
         return Judgement(Verdict.LOSES, f"never executed: {_named(missing)}")
     unknown = counts.keys() - set(expected.applied)
     if unknown:
-        return Judgement(Verdict.LOSES, f"executed, but nobody asked for it: {_named(sorted(unknown, key=repr))}")
+        return Judgement(Verdict.REEXECUTES, f"executed, but nobody asked for it: {_named(sorted(unknown, key=repr))}")
     return CONSISTENT
 
 
