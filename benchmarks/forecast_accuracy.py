@@ -10,10 +10,10 @@
 4. The replica's applier starts; an onlooker takes the time between the workload's first transaction and its last. Time that the applier
    stood in line for a processor that something else used is left out, as in the measurement (Linux tells; `queue_seconds` in the results).
 
-A round is the measurement and then each workload once. The speed of a machine may change for minutes, so rounds take turns, and both the
-measurement and the workloads count with their medians. Workloads: `forecast_workloads.py`; the first three sets have steered the model,
-`third` has not. A round takes 7 to 8 minutes on a quiet machine; `--keep FOLDER` keeps all, and a run that was interrupted (SIGTERM ends
-the servers, too) goes on.
+Rounds of the workloads, and a measurement between each two of them: the speed of a machine may change for minutes, so they take turns, and
+both the measurement and the workloads count with their medians. Workloads: `forecast_workloads.py`; the first three sets have steered the
+model, `third` has not. A measurement takes 5 minutes, a round of `third` 2 to 3; `--keep FOLDER` keeps all, and a run that was interrupted
+(SIGTERM ends the servers, too) goes on.
 `--server 5.7` does the same on 5.7 with HASH_SCAN on. The aim: within 15 % at the median, 35 % at worst.
 """
 
@@ -252,9 +252,9 @@ def main() -> int:
         folder.mkdir(parents=True, exist_ok=True)
         bench = Bench(pair, folder, arguments.largest)
         for number in range(arguments.rounds):
-            if not arguments.calibration:
-                bench.measure(number + 1)
             bench.apply(workloads, number)
+            if not arguments.calibration and number < max(arguments.rounds - 1, 1):
+                bench.measure(number + 1)
         calibration = arguments.calibration or str(bench.calibration)
         results = bench.results(workloads, calibration)
         version = pair.replica.query("SELECT VERSION()")[0][0]
