@@ -11,6 +11,7 @@ import pytest
 from applier.errors import InputError
 from applier.forecast.cells import TABLE, Cell, Spent, grid, make_log, statements_of
 from applier.forecast.fit import fit, relative_errors, report_lines, solve
+from applier.forecast.loads import LoadReader
 from applier.forecast.measured import Measured, Memory, measure_all, middle, middles, read_parquet, write_parquet
 from applier.forecast.units import PLACE, UNITS, Prices, amounts
 from lookup.shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE
@@ -99,6 +100,13 @@ def test_marks_stand_around_the_work() -> None:
     plain, marked = make_log(cell), make_log(cell, marks=True, gtids=True, database="other")
     assert marked.count(b"\4mark\0") == 2 and marked.count(b"\5other\0") == cell.transactions + 3
     assert plain.count(b"\4mark\0") == 0 and plain.count(TABLE.encode()) == cell.transactions
+
+
+def test_transactions_of_a_cell_are_independent(tmp_path: Path) -> None:
+    log = tmp_path / "binlog.000001"
+    log.write_bytes(make_log(CELLS[0], gtids=True))
+    clocks = [(load.last_committed, load.sequence_number) for load in LoadReader([log])]
+    assert clocks == [(min(number - 1, 1), number) for number in range(1, CELLS[0].transactions + 1)]
 
 
 def made_up(count: int, noise: float, seed: int = 1) -> tuple[list[Measured], Prices]:
