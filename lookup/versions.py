@@ -39,8 +39,8 @@ class ServerRules:
     hash_looks_again: bool = True
     """Hash scan looks an updated row up again at once (8.0.17, bug #72788)."""
     collisions_apply: bool = False
-    """Hash scan takes a row for a before image that only has its checksum, and updates it (bug #101828: 8.0.17 to 8.0.45, 8.4.0 to 8.4.8,
-    9.0 to 9.6)."""
+    """Hash scan takes a row for a before image that only has its checksum, and updates it (bug #101828, from 8.0.17 on; for which
+    releases that is seen, and for which it is inferred, stands at CHANGES)."""
     hash_order: str = "multimap"
     """In which order equal before images leave the hash: "multimap" (std::unordered_multimap) or "mysys" (mysys/hash.c)."""
     table_scan_passes: int = 2
@@ -123,9 +123,9 @@ CHANGES = (
     Change((8, 4, 9), "collisions_apply", before=True),
     *(Change((*series, NEVER), "collisions_apply", before=True) for series in INNOVATION_SERIES),
 )
-"""The first two by the changelog in bug #81500; the third is bug #72788. What came with it, bug #101828, was reported up to 8.0.42. The
-source of 8.4.6, of the same day as 8.0.43, has it, that of 8.0.46 has not, and the report was closed two days after 8.0.46 came out, and
-8.4.9 with it (April 2026). The sources of 8.0.44, 8.0.45, 8.4.7, 8.4.8 and 9.0 to 9.6 were not seen."""
+"""The first two by the changelog in bug #81500; the third is bug #72788. What came with it, bug #101828, was reported up to 8.0.42. Seen
+in sources: 8.0.39 and 8.4.6 have it, 8.0.46 and 9.7 have not. The rest is inferred from dates: the report was closed two days after 8.0.46
+and 8.4.9 came out (April 2026), so all that came out before these two is taken to have it."""
 
 
 _ROWS = {tuple(int(part) for part in name.split(".")): name for name in RULES if name != "mariadb"}
