@@ -48,6 +48,14 @@ def can_write(path: str | os.PathLike[str]) -> bool:
     return os.access(target if direct else target.parent, os.W_OK)
 
 
+def can_write_into(folder: str | os.PathLike[str]) -> bool:
+    """The same of files in a folder, which is made when it is not there."""
+    place = Path(os.path.realpath(folder))
+    while not place.exists():
+        place = place.parent
+    return place.is_dir() and os.access(place, os.W_OK)
+
+
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
     """Writes a whole file, text in UTF-8."""
     with whole_file(path) as partial:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from applier.cli.notes import note
-from applier.cli.options import rules_of
+from applier.cli.options import check_output, rules_of
 from applier.cli.status import FORMATS, OPENMETRICS, render
 from applier.error_codes import Code
 from applier.errors import UsageError
@@ -72,6 +72,10 @@ def command(
         )
     if scenario is not None:
         _refuse_configuration()
+    if plot is not None and given["status_at"] is not None:
+        raise UsageError("--plot: a status is no picture", code=Code.OPTIONS_CLASH, hint="leave it out, or --status-at")
+    check_output("--plot", plot)
+    check_output("--openmetrics", openmetrics)
     runs, transactions, seconds = _named(scenario) if scenario is not None else _logs(files, given)
     if given["status_at"] is not None:
         if openmetrics is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from applier.cli.notes import draws, note
-from applier.cli.options import rules_of
+from applier.cli.options import check_output, rules_of
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.logs import logger
@@ -61,7 +61,7 @@ def _many(option: str, values: list[str], text: str) -> Callable[[Callable[..., 
 )
 @click.option("--crash", metavar="PLACE", help="Only this crash of one configuration, as the matrix shows it.")
 @click.option("--jobs", type=click.IntRange(1), default=None, metavar="N", help="Processes. [default: one per processor]")
-@click.option("--html", type=click.Path(dir_okay=False, writable=True), metavar="FILE", help="Write the matrix as a heat map.")
+@click.option("--html", type=click.Path(dir_okay=False), metavar="FILE", help="Write the matrix as a heat map.")
 @click.option("--json", "as_json", is_flag=True, help="Print the cells as JSON.")
 @click.option("--brief", is_flag=True, help="Print one line for each position, recovery and repository, all crashes together.")
 def command(files: tuple[str, ...], schema: str | None, crash: str | None, html: str | None, as_json: bool, **options: Any) -> int:
@@ -76,6 +76,7 @@ def command(files: tuple[str, ...], schema: str | None, crash: str | None, html:
     from checkpoints.outcomes import Medium
     from checkpoints.simulated_disk import Coverage
 
+    _check_outputs(crash, html, as_json=as_json, brief=options["brief"], require=options["require"])
     rules_of(options["server"])
     if schema is not None and not files:
         raise UsageError("--schema: the generated log has tables of its own", code=Code.OPTIONS_CLASH, hint="give the log, or leave it out")
@@ -101,6 +102,17 @@ def command(files: tuple[str, ...], schema: str | None, crash: str | None, html:
     for cell in failed:
         note(f"required and not consistent: {' '.join(cell.setup.arguments())} --kind {str(cell.kind)!r}")
     return GATE_CROSSED if failed or alone or any(cell.broken for cell in cells) else 0
+
+
+def _check_outputs(crash: str | None, html: str | None, *, as_json: bool, brief: bool, require: tuple[str, ...]) -> None:
+    """Raises UsageError for those that contradict each other, for those of a matrix with --crash, and for a file that cannot be written."""
+    if as_json and brief:
+        raise UsageError("--json and --brief are two outputs of one run", code=Code.OPTIONS_CLASH, hint="give one of them")
+    given = {"--json": as_json, "--brief": brief, "--html": html, "--require": require}
+    of_matrix = next((option for option, value in given.items() if value), None)
+    if crash is not None and of_matrix is not None:
+        raise UsageError(f"{of_matrix}: one crash is no matrix", code=Code.OPTIONS_CLASH, hint="leave it out, or --crash")
+    check_output("--html", html)
 
 
 def _plan(

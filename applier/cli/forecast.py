@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from applier.cli.notes import draws, note
+from applier.cli.options import check_output
 from applier.cli.status import OPENMETRICS
 from applier.error_codes import Code
 from applier.errors import UsageError
@@ -71,6 +72,8 @@ def command(files: tuple[str, ...], as_json: bool, max_lag: str | None, report: 
     from applier.forecast.plan import run
     from applier.forecast.summary import offenders
 
+    check_output("--report", report)
+    check_output("--openmetrics", openmetrics)
     limit = None if max_lag is None else seconds(max_lag)
     plan = _plan(files, **given)
     found = run(plan, _progress(as_json))

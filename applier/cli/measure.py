@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from applier.cli.notes import draws, note
-from applier.cli.options import rules_of
+from applier.cli.options import check_output, rules_of
 from applier.error_codes import Code
 from applier.errors import UsageError
-from applier.whole_file import can_write
 
 if TYPE_CHECKING:
     from applier.forecast.cells import Cell
@@ -51,9 +50,8 @@ def command(into: str, output: str | None, table_file: str | None, master: str |
         raise UsageError("--relay-folder: tables in memory have none", code=Code.OPTIONS_CLASH, hint="--into mysql://user@host:port")
     if table_file is None and output is None:
         raise UsageError("measure needs --table or --output, or nothing would be kept", code=Code.OPTION_MISSING)
-    for option, path in (("--table", table_file), ("--output", output)):
-        if path is not None and not can_write(path):
-            raise UsageError(f"{option}: cannot write {path}", code=Code.CANNOT_WRITE)
+    check_output("--table", table_file)
+    check_output("--output", output)
     keeper = Keeper(table_file)
     with ExitStack() as stack:
         target, cells = _target(into, stack, **given)

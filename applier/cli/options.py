@@ -11,6 +11,7 @@ from applier.cli.notes import note
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.server_versions import asked_rules, remark
+from applier.whole_file import can_write
 from lookup.versions import ServerRules
 
 _FILTERS = (
@@ -45,6 +46,12 @@ def check_positions(files: Sequence[str], start: int | None, stop: int | None) -
     """Of one file, --stop-position is behind --start-position; of several they are in different ones. Raises UsageError."""
     if len(files) == 1 and start is not None and stop is not None and stop < start:
         raise UsageError(f"--stop-position {stop} is before --start-position {start}", code=Code.OPTIONS_CLASH, hint="exchange them")
+
+
+def check_output(option: str, path: str | None, can: Callable[[str], bool] = can_write) -> None:
+    """Asked before the work, which may take long. Raises UsageError where nothing can be written; `can` is can_write_into for a folder."""
+    if path is not None and not can(path):
+        raise UsageError(f"{option}: cannot write {path}", code=Code.CANNOT_WRITE)
 
 
 def replay_options(command: Callable[..., Any]) -> Callable[..., Any]:

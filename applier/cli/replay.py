@@ -12,12 +12,12 @@ import click
 
 from applier.cli import failures
 from applier.cli.notes import draws
-from applier.cli.options import check_positions, replay_options
+from applier.cli.options import check_output, check_positions, replay_options
 from applier.cli.status import CHANNEL, OPENMETRICS
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.result import RowsRecord
-from applier.whole_file import whole_file
+from applier.whole_file import can_write_into, whole_file
 from lookup.versions import NEWEST
 
 
@@ -75,6 +75,7 @@ def command(
             given = {"password_file": None, **given, **options}
             return replay_into_server(logs, into, schema=schema, as_json=as_json, applying=applying, **given)
     refuse_server_options(**own)
+    check_output("--dump", dump, can_write_into)
     from applier.binlog.follow import IndexedLogs
     from applier.cli.signals import interruptible
     from applier.options import parse_options

@@ -8,7 +8,7 @@ import pytest
 
 from applier.error_codes import Code
 from applier.errors import InputError
-from applier.whole_file import can_write, whole_file, write_whole
+from applier.whole_file import can_write, can_write_into, whole_file, write_whole
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
@@ -50,7 +50,10 @@ def test_links_and_pipes(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_written_is_known_beforehand(tmp_path: Path) -> None:
-    """A path in a folder that is there, or something that is written to directly."""
+    """A path in a folder that is there, or something that is written to directly; a folder may have to be made."""
     paths = [tmp_path / "new", tmp_path / "missing" / "new", Path("/dev/null")]
     assert [can_write(path) for path in paths] == [True, False, True]
-    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").touch()
+    folders = [tmp_path, tmp_path / "missing" / "new", tmp_path / "file", tmp_path / "file" / "new"]
+    assert [can_write_into(folder) for folder in folders] == [True, True, False, False]
+    assert list(tmp_path.iterdir()) == [tmp_path / "file"]
