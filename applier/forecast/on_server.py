@@ -98,7 +98,7 @@ class ServerTarget:
 
     def measure(self, cell: Cell) -> Measured:
         """A cell that is over soon is measured several times, on other rows, and the median taken."""
-        with TemporaryDirectory(prefix="binlag-cell-") as folder, self._row_search(cell), self._connected_again():
+        with TemporaryDirectory(prefix="binlag-cell-") as folder, self._row_search(cell):
             log = Path(folder) / "binlog.000001"
             taken: list[Measured] = []
             while len(taken) < REPEATS and (not taken or taken[0].seconds < SHORT_SECONDS):
@@ -282,10 +282,12 @@ class ServerTarget:
             wanted["slave_rows_search_algorithms"] = cell.row_search
         if self.relay_folder is not None:
             wanted[self._words("replica_parallel_workers")] = "0" if self._old else "1"
-        before = {name: str(self.server.value(f"SELECT @@GLOBAL.{name}")) for name in wanted}
-        self._execute(*(f"SET GLOBAL {name} = {_literal(value)}" for name, value in wanted.items()))
+        before: dict[str, str] = {}
         try:
-            yield
+            with self._connected_again():
+                before = {name: str(self.server.value(f"SELECT @@GLOBAL.{name}")) for name in wanted}
+                self._execute(*(f"SET GLOBAL {name} = {_literal(value)}" for name, value in wanted.items()))
+                yield
         finally:
             self._execute(*(f"SET GLOBAL {name} = {_literal(value)}" for name, value in before.items()))
 
@@ -298,6 +300,8 @@ class ServerTarget:
             self.server.close()
             self.server = connect(self.endpoint)
             self._execute("SET SESSION sql_log_bin = 0")
+            if self.relay_folder is not None:  # what was interrupted may have been STOP REPLICA
+                self._replication("STOP REPLICA", "RESET REPLICA ALL")
             raise
 
     def _replication(self, *statements: str) -> None:

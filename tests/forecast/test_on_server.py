@@ -92,6 +92,26 @@ def test_an_interrupt_leaves_the_server_as_it_was(server: Server, relay: bool) -
     assert ends == 8
 
 
+def test_an_interrupt_while_the_applier_is_stopped_leaves_no_replica(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes behind a cell, when STOP REPLICA is under way."""
+    called: list[tuple[str, ...]] = []
+    with pytest.raises(KeyboardInterrupt), ServerTarget(endpoint(server), relay_folder=server.data) as target:
+        replication, status = target._replication, target._words("SHOW REPLICA STATUS")
+
+        def interrupted(*statements: str) -> None:
+            called.append(statements)
+            if len(called) == 3:
+                target.server.send(target._words(statements[0]))
+                raise KeyboardInterrupt
+            replication(*statements)
+
+        monkeypatch.setattr(target, "_replication", interrupted)
+        target.measure(Cell(PRIMARY, 1000, "update", 1, 1, 5))
+    assert called[2] == ("STOP REPLICA", "RESET REPLICA ALL")
+    assert server.query(status) == ()
+    assert server.query("SHOW DATABASES LIKE 'binlag_measure'") == ()
+
+
 def test_measurements_make_a_calibration(server: Server, tmp_path: Path) -> None:
     with ServerTarget(endpoint(server), relay_folder=server.data) as target:
         found = fit([target.measure(cell) for cell in CELLS], settings=target.settings)
