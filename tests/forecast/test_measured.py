@@ -81,7 +81,7 @@ def test_a_table_that_lost_most_of_its_rows_is_not_used_again() -> None:
 def test_the_events_of_a_transaction_are_those_of_its_statements() -> None:
     cell = Cell(PRIMARY, 1000, "update", 3, 6, 4, statements=2)
     found = list(statements_of(cell))
-    assert [[[len(ids) for ids in events] for events in one] for one in found] == [[[3, 3, 3], [3, 3, 3]]] * 4
+    assert [[[len(event) for event in events] for events in one] for one in found] == [[[3, 3, 3], [3, 3, 3]]] * 4
     assert all(np.all(np.diff(np.ravel(events)) > 0) for one in found for events in one)
     measured = Memory("9.7").measure(cell)
     assert [measured.amounts[PLACE[name]] for name in ("transaction", "statement", "event", "update")] == [4, 8, 24, 72]

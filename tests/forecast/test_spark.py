@@ -118,8 +118,8 @@ def test_cells_are_measured_alike(spark: Any) -> None:
 
 
 @needs_spark
-def test_what_is_measured_is_kept_when_one_cell_fails(spark: Any) -> None:
-    """The cells are jobs of their own: each is told of when it is done, and the last one told ends the run here."""
+def test_what_is_measured_is_kept_when_the_run_ends_early(spark: Any) -> None:
+    """The cells are jobs of their own: each is told of when it is done, and the third one ends the run here."""
     from applier.forecast.spark_measure import measure_with_spark
 
     cells, told = grid(RULES["9.7"], largest=1000)[::8], list[Measured]()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -20,16 +20,21 @@ WITH_BUG, WITHOUT = "8.0.42", "8.0.46"
 
 
 @pytest.fixture
-def hashed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Image]]:
+def hashed(monkeypatch: pytest.MonkeyPatch) -> list[Image]:
     """Every content whose checksum was worked out."""
     done: list[Image] = []
 
     def counting(definition: TableDefinition, columns: tuple[int, ...], nulls: frozenset[int] | None) -> Callable[[Image], int]:
         checksum = row_checksum(definition, columns, nulls)
-        return lambda image: done.append(image) or checksum(image)  # type: ignore[func-returns-value]
+
+        def counted(image: Image) -> int:
+            done.append(image)
+            return checksum(image)
+
+        return counted
 
     monkeypatch.setattr("lookup.hash_scan.row_checksum", counting)
-    yield done
+    return done
 
 
 def table_of(count: int, *key_columns: int) -> MemoryTable:
