@@ -4,7 +4,8 @@ The ledger checker counts pieces of work: an acknowledged one must not be missin
 data with those of a run without a crash. A wrong ledger with right data is a failure (a transaction that was silently executed twice), and
 so are wrong data with a right ledger (a transaction of which a part is missing).
 
-Not checked: the order of independent pieces of work, and what a reader could have seen between crash and recovery.
+Not checked: the order of independent pieces of work, and what a reader could have seen between crash and recovery. Of several equal rows,
+one that was not deleted looks like one that was inserted twice, and is taken for that.
 """
 
 from __future__ import annotations

@@ -124,8 +124,8 @@ AXES: dict[str, tuple[Any, ...]] = {
     "workers": (0, 4),
 }
 """What the full matrix varies. Of sync_*: never, always, every 10 events or transactions, and the default. Ten comes up in a log of 50
-transactions, for the relay log, the receiver's record, the applier's and a worker's alike, and falls into the middle of transactions as
-often as between them; 10,000 events are more than such a log has, so that the default does there what 0 does (`try_family`)."""
+transactions, for the relay log, the receiver's record, the applier's and a worker's alike, within transactions as well; 10,000 events are
+more than such a log has, so that the default does there what 0 does (`try_family`)."""
 
 
 def axes_of(base: Setup, chosen: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
