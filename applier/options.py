@@ -92,16 +92,14 @@ def parse_options(
         asked_rules(server)
     if exec_mode not in EXEC_MODES:
         raise UsageError(f"--exec-mode: {exec_mode!r} is neither strict nor idempotent", code=Code.OPTION_VALUE)
+    from applier.binlog.filters import check_times
     from applier.binlog.matching import CONVERSIONS
 
     conversions = frozenset(word.strip().upper() for word in type_conversions.split(",") if word.strip())
     if conversions - CONVERSIONS:
         raise UsageError(f"--type-conversions: {type_conversions!r}: a list of {', '.join(sorted(CONVERSIONS))}", code=Code.OPTION_VALUE)
     start, stop = _time("--start-datetime", start_datetime), _time("--stop-datetime", stop_datetime)
-    if start is not None and stop is not None and stop < start:
-        raise UsageError(
-            f"--stop-datetime {stop_datetime} is before --start-datetime {start_datetime}", code=Code.OPTIONS_CLASH, hint="exchange them"
-        )
+    check_times(start, stop)
     return ReplayOptions(
         server=server,
         row_search=row_search_of(row_search, server),
@@ -115,8 +113,8 @@ def parse_options(
         stop_position=stop_position,
         start_time=start,
         stop_time=stop,
-        include_gtids=_gtids("--include-gtids", include_gtids),
-        exclude_gtids=_gtids("--exclude-gtids", exclude_gtids),
+        include_gtids=gtids_of("--include-gtids", include_gtids),
+        exclude_gtids=gtids_of("--exclude-gtids", exclude_gtids),
         verify_checksum=verify_checksum,
     )
 
@@ -196,7 +194,8 @@ def _time(name: str, value: Any) -> float | None:
     return float((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
 
 
-def _gtids(name: str, value: str | None) -> GtidSet | MariadbGtidSet | None:
+def gtids_of(name: str, value: str | None) -> GtidSet | MariadbGtidSet | None:
+    """The set that an option of this name gives. Raises UsageError."""
     if value is None:
         return None
     try:

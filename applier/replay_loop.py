@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from applier.binlog.events import ExecuteLoadQuery, Query, XaPrepare, parse
+from applier.binlog.filters import holds
 from applier.binlog.follow import open_reader
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent, plain_gtid
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventFlag, EventType, FormatDescription, version_number
@@ -34,7 +35,7 @@ from applier.tables.catalog import Tables
 from applier.tables.engine import Change
 from applier.tables.session import StatementApplier
 from applier.tables.target import RowsApplier
-from checkpoints.gtid import GtidSet, MariadbGtidSet
+from checkpoints.gtid import GtidSet
 from lookup.batch import ApplyOptions
 from lookup.versions import ServerRules
 
@@ -227,13 +228,8 @@ class ReplayLoop:
             self.transaction.xid = parsed.xid
 
     def _skips_gtid(self, parsed: Gtid | MariadbGtidEvent) -> bool:
-        def holds(gtids: GtidSet | MariadbGtidSet) -> bool:
-            if isinstance(parsed, Gtid):
-                return isinstance(gtids, GtidSet) and parsed.uuid is not None and gtids.contains(parsed.uuid, parsed.number, parsed.tag)
-            return isinstance(gtids, MariadbGtidSet) and parsed.gtid in gtids
-
         include, exclude = self.options.include_gtids, self.options.exclude_gtids
-        return (include is not None and not holds(include)) or (exclude is not None and holds(exclude))
+        return (include is not None and not holds(include, parsed)) or (exclude is not None and holds(exclude, parsed))
 
     def _in_time(self, events: Iterable[Event]) -> Iterator[Event]:
         """--start-datetime and --stop-datetime go by the header's timestamp; a transaction that began is read to its end."""
@@ -449,7 +445,7 @@ class ReplayLoop:
         elif self.result.error is None:
             self.tables.commit()
             if (self.options.databases or self.options.tables) and not any(cost.events for cost in self.result.costs.values()):
-                self.result.note("--database, --table: the log has no row of what they name")
+                self.result.note("--database, --table: no rows event of what they name was replayed")
         self._leave_prepared_out()
 
     def _leave_prepared_out(self) -> None:

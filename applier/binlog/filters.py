@@ -34,6 +34,12 @@ def parse_time(text: str) -> int:
         raise UsageError(f"{text!r} is no date and time", code=Code.DATE_TIME, hint='write it like "2026-11-21 04:05:06"') from None
 
 
+def check_times(start: float | None, stop: float | None) -> None:
+    """Raises UsageError for a stop time that is before the start time."""
+    if start is not None and stop is not None and stop < start:
+        raise UsageError("--stop-datetime is before --start-datetime", code=Code.OPTIONS_CLASH, hint="exchange them")
+
+
 def parse_gtids(given: str) -> AnyGtidSet:
     """A set in MySQL's or MariaDB's form. Raises UsageError."""
     try:
@@ -43,10 +49,23 @@ def parse_gtids(given: str) -> AnyGtidSet:
 
 
 def holds(gtids: AnyGtidSet, identity: Gtid | MariadbGtidEvent) -> bool:
-    """Whether a set names this transaction. An anonymous one is in no set."""
+    """Whether a set names this transaction. An anonymous one is in no set. Raises UsageError for a set of the other kind of server."""
+    check_kind(gtids, identity)
     if isinstance(identity, MariadbGtidEvent):
         return isinstance(gtids, MariadbGtidSet) and identity.gtid in gtids
     return isinstance(gtids, GtidSet) and identity.uuid is not None and gtids.contains(identity.uuid, identity.number, identity.tag)
+
+
+def check_kind(gtids: AnyGtidSet, identity: Gtid | MariadbGtidEvent) -> None:
+    """Raises UsageError for a set in MariaDB's form and a log of MySQL, or the other way round: it could name nothing there."""
+    names = ("MySQL", "MariaDB")
+    of_set, of_log = isinstance(gtids, MariadbGtidSet), isinstance(identity, MariadbGtidEvent)
+    if gtids and of_set != of_log:
+        raise UsageError(
+            f"{gtids} names transactions of {names[of_set]}, and the log is one of {names[of_log]}",
+            code=Code.GTID_SET,
+            hint="write them as `binlag events` shows them for this log",
+        )
 
 
 @dataclass(frozen=True)
@@ -103,9 +122,12 @@ class LogFilter:
         exclude_gtids: str | None = None,
     ) -> LogFilter:
         """From the texts of the options. Raises UsageError."""
+        start = None if start_datetime is None else parse_time(start_datetime)
+        stop = None if stop_datetime is None else parse_time(stop_datetime)
+        check_times(start, stop)
         return cls(
-            None if start_datetime is None else parse_time(start_datetime),
-            None if stop_datetime is None else parse_time(stop_datetime),
+            start,
+            stop,
             None if include_gtids is None else parse_gtids(include_gtids),
             None if exclude_gtids is None else parse_gtids(exclude_gtids),
         )

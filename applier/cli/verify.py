@@ -12,7 +12,7 @@ import click
 
 from applier.cli import failures
 from applier.cli.follow import logs_of
-from applier.cli.options import replay_options
+from applier.cli.options import check_positions, replay_options
 from applier.error_codes import Code
 from applier.errors import ReplicationError, UsageError
 from applier.options import ReplayOptions, parse_options
@@ -62,6 +62,7 @@ def command(
 
     parsed = parse_options(**options)
     logs = tuple(logs_of(files, follow=False, stop_position=options["stop_position"]))
+    check_positions(logs, options["start_position"], options["stop_position"])
     endpoint = parse_url(into).with_password(find_password(password_file, ask=_ask if sys.stdin.isatty() else None))
     server = connect(endpoint)
     try:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from applier.binlog.filters import AnyGtidSet, holds
+from applier.binlog.filters import AnyGtidSet, check_kind, holds
 from applier.binlog.follow import IndexedLogs, LogFollower
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
 from applier.binlog.header import GTID_TYPES, Event, EventFlag, EventType, FormatDescription
@@ -18,7 +18,7 @@ from applier.binlog.reader import LogReader
 from applier.binlog.transactions import MEMBER_TYPES, QUIET_TYPES, Kind, Transaction, TransactionTracker
 from applier.error_codes import Code
 from applier.errors import InputError
-from applier.options import ReplayOptions
+from applier.options import ReplayOptions, gtids_of
 from checkpoints.position import Position
 
 FRAME_TYPES = GTID_TYPES | {EventType.XID, EventType.XA_PREPARE, EventType.TRANSACTION_PAYLOAD}
@@ -79,13 +79,14 @@ class Feed:
     """Iterates over the transactions of `files` from `start` on (None: from the beginning, or from --start-position).
 
     Afterwards `unfinished` is the transaction that the end of the log cut off, if any. `until_gtid` is the last one wanted.
+    Raises UsageError for GTIDs of another kind of server than the log's.
     """
 
     def __init__(
         self, files: Sequence[str], options: ReplayOptions, *, start: Position | None = None, until_gtid: str | None = None
     ) -> None:
         self.options = options
-        self.until_gtid = until_gtid
+        self._until = gtids_of("--until-gtid", until_gtid)
         self.unfinished: Transaction | None = None
         self.until_reached = False
         first = _place_of(files, start)
@@ -171,7 +172,7 @@ class Feed:
         own = transaction.start if transaction.end_file in ("", transaction.file) else first.position
         ended.bytes = max(transaction.end - own, 0)
         ended.wanted = self._in_time(transaction) and self._in_gtids(transaction)
-        self.until_reached = self.until_gtid is not None and transaction.gtid == self.until_gtid
+        self.until_reached = self._is_until(transaction)
         return ended
 
     def _new_format(self, event: Event, tracker: TransactionTracker) -> None:
@@ -197,6 +198,14 @@ class Feed:
     def _in_time(self, transaction: Transaction) -> bool:
         start = self.options.start_time
         return start is None or transaction.timestamp >= start
+
+    def _is_until(self, transaction: Transaction) -> bool:
+        if self._until is None:
+            return False
+        identity = transaction.identity
+        if isinstance(identity, Gtid | MariadbGtidEvent):
+            check_kind(self._until, identity)
+        return transaction.gtid == str(self._until)
 
     def _in_gtids(self, transaction: Transaction) -> bool:
         include, exclude = self.options.include_gtids, self.options.exclude_gtids

@@ -37,7 +37,7 @@ from applier.mysql.survey import Survey
 from applier.mysql.target_tables import TargetTables
 from applier.mysql.url import Endpoint
 from applier.mysql.writer import RowsWriter, Writer
-from applier.options import ReplayOptions
+from applier.options import ReplayOptions, gtids_of
 from checkpoints.gtid import parse_gtid_set
 
 _LOG = logger("replay")
@@ -297,6 +297,7 @@ def _check_options(options: ReplayOptions, into: IntoOptions) -> None:
             code=Code.OPTIONS_CLASH,
             hint="leave one of them out",
         )
+    gtids_of("--until-gtid", into.until_gtid)
     if into.apply == "native" and options.conversions:
         raise UsageError(
             "--type-conversions: the target's own slave_type_conversions holds",

@@ -27,7 +27,7 @@ def test_statements_go_by_their_default_database(options: ReplayOptions, expecte
 
 def test_a_filter_that_nothing_passes_is_said(tmp_path: Path) -> None:
     path = write(tmp_path, log(*insert(1, 5)))
-    note = "--database, --table: the log has no row of what they name"
+    note = "--database, --table: no rows event of what they name was replayed"
     assert applier.replay([path], into=applier.load_schema(INT_TABLE), table="d.other").notes == {note: 1}
     assert applier.replay([path], into=applier.load_schema(INT_TABLE), database="other").notes == {note: 1}
     assert applier.replay([path], into=applier.load_schema(INT_TABLE), table="d.t").notes == {}

@@ -71,7 +71,6 @@ def make(folder: Path) -> Path:
         (f"{UUID_TEXT}:2-9", None, [15, 35, 33, 2]),
         (None, f"{UUID_TEXT}:1", [15, 35, 33, 2, 34, 2]),
         (f"{UUID_TEXT}:1-2", f"{UUID_TEXT}:1", [15, 35, 33, 2]),
-        ("0-1-100", None, [15, 35]),
         (f"{UUID_TEXT}:tag:1", None, [15, 35]),
     ],
 )
@@ -84,6 +83,16 @@ def test_gtids_of_mariadb(tmp_path: Path) -> None:
     path = write(tmp_path, log(*events, version="10.11.6-MariaDB"))
     assert selected(path, LogFilter.of(include_gtids="0-9-1")) == [15, 162, 2, 16]
     assert selected(path, LogFilter.of(exclude_gtids="0-1-1")) == [15, 162, 2, 162, 2]
+
+
+def test_a_set_of_the_other_kind_of_server_is_refused(tmp_path: Path) -> None:
+    """It would take nothing, or leave nothing out, without a word."""
+    with pytest.raises(UsageError, match="0-1-100 names transactions of MariaDB, and the log is one of MySQL"):
+        selected(make(tmp_path), LogFilter.of(include_gtids="0-1-100"))
+    path = write(tmp_path, log(mariadb_gtid(1), DDL, xid(), version="10.11.6-MariaDB"))
+    with pytest.raises(UsageError, match=":1 names transactions of MySQL, and the log is one of MariaDB"):
+        selected(path, LogFilter.of(exclude_gtids=f"{UUID_TEXT}:1"))
+    assert selected(path, LogFilter.of(exclude_gtids="")) == [15, 162, 2, 16]
 
 
 def test_transactions_without_gtid_are_in_no_set(tmp_path: Path) -> None:
