@@ -1,0 +1,35 @@
+"""Where the transactions that a server gets end: at --until-gtid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from applier.errors import UsageError
+from applier.mysql.feed import Feed
+from applier.options import parse_options
+from tests.applier.logs import insert
+from tests.binlog.build import UUID_TEXT, log, write
+
+
+def taken(folder: Path, until: str) -> list[int]:
+    path = write(folder, log(*insert(1, 5), *insert(2, 6), *insert(3, 7)))
+    feed = Feed([str(path)], parse_options(), until_gtid=until)
+    return [int((source.gtid or "").rpartition(":")[2]) for source in feed]
+
+
+@pytest.mark.parametrize("uuid", [UUID_TEXT, UUID_TEXT.upper()])
+def test_it_is_the_last_one(uuid: str, tmp_path: Path) -> None:
+    assert taken(tmp_path, f"{uuid}:2") == [1, 2]
+
+
+def test_one_of_the_other_kind_of_server_is_refused(tmp_path: Path) -> None:
+    """The log would be replayed to its end."""
+    with pytest.raises(UsageError, match="0-1-2 names transactions of MariaDB, and the log is one of MySQL"):
+        taken(tmp_path, "0-1-2")
+
+
+def test_what_is_no_gtid_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--until-gtid: "):
+        taken(tmp_path, "2")
