@@ -42,6 +42,9 @@ _OTHER_DATA = "the tables are not as they were on the source: load the dump that
 HINTS: dict[int, str] = {
     **dict.fromkeys(MISSING_PRIVILEGE, _GRANT),
     **dict.fromkeys((1032, 1062, 1146, 1049, 1451, 1452), _OTHER_DATA),
+    **dict.fromkeys(
+        TRANSIENT, "end the session of the target that is in the way, then give the same command again: it goes on where it ended"
+    ),
     1153: "SET GLOBAL max_allowed_packet to more on the target",
     1148: "SET GLOBAL local_infile=1 on the target: the log loads files",
     3948: "SET GLOBAL local_infile=1 on the target: the log loads files",

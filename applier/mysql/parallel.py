@@ -30,8 +30,8 @@ from applier.mysql.write_sets import Touched, WriteSets
 
 ALONE = frozenset({EventType.QUERY, EventType.EXECUTE_LOAD_QUERY, EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK})
 """Statements: what they read and write is not in the log."""
-BATCH_BYTES = 256 << 10
-"""Less than on one connection: the longer a batch is, the more there is that one behind it may have to wait for."""
+FLIGHT_BYTES = 256 << 10
+"""A batch ends after so many. Less than on one connection: the longer it is, the more there is that one behind it may have to wait for."""
 ASK_BYTES = 256 << 10
 """Of rows that are read to see whether the log's clock says "wait" in vain. One of write sets (8.0 and later) is seldom refuted: then no
 more is read than this and `ASK_PART` of the log. As long as one of four bytes was read with profit, questions go on."""
@@ -164,7 +164,7 @@ class ParallelBatches(Batches):
             flight.worker.writer.add(source)
             flight.bytes += source.bytes
         self.keeper.record(source)
-        if len(flight.sources) >= self.size or flight.bytes >= BATCH_BYTES:
+        if len(flight.sources) >= self.size or flight.bytes >= FLIGHT_BYTES:
             self._take_off()
 
     def _begin(self, source: SourceTransaction) -> Flight:

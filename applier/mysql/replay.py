@@ -185,7 +185,7 @@ class Replay:
         except ReplicationError as error:
             error.hint = error.hint or f"make it possible on the target, or pass over it with --skip-errors {error.number}"
             self.batches.roll_back()
-            if error.position is not None:
+            if error.position is not None:  # the statement's own error; without a place it is that of the position behind it
                 self.batches.mark(None)  # the server says that it was not done: there is nothing to recognise
             raise
         finally:

@@ -68,10 +68,13 @@ def test_an_early_signal_as_json() -> None:
 def test_a_signal_from_outside_at_any_moment(begin: tuple[str, str]) -> None:
     """What is not binlag's answer is that of Python's start: nothing of binlag stands in the traceback but the line that begins it."""
     chance, answers = random.Random(1), 0
+    command, began = [sys.executable, *begin, *LONGER], time.monotonic()
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=False, timeout=60)
+    whole = time.monotonic() - began
     for turn in range(60 if ALL else 12):
         number = (signal.SIGINT, signal.SIGTERM)[turn % 2]
-        process = subprocess.Popen([sys.executable, *begin, *LONGER], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        time.sleep(chance.uniform(0, 0.2))
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(chance.uniform(0, whole))
         process.send_signal(number)
         out, said = process.communicate(timeout=60)
         if process.returncode == INTERRUPTED:

@@ -54,7 +54,7 @@ class Session:
         self.number = number
         self.texts: deque[bytes] = deque()
         self.answers: deque[tuple[int, Found | None, bool] | int] = deque()
-        """(rows matched, result, whether more follow), or the number of an error; LOST once the connection is."""
+        """(rows matched, result, whether more follow), or the number of an error."""
         self.waits_for: object = None
         """The key of a lock."""
         self.open = False
