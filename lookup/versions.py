@@ -108,8 +108,10 @@ class Change:
     before: bool
 
 
-NEVER = 1 << 30
-"""In the place of a release: the series ended without the change."""
+LAST = 1 << 30
+"""In the place of a release: the newest one of its series."""
+NEVER = LAST + 1
+"""The series ended without the change."""
 
 INNOVATION_SERIES = ((8, 1), (8, 2), (8, 3), *((9, minor) for minor in range(7)))
 """Those of MySQL that have no row of their own."""
@@ -173,10 +175,8 @@ def _numbers(version: str) -> list[str]:
 
 
 def _as_of(rules: ServerRules, series: tuple[int, int], rest: list[str]) -> ServerRules:
-    """The rules that a release of the series had, `rest` being what follows the series in its name."""
-    if not rest or not rest[0].isdecimal():
-        return rules
-    release = (*series, int(rest[0]))
+    """The rules that a release of the series had, `rest` being what follows the series in its name; nothing: its newest one."""
+    release = (*series, int(rest[0]) if rest and rest[0].isdecimal() else LAST)
     later = [change for change in CHANGES if change.release[:2] == series and release < change.release]
     before: dict[str, Any] = {change.rule: change.before for change in sorted(later, key=lambda change: change.release, reverse=True)}
     return replace(rules, **before)
