@@ -54,7 +54,8 @@ CLASSES = [
 def contracts(node: ast.ClassDef) -> Iterator[ast.ClassDef]:
     """Its bases, and what its docstring says that it implements."""
     names = {ast.unparse(base).partition("[")[0].split(".")[-1] for base in node.bases}
-    names.update(name.split(".")[-1] for name in re.findall(r"[Ii]mplements `?([\w.]+\w)", ast.get_docstring(node) or ""))
+    for said in re.findall(r"[Ii]mplements (`?[\w.]+\w`?(?: and `[\w.]+`)*)", ast.get_docstring(node) or ""):
+        names.update(name.split(".")[-1] for name in re.findall(r"[\w.]*\w", said))
     return (other for _, other in CLASSES if other.name in names and other is not node)
 
 
