@@ -53,7 +53,8 @@ CONSISTENT = Judgement(Verdict.CONSISTENT)
 def check_ledger(state: State, expected: State, acknowledged: Collection[Hashable]) -> Judgement:
     """Each piece of work once; `acknowledged` ones are named first when they are missing.
 
-    One that nobody asked for, while none is missing, is a part of another that came again within its transaction: nothing is lost.
+    One that nobody asked for, while none is missing, is a part of another that came again within its transaction: `judge` asks the data
+    whether anything is lost.
     """
     counts = Counter(state.applied)
     twice = [work for work, count in counts.items() if count > 1]
@@ -108,6 +109,10 @@ def judge(found: State | Exception, expected: State, acknowledged: Collection[Ha
         return check_content(found, expected)
     if found.content == expected.content:
         return Judgement(ledger.verdict, f"{ledger.detail}, silently: the data are the same")
+    if ledger.verdict is Verdict.REEXECUTES and len(set(found.applied)) == len(found.applied):  # unasked; what came twice explains any data
+        content = check_content(found, expected)
+        if content.verdict is Verdict.LOSES:
+            return Judgement(Verdict.LOSES, f"{ledger.detail}; {content.detail}")
     return ledger
 
 

@@ -180,6 +180,7 @@ def test_judge() -> None:
     assert str(judge(State((1, 2, 2), "ab"), expected, [])) == "re-executes: executed 2 times: 2, silently: the data are the same"
     assert str(judge(State((1, 2), "a"), expected, [])) == "loses rows: the data differ from those of a run without a crash"
     assert str(judge(State((1, 2, 3), "ab"), expected, [])).startswith("re-executes: executed, but nobody asked for it: 3")
+    assert str(judge(State((1, 2, 3), "a"), expected, [])).startswith("loses rows: executed, but nobody asked for it: 3; the data differ")
     assert str(judge(State((1, 3), "a"), expected, [])).startswith("loses rows: never executed: 2")
     assert str(judge(State((1,), "a"), State((1, 2, 3, 4, 5), ""), [])) == "loses rows: never executed: 2, 3, 4 and 1 more"
     assert judge(ReplicationError(1062, "Duplicate entry"), expected, []).verdict is Verdict.REEXECUTES
