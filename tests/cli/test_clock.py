@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
 from applier.cli import clock, rows, status
+from applier.cli.main import cli
 from applier.errors import UsageError
 from applier.replica.scenarios import SCENARIOS
 from tests.binlog.build import gtid, log, query, table_map, write, xid
@@ -17,8 +19,9 @@ from tests.binlog.build import rows as rows_event
 from tests.replica.test_status import FILE_SCENARIOS
 
 
-def run(command: Any, *arguments: object) -> Result:
-    return CliRunner().invoke(command, [str(argument) for argument in arguments])
+def run(command: click.Command, *arguments: object) -> Result:
+    """As people call it: a command keeps the --help of the context that it is first called in."""
+    return CliRunner().invoke(cli, [str(command.name), *(str(argument) for argument in arguments)])
 
 
 def lines(*arguments: object) -> list[dict[str, Any]]:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from applier.cli.forecast import command, seconds
-from applier.cli.measure import command as measure
+from applier.cli.forecast import seconds
+from applier.cli.main import cli
 from applier.errors import UsageError
 from applier.forecast.measured import read_parquet
 from tests.forecast.logs import UPDATE, calibration, file, schema, transaction
@@ -18,7 +18,7 @@ STORY = Path(__file__).parent.parent / "captures" / "forecast"
 
 
 def forecast(*arguments: str, code: int = 0) -> Result:
-    result = CliRunner().invoke(command, list(arguments), standalone_mode=False)
+    result = CliRunner().invoke(cli, ["forecast", *arguments], standalone_mode=False)
     assert result.exception is None, result.exception
     assert result.return_value == code
     return result
@@ -79,7 +79,7 @@ def test_a_report_is_written(tmp_path: Path) -> None:
 def test_what_is_wrong_is_said(tmp_path: Path, arguments: list[str], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BINLAG_PASSWORD", "x")
     words = {"LOG": file(tmp_path, transaction(1, b"plain", UPDATE, 1)), "SCHEMA": schema(tmp_path)}
-    result = CliRunner().invoke(command, [words.get(one, one) for one in arguments], standalone_mode=False)
+    result = CliRunner().invoke(cli, ["forecast", *(words.get(one, one) for one in arguments)], standalone_mode=False)
     assert told in str(result.exception)
     assert getattr(result.exception, "exit_code", None) == 2
 
@@ -94,12 +94,12 @@ def test_times() -> None:
 def test_measuring_in_memory_keeps_the_cells(tmp_path: Path) -> None:
     path = tmp_path / "cells.parquet"
     given = ["--table", str(path), "--largest", "1000", "--quick", "--server", "5.7", "--row-search", "INDEX_SCAN,HASH_SCAN"]
-    first = CliRunner().invoke(measure, given, standalone_mode=False)
+    first = CliRunner().invoke(cli, ["measure", *given], standalone_mode=False)
     assert first.exception is None, first.exception
     cells = read_parquet(path)
     assert f"{len(cells)} cells measured" in first.output
     assert len(cells) > 5
-    again = CliRunner().invoke(measure, given, standalone_mode=False)
+    again = CliRunner().invoke(cli, ["measure", *given], standalone_mode=False)
     assert f"0 cells measured, {len(cells)} were there" in again.output
     assert read_parquet(path) == cells
 
@@ -114,5 +114,5 @@ def test_measuring_in_memory_keeps_the_cells(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_measuring_wrongly(arguments: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(measure, arguments, standalone_mode=False)
+    result = CliRunner().invoke(cli, ["measure", *arguments], standalone_mode=False)
     assert told in str(result.exception)
