@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from servers.server import Server
 
-from applier.cli.measure import command
+from applier.cli.main import cli
 from applier.errors import UsageError
 from applier.forecast.cells import Cell
 from applier.forecast.fit import fit
@@ -139,7 +139,7 @@ def test_the_schema_of_a_live_server(server: Server) -> None:
 def test_a_server_that_refuses(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("BINLAG_PASSWORD", "wrong")
     given = ["--into", f"mysql://root@127.0.0.1:{server.port}", "--table", str(tmp_path / "t.parquet")]
-    result = CliRunner().invoke(command, given, standalone_mode=False)
+    result = CliRunner().invoke(cli, ["measure", *given], standalone_mode=False)
     assert getattr(result.exception, "exit_code", None) == 2
 
 
