@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
+AGAIN_SECONDS = 0.01
 
 
 class Interrupted(KeyboardInterrupt):
@@ -25,15 +31,26 @@ def interrupts(*, at_the_end: bool) -> Iterator[None]:
         yield
         return
     before = {number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    hook, sys.unraisablehook = sys.unraisablehook, _raise_again
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, signal.SIG_IGN if at_the_end else handler)
 
 
 def _interrupt(number: int, frame: Any) -> None:
     raise Interrupted
+
+
+def _raise_again(dropped: UnraisableHookArgs) -> None:
+    """Python drops what is raised in a __del__ or a callback of a weak reference, and importlib has such callbacks: the signal comes again
+    as soon as that is over."""
+    if issubclass(dropped.exc_type, Interrupted):
+        threading.Timer(AGAIN_SECONDS, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
+    else:
+        sys.__unraisablehook__(dropped)
 
 
 @contextmanager

@@ -33,10 +33,10 @@ def look(event, given):
         if heard == which:
             os.kill(os.getpid(), number)
         elif which == 0:
-            os.write(2, b".")
+            os.write(2, b"\\a")
 sys.addaudithook(look)
 """
-"""Signal `number` at the import of that number, counted from 1; with 0 a dot for each."""
+"""Signal `number` at the import of that number, counted from 1; with 0 a BEL for each."""
 HELP, LONGER = ("--help",), ("explain", "absent.sql")
 
 
@@ -48,12 +48,31 @@ def run(which: int, number: int, *arguments: str) -> subprocess.CompletedProcess
 @pytest.mark.parametrize("arguments", [HELP, LONGER], ids=["help", "explain"])
 def test_a_signal_at_any_import(arguments: tuple[str, ...]) -> None:
     """The command line's own imports, then those of a command (`explain` imports a SQL parser)."""
-    imports = run(0, 0, *arguments).stderr.count(".")
+    imports = run(0, 0, *arguments).stderr.count("\a")
     assert imports > 50
     tries = range(1, imports + 1) if ALL else sorted({1, *random.Random(1).sample(range(2, imports), 8)})
     for turn, which in enumerate(tries):
         done = run(which, (signal.SIGINT, signal.SIGTERM)[turn % 2], *arguments)
         assert (done.returncode, done.stdout, done.stderr) == (INTERRUPTED, "", "binlag: interrupted\n"), which
+
+
+def test_a_signal_where_python_drops_exceptions() -> None:
+    """As in the callback that importlib has on its locks: it is raised again outside of it."""
+    program = """
+import signal, time
+from applier.cli.signals import Interrupted, interrupts
+class Dropped:
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+with interrupts(at_the_end=False):
+    try:
+        Dropped()
+        time.sleep(60)
+    except Interrupted:
+        print("heard")
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=50)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "heard\n", "")
 
 
 def test_an_early_signal_as_json() -> None:
