@@ -31,7 +31,8 @@ def interrupts(*, at_the_end: bool) -> Iterator[None]:
         yield
         return
     before = {number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
-    hook, sys.unraisablehook = sys.unraisablehook, _raise_again
+    hook = sys.unraisablehook
+    sys.unraisablehook = _raises_again(hook)
     try:
         yield
     finally:
@@ -44,13 +45,17 @@ def _interrupt(number: int, frame: Any) -> None:
     raise Interrupted
 
 
-def _raise_again(dropped: UnraisableHookArgs) -> None:
+def _raises_again(hook: Callable[[UnraisableHookArgs], Any]) -> Callable[[UnraisableHookArgs], Any]:
     """Python drops what is raised in a __del__ or a callback of a weak reference, and importlib has such callbacks: the signal comes again
-    as soon as that is over."""
-    if issubclass(dropped.exc_type, Interrupted):
-        threading.Timer(AGAIN_SECONDS, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
-    else:
-        sys.__unraisablehook__(dropped)
+    as soon as that is over. What else is dropped goes to `hook`."""
+
+    def look(dropped: UnraisableHookArgs) -> None:
+        if issubclass(dropped.exc_type, Interrupted):
+            threading.Timer(AGAIN_SECONDS, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
+        else:
+            hook(dropped)
+
+    return look
 
 
 @contextmanager
