@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.server_versions import asked_rules, found_rules, remark
-from checkpoints.gtid import GtidError, GtidSet, MariadbGtidSet, parse_gtid_set
+from checkpoints.gtid import GtidSet, MariadbGtidSet
 from lookup.versions import ServerRules, parse_row_search
 
 EXEC_MODES = ("strict", "idempotent")
@@ -92,13 +91,13 @@ def parse_options(
         asked_rules(server)
     if exec_mode not in EXEC_MODES:
         raise UsageError(f"--exec-mode: {exec_mode!r} is neither strict nor idempotent", code=Code.OPTION_VALUE)
-    from applier.binlog.filters import check_times
+    from applier.binlog.filters import check_times, gtids_of, time_of
     from applier.binlog.matching import CONVERSIONS
 
     conversions = frozenset(word.strip().upper() for word in type_conversions.split(",") if word.strip())
     if conversions - CONVERSIONS:
         raise UsageError(f"--type-conversions: {type_conversions!r}: a list of {', '.join(sorted(CONVERSIONS))}", code=Code.OPTION_VALUE)
-    start, stop = _time("--start-datetime", start_datetime), _time("--stop-datetime", stop_datetime)
+    start, stop = time_of("--start-datetime", start_datetime), time_of("--stop-datetime", stop_datetime)
     check_times(start, stop)
     return ReplayOptions(
         server=server,
@@ -176,29 +175,3 @@ def _rewrite(value: Any) -> dict[str, str]:
         if not old or not new:
             raise UsageError(f"--rewrite-db: {f'{old}:{new}'.rstrip(':')!r} is not FROM:TO", code=Code.OPTION_VALUE)
     return rules
-
-
-def _time(name: str, value: Any) -> float | None:
-    """Seconds since 1970; text without a zone is UTC."""
-    if value is None:
-        return None
-    if isinstance(value, (int, float)):
-        return float(value)
-    if not isinstance(value, datetime):
-        try:
-            value = datetime.fromisoformat(str(value))
-        except ValueError:
-            raise UsageError(
-                f"{name}: {value!r} is no date and time", code=Code.DATE_TIME, hint="write it as 2026-01-31T23:59:00"
-            ) from None
-    return float((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
-
-
-def gtids_of(name: str, value: str | None) -> GtidSet | MariadbGtidSet | None:
-    """The set that an option of this name gives. Raises UsageError."""
-    if value is None:
-        return None
-    try:
-        return parse_gtid_set(value)
-    except GtidError as error:
-        raise UsageError(f"{name}: {error}", code=Code.GTID_SET) from None

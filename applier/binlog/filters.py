@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from applier.binlog.events import parse
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
@@ -23,15 +24,22 @@ from checkpoints.gtid import GtidError, GtidSet, MariadbGtidSet, parse_gtid_set
 AnyGtidSet = GtidSet | MariadbGtidSet
 
 
-def parse_time(text: str) -> int:
-    """Seconds since 1970 of "2026-11-21 04:05:06" (UTC unless an offset follows) or "@1795233906". Raises UsageError."""
-    if re.fullmatch(r"@\d+", text.strip()):
-        return int(text.strip()[1:])
+def time_of(option: str, value: Any) -> float | None:
+    """Seconds since 1970, of a number of them, a datetime, "2026-11-21 04:05:06" or "@1795233906"; UTC unless a zone is named.
+
+    Raises UsageError with the option's name.
+    """
+    if value is None or isinstance(value, (int, float)):
+        return value
+    text = str(value).strip()
+    if re.fullmatch(r"@\d+", text):
+        return float(text[1:])
     try:
-        moment = datetime.fromisoformat(text.strip())
-        return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError, OSError):
-        raise UsageError(f"{text!r} is no date and time", code=Code.DATE_TIME, hint='write it like "2026-11-21 04:05:06"') from None
+        hint = 'write it like "2026-11-21 04:05:06"'
+        raise UsageError(f"{option}: {str(value)!r} is no date and time", code=Code.DATE_TIME, hint=hint) from None
 
 
 def check_times(start: float | None, stop: float | None) -> None:
@@ -40,12 +48,14 @@ def check_times(start: float | None, stop: float | None) -> None:
         raise UsageError("--stop-datetime is before --start-datetime", code=Code.OPTIONS_CLASH, hint="exchange them")
 
 
-def parse_gtids(given: str) -> AnyGtidSet:
-    """A set in MySQL's or MariaDB's form. Raises UsageError."""
+def gtids_of(option: str, text: str | None) -> AnyGtidSet | None:
+    """The set that an option gives, in MySQL's or MariaDB's form. Raises UsageError with the option's name."""
+    if text is None:
+        return None
     try:
-        return parse_gtid_set(given)
+        return parse_gtid_set(text)
     except GtidError as error:
-        raise UsageError(str(error), code=Code.GTID_SET, hint="write it like SERVER_UUID:1-5 or, for MariaDB, 0-1-100") from None
+        raise UsageError(f"{option}: {error}", code=Code.GTID_SET) from None
 
 
 def holds(gtids: AnyGtidSet, identity: Gtid | MariadbGtidEvent) -> bool:
@@ -104,8 +114,8 @@ class TableFilter:
 class LogFilter:
     """Times in seconds since 1970. An instance is for one pass over one log."""
 
-    start_time: int | None = None
-    stop_time: int | None = None
+    start_time: float | None = None
+    stop_time: float | None = None
     include_gtids: AnyGtidSet | None = None
     exclude_gtids: AnyGtidSet | None = None
     _tracker: TransactionTracker = field(default_factory=TransactionTracker)
@@ -122,15 +132,9 @@ class LogFilter:
         exclude_gtids: str | None = None,
     ) -> LogFilter:
         """From the texts of the options. Raises UsageError."""
-        start = None if start_datetime is None else parse_time(start_datetime)
-        stop = None if stop_datetime is None else parse_time(stop_datetime)
+        start, stop = time_of("--start-datetime", start_datetime), time_of("--stop-datetime", stop_datetime)
         check_times(start, stop)
-        return cls(
-            start,
-            stop,
-            None if include_gtids is None else parse_gtids(include_gtids),
-            None if exclude_gtids is None else parse_gtids(exclude_gtids),
-        )
+        return cls(start, stop, gtids_of("--include-gtids", include_gtids), gtids_of("--exclude-gtids", exclude_gtids))
 
     @property
     def is_active(self) -> bool:

@@ -15,6 +15,7 @@ from applier.cli.options import check_output, rules_of
 from applier.cli.status import FORMATS, OPENMETRICS, render
 from applier.error_codes import Code
 from applier.errors import UsageError
+from lookup.versions import NEWEST
 
 if TYPE_CHECKING:
     from applier.replica.clock import ClockConfiguration
@@ -28,7 +29,9 @@ MOMENTS = 60
 @click.command(name="clock", short_help="Show Seconds_Behind_Source next to the true lag, over time, on a simulated clock.")
 @click.argument("files", nargs=-1, type=click.Path(dir_okay=False), metavar="[FILE...]")
 @click.option("--scenario", metavar="NAME", help="A named case instead of a log; `list` names them all.")
-@click.option("--server", default="9.7", show_default=True, metavar="VERSION", help="Whose rules: 5.6, 5.7, 8.0, 8.4, 9.7 or mariadb.")
+@click.option(
+    "--server", default=NEWEST, show_default=True, metavar="VERSION", help="Whose rules: 5.6, 5.7, 8.0, 8.4, 9.7 or mariadb."
+)
 @click.option("--workers", type=click.IntRange(0, 1024), metavar="N", help="replica_parallel_workers. [default: the version's]")
 @click.option("--parallel-type", type=click.Choice(["DATABASE", "LOGICAL_CLOCK"], case_sensitive=False), help="[default: the version's]")
 @click.option("--preserve-commit-order/--no-preserve-commit-order", default=None, help="[default: the version's]")

@@ -76,7 +76,8 @@ def tell(error: BaseException, running: Running | None = None, *, during: str = 
     if running is None and context is not None:
         running = context.find_object(Running)
     running = running or Running()
-    found, told = _for_command(error, running), lines(error, running, during)
+    found = _for_command(error, running)
+    told = lines(error, found, running, during)
     if running.log_json:
         from applier.cli.log_output import say_error
 
@@ -171,9 +172,8 @@ def _for_command(error: BaseException, running: Running) -> BinlagError:
     return found
 
 
-def lines(error: BaseException, running: Running, during: str = "") -> list[str]:
-    """What is printed of an error: its line, and with --verbose what is known about it."""
-    found = _for_command(error, running)
+def lines(error: BaseException, found: BinlagError, running: Running, during: str = "") -> list[str]:
+    """What is printed of an error that was translated as `found`: its line, and with --verbose what is known about it."""
     told = [f"binlag: {during}{found}"]
     if running.verbose:
         told += [f"  {line}" for line in _context(error, found, running.command)]

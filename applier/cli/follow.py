@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from applier.binlog.follow import IndexedLogs
+from applier.cli.status import channel_of
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, UsageError
 
@@ -41,8 +42,9 @@ def logs_of(files: tuple[str, ...], *, follow: bool, stop_position: int | None =
 def figures(logs: Sequence[str], path: str | None, channel: str | None) -> Iterator[Applying | None]:
     """--openmetrics: gives what the replay is to tell of itself; the file at `path` is kept up with that. None without a path.
 
-    Raises UsageError when the logs are not followed: a replay that ends has no lag.
+    Raises UsageError when the logs are not followed: a replay that ends has no lag; and for a label that nothing would bear.
     """
+    label = channel_of(Path(logs.index_file).parent if isinstance(logs, IndexedLogs) else Path(), path, channel)
     if path is None:
         yield None
         return
@@ -52,9 +54,8 @@ def figures(logs: Sequence[str], path: str | None, channel: str | None) -> Itera
     from applier.replica.live import Applying
 
     applying = Applying(logs)
-    name = logs.index_file.resolve().parent.name if channel is None else channel
     with ExitStack() as stack:
-        stack.enter_context(metrics.kept_up(lambda: metrics.of_applying(applying, name), path))
+        stack.enter_context(metrics.kept_up(lambda: metrics.of_applying(applying, label), path))
         stack.callback(applying.ended)
         try:
             yield applying

@@ -12,6 +12,7 @@ from applier.cli.notes import draws, note
 from applier.cli.options import check_output, rules_of
 from applier.error_codes import Code
 from applier.errors import UsageError
+from lookup.versions import NEWEST
 
 if TYPE_CHECKING:
     from applier.forecast.cells import Cell
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 @click.option(
     "--table", "table_file", type=click.Path(dir_okay=False), metavar="FILE.parquet", help="Keep the cells there; none is measured twice."
 )
-@click.option("--server", default="9.7", show_default=True, metavar="VERSION", help="For memory: whose rules.")
+@click.option("--server", default=NEWEST, show_default=True, metavar="VERSION", help="For memory: whose rules.")
 @click.option("--row-search", multiple=True, metavar="LIST", help="slave_rows_search_algorithms to measure (repeatable; up to 8.0).")
 @click.option("--largest", type=click.IntRange(1000), default=100_000, show_default=True, metavar="N", help="Rows of the largest table.")
 @click.option("--quick", is_flag=True, help="Every fourth cell only.")

@@ -13,7 +13,7 @@ import click
 
 from applier.cli.notes import draws, is_logged, note
 from applier.cli.signals import interruptible
-from applier.cli.status import CHANNEL, OPENMETRICS
+from applier.cli.status import CHANNEL, OPENMETRICS, channel_of
 from applier.error_codes import Code
 from applier.errors import UsageError
 
@@ -52,14 +52,14 @@ def command(
     from applier.replica.receive import LiveReceiver, ReceiveOptions
     from applier.replica.receive_folder import Folder
 
-    endpoint = parse_url(source, "SOURCE")
+    endpoint, label = parse_url(source, "SOURCE"), channel_of(Path(folder), openmetrics, channel)
     start, by_gtids = _start(auto_position=auto_position, **given)
     options = ReceiveOptions(by_gtids, given["to_end"], given["heartbeat"], retries=given["retries"])
     endpoint = endpoint.with_password(find_password(password_file, ask=_ask if sys.stdin.isatty() else None))
     began = time.monotonic()
     with _watch() as watch:
         receiver = LiveReceiver(endpoint, Folder(Path(folder), start, auto_position=by_gtids), options, watch)
-        figures = _figures(receiver.received, openmetrics, Path(folder).resolve().name if channel is None else channel)
+        figures = _figures(receiver.received, openmetrics, label)
         with figures, interruptible(receiver.stop):  # a second signal ends the process at once, which loses nothing either
             received = receiver.run()
     seconds = time.monotonic() - began

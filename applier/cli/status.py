@@ -27,6 +27,13 @@ OPENMETRICS = click.option("--openmetrics", type=click.Path(dir_okay=False), met
 CHANNEL = click.option("--channel", metavar="NAME", help="With --openmetrics: the label `channel`. [default: the name of DIR]")
 
 
+def channel_of(folder: Path, openmetrics: str | None, channel: str | None) -> str:
+    """The label of a folder's gauges. Raises UsageError for one that nothing would bear."""
+    if channel is not None and openmetrics is None:
+        raise UsageError("--channel: no gauges are written", code=Code.OPTION_MISSING, hint="add --openmetrics FILE.prom")
+    return folder.resolve().name if channel is None else channel
+
+
 @click.command(name="status", short_help="Show the replica status that the files of a folder tell.")
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False))
 @click.option("--server", metavar="VERSION", help="Whose files and whose columns: 5.6, 5.7, 8.0, … [default: as the files tell]")
@@ -46,13 +53,14 @@ def command(
     """
     from applier.replica.view_sources import view_of_folder
 
+    label = channel_of(Path(folder), openmetrics, channel)
     if server is not None:
         rules_of(server)
     view, notes = view_of_folder(Path(folder), server)
     if openmetrics is not None:
         from applier import metrics
 
-        metrics.write(metrics.of_view(view, Path(folder).resolve().name if channel is None else channel), openmetrics)
+        metrics.write(metrics.of_view(view, label), openmetrics)
     for line in render(view, "json" if as_json else form, old_names=old_names, tables=tables):
         click.echo(line)
     for text in notes:

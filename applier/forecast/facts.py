@@ -14,6 +14,7 @@ from functools import partial
 from applier.error_codes import Code
 from applier.errors import UsageError
 from lookup.table import Key, TableDefinition
+from lookup.versions import NEWEST
 
 GIVEN, COUNTED, STATISTICS, ASSUMED = "given", "counted in the schema file", "statistics of the server", "assumed"
 
@@ -46,7 +47,7 @@ def _rows_per_value(facts: TableFacts, key: Key) -> float:
     return facts.rows_per_value(key)
 
 
-def facts_of_file(path: str | os.PathLike[str], *, server: str = "9.7") -> dict[str, TableFacts]:
+def facts_of_file(path: str | os.PathLike[str], *, server: str = NEWEST) -> dict[str, TableFacts]:
     """The tables of a SQL file, by full name. Rows that its INSERTs make are counted; a file without any leaves them unknown."""
     from applier.tables.load import load_schema
 

@@ -20,7 +20,7 @@ from applier.forecast.scenario import Scenario
 from applier.forecast.units import PLACE, UNITS, Amounts, Prices
 from applier.logs import logger
 from applier.whole_file import whole_file
-from lookup.versions import parse_row_search, rules_for
+from lookup.versions import NEWEST, parse_row_search, rules_for
 
 _LOG = logger("measure")
 
@@ -134,7 +134,7 @@ def scenario_of(cell: Cell, server_version: str) -> Scenario:
 class Memory:
     """Tables in memory under the rules of a server version: exact handler calls, and the emulator's own seconds. Implements `Target`."""
 
-    def __init__(self, server_version: str = "9.7") -> None:
+    def __init__(self, server_version: str = NEWEST) -> None:
         self.name = "memory"
         self.server_version = server_version
 

@@ -86,7 +86,7 @@ class ServerTarget:
         """What was left out of the last time: the applier stood in line for a processor."""
         self._filled: tuple[tuple[Any, ...], Spent] | None = None
         self._busy()
-        self._execute("SET SESSION sql_log_bin = 0", f"CREATE DATABASE IF NOT EXISTS {database}", f"USE {database}")
+        self._execute("SET SESSION sql_log_bin = 0")
         gtids = None if self.rules.find_row else self.server.value("SELECT @@GLOBAL.gtid_mode")
         self.gtids = None if self.rules.name == "5.6" and gtids != "ON" else str(gtids).startswith("ON")
 
@@ -128,6 +128,7 @@ class ServerTarget:
 
     def _table(self, cell: Cell) -> Spent:
         """The table of the cell before, if enough of its rows are as they were; a new one otherwise."""
+        self._execute(f"CREATE DATABASE IF NOT EXISTS {self.database}", f"USE {self.database}")
         if self._filled is None or self._filled[0] != cell.table or not self._filled[1].left(cell):
             self._fill(cell)
             self._filled = cell.table, Spent(cell.rows)

@@ -18,6 +18,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from applier.forecast.log_rows import COLUMNS, SUMS
 from applier.forecast.ranges import DEFAULT_BYTES, FileRange
+from lookup.versions import NEWEST
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,7 +70,7 @@ class BinlogReader(DataSourceReader):
         file = self.options.get("schema")
         if not file:
             return None
-        server = self.options.get("server", "9.7")
+        server = self.options.get("server", NEWEST)
         return Schema({name: facts.definition for name, facts in facts_of_file(file, server=server).items()}, asked_rules(server))
 
 

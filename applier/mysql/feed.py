@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from applier.binlog.filters import AnyGtidSet, check_kind, holds
+from applier.binlog.filters import AnyGtidSet, check_kind, gtids_of, holds
 from applier.binlog.follow import IndexedLogs, LogFollower
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
 from applier.binlog.header import GTID_TYPES, Event, EventFlag, EventType, FormatDescription
 from applier.binlog.reader import LogReader
 from applier.binlog.transactions import MEMBER_TYPES, QUIET_TYPES, Kind, Transaction, TransactionTracker
 from applier.error_codes import Code
-from applier.errors import InputError
-from applier.options import ReplayOptions, gtids_of
+from applier.errors import InputError, UsageError
+from applier.options import ReplayOptions
 from checkpoints.position import Position
 
 FRAME_TYPES = GTID_TYPES | {EventType.XID, EventType.XA_PREPARE, EventType.TRANSACTION_PAYLOAD}
@@ -218,6 +218,16 @@ def in_set(gtids: AnyGtidSet, transaction: Transaction) -> bool:
     """Whether a GTID set names this transaction. One without a GTID is in no set."""
     identity = transaction.identity
     return isinstance(identity, Gtid | MariadbGtidEvent) and holds(gtids, identity)
+
+
+def check_own_gtid(transaction: Transaction, *, is_mariadb: bool) -> None:
+    """Raises UsageError for --gtid where the target cannot take this transaction's GTID, since the other kind of server gave it."""
+    identity, names = transaction.identity, ("MySQL", "MariaDB")
+    if transaction.gtid is not None and isinstance(identity, MariadbGtidEvent) != is_mariadb:
+        raise UsageError(
+            f"--gtid: {transaction.gtid} is a GTID of {names[not is_mariadb]}, and the target is {names[is_mariadb]}",
+            code=Code.OPTIONS_CLASH, hint="leave --gtid out",
+        )  # fmt: skip
 
 
 def _is_begin(event: Event) -> bool:

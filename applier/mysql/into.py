@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
+from applier.binlog.filters import gtids_of
 from applier.binlog.follow import IndexedLogs
 from applier.error_codes import Code
 from applier.errors import BinlagError, UsageError
@@ -37,7 +38,7 @@ from applier.mysql.survey import Survey
 from applier.mysql.target_tables import TargetTables
 from applier.mysql.url import Endpoint
 from applier.mysql.writer import RowsWriter, Writer
-from applier.options import ReplayOptions, gtids_of
+from applier.options import ReplayOptions
 from checkpoints.gtid import parse_gtid_set
 
 _LOG = logger("replay")

@@ -20,7 +20,7 @@ from applier.mysql.batches import Batches, Connected
 from applier.mysql.checkpoint import DdlMarker
 from applier.mysql.connection import ServerLost
 from applier.mysql.ddl import ALREADY_DONE, commits_by_itself, fingerprint, is_atomic_create, is_temporary
-from applier.mysql.feed import Feed, SourceTransaction, in_set
+from applier.mysql.feed import Feed, SourceTransaction, check_own_gtid, in_set
 from applier.mysql.keeper import Keeper, PreparedTransactions
 from applier.mysql.outcome import Outcome
 from applier.mysql.row_count import RowCount
@@ -112,6 +112,8 @@ class Replay:
         kind = source.kind
         if kind is Kind.XA_COMMIT and not self.prepared.resolve(source, self.keeper.pending):
             self.outcome.note("an XA transaction is committed whose content is not in the log: nothing of it is replayed")
+        if self.batches.gtid:
+            check_own_gtid(source.transaction, is_mariadb=self.target.dialect.is_mariadb)
         if source.wanted and self._executed is not None and in_set(self._executed, source.transaction):
             source.wanted, source.executed = self._was_done_by_this_replay(source), True
         if kind is Kind.XA_PREPARE and source.wanted:

@@ -17,6 +17,7 @@ from applier.replica.admission import Admission, Until
 from applier.replica.rules import LOGICAL_CLOCK, RULES, ClockRules
 from applier.server_versions import asked_rules
 from checkpoints.gtid import GtidSet
+from lookup.versions import NEWEST
 
 
 class Clock(Protocol):
@@ -81,7 +82,7 @@ class ClockConfiguration:
     Raises UsageError for what that server refuses at START REPLICA.
     """
 
-    server: str = "9.7"
+    server: str = NEWEST
     workers: int | None = None
     """replica_parallel_workers: 0 is an applier without coordinator."""
     parallel_type: str | None = None

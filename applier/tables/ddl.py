@@ -20,6 +20,7 @@ from applier.tables.schema import read_table_body
 from applier.tables.sql_text import Parser, statement_kind
 from applier.tables.table_draft import SchemaRules
 from lookup.table import Column, Key, KeyPart, TableDefinition
+from lookup.versions import NEWEST
 
 IGNORED_OBJECTS = frozenset(
     """
@@ -46,7 +47,7 @@ SEQUENCE_COLUMNS = (
 class DdlSession:
     """What the session of a statement decides. `server`: the name of a row of `lookup.versions.RULES`."""
 
-    server: str = "9.7"
+    server: str = NEWEST
     ansi_quotes: bool = False
     server_charset: str | None = None
     server_collation: str | None = None

@@ -31,6 +31,7 @@ from applier.tables.sql_text import UNREADABLE, Parser, hex_bytes, reason, token
 from applier.tables.statements import DML_STATEMENTS, StatementSession, execute_statement, value_rows
 from lookup.handler import DuplicateKey, Row, RowError
 from lookup.table import Column
+from lookup.versions import NEWEST
 
 _PIECE = re.compile(
     rb"""'[^'\\]*(?:(?:\\.|'')[^'\\]*)*(?:'|\\?\Z)|"[^"\\]*(?:(?:\\.|"")[^"\\]*)*(?:"|\\?\Z)|`[^`]*(?:``[^`]*)*(?:`|\Z)|/\*.*?(?:\*/|\Z)
@@ -66,7 +67,7 @@ def _plain(path: Path) -> IO[bytes]:
     return path.open("rb")
 
 
-def load_schema(source: str | os.PathLike[str], *, server: str = "9.7") -> Tables:
+def load_schema(source: str | os.PathLike[str], *, server: str = NEWEST) -> Tables:
     """Tables from a file of SQL (a mysqldump; .gz, .xz, .bz2, .zst too), or from the SQL itself when `source` holds a statement.
 
     `server` says whose defaults hold where the SQL leaves something open. Raises UsageError for a version that is not known, InputError

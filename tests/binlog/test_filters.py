@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from applier.binlog.filters import LogFilter, TableFilter, parse_time
+from applier.binlog.filters import LogFilter, TableFilter, time_of
 from applier.binlog.reader import LogReader
 from applier.binlog.transactions import with_formats
 from applier.errors import UsageError
@@ -39,14 +39,14 @@ def timed(folder: Path, *times: int) -> Path:
         ("2023-11-14", 1_699_920_000),
     ],
 )
-def test_parse_time(text: str, seconds: int) -> None:
-    assert parse_time(text) == seconds
+def test_times(text: str, seconds: int) -> None:
+    assert time_of("--start-datetime", text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "@x", "2023-13-01", "0001-01-01T00:00:00+23:00x"])
 def test_no_time(text: str) -> None:
     with pytest.raises(UsageError, match="no date and time"):
-        parse_time(text)
+        time_of("--start-datetime", text)
 
 
 def test_start_time_opens_once_and_stop_time_ends(tmp_path: Path) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -22,6 +25,7 @@ from applier.mysql.url import Endpoint
 from lookup.shape import NO_KEY, OTHER, PRIMARY
 from tests.servers.fixtures import ServerFactory
 
+ROOT = Path(__file__).parents[2]
 CELLS = [Cell(NO_KEY, 1000, "delete", 10, 1, 20), Cell(PRIMARY, 1000, "update", 1, 1, 50),
          Cell(OTHER, 1000, "update", 5, 2, 10, 40, 10, 1, 3),
          Cell(PRIMARY, 1000, "write", 20, 1, 5)]  # fmt: skip
@@ -64,32 +68,40 @@ def test_a_row_search_is_set_and_put_back(server: Server) -> None:
                 target.measure(cell)
 
 
+TOLD = """
+from applier.cli.main import main
+from applier.forecast.on_server import ServerTarget
+table = ServerTarget._table
+def tell(self, cell):
+    print("a cell", flush=True)
+    return table(self, cell)
+ServerTarget._table = tell
+main()
+"""
+"""`binlag` that says when a cell begins."""
+
+
 @pytest.mark.parametrize("relay", [True, False], ids=["relay log", "BINLOG statements"])
-def test_an_interrupt_leaves_the_server_as_it_was(server: Server, relay: bool) -> None:
+def test_an_interrupt_leaves_the_server_as_it_was(server: Server, relay: bool, tmp_path: Path) -> None:
     """At any moment of a cell: while its table is filled, while it is applied. The signal comes while an answer is awaited."""
-    chance, statement, ends = random.Random(relay), "SHOW GLOBAL VARIABLES LIKE '%parallel_workers'", 0
+    chance, statement = random.Random(relay), "SHOW GLOBAL VARIABLES LIKE '%parallel_workers'"
     before = server.query(statement)
-
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    kept = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        for _ in range(8):
-            try:
-                with ServerTarget(endpoint(server), relay_folder=server.data if relay else None) as target:
-                    signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.01, 0.6))
-                    while True:
-                        target.measure(Cell(PRIMARY, 20_000, "update", 1, 1, 200))
-                        target._filled = None
-            except KeyboardInterrupt:
-                ends += 1
-            assert server.query("SHOW DATABASES LIKE 'binlag_measure'") == ()
-            assert server.query(statement) == before
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, kept)
-    assert ends == 8
+    arguments = ["measure", "--into", f"mysql://root@127.0.0.1:{server.port}", "--table", "cells.parquet", "--largest", "20000"]
+    arguments += ["--relay-folder", str(server.data)] if relay else []
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "BINLAG_PASSWORD": server.password}
+    for _ in range(6):
+        with subprocess.Popen(
+            [sys.executable, "-c", TOLD, *arguments], cwd=tmp_path, env=environment,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        ) as process:  # fmt: skip
+            assert process.stdout is not None and process.stdout.readline() == "a cell\n"
+            time.sleep(chance.uniform(0, 0.5))
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=60)
+        assert process.returncode == 130, said
+        assert said.splitlines()[-1] == "binlag: interrupted"
+        assert server.query("SHOW DATABASES LIKE 'binlag_measure'") == ()
+        assert server.query(statement) == before
 
 
 def test_an_interrupt_while_the_applier_is_stopped_leaves_no_replica(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
