@@ -109,7 +109,7 @@ PARCEL = TableKind(
 )
 LOGIN = TableKind(
     "id INT NOT NULL, a VARCHAR(32) NULL, token CHAR(40) NOT NULL, expires INT UNSIGNED NOT NULL, place VARBINARY(16) NULL",
-    "{0}, {1}, SHA1({0}), 1800000000 + {0}, UNHEX(LPAD(HEX({0}), 8, '0'))",
+    "{0}, {1}, LEFT(SHA2({0}, 256), 40), 1800000000 + {0}, UNHEX(LPAD(HEX({0}), 8, '0'))",
     "expires = expires + 60",
     value="CONCAT('login/', {0})",
     charset="utf8mb4",
