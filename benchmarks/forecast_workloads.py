@@ -2,10 +2,10 @@
 
 A workload is a line of data: a table of some kind, the key that the replica has, and how often a transaction of some steps is repeated.
 
-`development` is what the cost model was looked at with while it was made. `first`, `second` and `third` were written to judge it, and
-are spent: what they showed has changed the model or the way it is measured. The workloads of the first two take 0.15 to 1.7 seconds, too
-short for a machine whose speed wavers. `fourth` was written when both were done, with other tables, row counts and events, each to take
-some seconds, and judges them.
+`development` is what the cost model was looked at with while it was made. `first` to `fourth` were written to judge it, and are spent:
+what they showed has changed the model or the way it is measured. The workloads of the first two take 0.15 to 1.7 seconds, too short for
+a machine whose speed wavers. `fifth` was written when both were done, with other tables, row counts and events, each to take some
+seconds, and judges them.
 """
 
 from __future__ import annotations
@@ -119,6 +119,30 @@ SURVEY = TableKind(
     + ", ".join(f"q{n} TINYINT NULL, w{n} VARCHAR(30) NOT NULL, p{n} FLOAT NOT NULL" for n in range(4)),
     "{0}, {1}" + ", {0} % 5, CONCAT('word', {0} % 700), {0} / 16" * 4,
     "q1 = q1 + 1, p3 = p3 * 2, w0 = 'other'",
+)
+
+TICKET = TableKind(
+    "id INT NOT NULL, a INT NULL, seat SMALLINT NOT NULL, hall CHAR(12) NOT NULL, begins DATETIME NOT NULL, paid DECIMAL(7,2) NOT NULL, "
+    "note VARCHAR(50) NULL",
+    "{0}, {1}, {0} % 800, CONCAT('hall ', {0} % 30), '2025-05-05' + INTERVAL {0} % 9000 HOUR, {0} % 400 / 2, REPEAT('n', {0} % 20)",
+    "paid = paid + 2, seat = seat ^ 1",
+)
+PROBE = TableKind(
+    "id BIGINT NOT NULL, a BIGINT NULL, x DOUBLE NOT NULL, y DOUBLE NOT NULL, z DOUBLE NULL, w INT NOT NULL, at TIMESTAMP(3) NOT NULL",
+    "{0}, {1}, {0} / 3, {0} / 5, {0} / 7, {0} % 11, '2024-02-02' + INTERVAL {0} SECOND",
+    "x = x + 1, w = w + 1",
+)
+CONTACT = TableKind(
+    "id INT NOT NULL, a VARCHAR(60) NULL, phone CHAR(16) NOT NULL, city VARCHAR(40) NOT NULL, seen DATE NOT NULL",
+    "{0}, {1}, LPAD({0}, 12, '0'), CONCAT('Köln ', {0} % 99, REPEAT('-', {0} % 15)), '2020-02-02' + INTERVAL {0} % 2000 DAY",
+    "seen = seen + INTERVAL 1 DAY",
+    value="CONCAT('name.', {0}, '@example.net')",
+    charset="utf8mb4",
+)
+STOCK = TableKind(
+    "id INT NOT NULL, a INT NULL, " + ", ".join(f"n{n} INT NOT NULL, s{n} CHAR(8) NULL, p{n} DECIMAL(8,2) NOT NULL" for n in range(6)),
+    "{0}, {1}" + ", {0} % 5003, CONCAT('s', {0} % 900), {0} % 1000 / 4" * 6,
+    "n2 = n2 + 1, p5 = p5 + 1, s3 = 'sold'",
 )
 
 
@@ -281,4 +305,20 @@ FOURTH = (
     Workload("primary key and an index, 30k rows with names, 3 statements of 5 rows", LOGIN, 30_000, f"{PRIMARY_ID}, {KEY_A}", 8_000,
              (Step("insert", 5), Step("update", 5), Step("delete", 5))),
 )  # fmt: skip
-SETS = {"development": DEVELOPMENT, "first": FIRST, "second": SECOND, "third": THIRD, "fourth": FOURTH}
+FIFTH = (
+    Workload("no key, 1k rows of 7 columns, updates of 2", TICKET, 1_000, "", 7_000, _of("update", 2)),
+    Workload("no key, 25k rows with names, deletes of 20", CONTACT, 25_000, "", 300, _of("delete", 20)),
+    Workload("no key, 200k rows of 20 columns, single updates", STOCK, 200_000, "", 40, _of("update")),
+    Workload("no key, 1M rows of 7 columns, updates of 6,000", TICKET, 1_000_000, "", 6, _of("update", 6_000)),
+    Workload("nullable unique, 250k rows of 7 columns, single deletes", PROBE, 250_000, UNIQUE_A, 22_000, _of("delete")),
+    Workload("nullable unique name in no order, 120k rows, updates of 150", CONTACT, 120_000, UNIQUE_A, 1_500,
+             _of("update", 150), scattered=True),
+    Workload("key with 15 duplicates, 500k rows of 20 columns, deletes of 25", STOCK, 500_000, KEY_A, 1_200, _of("delete", 25), 15, True),
+    Workload("key with 100 duplicates, 70k rows of 7 columns, 3 statements each", PROBE, 70_000, KEY_A, 6_000,
+             (Step("update", times=3),), 100, True),
+    Workload("primary key, 900k rows with names, deletes of 10,000", CONTACT, 900_000, PRIMARY_ID, 35, _of("delete", 10_000)),
+    Workload("primary key and three indexes, 50k rows of 20 columns, 6 statements each", STOCK, 50_000,
+             f"{PRIMARY_ID}, {KEY_A}, KEY n (n0), KEY s (s1)", 7_000,
+             (Step("insert", times=3), Step("update", times=2), Step("delete"))),
+)  # fmt: skip
+SETS = {"development": DEVELOPMENT, "first": FIRST, "second": SECOND, "third": THIRD, "fourth": FOURTH, "fifth": FIFTH}

@@ -41,6 +41,11 @@ MOST_READS = 10_000_000
 """Rows that one event of a cell may read."""
 MOST_OF_TABLE = 0.6
 """The share of its rows that a table still has when another cell uses it."""
+SINGLES = 10_000
+"""Rows that cells of small transactions change. Their first tenth of a second is slower than the rest (1,500 transactions took 100 µs each,
+20,000 took 86), and a replica that is behind is long past that."""
+CHANGED_PART, MOST_SCANS = 2, 600
+"""Cells without a key change that part of the table, in so many transactions at most."""
 FEWEST_SCANS = 6
 """Of single rows: where in the table they stand is drawn, and the mean of a few is taken for the half of it."""
 AHEAD = 2
@@ -322,8 +327,8 @@ def _lookups(rows: int, row_search: str) -> Iterator[Cell]:
     """Tables with a key of each kind, large enough that rows do not lie beside each other."""
     for kind, (filler, more) in product(("update", "delete"), WIDTHS):
         full = rows_in_event(filler, more, kind)
-        many = rows // 8
-        shapes = [(full, 1, many // full), (full, 10, many // (full * 10)), (2000, 1, many // 2000), (1, 1, min(1500, many))]
+        many = rows // 4
+        shapes = [(full, 1, many // full), (full, 10, many // (full * 10)), (2000, 1, many // 2000), (1, 1, min(SINGLES, many))]
         for key, (per_event, events, count) in product((PRIMARY, UNIQUE, NULLABLE_UNIQUE), shapes):
             if count and (key == PRIMARY or (filler, more) == WIDTHS[key == NULLABLE_UNIQUE]):
                 yield Cell(key, rows, kind, per_event, events, count, filler, 1, 0, more, row_search)
@@ -336,13 +341,13 @@ def _lookups(rows: int, row_search: str) -> Iterator[Cell]:
 def _far_lookups(row_search: str) -> Iterator[Cell]:
     """A few of them in large tables."""
     for kind, (key, duplicates) in product(("update", "delete"), ((PRIMARY, 1), (NULLABLE_UNIQUE, 1), (OTHER, 10))):
-        for per_event, count in ((1, 1500), (100, 100), (2000, 6)):
+        for per_event, count in ((1, SINGLES), (100, 200), (2000, 12)):
             yield Cell(key, FAR_ROWS, kind, per_event, 1, count // (1 if duplicates == 1 else 2), 40, duplicates, 0, 0, row_search)
 
 
 def _writes(rows: int, row_search: str) -> Iterator[Cell]:
     """Inserts, and what secondary indexes add to them and to deletes."""
-    for indexes, (per_event, events, count) in product((0, 3), ((1, 1, 1500), (100, 1, 60), (1, 20, 100), (100, 20, 3))):
+    for indexes, (per_event, events, count) in product((0, 3), ((1, 1, SINGLES), (100, 1, 250), (1, 20, SINGLES // 20), (100, 20, 12))):
         yield Cell(PRIMARY, rows, "write", per_event, events, count, 40, 1, indexes, 0, row_search)
         if indexes and per_event * events * count * 2 <= rows:
             yield Cell(PRIMARY, rows, "delete", per_event, events, count, 40, 1, indexes, 0, row_search)
@@ -352,10 +357,10 @@ def _small_statements(rows: int, row_search: str) -> Iterator[Cell]:
     """Transactions of several statements of a row: each names its table, and the server opens, locks and closes it."""
     for key, kind in ((PRIMARY, "write"), (PRIMARY, "update"), (PRIMARY, "delete"), (UNIQUE, "update"), (NULLABLE_UNIQUE, "delete")):
         for statements in (5, 20):
-            count = min(2000, rows // 8) // statements
+            count = min(SINGLES, rows // 4) // statements
             yield Cell(key, rows, kind, 1, statements, count, row_search=row_search, statements=statements)
 
 
 def _count(rows: int, per_event: int, scans: int) -> int:
     """Transactions so that a cell takes a fair time, neither too short to be timed nor endless."""
-    return max(min(2_000_000 // (rows * scans), rows // (4 * per_event), 300), FEWEST_SCANS if per_event == 1 else 1)
+    return max(min(2_000_000 // (rows * scans), rows // (CHANGED_PART * per_event), MOST_SCANS), FEWEST_SCANS if per_event == 1 else 1)
