@@ -10,7 +10,7 @@ from typing import Any
 
 from servers.database import Database, ServerError
 from servers.installed import Installed
-from servers.process import common_options, free_port, launch, option_text, write_private
+from servers.process import ReservedPort, common_options, launch, option_text, write_private
 from servers.table import Options
 
 _STOP_SECONDS = 120.0
@@ -35,6 +35,7 @@ class LocalServer(Database):
         self.password = password
         self.options: dict[str, str | int | bool | None] = dict(options)
         self.port = 0
+        self._reserved: ReservedPort | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._end_at_exit: weakref.finalize[Any, Any] | None = None
         # A socket's path may have 107 characters at most: that of the folder may be longer.
@@ -77,7 +78,8 @@ class LocalServer(Database):
             raise ServerError(f"{self.name} runs already")
         fixed = bool(self.port)
         for attempt in range(_PORT_ATTEMPTS):
-            self.port = self.port if fixed else free_port()
+            if not fixed:
+                self._reserve_port()
             before = self._log_size()
             self._launch()
             try:
@@ -115,6 +117,8 @@ class LocalServer(Database):
         """Kills the server if it still runs; the folder stays."""
         self._finish()
         self._short.cleanup()
+        if self._reserved is not None:
+            self._reserved.close()
 
     def log_text(self, since: int = 0) -> str:
         """The error log, from that byte on."""
@@ -126,6 +130,12 @@ class LocalServer(Database):
 
     def _log_size(self) -> int:
         return self.log.stat().st_size if self.log.exists() else 0
+
+    def _reserve_port(self) -> None:
+        if self._reserved is not None:
+            self._reserved.close()
+        self._reserved = ReservedPort()
+        self.port = self._reserved.number
 
     def _launch(self) -> None:
         own = {**common_options(self.installed, self.folder), "port": self.port, "socket": str(self.socket), **self.options}

@@ -19,16 +19,37 @@ from servers.table import Options
 _PORTS = range(20_000, 32_000)
 
 
-def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
-    for port in random.sample(_PORTS, 200):
-        with socket.socket() as probe:
+class ReservedPort:
+    """A port of 127.0.0.1 that nobody listens on, and that no other `ReservedPort` of this machine is until `close`.
+
+    A server that is down for a moment comes back on its port, which must not be another's meanwhile. The name of a socket without a file
+    is what two processes cannot have at once; it is free again when the process ends.
+    """
+
+    def __init__(self) -> None:
+        for port in random.sample(_PORTS, min(200, len(_PORTS))):
+            held = socket.socket(socket.AF_UNIX)
             try:
-                probe.bind(("127.0.0.1", port))
+                held.bind(f"\0binlag-port-{port}")
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", port))
             except OSError:
-                continue
-            return port
-    raise OSError("no free port found on 127.0.0.1")
+                held.close()
+            else:
+                self.number, self._held = port, held
+                return
+        raise OSError("no free port found on 127.0.0.1")
+
+    def close(self) -> None:
+        """Others may have it now."""
+        self._held.close()
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on now, nor has reserved."""
+    port = ReservedPort()
+    port.close()
+    return port.number
 
 
 def option_text(options: Options) -> str:

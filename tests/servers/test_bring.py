@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import stat
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from servers import bring, npm
+from servers import bring, npm, process
 from servers.debian import BringError
 from servers.installed import Installed, all_installed, cache_folder, installed
 from servers.locks import locked
-from servers.process import free_port, option_text, write_private
+from servers.process import ReservedPort, free_port, option_text, write_private
 from servers.server import Server, ServerError
 from servers.table import IMAGES, NAMES, RECIPES, NpmPackage, recipe_of
 
@@ -113,6 +114,21 @@ def test_private_file(tmp_path: Path) -> None:
 
 def test_ports_are_not_those_of_outgoing_connections() -> None:
     assert all(20_000 <= free_port() < 32_000 for _ in range(20))
+
+
+def test_a_reserved_port_is_nobody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while nobody listens on it: a server is killed and started again."""
+    first = ReservedPort()
+    monkeypatch.setattr(process, "_PORTS", range(first.number, first.number + 1))
+    for look in (ReservedPort, free_port):
+        with pytest.raises(OSError, match="no free port"):
+            look()
+    first.close()
+    assert free_port() == first.number
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", first.number))
+        with pytest.raises(OSError, match="no free port"):
+            ReservedPort()
 
 
 def test_lock(tmp_path: Path) -> None:
