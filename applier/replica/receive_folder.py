@@ -24,7 +24,7 @@ from applier.replica.receive_progress import Progress
 from applier.replica.receive_resume import Found, find
 from applier.replica.relay_index import RelayLogIndex
 from applier.replica.relay_log import RelayLogWriter
-from checkpoints.disk import RealDisk, plain
+from checkpoints.disk import RealDisk, plain, read_file
 from checkpoints.errors import CheckpointError
 from checkpoints.gtid import GtidSet, MariadbGtidSet
 from checkpoints.info import SourceInfo
@@ -77,6 +77,8 @@ class Folder:
         disk = RealDisk(self.path)
         repositories = Repositories(VERSION, disk, relay_log_info_repository=FILE, master_info_repository=FILE)
         self._repository = repositories.source_info()
+        if read_file(disk, self._repository.place) == b"":  # killed between its creation and its first write; the relay logs know more
+            self._repository.remove()
         try:
             self._record = self._repository.read() or SourceInfo()
         except CheckpointError as error:

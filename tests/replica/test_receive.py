@@ -260,6 +260,16 @@ def executed_of(folder: Path) -> str:
     return str(opened.progress.gtids)
 
 
+def test_killed_between_the_creation_of_master_info_and_its_first_write(tmp_path: Path) -> None:
+    """The relay logs say where to go on, not this file: when it is empty it says nothing."""
+    names = capture_logs("my57_xa")
+    (tmp_path / "master.info").touch()
+    Offline(tmp_path, names).receive(20)
+    (tmp_path / "master.info").write_bytes(b"")
+    Offline(tmp_path, names).receive()
+    assert relay_events(tmp_path) == source_events(names)
+
+
 def test_one_receiver_at_a_time(tmp_path: Path) -> None:
     folder = Folder(tmp_path, Start())
     with pytest.raises(InputError, match="another receiver is at work"):
