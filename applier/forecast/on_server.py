@@ -14,13 +14,13 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from applier.error_codes import Code
-from applier.errors import BinlagError, InputError, UsageError
+from applier.errors import BinlagError, InputError, ReplicationError, UsageError
 from applier.forecast.cells import AHEAD, DATABASE, MARK, MARK_SQL, TABLE, Cell, Spent, make_log
 from applier.forecast.loads import LoadReader
 from applier.forecast.measured import Measured, middle, work_of_cell
@@ -119,7 +119,7 @@ class ServerTarget:
     def close(self) -> None:
         """Takes away what was made on the server."""
         try:
-            self._execute(f"DROP DATABASE IF EXISTS {self.database}")
+            self._put_back(f"DROP DATABASE IF EXISTS {self.database}")
         finally:
             self.server.close()
             self.looker.close()
@@ -199,14 +199,15 @@ class ServerTarget:
                 failed.append(str(error))
 
         thread = threading.Thread(target=replay)
-        thread.start()
         try:
+            thread.start()
             return self._watch(lambda: failed[0] if failed else None)
         except BaseException:
             left.set()  # an interrupt does not wait for the rest of the cell
             raise
         finally:
-            thread.join()
+            if thread.ident is not None:  # it was started
+                thread.join()
 
     def _watch(self, failed: Any) -> float:
         """Seconds from the first mark to the second, less those that the applier stood in line for a processor that others had."""
@@ -219,7 +220,7 @@ class ServerTarget:
                 first, clock = now, self._clock()
             if count >= 2:
                 self.queue_seconds = 0.0 if clock is None else clock.in_line()
-                return (self._logged_seconds(logged) or now - first) - self.queue_seconds
+                return max((self._logged_seconds(logged) or now - first) - self.queue_seconds, 0.0)
             asked += 1
             if asked % 100 == 0 and (told := failed()):
                 raise InputError(f"the server did not apply a cell: {told}", code=Code.NOT_MEASURED, hint="its error log says more")
@@ -290,17 +291,36 @@ class ServerTarget:
                 self._execute(*(f"SET GLOBAL {name} = {_literal(value)}" for name, value in wanted.items()))
                 yield
         finally:
-            self._execute(*(f"SET GLOBAL {name} = {_literal(value)}" for name, value in before.items()))
+            self._put_back(*(f"SET GLOBAL {name} = {_literal(value)}" for name, value in before.items()))
+
+    def _put_back(self, *statements: str) -> None:
+        """Carries them out in any case: an interrupt meanwhile is heard behind them."""
+        try:
+            self._execute(*statements)
+        except KeyboardInterrupt:
+            self._connect_anew()
+            self._execute(*statements)
+            raise
+
+    def _connect_anew(self) -> None:
+        """An interrupt in the middle of an answer is the end of that connection. What the server was still to do for it, a setting or a
+        database, is over when this returns: it must not come behind what is put back."""
+        interrupted = self.server.driver.thread_id()
+        self.server.close()
+        self.server = connect(self.endpoint)
+        self._execute("SET SESSION sql_log_bin = 0")
+        with suppress(ReplicationError):  # gone already
+            self._execute(f"KILL {interrupted}")
+        while self._rows(f"SELECT 1 FROM information_schema.PROCESSLIST WHERE ID = {interrupted}"):
+            time.sleep(LOOK_SECONDS)
 
     @contextmanager
     def _connected_again(self) -> Iterator[None]:
-        """An interrupt in the middle of an answer is the end of that connection: what is to be put back goes over a new one."""
+        """Behind an interrupt there is a connection, and no replication, for what is to be put back."""
         try:
             yield
         except KeyboardInterrupt:
-            self.server.close()
-            self.server = connect(self.endpoint)
-            self._execute("SET SESSION sql_log_bin = 0")
+            self._connect_anew()
             if self.relay_folder is not None:  # what was interrupted may have been STOP REPLICA
                 self._replication("STOP REPLICA", "RESET REPLICA ALL")
             raise

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,8 +37,10 @@ def endpoint(server: Server) -> Endpoint:
 
 
 @pytest.fixture(scope="module", params=["5.7", "9.7"] if os.environ.get("BINLAG_ALL_CASES") == "1" else ["9.7"])
-def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Server:
-    return server_factory(request.param, options={"innodb_flush_log_at_trx_commit": 2, "sync_binlog": 0})
+def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Server]:
+    server = server_factory(request.param, options={"innodb_flush_log_at_trx_commit": 2, "sync_binlog": 0})
+    yield server
+    server.close()
 
 
 @pytest.mark.parametrize("relay", [True, False], ids=["relay log", "BINLOG statements"])
@@ -97,7 +100,7 @@ def test_an_interrupt_leaves_the_server_as_it_was(server: Server, relay: bool, t
             assert process.stdout is not None and process.stdout.readline() == "a cell\n"
             time.sleep(chance.uniform(0, 0.5))
             process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=60)
+            _, said = process.communicate(timeout=300)
         assert process.returncode == 130, said
         assert said.splitlines()[-1] == "binlag: interrupted"
         assert server.query("SHOW DATABASES LIKE 'binlag_measure'") == ()
@@ -121,6 +124,30 @@ def test_an_interrupt_while_the_applier_is_stopped_leaves_no_replica(server: Ser
         target.measure(Cell(PRIMARY, 1000, "update", 1, 1, 5))
     assert called[2] == ("STOP REPLICA", "RESET REPLICA ALL")
     assert server.query(status) == ()
+    assert server.query("SHOW DATABASES LIKE 'binlag_measure'") == ()
+
+
+def test_an_interrupt_while_settings_are_put_back_keeps_none(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes behind a cell, too. What the server was still to do for the connection that is given up does not come behind that."""
+    settings = "SHOW GLOBAL VARIABLES LIKE '%parallel_workers'"
+    before, set_or_put_back, given_up = server.query(settings), 0, 0
+    with pytest.raises(KeyboardInterrupt), ServerTarget(endpoint(server), relay_folder=server.data) as target:
+        execute = target._execute
+
+        def interrupted(*statements: str) -> None:
+            nonlocal set_or_put_back, given_up
+            set_or_put_back += statements[0].startswith("SET GLOBAL")
+            if set_or_put_back == 2 and not given_up:
+                given_up = target.server.driver.thread_id()
+                target.server.send(f"DO SLEEP(60); SET GLOBAL {before[0][0]} = 7")
+                raise KeyboardInterrupt
+            execute(*statements)
+
+        monkeypatch.setattr(target, "_execute", interrupted)
+        target.measure(Cell(PRIMARY, 1000, "update", 1, 1, 5))
+    assert set_or_put_back == 3
+    assert server.query(f"SELECT 1 FROM information_schema.PROCESSLIST WHERE ID = {given_up}") == ()
+    assert server.query(settings) == before
     assert server.query("SHOW DATABASES LIKE 'binlag_measure'") == ()
 
 
