@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.whole_file import whole_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,6 +90,7 @@ def _wrapped(home: Path) -> Path:
         raise UsageError(f"{folder} belongs to somebody else", code=Code.NO_JAVA, hint="remove it, or set JAVA_HOME")
     script = folder / "bin" / "java"
     text = f'#!/bin/sh\nfor a in "$@"; do shift; [ "$a" = "{REFUSED}" ] || set -- "$@" "$a"; done\nexec "{home}/bin/java" "$@"\n'
-    script.write_text(text)
-    script.chmod(stat.S_IRWXU)
+    with whole_file(script) as partial:  # another process may start its Java just now
+        partial.write_text(text)
+        partial.chmod(stat.S_IRWXU)
     return folder
