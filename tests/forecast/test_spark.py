@@ -119,15 +119,15 @@ def test_cells_are_measured_alike(spark: Any) -> None:
 
 @needs_spark
 def test_what_is_measured_is_kept_when_the_run_ends_early(spark: Any) -> None:
-    """The cells are jobs of their own: each is told of when it is done, and the third one ends the run here."""
+    """The cells are jobs of their own: each is told of when it is done, and the fourth one ends the run here, as do those beside it."""
     from applier.forecast.spark_measure import measure_with_spark
 
     cells, told = grid(RULES["9.7"], largest=1000)[::8], list[Measured]()
 
     def tick(one: Measured) -> None:
-        told.append(one)
         if len(told) == 3:
             raise KeyboardInterrupt
+        told.append(one)
 
     with pytest.raises(KeyboardInterrupt):
         measure_with_spark(cells, Memory("9.7"), tick=tick, spark=spark)
