@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from servers.server import Server
 
-from tests.binlog.build import gtid, int_image, log, query, rows, table_map, write, xid
+from tests.binlog.build import UUID_TEXT, gtid, int_image, log, query, rows, table_map, write, xid
 from tests.mysql.server_support import OPTIONS
 from tests.servers.fixtures import ServerFactory
 
@@ -60,12 +60,13 @@ def command(server: Server, *files: Path, user: str = "root") -> list[str]:
     return [sys.executable, "-m", "applier", "replay", *map(str, files), "--into", url]
 
 
-def run(server: Server, *files: Path, user: str = "root", password: str | None = None) -> tuple[int, list[str]]:
+def run(
+    server: Server, *files: Path, user: str = "root", password: str | None = None, options: tuple[str, ...] = ()
+) -> tuple[int, list[str]]:
     """Exit code, and the lines on standard error; nothing that was said has the password in it."""
     secret = server.password if password is None else password
-    done = subprocess.run(
-        command(server, *files, user=user), env={**os.environ, "BINLAG_PASSWORD": secret}, capture_output=True, text=True, check=False
-    )
+    given, environment = [*command(server, *files, user=user), *options], {**os.environ, "BINLAG_PASSWORD": secret}
+    done = subprocess.run(given, env=environment, capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr
     assert secret not in done.stderr + done.stdout
     return done.returncode, done.stderr.splitlines()
@@ -131,20 +132,25 @@ def test_a_wrong_password_and_no_server(server: Server, tmp_path: Path) -> None:
 
 
 def test_an_interrupt_ends_after_the_current_commit_and_says_how_to_go_on(server: Server, tmp_path: Path) -> None:
+    """It comes while a row of somebody else is in the way of transaction 1500, and the next one is made: both are carried out."""
     many = [event for number in range(4, 3000) for event in transaction(number, table_map(), rows(30, int_image(number)))]
     path = write(tmp_path, log(*GOOD, *many))
+    assert run(server, path, options=("--until-gtid", f"{UUID_TEXT}:3")) == (0, [])
     one_each = [*command(server, path), "--batch", "1"]
     environment = {**os.environ, "BINLAG_PASSWORD": server.password}
-    process = subprocess.Popen(one_each, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while not server.query("SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'd'"):
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    with server.connect() as somebody, somebody.cursor() as cursor:
+        cursor.execute("INSERT INTO d.t VALUES (1500)")
+        process = subprocess.Popen(one_each, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while server.query("SELECT transactions FROM binlag.position")[0][0] < 1499:
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        somebody.rollback()
+    _, said = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "to go on: binlag replay" in said
     assert said.count("\n") == 1
-    (count,) = server.query("SELECT transactions FROM binlag.position")[0]
-    assert 2 <= count < 2999
-    assert server.query("SELECT COUNT(*) FROM d.t")[0][0] == max(0, count - 2)
+    assert server.query("SELECT transactions FROM binlag.position") == ((1501,),)
+    assert server.query("SELECT COUNT(*), MAX(i) FROM d.t") == ((1499, 1501),)
     assert run(server, path)[0] == 0
     assert server.query("SELECT COUNT(*) FROM d.t") == ((2997,),)
