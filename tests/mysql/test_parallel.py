@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pymysql
 import pytest
 from servers.server import Server
 
-from applier.mysql import parallel
+from applier.mysql import checkpoint, parallel
+from applier.mysql.connection import TRANSIENT
 from applier.mysql.into import IntoOptions, Watch, replay_into
 from applier.mysql.outcome import Outcome
 from applier.options import parse_options
@@ -132,8 +134,8 @@ def test_a_row_lock_in_the_way_is_waited_for(any_order: bool, made: Made) -> Non
     def block() -> None:
         assert reached.wait(120)
         with blocker.cursor() as cursor:
-            cursor.execute("BEGIN")
-            cursor.execute("UPDATE w.counter SET n = n WHERE id < 10")
+            while not holds_rows(cursor):
+                pass
             time.sleep(1.5)  # longer than a worker waits for a lock
             cursor.execute("ROLLBACK")
 
@@ -154,16 +156,32 @@ def test_a_row_lock_in_the_way_is_waited_for(any_order: bool, made: Made) -> Non
     assert rows(server) == workload.rows
 
 
+def holds_rows(cursor: Any) -> bool:
+    """Locks rows of the workload one after the other. The batches do so, too, in another order: where each waits for the other, either
+    may be the one that is rolled back."""
+    try:
+        cursor.execute("BEGIN")
+        cursor.execute("UPDATE w.counter SET n = n WHERE id < 10")
+    except pymysql.err.OperationalError as error:
+        if error.args[0] not in TRANSIENT:
+            raise
+        return False
+    return True
+
+
 def test_a_worker_that_is_killed_ends_the_run_and_nothing_is_lost(made: Made) -> None:
+    """Two of them. They are known by the locks that say that they work for the replay."""
     server, workload = made.of("9.7")
+    locks = [checkpoint._lock_name(checkpoint.replay_id([str(workload.log)]), worker) for worker in (1, 2)]
     seen = 0
 
     def killing(_: Any) -> None:
         nonlocal seen
         seen += 1
         if seen == 90:
-            sessions = server.query("SELECT ID FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() AND USER = 'root'")
-            server.execute(*(f"KILL {number}" for (number,) in sessions[-2:]))
+            for lock in locks:
+                ((session,),) = server.query(f"SELECT IS_USED_LOCK('{lock}')")
+                server.execute(f"KILL {session}")
 
     outcome = go(server, workload, Watch(on_transaction=killing), **PARALLEL)
     assert outcome.error is not None
