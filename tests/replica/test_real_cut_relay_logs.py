@@ -83,10 +83,11 @@ class CutPair(Pair):
         return found
 
     def settle(self) -> dict[str, Any]:
-        """Until the replica has caught up or has stopped."""
-        for _ in range(400):
+        """Until the replica has caught up or has stopped. Workers still run for a while behind the error that stops them."""
+        end = time.monotonic() + 120
+        while time.monotonic() < end:
             status = self.status()
-            if status["Exec_Master_Log_Pos"] == self.end or status["Last_SQL_Errno"]:
+            if status["Exec_Master_Log_Pos"] == self.end or (status["Last_SQL_Errno"] and status["Slave_SQL_Running"] == "No"):
                 return status
             time.sleep(0.05)
         raise ServerError(f"neither caught up nor stopped: {status}")

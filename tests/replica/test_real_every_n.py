@@ -19,6 +19,7 @@ from tests.replica.test_real_cut_relay_logs import TABLE_REPOSITORIES, CutPair, 
 from tests.servers.fixtures import ServerFactory
 
 PERIODS = (10, 3, 7, 9) if os.environ.get("BINLAG_ALL_CASES") == "1" else (10,)
+IDLE = "Slave has read all relay log; waiting for more updates"
 TABLE = "CREATE TABLE d.n (a INT, b TEXT)"
 TRANSACTION = ("BEGIN", "INSERT INTO d.n VALUES (1, 'x')", "INSERT INTO d.n VALUES (2, 'y')", "COMMIT")
 
@@ -59,6 +60,7 @@ def test_tables_without_transactions(period: int, server_factory: ServerFactory)
         pair.source.execute(*(f"INSERT INTO e.t VALUES ({number}, 'x')" for number in range(1, 3 * period // 2)))
         file, end = pair.source_end()
         pair.wait(Master_Log_File=file, Exec_Master_Log_Pos=end)
+        pair.wait(Slave_SQL_Running_State=IDLE)  # the last position is shown before the record of it is written
         pair.replica.kill()
         pair.replica.start()
         real = pair.rows()["slave_relay_log_info"][0]
