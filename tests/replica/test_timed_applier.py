@@ -110,12 +110,14 @@ def test_an_error_stops_it() -> None:
     assert applier.thread().state == "OFF"
 
 
-def test_clocks() -> None:
+def test_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimulatedClock(5.0)
     clock.sleep(2.5)
     clock.sleep(-1.0)
     assert clock.now() == 7.5
-    real = RealClock()
-    before = time.time()
-    real.sleep(0.0)
-    assert before <= real.now() <= time.time()
+    real, slept = RealClock(), list[float]()
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "time", lambda: 1000.25)
+        patch.setattr(time, "sleep", slept.append)
+        real.sleep(2.5)
+        assert (real.now(), slept) == (1000.25, [2.5])
