@@ -7,10 +7,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
+    from types import FrameType
 
 AGAIN_SECONDS = 0.01
 
@@ -32,7 +34,7 @@ def interrupts(*, at_the_end: bool) -> Iterator[None]:
         return
     before = {number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
     hook = sys.unraisablehook
-    sys.unraisablehook = _raises_again(hook)
+    sys.unraisablehook = partial(_look, hook)
     try:
         yield
     finally:
@@ -41,21 +43,26 @@ def interrupts(*, at_the_end: bool) -> Iterator[None]:
             signal.signal(number, signal.SIG_IGN if at_the_end else handler)
 
 
-def _interrupt(number: int, frame: Any) -> None:
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    while frame is not None:
+        if frame.f_code is _look.__code__:  # raised in there it would be dropped for good
+            _again()
+            return
+        frame = frame.f_back
     raise Interrupted
 
 
-def _raises_again(hook: Callable[[UnraisableHookArgs], Any]) -> Callable[[UnraisableHookArgs], Any]:
+def _look(hook: Callable[[UnraisableHookArgs], Any], dropped: UnraisableHookArgs) -> None:
     """Python drops what is raised in a __del__ or a callback of a weak reference, and importlib has such callbacks: the signal comes again
     as soon as that is over. What else is dropped goes to `hook`."""
+    if issubclass(dropped.exc_type, Interrupted):
+        _again()
+    else:
+        hook(dropped)
 
-    def look(dropped: UnraisableHookArgs) -> None:
-        if issubclass(dropped.exc_type, Interrupted):
-            threading.Timer(AGAIN_SECONDS, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
-        else:
-            hook(dropped)
 
-    return look
+def _again() -> None:
+    threading.Timer(AGAIN_SECONDS, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
 
 
 @contextmanager
@@ -63,7 +70,7 @@ def interruptible(on_signal: Callable[[], None] = lambda: None) -> Iterator[Call
     """Gives a function that says whether a signal came. The first one calls `on_signal`; a second one raises Interrupted."""
     asked = False
 
-    def ask(number: int, frame: Any) -> None:
+    def ask(number: int, frame: FrameType | None) -> None:
         nonlocal asked
         if asked:
             raise Interrupted

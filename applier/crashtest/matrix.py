@@ -299,10 +299,26 @@ def try_all(
     return [cell for setup in todo for cell in found[setup]]
 
 
+ENDING = (signal.SIGINT, signal.SIGTERM)
+"""Signals that ask a process to end."""
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Until the block is over. What is started in it hears none before it knows what to do then; nor is it half started when this process
+    is interrupted."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _die_quietly() -> None:
     """Ctrl-C reaches every process of a terminal; only the one that started the others speaks of it. When it is killed they end as well."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in ENDING:
         signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     Thread(target=_end_with_parent, daemon=True).start()
 
 
@@ -340,7 +356,8 @@ def _run(
             done(len(family))
         return
     with _workers(jobs) as pool:
-        waiting = {pool.submit(try_family, family, spec, kinds, medium, coverage): family for family in todo}
+        with _signals_wait():
+            waiting = {pool.submit(try_family, family, spec, kinds, medium, coverage): family for family in todo}
         while waiting:
             finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in finished:

@@ -23,7 +23,11 @@ from tests.hardening.runner import ROOT
 
 ALL = os.environ.get("BINLAG_ALL_CASES") == "1"
 ROUNDS = 6 if ALL else 2
+MOST_ROUNDS = ROUNDS + 20
+"""A command that always ends before its signal comes does not show what it does then."""
 INTERRUPTED = 130
+SECONDS = 300
+"""Who takes longer to end hangs."""
 MOMENTS = 1.5
 """Seconds in which a command is interrupted that takes far longer."""
 START = """
@@ -99,7 +103,7 @@ def whole_run(case: Case, inputs: Path, tmp_path: Path) -> tuple[dict[str, bytes
     folder.mkdir()
     process = start(case, inputs, folder)
     began = time.monotonic()
-    _, said = process.communicate(timeout=120)
+    _, said = process.communicate(timeout=SECONDS)
     assert process.returncode == 0, said
     return written(folder, case), time.monotonic() - began
 
@@ -109,19 +113,20 @@ def test_an_interrupt_at_any_moment(name: str, inputs: Path, tmp_path: Path) -> 
     """Every process of the terminal gets Ctrl-C; SIGTERM goes to one."""
     case, chance = CASES[name], random.Random(name)
     complete, seconds = ({}, MOMENTS) if case.of_chance else whole_run(case, inputs, tmp_path)
-    ends = set()
-    for number in range(ROUNDS):
+    ends: list[int] = []
+    while len(ends) < ROUNDS or (INTERRUPTED not in ends and len(ends) < MOST_ROUNDS):
+        number = len(ends)
         folder = tmp_path / str(number)
         folder.mkdir()
         process = start(case, inputs, folder)
-        time.sleep(chance.uniform(0, seconds * 0.8))
+        time.sleep(chance.uniform(0, seconds * 0.8) / max(1, number - ROUNDS))  # sooner if the machine has become faster meanwhile
         if number % 2:
             process.send_signal(signal.SIGTERM)
         else:
             os.killpg(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=SECONDS)
         assert process.returncode in (INTERRUPTED, 0, 3), said
-        ends.add(process.returncode)
+        ends.append(process.returncode)
         if process.returncode == INTERRUPTED:
             assert [line for line in said.splitlines() if "cells" not in line] == ["binlag: interrupted"]
         check_outputs(case, written(folder, case), complete)
@@ -139,17 +144,48 @@ def check_outputs(case: Case, found: dict[str, bytes], complete: dict[str, bytes
             assert content.rstrip().endswith(b"</html>")
 
 
-KEPT = """
-from applier.cli.main import main
-from applier.forecast.measured import Keeper
-save = Keeper.save
-def tell_and_save(self):
-    print(len(self.all), flush=True)
-    save(self)
-Keeper.save = tell_and_save
+IN_A_WORKER = """
+import contextlib, multiprocessing.util, os, signal
+from applier.__main__ import main
+def interrupt(given):
+    with contextlib.suppress(FileExistsError):
+        os.mkdir("once")
+        os.killpg(0, signal.SIGINT)
+multiprocessing.util.register_after_fork(main, interrupt)
 main()
 """
-"""`binlag` that says how many cells are measured before it writes them."""
+
+
+def test_an_interrupt_before_a_worker_listens(tmp_path: Path) -> None:
+    """The first one that is there gives the Ctrl-C that reaches all of them, before anything of its own has run."""
+    command = [sys.executable, "-c", IN_A_WORKER, "crashtest", "--transactions", "3", "--repository", "FILE", "--jobs", "2"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False, timeout=SECONDS,
+        start_new_session=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (INTERRUPTED, "", "binlag: interrupted\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["once"]
+
+
+MOST_CELLS = 9
+"""A run's cells, so that there are some left for the last round's however late its signals come."""
+KEPT = f"""
+import time
+from applier.cli.main import main
+from applier.forecast.measured import Keeper
+add, save, told = Keeper.add, Keeper.save, []
+def add_or_wait(self, one):
+    if len(told) == {MOST_CELLS}:
+        time.sleep({SECONDS})
+    add(self, one)
+def tell_and_save(self):
+    told.append(len(self.all))
+    print(told[-1], flush=True)
+    save(self)
+Keeper.add, Keeper.save = add_or_wait, tell_and_save
+main()
+"""
+"""`binlag` that says how many cells are measured before it writes them, and waits for the signal when it has as many as it may."""
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
@@ -160,14 +196,14 @@ def test_every_measured_cell_is_kept(number: signal.Signals, tmp_path: Path) -> 
     chance, kept = random.Random(number), 0
     for _ in range(ROUNDS):
         process = subprocess.Popen(
-            [sys.executable, "-c", KEPT, "measure", "--largest", "1000", "--table", "cells.parquet"],
-            cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            [sys.executable, "-c", KEPT, "measure", "--largest", "1000", "--table", "cells.parquet"], bufsize=0,  # no line is read too many
+            cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         assert process.stdout is not None
         told = [int(process.stdout.readline()) for _ in range(3)]
         time.sleep(chance.uniform(0, 0.1))
         process.send_signal(number)
-        rest, said = process.communicate(timeout=60)
+        rest, said = process.communicate(timeout=SECONDS)
         assert process.returncode == (-number if number == signal.SIGKILL else INTERRUPTED), said
         told += map(int, rest.split())
         assert told[0] == kept + 1, "it goes on where it ended"
@@ -201,13 +237,13 @@ def test_no_worker_outlives_the_command(number: signal.Signals, tmp_path: Path) 
     )  # fmt: skip
     wait_until(lambda: len(processes_of(process.pid)) == 3)
     process.send_signal(number)
-    process.wait(timeout=60)
+    process.wait(timeout=SECONDS)
     wait_until(lambda: not processes_of(process.pid))
     assert list(tmp_path.iterdir()) == []
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + SECONDS
     while not condition():
         assert time.monotonic() < end, "what was waited for did not come"
         time.sleep(0.02)
