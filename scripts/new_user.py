@@ -117,7 +117,7 @@ class NewUser:
 
     def _run(self, command: str, port: str) -> Ran:
         began = time.monotonic()
-        ran = self.shell.run(command.replace(f":{PORT}", f":{port}"), timeout_seconds=900)
+        ran = self.shell.run(command.replace(f":{PORT}", f":{port}"), timeout_seconds=1800)
         print(f"{time.monotonic() - began:7.1f} s  $ {command.partition(chr(10))[0]}", flush=True)
         return Ran(ran.printed.replace(f":{port}", f":{PORT}"), ran.code)
 

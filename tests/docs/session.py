@@ -43,7 +43,7 @@ class Session:
             stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
 
-    def run(self, command: str, *, timeout_seconds: float = 300) -> Ran:
+    def run(self, command: str, *, timeout_seconds: float = 1800) -> Ran:
         """Runs a command. Raises TimeoutError, and RuntimeError when it ends the shell."""
         assert self._shell.stdin is not None
         mark = secrets.token_hex(8)

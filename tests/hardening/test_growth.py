@@ -129,8 +129,9 @@ def transactions(path: Path) -> int:
 
 
 def main(way: str, folder: Path) -> None:
-    from tests.hardening.runner import resident
+    from tests.hardening.runner import resident, without_huge_pages
 
+    without_huge_pages()
     run: Callable[[Path], int] = {"replay": replay, "events": events, "columns": columns, "kernels": kernels, "follow": follow}.get(
         way, transactions
     )
