@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -45,24 +46,21 @@ def test_all_events_come_in_order_however_they_are_cut(tmp_path: Path) -> None:
     growing, ended = Growing(tmp_path), threading.Event()
     followed = IndexedLogs(tmp_path, follow=True, stopped=ended.is_set)
     found: list[tuple[str, int, int]] = []
-    idle = threading.Semaphore(0)
-    followed.on_idle = idle.release
     reader = threading.Thread(target=lambda: found.extend((e.file, e.position, e.type) for e in LogFollower(followed)))
     reader.start()
-    for path in logs(CAPTURE):
-        growing.begin(path.name)
-        content = path.read_bytes()
-        for start in range(len(MAGIC), len(content), 1009):  # mostly in the midst of an event
-            growing.add(path.name, content[start : start + 1009])
-    for _ in range(2):
-        idle.acquire(timeout=10)
-    last = len(list(LogReader(logs(CAPTURE))))
-    for _ in range(500):
-        if len(found) == last:
-            break
-        threading.Event().wait(0.02)
-    ended.set()
-    reader.join()
+    try:
+        for path in logs(CAPTURE):
+            growing.begin(path.name)
+            content = path.read_bytes()
+            for start in range(len(MAGIC), len(content), 1009):  # mostly in the midst of an event
+                growing.add(path.name, content[start : start + 1009])
+        last = len(list(LogReader(logs(CAPTURE))))
+        deadline = time.monotonic() + 120
+        while len(found) < last and reader.is_alive() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    finally:
+        ended.set()
+        reader.join()
     assert found == [(event.file, event.position, event.type) for event in LogReader(logs(CAPTURE))]
 
 

@@ -37,6 +37,8 @@ from tests.binlog.build import (
 from tests.captures_support import captures, logs
 
 ROUNDS = int(os.environ.get("BINLAG_FUZZ") or 1)
+UNWATCHED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+"""Each example writes its file anew; how long it takes to make one says how fast the machine is."""
 BEGIN = query(b"BEGIN")
 UPDATE = rows(31, int_image(1) + int_image(2))
 
@@ -184,19 +186,19 @@ def test_mutated_real_logs(tmp_path: Path, capture: Path) -> None:
         survives(tmp_path, bytes(content), verify=False)
 
 
-@settings(max_examples=200 * ROUNDS, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200 * ROUNDS, deadline=None, suppress_health_check=UNWATCHED)
 @given(kind=st.integers(0, 255), body=st.binary(max_size=80), flags=st.sampled_from([0, 0x80]), mariadb=st.booleans())
 def test_any_body_of_any_type(tmp_path: Path, kind: int, body: bytes, flags: int, mariadb: bool) -> None:
     survives(tmp_path, log((kind, body, flags), xid(), version="10.11.6-MariaDB" if mariadb else "9.7.0"))
 
 
-@settings(max_examples=100 * ROUNDS, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100 * ROUNDS, deadline=None, suppress_health_check=UNWATCHED)
 @given(st.binary(max_size=300))
 def test_any_bytes(tmp_path: Path, content: bytes) -> None:
     survives(tmp_path, MAGIC + content)
 
 
-@settings(max_examples=100 * ROUNDS, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100 * ROUNDS, deadline=None, suppress_health_check=UNWATCHED)
 @given(st.lists(st.tuples(st.binary(min_size=1, max_size=1), st.binary(max_size=3)), max_size=6), st.binary(max_size=60))
 def test_any_columns_and_any_images(tmp_path: Path, columns: list[tuple[bytes, bytes]], images: bytes) -> None:
     types = b"".join(kind for kind, _ in columns) or b"\x03"
