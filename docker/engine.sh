@@ -6,8 +6,18 @@
 set -euo pipefail
 [ $# -eq 2 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
 mkdir -p "$2"
-folder=$(cd "$2" && pwd)
+folder=$(cd "$2" && pwd -P)
 socket=unix://$folder/docker.sock
+
+# What the engine has left mounted in its folder (exec/netns/default, for one), the innermost first. Never a failure.
+unmount() {
+    while read -r _ _ _ _ place _; do
+        place=$(printf '%b' "$place") # a space is written \040 there
+        if [[ $place == "$folder"/* ]]; then echo "$place"; fi
+    done </proc/self/mountinfo | sort -r | while read -r place; do
+        umount "$place" || umount -l "$place" || true
+    done
+} 2>/dev/null
 
 answers() { docker -H "$socket" info >/dev/null 2>&1; }
 
@@ -18,7 +28,7 @@ case $1 in
             setsid nohup dockerd --data-root "$folder/data" --exec-root "$folder/exec" --pidfile "$folder/pid" -H "$socket" \
                 --iptables=false --ip-forward=false --ip-masq=false </dev/null >"$folder/log" 2>&1 &
             engine=$!
-            for _ in $(seq 150); do
+            for _ in $(seq 600); do
                 if answers; then break; fi
                 kill -0 "$engine" 2>/dev/null || { echo 'the Docker engine ended:' >&2; tail -5 "$folder/log" >&2; exit 1; }
                 sleep 0.2
@@ -31,9 +41,10 @@ case $1 in
         pid=$(cat "$folder/pid" 2>/dev/null || true)
         # The file may have outlived its engine: only a process that works in this folder is ours.
         if [ -n "$pid" ] && grep -qsF "$folder/pid" "/proc/$pid/cmdline"; then
-            kill "$pid"
-            for _ in $(seq 150); do kill -0 "$pid" 2>/dev/null || break; sleep 0.2; done
+            kill "$pid" || true # it may end by itself just now
+            for _ in $(seq 300); do kill -0 "$pid" 2>/dev/null || break; sleep 0.2; done
         fi
+        unmount || true
         ;;
     *) echo "start or stop, not $1" >&2; exit 2 ;;
 esac
