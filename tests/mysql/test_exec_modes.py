@@ -117,9 +117,7 @@ class Case:
     def replica(self, **options: str) -> Server:
         """A replica with these options that has carried out the log, or stopped in it."""
         word = "replica" if self.version == "9.7" else "slave"
-        named: dict[str, str | int] = {name.replace("slave", word): value for name, value in options.items()}
-        if self.version == "9.7":
-            named["replica_parallel_workers"] = 1  # of several, one may meet an error of a later transaction first
+        named = {name.replace("slave", word): value for name, value in options.items()}
         replica = self.factory(self.version, options={"server_id": 12, f"skip_{word}_start": None, **named})
         replica.execute("SET foreign_key_checks = 0", *lines(SETUP), *lines(APART))
         source = self.source
