@@ -9,12 +9,13 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pymysql
 import pytest
 from servers.container import engine, image_of
-from servers.process import free_port
+from servers.process import ReservedPort
 
 from tests.servers.fixtures import ServerFactory, lacking, there_or_lacking
 
@@ -84,21 +85,22 @@ def composed(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
     name, options = request.param
     with there_or_lacking():
         image = image_of(name)
-    environment = {
-        **os.environ,
-        "BINLAG_IMAGE": image,
-        "BINLAG_OPTIONS": options,
-        "BINLAG_SOURCE_PORT": str(free_port()),
-        "BINLAG_REPLICA_PORT": str(free_port()),
-        "MYSQL_ROOT_PASSWORD": secrets.token_hex(12),
-    }
     _image(_OWN_IMAGE)
     command = [*_compose(), "-p", f"binlag-{secrets.token_hex(4)}", "-f", str(ROOT / "docker/compose.yaml")]
-    try:
-        subprocess.run([*command, "up", "-d", "--no-build"], env=environment, capture_output=True, check=True)
-        yield environment
-    finally:
-        subprocess.run([*command, "down", "-v", "--timeout", "1"], env=environment, capture_output=True, check=True)
+    with closing(ReservedPort()) as source, closing(ReservedPort()) as replica:
+        environment = {
+            **os.environ,
+            "BINLAG_IMAGE": image,
+            "BINLAG_OPTIONS": options,
+            "BINLAG_SOURCE_PORT": str(source.number),
+            "BINLAG_REPLICA_PORT": str(replica.number),
+            "MYSQL_ROOT_PASSWORD": secrets.token_hex(12),
+        }
+        try:
+            subprocess.run([*command, "up", "-d", "--no-build"], env=environment, capture_output=True, check=True)
+            yield environment
+        finally:
+            subprocess.run([*command, "down", "-v", "--timeout", "1"], env=environment, capture_output=True, check=True)
 
 
 def test_replica_of_the_compose_file_follows(composed: dict[str, str]) -> None:
