@@ -21,7 +21,7 @@ from tests.servers.fixtures import ServerFactory, lacking, there_or_lacking
 
 ROOT = Path(__file__).resolve().parents[2]
 _OWN_IMAGE = "binlag/binlag:latest"
-_FOLLOWS_SECONDS = 120.0
+_FOLLOWS_SECONDS = 600.0
 
 
 def _compose() -> list[str]:
