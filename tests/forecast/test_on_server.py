@@ -152,8 +152,10 @@ def test_an_interrupt_while_settings_are_put_back_keeps_none(server: Server, mon
 
 
 def test_measurements_make_a_calibration(server: Server, tmp_path: Path) -> None:
+    """The last cell is long: on a busy machine the onlooker may see nothing of the others, and what took no time says nothing."""
+    cells = [*CELLS, Cell(NO_KEY, 20_000, "delete", 10, 1, 40)]
     with ServerTarget(endpoint(server), relay_folder=server.data) as target:
-        found = fit([target.measure(cell) for cell in CELLS], settings=target.settings)
+        found = fit([target.measure(cell) for cell in cells], settings=target.settings)
     assert found.server_version.startswith(server.name.split()[-1])
     assert found.settings["sync_binlog"] == "0"
     assert max(found.prices.seconds) > 0
