@@ -20,7 +20,8 @@ from applier.forecast.units import UNITS, Prices
 from applier.whole_file import write_whole
 from lookup.versions import rules_for
 
-FORMAT = 1
+FORMAT = 2
+"""1 lacked prices (of a statement, of a read behind a deleted row of its value), and its others were too high for it."""
 HINT = "write a new one with `binlag measure --output FILE`"
 
 
@@ -107,7 +108,7 @@ def default_calibration(rules_name: str) -> Calibration:
 
 def _of(data: dict[str, Any], source: str) -> Calibration:
     if data["format"] != FORMAT:
-        raise ValueError(f"format {data['format']} is not {FORMAT}")
+        raise ValueError(f"it is of format {data['format']}, and its prices do not fit the units of format {FORMAT}")
     units = data["units"]
     unknown = [name for name in units if name not in UNITS]
     if unknown:

@@ -321,6 +321,8 @@ def _scans(sizes: list[int], row_search: str, rules: ServerRules) -> Iterator[Ce
         middle = max(size for size in sizes if size <= SPLIT_ROWS)
         if full * 20 <= middle and (hashed or full * 10 * middle <= MOST_READS):
             yield Cell(NO_KEY, middle, kind, full, 10, 2, filler, 1, 0, more, row_search)
+    for filler, more in WIDTHS[:2]:  # statements that step over what they have deleted
+        yield Cell(NO_KEY, middle, "delete", 10, middle // 25, 1, filler, 1, 0, more, row_search)
 
 
 def _lookups(rows: int, row_search: str) -> Iterator[Cell]:

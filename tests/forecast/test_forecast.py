@@ -216,7 +216,7 @@ def test_a_calibration_goes_to_a_file_and_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"format": 2}', '{"format": 1, "units": {"cup": {"seconds": 1, "low": 1, "high": 1}}}', "\x00"]
+    "text", ["", "[]", "{}", '{"format": 1}', '{"format": 2, "units": {"cup": {"seconds": 1, "low": 1, "high": 1}}}', "\x00"]
 )
 def test_no_calibration(tmp_path: Path, text: str) -> None:
     path = tmp_path / "c.json"
