@@ -132,7 +132,7 @@ def test_a_wrong_password_and_no_server(server: Server, tmp_path: Path) -> None:
 
 
 def test_an_interrupt_ends_after_the_current_commit_and_says_how_to_go_on(server: Server, tmp_path: Path) -> None:
-    """It comes while a row of somebody else is in the way of transaction 1500, and the next one is made: both are carried out."""
+    """It comes while a row is in the way of transaction 1500, which is carried out, as is the next one if it is made already."""
     many = [event for number in range(4, 3000) for event in transaction(number, table_map(), rows(30, int_image(number)))]
     path = write(tmp_path, log(*GOOD, *many))
     assert run(server, path, options=("--until-gtid", f"{UUID_TEXT}:3")) == (0, [])
@@ -141,7 +141,7 @@ def test_an_interrupt_ends_after_the_current_commit_and_says_how_to_go_on(server
     with server.connect() as somebody, somebody.cursor() as cursor:
         cursor.execute("INSERT INTO d.t VALUES (1500)")
         process = subprocess.Popen(one_each, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        while server.query("SELECT transactions FROM binlag.position")[0][0] < 1499:
+        while "LOCK WAIT" not in server.query("SHOW ENGINE INNODB STATUS")[0][2]:
             assert process.poll() is None
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
@@ -150,7 +150,8 @@ def test_an_interrupt_ends_after_the_current_commit_and_says_how_to_go_on(server
     assert process.returncode == 130
     assert "to go on: binlag replay" in said
     assert said.count("\n") == 1
-    assert server.query("SELECT transactions FROM binlag.position") == ((1501,),)
-    assert server.query("SELECT COUNT(*), MAX(i) FROM d.t") == ((1499, 1501),)
+    ((count,),) = server.query("SELECT transactions FROM binlag.position")
+    assert count in (1500, 1501)
+    assert server.query("SELECT COUNT(*), MAX(i) FROM d.t") == ((count - 2, count),)
     assert run(server, path)[0] == 0
     assert server.query("SELECT COUNT(*) FROM d.t") == ((2997,),)
