@@ -84,7 +84,7 @@ def _heat(altair: Any, heat: Mapping[str, Any]) -> Chart:
     dark = 3000 * min(row["microseconds"] for row in rows)
     base = altair.Chart(altair.Data(values=rows)).encode(
         x=altair.X("rows_per_event:O", title="rows an event changes", axis=altair.Axis(labelAngle=0)),
-        y=altair.Y("way:N", sort=None, title=None, axis=altair.Axis(labelLimit=150)),
+        y=altair.Y("way:N", sort=None, title=None, axis=altair.Axis(labelLimit=150, labelExpr="split(datum.label, ', ')")),  # two lines
     )
     colour = altair.Color("microseconds:Q", scale=altair.Scale(type="log", scheme="orangered"), legend=None)
     ink = altair.condition(altair.datum.microseconds > dark, altair.value("white"), altair.value("black"))
@@ -101,6 +101,7 @@ def _short(seconds: float) -> str:
 def _done(chart: Any, height: int) -> Chart:
     specification: Chart = chart.properties(width="container", height=height).to_dict()
     specification["autosize"] = {"type": "fit-x", "contains": "padding"}
+    specification["padding"] = {"left": 12, "right": 5, "top": 5, "bottom": 5}  # another font than the one at hand may be wider
     return specification
 
 
