@@ -91,7 +91,7 @@ KINDS = (
     Kind("YEAR", 13, b"", st.integers(1, 255).map(lambda value: (bytes([value]), 1900 + value))),
     Kind("DATE", 10, b"", st.dates(date(1, 1, 1)).map(lambda day: ((day.year << 9 | day.month << 5 | day.day).to_bytes(3, "little"), day))),
     Kind("TIME(6)", 19, b"\6", st.integers(-3_020_399_000_000, 3_020_399_000_000).map(time_image)),
-    Kind("DATETIME(6)", 18, b"\6", st.datetimes(datetime(1, 1, 1)).map(datetime_image)),
+    Kind("DATETIME(6)", 18, b"\6", st.datetimes(datetime(1, 1, 1)).map(lambda moment: datetime_image(moment.replace(fold=0)))),
     Kind("TIMESTAMP NULL", 17, b"\0",
     st.integers(1, (1 << 32) - 1).map(lambda value: (value.to_bytes(4, "big"), datetime.fromtimestamp(value, UTC)))),
     prefixed("VARCHAR(60) CHARSET utf8mb4", 15, b"\xf0\0", 1, 60, text=True),

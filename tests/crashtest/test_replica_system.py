@@ -160,14 +160,13 @@ class NaiveServer:
     def count(self, replica: Replica, ledger: list[str], acknowledged: list[str]) -> Verdict:
         if len(ledger) != len(set(ledger)):
             return Verdict.REEXECUTES
-        content = content_of(replica.tables)
-        same = content == self.bench.workload.expected
-        everything = sorted(ledger) == sorted(str(entry) for entry in self.bench.expected.applied)
-        if set(acknowledged) <= set(ledger) and everything and same:
-            return Verdict.CONSISTENT
-        if everything and all(self.comes_twice(content[table], rows) for table, rows in self.bench.workload.expected.items()):
-            return Verdict.REEXECUTES
-        return Verdict.LOSES
+        content, asked = content_of(replica.tables), [str(entry) for entry in self.bench.expected.applied]
+        if not set(asked) | set(acknowledged) <= set(ledger):
+            return Verdict.LOSES
+        if not all(self.comes_twice(content[table], rows) for table, rows in self.bench.workload.expected.items()):
+            return Verdict.LOSES
+        same = content == self.bench.workload.expected and sorted(ledger) == sorted(asked)
+        return Verdict.CONSISTENT if same else Verdict.REEXECUTES
 
     def comes_twice(self, found: list[bytes], expected: list[bytes]) -> bool:
         """Every row that should be there is, and what is left over are such rows again."""
