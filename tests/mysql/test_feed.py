@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from applier.errors import UsageError
-from applier.mysql.feed import Feed
+from applier.mysql.feed import Feed, check_own_gtid
 from applier.options import parse_options
 from tests.applier.logs import insert
 from tests.binlog.build import UUID_TEXT, log, write
@@ -33,3 +33,10 @@ def test_one_of_the_other_kind_of_server_is_refused(tmp_path: Path) -> None:
 def test_what_is_no_gtid_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--until-gtid: "):
         taken(tmp_path, "2")
+
+
+def test_a_target_takes_no_gtid_of_the_other_kind_of_server(tmp_path: Path) -> None:
+    (source,) = Feed([str(write(tmp_path, log(*insert(1, 5))))], parse_options())
+    check_own_gtid(source.transaction, is_mariadb=False)
+    with pytest.raises(UsageError, match=f"--gtid: {UUID_TEXT}:1 is a GTID of MySQL, and the target is MariaDB"):
+        check_own_gtid(source.transaction, is_mariadb=True)
