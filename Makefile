@@ -1,4 +1,4 @@
-# make demo | make test | make lint | make docs | make bench: each makes its own virtual environment when there is none.
+# make demo | make test | make peers | make kills | make lint | make docs | make bench: each makes its own virtual environment when there is none.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 IS_NEW_ENOUGH := 'import sys; v = sys.version.split()[0]; sys.version_info < (3, 11) and sys.exit("binlag needs Python 3.11 or newer, not " + v + "; another one is chosen by: make PYTHON=python3.12")'
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test peers kills lint docs bench clean
 
 $(VENV)/.run: pyproject.toml constraints.txt
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -c $(IS_NEW_ENOUGH)
@@ -31,11 +31,21 @@ $(VENV)/.bench: $(VENV)/.run
 	touch $@
 
 demo: $(VENV)/.run
-	@$(BIN)/python scripts/demo.py
+	@$(BIN)/binlag demo
 
 test: $(VENV)/.dev
 	-$(BIN)/python docker/servers/bring.py
 	$(BIN)/python -m pytest -n 2
+
+# Every script of the servers' own test suites: some hours. What came of each is in peers.tsv.
+peers: $(VENV)/.dev
+	$(BIN)/python docker/servers/bring.py 9.7 5.7 mariadb peers
+	$(BIN)/python -m tests.peers all --results peers.tsv
+
+# 500 kills of real replicas, each beside the emulated one: an hour or two. SEED=20260101 draws others.
+kills: $(VENV)/.dev
+	$(BIN)/python docker/servers/bring.py 5.6 5.7 9.7
+	$(BIN)/python -m tests.replica.kills check --count 500 --seed $(or $(SEED),$(shell date +%Y%m%d)) --jobs 2 --log kills.jsonl
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

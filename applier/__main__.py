@@ -5,7 +5,8 @@ Earlier still Python itself is starting. There Ctrl-C ends with a traceback of P
 change that.
 """
 
-from _signal import SIGINT, SIGTERM, signal  # built into Python; the module signal around it is another file to read, and imports enum
+# Built into Python. The module signal around it is another file to read, and imports enum.
+from _signal import SIG_IGN, SIGHUP, SIGINT, SIGTERM, getsignal, signal
 
 
 def main() -> None:
@@ -15,8 +16,9 @@ def main() -> None:
     def hear(number: int, frame: object) -> None:
         heard.append(number)
 
-    for number in (SIGINT, SIGTERM):
-        signal(number, hear)
+    for number in (SIGINT, SIGTERM, SIGHUP):
+        if number != SIGHUP or getsignal(number) != SIG_IGN:  # nohup
+            signal(number, hear)
     from applier.cli.main import main as command_line
 
     command_line(interrupted=lambda: bool(heard))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import Enum, unique
 
-from applier.situations import Situation
+from applier.catalogue_row import Situation
 
 _COPY_AGAIN = (
     "copy the file from the source again and compare checksums of both; `mysqlbinlog --verify-binlog-checksum` there says if it is whole"
@@ -113,8 +113,8 @@ class Code(Enum):
     NO_TABLE_MAP = Situation(
         "BL114",
         "Rows without a table map",
-        "A rows event names its table by a number that a table map event before it, in the same statement, gives a name. There is none:"
-        " the log was entered in the middle of a transaction, or a part of it is missing.",
+        "A rows event names its table by a number that a table map event before it, in the same statement, gives a name. No such event"
+        " was read: the log was entered in the middle of a transaction, or a part of it is missing.",
         "start at the beginning of a transaction (binlag events lists them), not inside one",
     )
     INSIDE_TRANSACTION = Situation(
@@ -146,24 +146,34 @@ class Code(Enum):
     LOG_GONE = Situation(
         "BL119",
         "A log of the folder is gone",
-        "An index file names the logs of a folder in their order. It is missing, there are several, or a log that it names was removed "
-        "while it was needed.",
+        "An index file names a folder's logs in their order. It is missing, there are several, or a log that it names was removed.",
         "see which logs the index names and bring back what is missing, or start behind it",
     )
     TOO_LARGE = Situation(
         "BL120",
         "The log exceeds a limit of this program",
-        "A value, or the variety of row images of a table, is beyond what the columnar decoder can hold. Servers write such logs only "
-        "in theory; the log is damaged or made to do harm.",
+        "A value, or a table's variety of row images, is beyond what the columnar decoder can hold: the log is damaged or made to harm.",
         "read the log without Arrow or Parquet (binlag events FILE)",
+    )
+    COMPRESSED_FILE = Situation(
+        "BL121",
+        "A compressed file is damaged",
+        "A gzip, zstd, xz or bzip2 file cannot be decompressed to its end: a byte changed, or its end is missing.",
+        "make or copy the compressed file again; `gzip -t`, `zstd -t` or `xz -t` says if it is whole",
+    )
+    REMOTE = Situation(
+        "BL122",
+        "A store does not give the file",
+        "A path such as s3://bucket/key names a file on an object store or on Hadoop. Its scheme is unknown, the bucket is not there, "
+        "no server answers, or the credentials of the environment are missing or do not allow it.",
+        "see that the same environment reads the file with the store's own tool, such as `aws s3 ls`",
     )
     # Other files
     SCHEMA_SQL = Situation(
         "BL201",
         "The schema cannot be read",
-        "--schema takes what mysqldump writes: CREATE TABLE, INSERT and the like, plain or compressed. The message names the line and "
-        "what was found there.",
-        "mend the line, or take a fresh dump: mysqldump --no-data DATABASE",
+        "--schema takes what mysqldump writes, packed or not, folders of mydumper, MySQL Shell and skeema, and mysql://USER@HOST:PORT.",
+        "fix the line, or take a fresh dump: mysqldump --no-data DATABASE",
     )
     SCHEMA_ROWS = Situation(
         "BL202",
@@ -182,13 +192,13 @@ class Code(Enum):
         "BL204",
         "The calibration cannot be used",
         "A calibration is the JSON file that `binlag measure --output` writes: prices of a server's work. This file is not one.",
-        "write it anew: binlag measure --into mysql://USER@HOST:PORT --output FILE.json",
+        "write it again: binlag measure --into mysql://USER@HOST:PORT --output FILE.json",
     )
     MEASUREMENTS = Situation(
         "BL205",
         "The measurements cannot be used",
         "Prices are fitted to a table of measured cells. It is empty, cannot be read, or mixes targets or server versions.",
-        "measure anew into a table of its own: binlag measure --table FILE.parquet",
+        "measure again, into another table: binlag measure --table FILE.parquet",
     )
     CANNOT_WRITE = Situation(
         "BL206",
@@ -203,6 +213,40 @@ class Code(Enum):
         "The schema file has no CREATE TABLE, or none for any table of the log: most likely it is of another database.",
         "give the dump that the log belongs to: mysqldump --databases DATABASE",
     )
+    DUMP_CUT_OFF = Situation(
+        "BL208",
+        "The dump ends too early",
+        "The file ends inside a statement, a quote or a comment: the disk was full, or mysqldump or the copy was stopped.",
+        "take the dump again and look at the exit code of mysqldump, or copy the file again",
+    )
+    BASELINE = Situation(
+        "BL209",
+        "The baseline does not fit",
+        "--baseline takes what `binlag forecast --json` printed before a change. This file is not that, or it is of another log or of "
+        "other prices, so its seconds say nothing of this forecast.",
+        "write it again without the change: binlag forecast LOG --schema SCHEMA --json >FILE.json",
+    )
+    ROW_COUNTS = Situation(
+        "BL210",
+        "The row counts cannot be used",
+        "--rows @FILE takes the result of one query of information_schema, with a head line and commas or tabs. A column or a number is "
+        "missing or unknown, or none of its tables is in the schema.",
+        "make it with the query in the how-to page of the forecast",
+    )
+    FLEET = Situation(
+        "BL211",
+        "The fleet file is not as it should be",
+        "`binlag fleet` takes a YAML file with a list of sources. A name is unknown or missing, a value is of "
+        "another kind, or two sources have one name.",
+        "compare it with the example in the how-to page of the fleet",
+    )
+    OTHER_LOGS = Situation(
+        "BL212",
+        "The logs are not those of the replica",
+        "A live replica says which log of its source it executes, and from which of its relay logs. None of the logs given is one of "
+        "these, or the server is not a replica.",
+        "give all logs of its source from the one that it executes on, or its own relay logs",
+    )
     # The command line
     COMMAND_LINE = Situation(
         "BL301",
@@ -212,7 +256,7 @@ class Code(Enum):
     )
     OPTION_VALUE = Situation(
         "BL302",
-        "The value of an option is none that it takes",
+        "An option does not take this value",
         "The option is known; its value is not one of those that make sense for it.",
         "see binlag COMMAND --help",
     )
@@ -249,8 +293,8 @@ class Code(Enum):
     UNKNOWN_VERSION = Situation(
         "BL308",
         "The server version is not known",
-        "Each server version has its own rules for finding rows and for keeping positions. What was given is no version, or is older than "
-        "all that are known; a newer one follows the newest that is known, with a note.",
+        "Each server version has its own rules for finding rows and for keeping positions. The given text is not a version, "
+        "or the version is older than all that are known; a newer one follows the newest that is known, with a note.",
         "name one of 5.6, 5.7, 8.0, 8.4, 9.7, mariadb",
     )
     VERSION_LACKS = Situation(
@@ -272,18 +316,25 @@ class Code(Enum):
         "Whoever can list processes can read a command line, and shells keep it in their history. So a password is not taken from there.",
         "leave it out and set BINLAG_PASSWORD, or give --password-file FILE; change the password if others use this machine",
     )
+    NOTHING_CHOSEN = Situation(
+        "BL315",
+        "Nothing is left to replay or to compare",
+        "The filters leave nothing of the log: a name is misspelt, or it is the one that --rewrite-db makes (names are those of the log; % "
+        "stands for any characters, _ for one). Or neither the log nor the server has a table that verify could compare.",
+        "name what the log has (binlag events FILE)",
+    )
     # A server as the target
     NOT_REACHED = Situation(
         "BL401",
         "The server cannot be reached",
-        "No connection came about: nobody listens at the address, a firewall is between, or the two sides do not agree on TLS.",
+        "The connection failed: no server listens at the address, a firewall blocks it, or the two sides do not agree on TLS.",
         "is the server running, and the address right?",
     )
     CONNECTION_LOST = Situation(
         "BL402",
         "The connection to the server was lost",
-        "The server was stopped, or it ended the connection. What was under way may or may not be committed; the position is committed "
-        "in the same transaction as the rows, so the next start knows.",
+        "The server was stopped, or it ended the connection, and was not there again in time (--reconnect-seconds). What was under way may "
+        "or may not be committed; the position is committed in the same transaction as the rows, so the next start knows.",
         "start the server, then the same command again: it goes on after the last transaction that was committed",
     )
     WRONG_ACCOUNT = Situation(
@@ -321,15 +372,15 @@ class Code(Enum):
     REPLAY_ROW = Situation(
         "BL408",
         "The position of the replay is gone or damaged",
-        "The target keeps the position of each replay in a row of its own, in the same transaction as the data. Somebody removed or "
-        "changed it.",
-        "start anew on an empty server, or with another --replay-id",
+        "The target keeps the position of each replay in a row of its own, in the same transaction as the data. Another client removed "
+        "or changed that row.",
+        "start again on an empty server, or with another --replay-id",
     )
     OTHER_FILE = Situation(
         "BL409",
         "The file is not the one that was read before",
-        "The replay goes on in a file of this name, but its content begins differently: it is of another server, or was written anew.",
-        "give the right file, or another --replay-id to start anew",
+        "The replay goes on in a file of this name, but its content begins differently: it is of another server, or was written again.",
+        "give the right file, or another --replay-id to start again",
     )
     MISSING_FILES = Situation(
         "BL410",
@@ -348,7 +399,7 @@ class Code(Enum):
         "BL412",
         "The target refuses a statement of the schema",
         "The file of --schema is carried out on the target as it is, and the target answered with an error.",
-        "mend the statement, or load the dump with the server's own client",
+        "fix the statement, or load the dump with the server's own client",
     )
     CANNOT_SHIP = Situation(
         "BL413",
@@ -404,12 +455,12 @@ class Code(Enum):
         "BL507",
         "A record of a replica's position cannot be used",
         "relay-log.info, master.info or a row of the tables with the same content is cut off, garbled or of another version.",
-        "restore the file from a backup, or remove it and give the start position anew",
+        "restore the file from a backup, or remove it and give the start position again",
     )
     NO_REPLICA = Situation(
         "BL508",
         "There is no replica in the folder",
-        "The folder has neither relay-log.info nor master.info nor relay logs, or it is no folder.",
+        "The folder has neither relay-log.info nor master.info nor relay logs, or it is not a folder.",
         "name the folder of `binlag receive --dir`, or a server's data directory",
     )
     RELAY_LOG = Situation(
@@ -457,7 +508,7 @@ class Code(Enum):
         "The system is wrong even without a crash",
         "Before crashes are tried, a run without one must start, end and agree with what it says of itself. It does not, so a crash "
         "would prove nothing.",
-        "mend run or recover, or give the right tables with --schema",
+        "fix run or recover, or give the right tables with --schema",
     )
     # The program and its machine
     INTERNAL = Situation(

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from applier.catalogue_row import Situation
 from applier.error_codes import Code
 from applier.server_errors import situation
-from applier.situations import Situation
 
 
 def one_line(text: str) -> str:
@@ -119,6 +119,10 @@ class InputError(_CatalogueError):
 
 class UsageError(_CatalogueError):
     """An option or argument makes no sense."""
+
+
+NOT_SUPPORTED = 1235
+"""ER_NOT_SUPPORTED_YET: what is refused here, and a server carries out."""
 
 
 class ReplicationError(BinlagError):

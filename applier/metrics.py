@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.logs import logger
-from applier.replica.seconds_behind import seconds_behind
-from applier.replica.simulation import Moment
-from applier.replica.view import OFF, ON, ReplicaView, Thread
+from applier.status.view import OFF, ON, ReplicaView, Thread
+from applier.timing.seconds_behind import seconds_behind
+from applier.timing.simulation import LagSample
 from applier.whole_file import write_whole
 from checkpoints.gtid import GtidError, GtidSet, parse_gtid_set
 
 if TYPE_CHECKING:
-    from applier.replica.live import Applying
-    from applier.replica.receive import Received
+    from applier.receive.applier_progress import ApplierProgress
+    from applier.receive.receive import Received
 
 _LOG = logger("metrics")
 PREFIX = "binlag"
@@ -178,7 +178,7 @@ def of_receiver(received: Received, channel: str) -> Iterator[Gauge]:
     yield from _of_thread(Thread(ON if received.connected else OFF, failure=received.failure), "receiver", labels)
 
 
-def of_applying(applying: Applying, channel: str) -> Iterator[Gauge]:
+def of_applying(applying: ApplierProgress, channel: str) -> Iterator[Gauge]:
     """A replay that follows relay logs. Its clock is taken for the source's; at the end of the relay logs it is behind by nothing."""
     labels = (("channel", channel),)
     behind = seconds_behind(
@@ -194,7 +194,7 @@ def of_applying(applying: Applying, channel: str) -> Iterator[Gauge]:
     yield from _of_thread(Thread(ON if applying.running else OFF, failure=applying.failure), "applier", labels)
 
 
-def of_moment(moment: Moment, channel: str, server: str) -> Iterator[Gauge]:
+def of_moment(moment: LagSample, channel: str, server: str) -> Iterator[Gauge]:
     """A sample of a simulated replica: how late it says that it is, and how late it is."""
     labels = (("channel", channel), ("server", server))
     work = moment.work
@@ -209,7 +209,7 @@ def of_moment(moment: Moment, channel: str, server: str) -> Iterator[Gauge]:
         yield Gauge(f"replica_{name}", text, value, labels)
 
 
-def of_moments(moments: Mapping[str, list[Moment]], servers: Mapping[str, str]) -> Iterator[Gauge]:
+def of_moments(moments: Mapping[str, list[LagSample]], servers: Mapping[str, str]) -> Iterator[Gauge]:
     """The last sample of each simulated replica, and the largest of all; `servers` has their versions."""
     for channel, samples in moments.items():
         labels = (("channel", channel), ("server", servers[channel]))
@@ -237,11 +237,36 @@ def of_forecast(summary: Mapping[str, Any]) -> Iterator[Gauge]:
             ("utilisation_ratio", "Applying by the log's duration; over 1 the lag grows.", scenario["utilisation"]),
         ):  # fmt: skip
             yield Gauge(f"forecast_{name}", text, None if isinstance(value, str) else value, labels)
+    if summary["now"] is not None:
+        yield from of_now(summary["now"], (server,))
     for table in summary["tables"]:
         labels = (server, ("table", table["table"]))
         yield Gauge("forecast_table_apply_seconds", "Time that the table's events are applied.", table["seconds"], labels)
         yield Gauge("forecast_table_rows_read", "Rows read to find the table's rows.", table["rows_read"], labels)
         yield Gauge("forecast_table_lag_seconds", "Largest lag of a transaction that changes the table.", table["max_lag_seconds"], labels)
+
+
+def of_now(now: Mapping[str, Any], labels: tuple[tuple[str, str], ...] = ()) -> Iterator[Gauge]:
+    """A replica that is behind already, of `applier.forecast.backlog`."""
+    transaction = now["transaction"] or {}
+    catch_up = now["catch_up_seconds"]
+    for name, text, value in (
+        ("behind_seconds", "Age of the oldest transaction that is not executed.", now["behind_seconds"]),
+        ("left_transactions", "Transactions that are not executed.", now["transactions_left"]),
+        ("left_seconds", "Time to apply them.", now["seconds_left"]),
+        ("capacity_ratio", "Seconds of the source's traffic that are applied in a second.", now["capacity"]),
+        (
+            "caught_up_in_seconds",
+            "Until the replica has caught up, the source's traffic going on; no line for never.",
+            None if isinstance(catch_up, str) else catch_up,
+        ),
+        (
+            "transaction_left_seconds",
+            "Until the transaction that the replica is in is done.",
+            transaction.get("left_seconds"),
+        ),
+    ):
+        yield Gauge(f"forecast_now_{name}", text, value, labels)
 
 
 def _of(record: Any, name: str) -> Any:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from applier.binlog.table_filter import EVERYTHING, FilterTally, TableFilter
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.server_versions import asked_rules, found_rules, remark
 from checkpoints.gtid import GtidSet, MariadbGtidSet
-from lookup.versions import ServerRules, parse_row_search
+from lookup.versions import OPTIONS, ServerRules, parse_row_search
 
 EXEC_MODES = ("strict", "idempotent")
 DDL_EXIST_ERRORS = (1007, 1050, 1061, 1068, 1054, 1146, 1060, 1008, 1051, 1091)
@@ -22,7 +23,7 @@ class ReplayOptions:
 
     `server`: whose rules hold, None for the log's own. `row_search`: slave_rows_search_algorithms, None for the version's default.
     `idempotent`: slave_exec_mode. `skip_errors`: slave_skip_errors, None stands for "all". `conversions`: slave_type_conversions.
-    `databases`, `tables` ("database.table"): names as they stand in the log, all when both are empty. `rewrite`: old database -> new one.
+    `only`: the tables that are replayed, by their names in the log. `rewrite`: old database -> new one.
     Positions are bytes: the first counts in the first file, the last in the last file. Times are seconds since 1970.
     """
 
@@ -30,8 +31,7 @@ class ReplayOptions:
     row_search: frozenset[str] | None = None
     idempotent: bool = False
     skip_errors: frozenset[int] | None = frozenset()
-    databases: frozenset[str] = frozenset()
-    tables: frozenset[str] = frozenset()
+    only: TableFilter = EVERYTHING
     rewrite: dict[str, str] = field(default_factory=dict)
     conversions: frozenset[str] = frozenset()
     start_position: int | None = None
@@ -47,17 +47,12 @@ class ReplayOptions:
         return self.skip_errors is None or number in self.skip_errors
 
     def wants(self, database: str, table: str) -> bool:
-        """Whether rows of the table are replayed (--database, --table; names as they stand in the log)."""
-        if not self.databases and not self.tables:
-            return True
-        return database in self.databases or f"{database}.{table}" in self.tables
+        """Whether rows of the table are replayed (its name in the log)."""
+        return self.only.wants_table(database, table)
 
-    def wants_statement(self, database: bytes) -> bool:
-        """Statements are chosen by their default database, as binlog-do-db does; --table keeps all of its database."""
-        if not self.databases and not self.tables:
-            return True
-        name = database.decode("utf-8", "surrogateescape")
-        return name in self.databases or any(table.split(".")[0] == name for table in self.tables)
+    def tally(self) -> FilterTally:
+        """The same question for one run, which remembers what was asked."""
+        return FilterTally(self.only, frozenset(self.rewrite.values()))
 
     def rules(self, server_version: str) -> ServerRules:
         """Whose rules hold for a log of this server version: --server's, or its own. Raises UsageError, InputError for what is none."""
@@ -76,6 +71,8 @@ def parse_options(
     skip_errors: Any = "",
     database: Any = (),
     table: Any = (),
+    exclude_database: Any = (),
+    exclude_table: Any = (),
     rewrite_db: Any = (),
     type_conversions: str = "",
     start_position: int | None = None,
@@ -104,8 +101,7 @@ def parse_options(
         row_search=row_search_of(row_search, server),
         idempotent=exec_mode == "idempotent",
         skip_errors=parse_skip_errors(skip_errors),
-        databases=frozenset(_many(database)),
-        tables=frozenset(_tables(table)),
+        only=TableFilter.of(database, table, exclude_database, exclude_table),
         rewrite=_rewrite(rewrite_db),
         conversions=conversions,
         start_position=start_position,
@@ -140,6 +136,14 @@ def row_search_of(text: str | None, server: str | None) -> frozenset[str] | None
     return options
 
 
+def row_search_text(rules: ServerRules, row_search: frozenset[str] | None) -> str:
+    """How rows are found, in the words of the summary."""
+    if rules.find_row:
+        return "best key, one row at a time"
+    chosen = row_search if row_search is not None else rules.row_search
+    return ",".join(name for name in ("INDEX_SCAN", "TABLE_SCAN", "HASH_SCAN") if name in chosen and name in OPTIONS)
+
+
 def parse_skip_errors(value: Any) -> frozenset[int] | None:
     """replica_skip_errors: "off", "all", "ddl_exist_errors" and numbers, joined by commas. Raises UsageError."""
     if isinstance(value, (set, frozenset, list, tuple)):
@@ -155,17 +159,11 @@ def parse_skip_errors(value: Any) -> frozenset[int] | None:
             numbers.add(int(word))
         elif word != "off":
             raise UsageError(
-                f"--skip-errors: {word!r} is no error number", code=Code.OPTION_VALUE, hint='a list of numbers, "all" or "ddl_exist_errors"'
+                f"--skip-errors: {word!r} is not an error number",
+                code=Code.OPTION_VALUE,
+                hint='give a list of numbers, "all" or "ddl_exist_errors"',
             )
     return frozenset(numbers)
-
-
-def _tables(value: Any) -> list[str]:
-    names = list(_many(value))
-    for name in names:
-        if "." not in name:
-            raise UsageError(f"--table: {name!r} is not DATABASE.TABLE", code=Code.UNKNOWN_TABLE)
-    return names
 
 
 def _rewrite(value: Any) -> dict[str, str]:

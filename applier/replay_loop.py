@@ -8,45 +8,46 @@ back and stops the replay, as the applier of a replica stops.
 
 from __future__ import annotations
 
-import gc
 import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
+from applier.binlog.describe import read_table_map
 from applier.binlog.events import ExecuteLoadQuery, Query, XaPrepare, parse
-from applier.binlog.filters import holds
-from applier.binlog.follow import open_reader
+from applier.binlog.filters import holds, none_included
+from applier.binlog.follow import LogFiles, LogFollower, log_files, open_reader
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent, plain_gtid
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventFlag, EventType, FormatDescription, version_number
 from applier.binlog.reader import LogReader
 from applier.binlog.refusals import OLD_LOAD_TYPES, lost_events, old_load, unknown_table
 from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHeads
-from applier.binlog.table_map import TableMap, parse_table_map
-from applier.binlog.xa import plain_xid, prepared_xid
-from applier.errors import BinlagError, InputError, ReplicationError
+from applier.binlog.table_map import TableMap
+from applier.binlog.xa import BEGINS, check_xid, plain_xid, prepared_xid, xa_statement
+from applier.errors import NOT_SUPPORTED, InputError, ReplicationError
+from applier.expected_errors import refuse_interrupted, remaining_error
+from applier.garbage import no_cycle_collection
 from applier.logs import logger
 from applier.open_transaction import OpenTransaction
-from applier.options import ReplayOptions, parse_options
+from applier.options import ReplayOptions, parse_options, row_search_text
 from applier.result import ReplayResult, RowsRecord
 from applier.tables.catalog import Tables
 from applier.tables.engine import Change
 from applier.tables.session import StatementApplier
+from applier.tables.sql_text import unquoted
+from applier.tables.statement_names import is_wanted, names_of, needs_more
 from applier.tables.target import RowsApplier
 from checkpoints.gtid import GtidSet
 from lookup.batch import ApplyOptions
-from lookup.versions import ServerRules
 
 _LOG = logger("replay")
-_XA = re.compile(rb"\s*XA\s+(START|BEGIN|END|COMMIT|ROLLBACK|PREPARE)\s+(.*)", re.IGNORECASE | re.DOTALL)
 _SAVEPOINT = re.compile(rb"\s*(SAVEPOINT|ROLLBACK\s+(?:WORK\s+)?TO(?:\s+SAVEPOINT)?|RELEASE\s+SAVEPOINT)\s+(.*)", re.IGNORECASE | re.DOTALL)
 STATEMENT_TYPES = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR, EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK})
 
 
 def replay(
-    files: Sequence[str | os.PathLike[str]],
+    files: LogFiles,
     into: Tables | None = None,
     *,
     on_rows: Callable[[RowsRecord], None] | None = None,
@@ -55,7 +56,7 @@ def replay(
     on_start: Callable[[ReplayResult], None] | None = None,
     **options: Any,
 ) -> ReplayResult:
-    """Replays `files` in order into tables in memory, which are changed in place.
+    """Replays `files` in order into tables in memory, which are changed in place: logs, patterns, or a folder of logs.
 
     `options` are those of `binlag replay` with underscores (server, row_search, exec_mode, skip_errors, database, table,
     rewrite_db, start_position, stop_position, start_datetime, stop_datetime, include_gtids, exclude_gtids). `on_rows` gets
@@ -66,23 +67,11 @@ def replay(
     log that cannot be read and UsageError for options that make no sense.
     """
     tables = into if into is not None else Tables()
-    with _no_cycle_collection():
+    with no_cycle_collection():
         loop = ReplayLoop(tables, parse_options(**options), on_rows, keep_events=keep_events and on_rows is None)
         if on_start is not None:
             on_start(loop.result)
-        return loop.run(files, on_event)
-
-
-@contextmanager
-def _no_cycle_collection() -> Iterator[None]:
-    """Rows and records hold no cycles, and looking for some in millions of them takes a fifth of a replay."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+        return loop.run(log_files(files), on_event)
 
 
 def _shown(events: Iterable[Event], on_event: Callable[[Event], None]) -> Iterator[Event]:
@@ -98,11 +87,17 @@ class ReplayLoop:
         self.tables = tables
         self.options = options
         self.result = ReplayResult() if keep_events else ReplayResult(keep=on_rows)
+        self.tally = options.tally()
+        self._included = False
+        """Whether a transaction was in --include-gtids."""
         self.transaction = OpenTransaction()
-        self.maps: dict[int, TableMap | None] = {}
+        self.maps: dict[int, TableMap | str] = {}
+        """Table id -> the map; of a table that is not wanted, its database."""
         self.prepared: dict[str, list[Change]] = {}
-        self._known_maps: dict[bytes, tuple[int, TableMap | None]] = {}
-        """Body of a TABLE_MAP event -> table id and, where the table is wanted, the map: one object for the same bytes."""
+        self.knows_prepared = False
+        """All XA transactions that are prepared are in `prepared`: an end of another is an error. A log may begin behind a PREPARE."""
+        self._known_maps: dict[bytes, tuple[int, TableMap | str]] = {}
+        """Body of a TABLE_MAP event -> what goes into `maps`: one object for the same bytes."""
         self._fde: FormatDescription | None = None
         self._version = ""
         self._in_relay_log = False
@@ -127,8 +122,7 @@ class ReplayLoop:
         find = self._find
         try:
             for event in events:
-                handler = find(event.type)
-                if handler is not None:
+                if (handler := find(event.type)) is not None:
                     handler(event)
         except ReplicationError as error:
             self._stop(error, event)
@@ -146,8 +140,7 @@ class ReplayLoop:
         if event.type == EventType.FORMAT_DESCRIPTION:
             self._describe(fde)
             return
-        handler = self._find(event.type)
-        if handler is not None:
+        if (handler := self._find(event.type)) is not None:
             handler(event)
 
     def _handlers(self) -> dict[int, Callable[[Event], None]]:
@@ -192,6 +185,8 @@ class ReplayLoop:
         if begins:
             self.maps.clear()
             self._known_maps.clear()
+        if begins and fde.created:  # the source was started anew
+            self.tables.end_sessions()
         if fde.server_version == self._version:
             return
         self._version = fde.server_version
@@ -208,7 +203,8 @@ class ReplayLoop:
         if self.options.row_search is not None and not rules.row_search_selectable:
             self.result.note(f"--row-search has no effect: {rules.name} has no slave_rows_search_algorithms; choose another --server")
         self.result.server = rules.name
-        self.result.row_search = _row_search_text(rules, row_search)
+        self.result.rules = rules
+        self.result.row_search = row_search_text(rules, row_search)
 
     # transactions
 
@@ -222,14 +218,16 @@ class ReplayLoop:
             self.transaction.start(event)
             return
         parsed: Gtid | MariadbGtidEvent = parse(event, self._fde)
-        self.transaction.start(event, parsed.text, skipped=self._skips_gtid(parsed))
+        self.transaction.start(event, parsed.text, skipped=self._skips_gtid(parsed) or parsed.is_half_alter)
         if isinstance(parsed, MariadbGtidEvent):
             self.transaction.begun = not parsed.is_standalone
             self.transaction.xid = parsed.xid
 
     def _skips_gtid(self, parsed: Gtid | MariadbGtidEvent) -> bool:
         include, exclude = self.options.include_gtids, self.options.exclude_gtids
-        return (include is not None and not holds(include, parsed)) or (exclude is not None and holds(exclude, parsed))
+        included = include is None or holds(include, parsed)
+        self._included = self._included or included
+        return not included or (exclude is not None and holds(exclude, parsed))
 
     def _in_time(self, events: Iterable[Event]) -> Iterator[Event]:
         """--start-datetime and --stop-datetime go by the header's timestamp; a transaction that began is read to its end."""
@@ -295,9 +293,9 @@ class ReplayLoop:
         body = event.buffer[event.body : event.end]
         known = self._known_maps.get(body)
         if known is None:
-            table_map = parse_table_map(event.buffer, event.body, event.end, self._fde.post_header_length(EventType.TABLE_MAP))
-            wanted = self.options.wants(table_map.database, table_map.table)
-            known = self._known_maps[body] = table_map.table_id, table_map if wanted else None
+            table_map = read_table_map(event, self._fde)
+            wanted = self.tally.wants_table(table_map.database, table_map.table)
+            known = self._known_maps[body] = table_map.table_id, table_map if wanted else table_map.database
         table_id, self.maps[table_id] = known
 
     def _rows(self, event: Event) -> None:
@@ -306,9 +304,11 @@ class ReplayLoop:
         transaction = self.transaction
         if transaction.skipped:
             return
-        table_map = self.maps.get(rows.table_id, _MISSING)
-        if table_map is None or not isinstance(table_map, TableMap):
-            if table_map is _MISSING and rows.table_id not in DUMMY_TABLE_IDS:
+        table_map = self.maps.get(rows.table_id)
+        if not isinstance(table_map, TableMap):
+            if table_map is not None:
+                self.tally.left_out_rows(table_map)
+            elif rows.table_id not in DUMMY_TABLE_IDS:
                 raise unknown_table(event, rows.table_id)
             return
         transaction.open = True
@@ -323,12 +323,32 @@ class ReplayLoop:
             error.locate(file=event.file, position=event.position, table=table_map.full_name)
             raise
 
-    def _refused(self, error: ReplicationError) -> None:
+    def _refused(self, error: ReplicationError, query: Query | None = None) -> None:
         """An event that could not be opened: passed over when its error is in the skip list."""
         if not self.options.skips(error.number):
             raise error
+        if error.number == NOT_SUPPORTED:
+            database, dot, table = (error.table or "").partition(".")
+            own = [f"{self.options.rewrite.get(database, database)}{dot}{table}"]
+            self._inexact(own if query is None else self._changed(query), error.message)
         place = {"number": error.number, "file": error.file, "position": error.position, "table": error.table}
         self.result.note(f"skipped by --skip-errors: {error.message}", **place)
+
+    def _inexact(self, tables: Iterable[str], reason: str) -> None:
+        for table in tables:
+            self.result.inexact.setdefault(table, reason)
+
+    def _changed(self, query: Query) -> list[str]:
+        """Tables that a statement changes, by their names here; "" where they are not known."""
+        rewrite = self.options.rewrite
+        return [f"{rewrite.get(database, database)}.{table}" for database, table in names_of(query).tables] or [""]
+
+    def _pass_inexact_on(self, query: Query) -> None:
+        """What a statement makes of a table that is not exact is not exact: RENAME TABLE, INSERT … SELECT, CREATE TABLE … LIKE."""
+        sql = query.sql.decode("utf-8", "replace").lower()
+        for table, reason in list(self.result.inexact.items()):
+            if table.rpartition(".")[2].lower() in sql:
+                self._inexact(self._changed(query), reason)
 
     # statements
 
@@ -355,31 +375,44 @@ class ReplayLoop:
 
     def _statement(self, event: Event, query: Query) -> None:
         transaction = self.transaction
-        if not transaction.skipped and self.options.wants_statement(query.database):
-            self.result.statements += 1
-            try:
-                note = self.statements.execute(event, query)
-                if note is not None:
-                    self.result.note(note)
-            except ReplicationError as error:
-                if not self._expected(error, query):
-                    self._refused(error)
+        if not transaction.skipped:
+            if is_wanted(self.tally, query):
+                self._execute(event, query)
+            else:
+                self.statements.forget()
         if not transaction.begun:
             self._commit(event)
 
-    def _expected(self, error: ReplicationError, query: Query) -> bool:
-        """A statement that failed on the source with the same error is done (its event carries the error's number)."""
-        return query.error_code != 0 and query.error_code == error.number
+    def _execute(self, event: Event, query: Query) -> None:
+        self.result.statements += 1
+        mark, error = self.tables.changes, None
+        if self.result.inexact:
+            self._pass_inexact_on(query)
+        try:
+            refuse_interrupted(query, self.options.skips)
+            if (note := self.statements.execute(event, query)) is not None:
+                self.result.note(note)
+        except ReplicationError as caught:
+            self.tables.rollback_to_mark(mark)
+            error = caught
+        if (error := remaining_error(error, query, self.options.skips)) is not None:
+            error.hint = needs_more(self.options.only, error.number, query) or error.hint
+            self._refused(error, query)
 
     def _load(self, event: Event) -> None:
         assert self._fde is not None
         load: ExecuteLoadQuery = parse(event, self._fde)
-        if not self.transaction.skipped and self.options.wants_statement(load.query.database):
+        if self.transaction.skipped:
+            return
+        if not is_wanted(self.tally, load.query):
+            self.statements.forget()
+            self.statements.statement.files.pop(load.file_id, None)
+        else:
             self.result.statements += 1
             try:
                 self.statements.load(event, load)
             except ReplicationError as error:
-                self._refused(error)
+                self._refused(error, load.query)
 
     def _old_load(self, event: Event) -> None:
         raise old_load(event)
@@ -392,8 +425,7 @@ class ReplayLoop:
         match = _SAVEPOINT.match(query.sql)
         if match is None:
             return False
-        name = match[2].decode("utf-8", "surrogateescape").strip().strip("`")
-        word = match[1].upper()
+        word, name = match[1].upper(), unquoted(match[2].decode("utf-8", "surrogateescape").strip()).lower()
         if word == b"SAVEPOINT":
             self.tables.savepoint(name)
         elif word.startswith(b"ROLLBACK"):
@@ -406,17 +438,19 @@ class ReplayLoop:
     # XA
 
     def _xa(self, event: Event, query: Query) -> bool:
-        match = _XA.match(query.sql)
-        if match is None:
+        statement = xa_statement(query.sql)
+        if statement is None:
             return False
-        word = match[1].upper()
-        xid = prepared_xid(self.transaction.xid or match[2].decode("latin-1"), self.prepared)
-        if word in (b"START", b"BEGIN"):
+        verb, text = statement
+        xid = prepared_xid(self.transaction.xid or text, self.prepared)
+        if self.knows_prepared and not self.transaction.skipped:
+            check_xid(verb, xid, query.sql, self.prepared)
+        if verb in BEGINS:
             self.transaction.begin(event)
-        elif word == b"COMMIT":
+        elif verb == "COMMIT":
             self.prepared.pop(xid, None)
             self._commit(event)
-        elif word == b"ROLLBACK":
+        elif verb == "ROLLBACK":
             self.tables.roll_back_detached(self.prepared.pop(xid, []))
             self._rollback(event)
         return True
@@ -444,8 +478,11 @@ class ReplayLoop:
             self.result.note(f"the transaction that starts at {self.transaction.started_at} is not complete; it was rolled back")
         elif self.result.error is None:
             self.tables.commit()
-            if (self.options.databases or self.options.tables) and not any(cost.events for cost in self.result.costs.values()):
-                self.result.note("--database, --table: no rows event of what they name was replayed")
+        self.result.notes.update(self.tally.notes())
+        if self.result.error is None and not isinstance(reader, LogFollower):
+            if self.options.include_gtids is not None and not self._included:
+                raise none_included(self.options.include_gtids, str(self.result.executed).rpartition(",")[2])
+            self.tally.check()
         self._leave_prepared_out()
 
     def _leave_prepared_out(self) -> None:
@@ -461,18 +498,3 @@ class ReplayLoop:
 
 def _nothing(event: Event) -> None:
     """No one wants to know."""
-
-
-_MISSING: Any = object()
-
-
-def _row_search_text(rules: ServerRules, row_search: frozenset[str] | None) -> str:
-    if rules.find_row:
-        return "best key, one row at a time"
-    from lookup.versions import OPTIONS
-
-    chosen = row_search if row_search is not None else rules.row_search
-    return ",".join(name for name in ("INDEX_SCAN", "TABLE_SCAN", "HASH_SCAN") if name in chosen and name in OPTIONS)
-
-
-__all__ = ["BinlagError", "replay"]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from html import escape
 from typing import Any
 
 from applier.error_codes import Code
 from applier.errors import InputError, UsageError
-from applier.forecast.words import duration, headline, split, when
+from applier.forecast.words import changed_tables, duration, fix_title, headline, now_lines, rows_read, share_rows, split, when
 from applier.report_charts import HINT, charts
 from applier.whole_file import write_whole
 
@@ -26,9 +26,26 @@ ul { padding-left: 1.2rem; margin: .3rem 0; } li { overflow-wrap: anywhere; }
 table { border-collapse: collapse; width: 100%; font-size: .88rem; }
 th, td { padding: .3rem .55rem; text-align: right; white-space: nowrap; }
 th { font-weight: 600; border-bottom: 2px solid #cbd5e1; } td { border-bottom: 1px solid #e2e8f0; }
+ol { padding-left: 1.5rem; } ol > li { margin-bottom: 1rem; } li ul { color: #475569; font-size: .9rem; }
+.sql { display: flex; gap: .5rem; align-items: flex-start; }
+.sql pre { flex: 1; min-width: 0; margin: 0; padding: .5rem .7rem; background: #f1f5f9; border-radius: .3rem; font-size: .85rem;
+    white-space: pre-wrap; overflow-wrap: anywhere; }
+.sql button { font: inherit; font-size: .85rem; padding: .4rem .7rem; border: 1px solid #94a3b8; border-radius: .3rem;
+    background: #fff; color: inherit; cursor: pointer; }
 th.l, td.l { text-align: left; } .never { color: #b91c1c; font-weight: 600; }
 """
+COPY = """
+for (const button of document.querySelectorAll(".sql button")) button.addEventListener("click", async () => {
+    const statement = button.previousElementSibling;
+    getSelection().selectAllChildren(statement);
+    try { await navigator.clipboard.writeText(statement.textContent); } catch { document.execCommand("copy"); }
+    button.textContent = "Copied";
+});
+"""
+"""A page opened as a file may be kept from the clipboard; then the selected text is copied the old way."""
 TITLES = {"lag": "Lag over time", "tables": "Cost by table", "heat": "What finding one row costs"}
+MOST_ROWS = 50
+"""Tables in a table."""
 
 
 def write_report(summary: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
@@ -44,19 +61,20 @@ def page(summary: Mapping[str, Any]) -> str:
     """The whole file."""
     drawn = charts(summary)
     parts = [
-        f"<p class=quiet>{_heading(summary)}</p><h1>{escape(headline(summary))}</h1><p>{escape(split(summary))}</p>",
+        f"<p class=quiet>{_heading(summary)}</p>{_now(summary)}<h1>{escape(headline(summary))}</h1><p>{escape(split(summary))}</p>",
         *(_chart(name, summary) for name in drawn if name == "lag"),
-        _section("What if", _what_if(summary)),
+        _section("What if", what_if_table(summary)),
+        _section("What to do, in order", fix_list(summary["fixes"])),
         *(_chart(name, summary) for name in drawn if name == "tables"),
-        _section("Tables", _tables(summary["tables"])),
-        _section("Why", _reasons(summary["tables"])),
+        _section("Tables", cost_table(summary)),
+        _section("Why", _reasons(summary["tables"], {one["table"] for one in summary["fixes"]})),
         *(_chart(name, summary) for name in drawn if name == "heat"),
         _section("Worst transactions", _worst(summary["worst"])),
-        _section("Assumed, and noted", _list([*summary["assumptions"], *summary["notes"]])),
+        _section("Assumed, and noted", html_list([*summary["assumptions"], *summary["notes"]])),
         _section("Prices", f"<p class=quiet>{_prices(summary['calibration'])}</p>"),
     ]
     data = json.dumps(drawn).replace("</", "<\\/")
-    script = f"{_bundle()}\nfor (const [name, chart] of Object.entries({data})) window.draw('#' + name, chart);"
+    script = f"{_bundle()}\nfor (const [name, chart] of Object.entries({data})) window.draw('#' + name, chart);{COPY}"
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<link rel="icon" href="data:,"><title>Replica lag forecast</title><style>{STYLE}</style></head><body>'
@@ -99,7 +117,7 @@ def _chart(name: str, summary: Mapping[str, Any]) -> str:
     return f'<h2>{escape(title)}</h2><div class="chart" id="{name}"></div>'
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
+def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
     """A table whose first `left` columns are words; it scrolls by itself where the page is narrow."""
 
     def line(cells: Sequence[str], tag: str) -> str:
@@ -108,7 +126,8 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> st
     return f'<div class="wide"><table>{line(heads, "th")}{"".join(line(row, "td") for row in rows)}</table></div>'
 
 
-def _what_if(summary: Mapping[str, Any]) -> str:
+def what_if_table(summary: Mapping[str, Any]) -> str:
+    """The replica as it is and as it could be."""
     rows = []
     for run in (summary["replica"], *summary["what_if"]):
         catch_up = duration(run["catch_up_seconds"])
@@ -117,37 +136,62 @@ def _what_if(summary: Mapping[str, Any]) -> str:
             f"<span class=never>{catch_up}</span>" if catch_up == "never" else catch_up,
             duration(run["apply_seconds"]), duration(run["lookup_seconds"]),
         ])  # fmt: skip
-    return _table(("replica", "peak lag", "at the end", "catches up after", "applying", "to find rows"), rows, 1)
+    return html_table(("replica", "peak lag", "at the end", "catches up after", "applying", "to find rows"), rows, 1)
 
 
-def _tables(tables: Sequence[Mapping[str, Any]]) -> str:
-    rows = [
-        [escape(one["table"]), f"{one['share']:.1%}", duration(one["seconds"]), duration(one["lookup_seconds"]),
-         duration(one["max_lag_seconds"]), f"{one['rows']:,}", f"{one['rows_read']:,.0f}", escape(", ".join(one["algorithms"])) or "-"]
-        for one in tables[:50]
-    ]  # fmt: skip
-    return _table(("table", "share", "seconds", "to find rows", "max lag", "rows", "rows read", "algorithm"), rows, 1) if rows else ""
+def cost_table(summary: Mapping[str, Any]) -> str:
+    """What applying consists of, the dearest tables first."""
+    tables = {one["table"]: one for one in summary["tables"][:MOST_ROWS]}
+    rows = []
+    for what, seconds, share in share_rows(summary, MOST_ROWS):
+        one = tables.get(what)
+        rest = [""] * 5 if one is None else [
+            duration(one["lookup_seconds"]), duration(one["max_lag_seconds"]), f"{one['rows']:,}", rows_read(one),
+            escape(", ".join(one["algorithms"])) or "-",
+        ]  # fmt: skip
+        rows.append([escape(what), share, duration(seconds), *rest])
+    return html_table(("table", "share", "seconds", "to find rows", "max lag", "rows", "rows read", "algorithm"), rows, 1) if rows else ""
 
 
-def _reasons(tables: Sequence[Mapping[str, Any]]) -> str:
+def _now(summary: Mapping[str, Any]) -> str:
+    lines = now_lines(summary["now"]) if summary["now"] else []
+    return "".join(f"<p><b>{escape(line)}</b></p>" for line in lines)
+
+
+def fix_list(fixes: Sequence[Mapping[str, Any]]) -> str:
+    """What to do, in order; its buttons need COPY."""
+    items = [
+        f"<li><b>{escape(fix_title(fixes, at))}</b><p>{escape(one['what'])}</p>"
+        f'<div class=sql><pre>{escape(one["sql"])}</pre><button type=button>Copy</button></div>{html_list(one["notes"])}</li>'
+        for at, one in enumerate(fixes)
+    ]
+    return f"<ol>{''.join(items)}</ol>" if items else ""
+
+
+def _reasons(tables: Sequence[Mapping[str, Any]], mended: Collection[str]) -> str:
+    """`mended`: tables that a fix was shown for."""
     found = []
     for one in tables:
         if one["reasons"]:
-            found.append(f"<p><b>{escape(one['table'])}</b></p>" + _list([*(why["text"] for why in one["reasons"]), *one["hash_scan"]]))
+            suggested = one["suggestion"]["lines"] if one["suggestion"] is not None and one["table"] not in mended else []
+            told = [*one["why"], *suggested]
+            found.append(f"<p><b>{escape(one['table'])}</b></p>" + html_list(told))
     return "".join(found)
 
 
-def _list(texts: Sequence[str]) -> str:
+def html_list(texts: Sequence[str]) -> str:
+    """Texts as a list, each once."""
     return "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in dict.fromkeys(texts)) + "</ul>" if texts else ""
 
 
 def _worst(worst: Sequence[Mapping[str, Any]]) -> str:
     rows = [
-        [escape(one["file"]), escape(", ".join(one["tables"][:3])), str(one["pos"]), escape(one["gtid"] or "-"), duration(one["seconds"]),
+        [escape(one["file"]), escape(changed_tables(one)), str(one["pos"]), escape(one["gtid"] or "-"), duration(one["seconds"]),
          duration(one["lookup_seconds"]), duration(one["lag_seconds"]), f"{one['rows']:,}", f"{one['events']:,}"]
         for one in worst
     ]  # fmt: skip
-    return _table(("file", "tables", "position", "GTID", "takes", "to find rows", "lag", "rows", "events"), rows, 2) if rows else ""
+    heads = ("file", "tables or statement", "position", "GTID", "takes", "to find rows", "lag", "rows", "events")
+    return html_table(heads, rows, 2) if rows else ""
 
 
 def _prices(calibration: Mapping[str, Any]) -> str:

@@ -12,8 +12,11 @@ from applier.errors import ReplicationError
 from applier.logs import logger
 from checkpoints.gtid import GtidSet, MariadbGtid, MariadbGtidSet
 from lookup.handler import Counters
+from lookup.versions import ServerRules
 
 _LOG = logger("replay")
+MOST_COSTS = 15
+"""Lines of costs that `repr` of a result shows."""
 MOST_RUNS = 10_000
 """Of GTIDs that are kept apart until somebody asks."""
 
@@ -159,7 +162,7 @@ def _KEEP_ALL(_record: RowsRecord) -> None:  # noqa: N802
     """Stands for "append to `events`" until there is a list to append to."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class ReplayResult:
     """The outcome of a replay.
 
@@ -184,7 +187,11 @@ class ReplayResult:
     """Where the source's log goes on behind what was replayed last (Exec_Source_Log_Pos)."""
     executed: ExecutedGtids = field(default_factory=ExecutedGtids)
     server: str = ""
+    rules: ServerRules | None = None
+    """Those of the log's own release, or of the one that was asked for; None before the first event."""
     row_search: str = ""
+    inexact: dict[str, str] = field(default_factory=dict)
+    """Table here -> what of it was not carried out, though a server would: 1235, skipped. "" stands for any table."""
     keep: Callable[[RowsRecord], None] | None = _KEEP_ALL
     """What gets the record of each rows event: `events`, a function that writes it away, or None for nobody."""
 
@@ -203,6 +210,20 @@ class ReplayResult:
         """Counts a remark. The log has its first occurrence at INFO, further ones at DEBUG, with the place (file, position, table …)."""
         _LOG.log(logging.DEBUG if text in self.notes else logging.INFO, text, extra=place)
         self.notes[text] = self.notes.get(text, 0) + 1
+
+    def __repr__(self) -> str:
+        """One screen: what was replayed, the error if there is one, and the tables that read most."""
+        costs = sorted(self.costs.values(), key=lambda cost: (-cost.rows_read, cost.table, cost.kind))
+        width = max((len(cost.table) for cost in costs[:MOST_COSTS]), default=0)
+        events = sum(cost.events for cost in costs)
+        ended = f"rules of {self.server or 'no server'}; {self.error or 'no error'}"
+        lines = [f"ReplayResult: {self.transactions:,} transactions, {events:,} rows events, {self.rows:,} rows; {ended}"]
+        lines += [
+            f"  {cost.table.ljust(width)}  {cost.kind:6}  {cost.algorithm:15}  {cost.rows:>11,} rows  {cost.rows_read:>15,} rows read"
+            for cost in costs[:MOST_COSTS]
+        ]
+        more = len(costs) - MOST_COSTS
+        return "\n".join(lines + [f"  … and {more:,} more"] * (more > 0))
 
     @property
     def counters(self) -> dict[str, int]:

@@ -6,7 +6,7 @@ server as the target can answer with any number; those without a row here get th
 
 from __future__ import annotations
 
-from applier.situations import Situation
+from applier.catalogue_row import Situation
 
 _OTHER_DATA = (
     "load the tables as they were at the log's first position with --schema FILE.sql; --exec-mode idempotent or --skip-errors {number} "
@@ -178,9 +178,9 @@ SERVER_ERRORS = dict(
         _row(
             1201,
             "ER_CONNECTION_METADATA",
-            "Recovery of the workers failed (5.7)",
-            "After a crash of a replica with several workers, gaps are filled from the relay logs, and these do not hold them. MySQL 5.7 "
-            "says 1201 then, later versions 1803.",
+            "The receiver's record cannot be read, or recovery of the workers failed (5.7)",
+            "master.info is empty, cut off or garbled. Or, after a crash of a replica with several workers, gaps are filled from the relay "
+            "logs, and these do not hold them: MySQL 5.7 says 1201 then, later versions 1803.",
             _RELAY,
         ),
         _row(
@@ -194,8 +194,15 @@ SERVER_ERRORS = dict(
             1213,
             "ER_LOCK_DEADLOCK",
             "A transaction was rolled back to resolve a deadlock",
-            "The applier retried the transaction as often as replica_transaction_retries says, in vain.",
+            "The applier retried the transaction as often as replica_transaction_retries says; each try failed.",
             "find out what the transaction waits for, or raise the number of retries",
+        ),
+        _row(
+            1217,
+            "ER_ROW_IS_REFERENCED",
+            "A table to drop is the parent of another",
+            "A foreign key of another table points to it, and the session checks foreign keys (5.x; 3730 from 8.0 on, 1451 in MariaDB).",
+            _OTHER_DATA,
         ),
         _row(
             1227,
@@ -241,6 +248,13 @@ SERVER_ERRORS = dict(
             _OTHER_TABLES,
         ),
         _row(
+            1298,
+            "ER_UNKNOWN_TIME_ZONE",
+            "A statement was executed in a time zone that is not known here",
+            "Its TIMESTAMP values and its CURRENT_TIMESTAMP depend on that zone. Named zones are those of this machine.",
+            "install the IANA time zones (tzdata) here, or skip the statement with --skip-errors 1298",
+        ),
+        _row(
             1305,
             "ER_SP_DOES_NOT_EXIST",
             "The savepoint or routine is not there",
@@ -255,11 +269,36 @@ SERVER_ERRORS = dict(
             _OTHER_TABLES,
         ),
         _row(
+            1397,
+            "ER_XAER_NOTA",
+            "The XA transaction is not prepared",
+            "XA COMMIT or XA ROLLBACK names a transaction that is not prepared on the replica. A server of 5.7 writes "
+            "XA PREPARE into its own binary log first and does not wait for the redo log: a crash loses the transaction "
+            "and keeps its GTID.",
+            "execute the transaction's XA START to XA PREPARE again without its GTID "
+            "(mysqlbinlog --skip-gtids --include-gtids), then start the applier",
+        ),
+        _row(
+            1399,
+            "ER_XAER_RMFAIL",
+            "The XA transaction is in a state that forbids the statement",
+            "The relay logs end inside an XA transaction, and the source sends it again from its beginning. A server with "
+            "workers rolls the part back with ROLLBACK, which XA refuses.",
+            "give the relay logs up: RESET REPLICA with auto-position, or a start with relay_log_recovery=1",
+        ),
+        _row(
             1406,
             "ER_DATA_TOO_LONG",
             "A value is longer than its column",
             _STRICT,
             _OTHER_TABLES,
+        ),
+        _row(
+            1440,
+            "ER_XAER_DUPID",
+            "The XA transaction is prepared already",
+            "XA START names a transaction that is prepared on the replica: it is executed a second time.",
+            "skip the transaction up to its XA PREPARE; XA RECOVER lists what is prepared",
         ),
         _row(
             1451,
@@ -285,8 +324,9 @@ SERVER_ERRORS = dict(
         _row(
             1593,
             "ER_REPLICA_FATAL_ERROR",
-            "The receiver and the source have the same identity",
-            "Each server of a replication needs a server id and a UUID of its own, or events seem to come back to where they came from.",
+            "The receiver and the source have the same identity, or the applier finds no start in a relay log",
+            "Each server of a replication needs a server id and a UUID of its own, or events seem to come back to where they came from. "
+            "And up to 5.7, one of the events at the head of the relay log in which the applier starts is damaged.",
             "give another --server-id; remove auto.cnf if it was copied from the source",
         ),
         _row(
@@ -302,7 +342,7 @@ SERVER_ERRORS = dict(
             "A rows event was misread",
             "A row image did not end where the event does. Servers up to 5.7 get there, too, after a missing row that was let pass in a "
             "hash scan.",
-            "replay with --server 8.0, or mend the rows that differ",
+            "replay with --server 8.0, or fix the rows that differ",
         ),
         _row(
             1623,
@@ -317,6 +357,20 @@ SERVER_ERRORS = dict(
             "The types of a column do not fit",
             "The column of the source has another type than the one here, and replica_type_conversions does not allow that conversion.",
             "give the schema that the log was written for, or allow it with --type-conversions ALL_NON_LOSSY",
+        ),
+        _row(
+            1701,
+            "ER_TRUNCATE_ILLEGAL_FK",
+            "A table to truncate is the parent of another",
+            "A foreign key of another table points to it, and the statement's session checks foreign keys.",
+            _OTHER_DATA,
+        ),
+        _row(
+            1735,
+            "ER_UNKNOWN_PARTITION",
+            "A partition is not there",
+            "A statement names a partition that the table does not have.",
+            _OTHER_TABLES,
         ),
         _row(
             1743,
@@ -361,9 +415,30 @@ SERVER_ERRORS = dict(
             _RELAY,
         ),
         _row(
+            3001,
+            "ER_ERROR_ON_SOURCE",
+            "A statement was interrupted on the source",
+            "How far it came before a KILL, a shutdown or a lost connection is not in the log.",
+            "compare its tables with the source's; --skip-errors with the source's number carries it out as a whole",
+        ),
+        _row(
+            3002,
+            "ER_INCONSISTENT_ERROR",
+            "A statement failed on the source in another way than here",
+            "The log holds it with the number of the source's error. It did not fail here, or with another error.",
+            _OTHER_TABLES,
+        ),
+        _row(
+            3008,
+            "ER_FK_DEPTH_EXCEEDED",
+            "A cascade goes through too many rows",
+            "InnoDB follows ON DELETE and ON UPDATE through fifteen rows, one after the other, and then refuses the change.",
+            _OTHER_DATA,
+        ),
+        _row(
             3140,
             "ER_INVALID_JSON_TEXT",
-            "A text is no JSON document",
+            "A text is not a JSON document",
             _STRICT,
             _OTHER_TABLES,
         ),
@@ -386,6 +461,13 @@ SERVER_ERRORS = dict(
             "ER_COULD_NOT_APPLY_JSON_DIFF",
             "A partial update does not fit its JSON document",
             "The event changes a part of a document (binlog_row_value_options=PARTIAL_JSON) that the document here does not have.",
+            _OTHER_DATA,
+        ),
+        _row(
+            3730,
+            "ER_FK_CANNOT_DROP_PARENT",
+            "A table to drop is the parent of another",
+            "A foreign key of another table points to it, and the statement's session checks foreign keys (8.0 and later).",
             _OTHER_DATA,
         ),
         _row(

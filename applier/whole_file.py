@@ -1,19 +1,22 @@
 """Output files that are complete or not there: written under another name, renamed at the end.
 
-Who is interrupted, or killed, never leaves half a file under the name that somebody asked for.
+Who is interrupted, or killed, never leaves half a file under the name that somebody asked for. What is not complete stands in a hidden
+folder beside it, which its writer keeps locked; a folder that nobody locks is of a killed one, and the next who writes there removes it.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from applier.errors import BinlagError
 
-SUFFIX = ".partial"
+PREFIX, SUFFIX = ".binlag-", ".partial"
 
 
 @contextmanager
@@ -27,18 +30,87 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     if target.exists() and not target.is_file():
         yield target
         return
-    partial = target.with_name(f".{secrets.token_hex(8)}{SUFFIX}")
+    with whole_files(target.parent) as place:
+        yield place(target.name)
+
+
+@contextmanager
+def whole_files(folder: str | os.PathLike[str]) -> Iterator[Callable[[str], Path]]:
+    """The same for several files of one folder, which all appear at the end: gives a function from their names to where they are written.
+
+    A name that is a link, or no regular file, stays what it is. Raises OSError for a folder that cannot be written to.
+    """
+    home = Path(os.path.realpath(folder))
+    _remove_leftovers(home)
+    with ExitStack() as elsewhere, _hidden_folder(home) as hidden:
+        names = list[str]()
+
+        def place(name: str) -> Path:
+            target = home / name
+            if target.is_symlink() or (target.exists() and not target.is_file()):
+                return elsewhere.enter_context(whole_file(target))
+            names.append(name)
+            return hidden / name
+
+        try:
+            yield place
+        except BinlagError:
+            _appear(hidden, home, names)
+            raise
+        _appear(hidden, home, names)
+
+
+def _appear(hidden: Path, home: Path, names: list[str]) -> None:
+    for name in names:
+        with suppress(FileNotFoundError):  # nothing was written
+            (hidden / name).replace(home / name)
+
+
+@contextmanager
+def _hidden_folder(home: Path) -> Iterator[Path]:
+    """A folder that is locked as long as this process has it. Raises OSError where none can be made."""
+    hidden, lock = _make_locked(home)
     try:
-        yield partial
-    except BinlagError:
-        if partial.exists():
-            partial.replace(target)
-        raise
-    except BaseException:
+        yield hidden
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
+        os.close(lock)
+
+
+def _make_locked(home: Path) -> tuple[Path, int]:
+    """Again, when somebody took it for a leftover before it was locked."""
+    while True:
+        hidden = home / f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}"
+        try:
+            hidden.mkdir()
+        except OSError as error:
+            raise type(error)(error.errno, error.strerror, str(home)) from None
         with suppress(FileNotFoundError):
-            partial.unlink()
-        raise
-    partial.replace(target)
+            lock = os.open(hidden, os.O_RDONLY)
+            if _lock(lock, fcntl.LOCK_SH) and os.fstat(lock).st_nlink:
+                return hidden, lock
+            os.close(lock)
+
+
+def _lock(file: int, how: int) -> bool:
+    """False when another process has it. On a file system without locks nobody has one."""
+    try:
+        fcntl.flock(file, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return how == fcntl.LOCK_SH
+    return True
+
+
+def _remove_leftovers(home: Path) -> None:
+    """Removes what killed processes were writing there."""
+    for left in home.glob(f"{PREFIX}*{SUFFIX}"):
+        with suppress(OSError):  # it is another user's, or gone
+            lock = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            if _lock(lock, fcntl.LOCK_EX):
+                shutil.rmtree(left, ignore_errors=True)
+            os.close(lock)
 
 
 def can_write(path: str | os.PathLike[str]) -> bool:

@@ -37,6 +37,7 @@ from pathlib import Path
 from typing import Any
 
 from decode import machine
+from forecast_strata import STRATA, Stratum
 from forecast_workloads import SETS, Workload
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "docker"))
@@ -44,10 +45,10 @@ from servers.server import Server
 
 from applier.cli.measure import command as measure
 from applier.forecast.facts import TableFacts
-from applier.forecast.live import facts_of_server
 from applier.forecast.loads import LoadReader, Schema
 from applier.forecast.on_server import ServerTarget
-from applier.forecast.plan import Plan, run
+from applier.forecast.plan import ForecastPlan, run
+from applier.forecast.server_facts import facts_of_server
 from applier.mysql.url import Endpoint
 from lookup.versions import parse_row_search, rules_for
 
@@ -58,15 +59,19 @@ RELAXED = {"innodb_flush_log_at_trx_commit": 2, "sync_binlog": 0, "innodb_buffer
 OLD = {
     "CHANGE REPLICATION SOURCE TO": "CHANGE MASTER TO", "SOURCE_": "MASTER_", "REPLICA": "SLAVE", "GET_MASTER_PUBLIC_KEY = 1, ": "",
 }  # fmt: skip
+TABLE_BYTES = 256 << 20
+"""About what a workload's table takes, for the pools of strata."""
 MARK = "INSERT INTO mark VALUES ({})"
 
 
 class Pair:
     """A source and a replica of one version; the replica's applier runs only while it is timed."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, stratum: Stratum) -> None:
+        self.stratum = stratum
         options = {**RELAXED, "binlog_row_event_max_size": 1 << 20}
-        replica = {**RELAXED, "server_id": 2} | ({"slave_rows_search_algorithms": HASHED} if name == "5.7" else {})
+        replica = {**RELAXED, "server_id": 2, **stratum.options(TABLE_BYTES)}
+        replica |= ({"slave_rows_search_algorithms": HASHED} if name == "5.7" else {})
         self.source, self.replica = Server(name, options=options, gtids=True), Server(name, options=replica, gtids=True)
         self.old = rules_for(name).name in ("5.6", "5.7")
         self.row_search = HASHED if self.old else None
@@ -86,7 +91,8 @@ class Pair:
         return statement
 
     def connect(self) -> None:
-        workers = "SET GLOBAL slave_parallel_workers = 0" if self.old else "SET GLOBAL replica_parallel_workers = 1"
+        number = self.stratum.workers if self.stratum.workers > 1 or not self.old else 0
+        workers = f"SET GLOBAL {'slave' if self.old else 'replica'}_parallel_workers = {number}"
         self.replica.execute(
             self.words("STOP REPLICA"),
             self.words("RESET REPLICA ALL"),
@@ -167,15 +173,25 @@ class Run:
     facts: dict[str, TableFacts]
     version: str
 
-    def forecast(self, row_search: str | None, calibration: str) -> float:
+    def forecast(self, row_search: str | None, calibration: str, stratum: Stratum) -> float:
         """Seconds of the log behind its first transaction, the mark."""
+        durable = 1 if stratum.durable else 0
+        settings = {
+            "innodb_flush_log_at_trx_commit": durable or 2, "sync_binlog": durable, "log_replica_updates": True,
+            "buffer_pool": int(stratum.options(TABLE_BYTES)["innodb_buffer_pool_size"]) if stratum.pool else 768 << 20,
+            "cores": os.cpu_count(), **stratum.settings,
+        }  # fmt: skip
         definitions = {table: one.definition for table, one in self.facts.items()}
         search = parse_row_search(row_search) if row_search else None
         rows_per_value = {table: one.rows_per_value for table, one in self.facts.items()}
         schema = Schema(definitions, rules_for(self.version), search, lambda table, key: rows_per_value[table.full_name](key))
         loads = [load for load in islice(LoadReader([self.log], schema=schema), 1, None) if load.applied]
-        found = run(Plan(loads=loads, facts=self.facts, server=self.version, row_search=row_search, calibration=calibration))
-        return found.forecast.base.seconds
+        plan = ForecastPlan(
+            loads=loads, facts=self.facts, server=self.version, row_search=row_search, calibration=calibration,
+            workers=stratum.workers, settings=settings,
+        )  # fmt: skip
+        found = run(plan)
+        return found.forecast.base.span
 
 
 class Bench:
@@ -223,7 +239,7 @@ class Bench:
             runs = [one for one in self.runs if one.workload == workload.name]
             if not runs:
                 continue
-            said = statistics.median(one.forecast(self.pair.row_search, calibration) for one in runs)
+            said = statistics.median(one.forecast(self.pair.row_search, calibration, self.pair.stratum) for one in runs)
             seconds = statistics.median(one.seconds for one in runs)
             error = said / seconds - 1
             print(f"{workload.name:65s} forecast {said:8.3f} s  applied {seconds:8.3f} s  {error:+.0%}", flush=True)
@@ -238,6 +254,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", default="9.7")
     parser.add_argument("--set", choices=SETS, default="fifth")
+    parser.add_argument("--stratum", choices=STRATA, default="1-relaxed-0-0", help="workers, commits, tables beside the pool, µs of a read")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--largest", type=int, default=1_000_000, help="rows of the largest table that is measured")
     parser.add_argument("--keep", type=Path, help="a folder for all that was measured")
@@ -247,7 +264,7 @@ def main() -> int:
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # by default it ends Python at once, and servers go on
     workloads = [one for one in SETS[arguments.set] if not arguments.only or arguments.only in one.name]
-    with tempfile.TemporaryDirectory(prefix="binlag-accuracy-") as name, Pair(arguments.server) as pair:
+    with tempfile.TemporaryDirectory(prefix="binlag-accuracy-") as name, Pair(arguments.server, STRATA[arguments.stratum]) as pair:
         folder = arguments.keep or Path(name)
         folder.mkdir(parents=True, exist_ok=True)
         bench = Bench(pair, folder, arguments.largest)
@@ -263,7 +280,8 @@ def main() -> int:
     summary = {"median": statistics.median(errors), "worst": errors[-1]}
     print(f"error: median {summary['median']:.1%}, worst {summary['worst']:.1%}")
     if arguments.output:
-        found = {"machine": machine(), "server": version, "settings": RELAXED, "set": arguments.set, "rounds": arguments.rounds}
+        found = {"machine": machine(), "server": version, "settings": RELAXED, "stratum": arguments.stratum}
+        found |= {"set": arguments.set, "rounds": arguments.rounds}
         found |= {"error": summary, "workloads": results, "calibration": prices}
         arguments.output.write_text(json.dumps(found, indent=1, default=str) + "\n")
     return 0

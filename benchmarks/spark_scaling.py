@@ -22,9 +22,9 @@ from typing import Any
 
 from decode import machine
 
-from applier.forecast.cells import Cell, grid, make_log
 from applier.forecast.log_rows import batches
 from applier.forecast.measured import Memory
+from applier.forecast.measurement_grid import Cell, grid, make_log
 from applier.forecast.ranges import FileRange, ranges
 from applier.forecast.spark_measure import measure_with_spark
 from applier.forecast.spark_session import session

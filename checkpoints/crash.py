@@ -23,7 +23,7 @@ class CrashKind(StrEnum):
     OS = "os"
 
 
-class Moment(StrEnum):
+class CrashMoment(StrEnum):
     """When a crash comes, seen from the operation it belongs to. INSIDE leaves a write half done."""
 
     BEFORE = "before"
@@ -54,22 +54,22 @@ class CrashPoint:
     """Before, after or inside an operation; inside a write, `byte` bytes of it are done."""
 
     operation: int
-    moment: Moment
+    moment: CrashMoment
     byte: int = 0
 
     def __str__(self) -> str:
-        return f"{self.operation} {self.moment}" + (f" {self.byte}" if self.moment is Moment.INSIDE else "")
+        return f"{self.operation} {self.moment}" + (f" {self.byte}" if self.moment is CrashMoment.INSIDE else "")
 
     @classmethod
     def parse(cls, text: str) -> Self:
         """The point that was shown as this text. Raises CheckpointError."""
         words = text.split()
         try:
-            point = cls(int(words[0]), Moment(words[1]), *map(int, words[2:]))
+            point = cls(int(words[0]), CrashMoment(words[1]), *map(int, words[2:]))
         except (IndexError, TypeError, ValueError):
             point = None
         if point is None or str(point) != " ".join(words):
-            raise CheckpointError(f"{text!r} is no crash point", hint='write it as "17 before", "17 after" or "17 inside 12"')
+            raise CheckpointError(f"{text!r} is not a crash point", hint='write it as "17 before", "17 after" or "17 inside 12"')
         return point
 
 
@@ -105,8 +105,8 @@ def tears(offset: int, size: int, sector_bytes: int) -> tuple[int, ...]:
 def crash_points(operations: Iterable[Operation], *, sector_bytes: int = 1) -> Iterator[CrashPoint]:
     """Every point at which a run with these operations can be cut off, in the order of the run."""
     for operation in operations:
-        yield CrashPoint(operation.number, Moment.BEFORE)
+        yield CrashPoint(operation.number, CrashMoment.BEFORE)
         if operation.action == "write":
             for byte in tears(operation.offset, operation.size, sector_bytes):
-                yield CrashPoint(operation.number, Moment.INSIDE, byte)
-        yield CrashPoint(operation.number, Moment.AFTER)
+                yield CrashPoint(operation.number, CrashMoment.INSIDE, byte)
+        yield CrashPoint(operation.number, CrashMoment.AFTER)

@@ -75,7 +75,8 @@ def plain(name: str) -> str:
     """The name without the "./" that the server puts before it. Raises CheckpointError for a name with a folder in it."""
     bare = name.removeprefix("./")
     if not bare or bare in (".", "..") or "/" in bare or "\0" in bare:
-        raise CheckpointError(f"{name!r} is no name of a file in the folder", hint="give a bare file name, with or without ./ before it")
+        hint = "give a bare file name, with or without ./ before it"
+        raise CheckpointError(f"{name!r} is not the name of a file in the folder", hint=hint)
     return bare
 
 

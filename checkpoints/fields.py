@@ -4,7 +4,8 @@ Three records say where a replica stands: how far it has applied (relay-log.info
 and from whom (master.info, mysql.slave_master_info), and how far each worker is (worker-relay-log.info.N, mysql.slave_worker_info).
 A server version is a column of this table: newer servers append fields, none has ever been moved or taken away. Sources:
 sql/rpl_rli.cc, rpl_mi.cc and rpl_rli_pdb.cc (write_info, read_info) of 5.6, 5.7 and 8.0; SHOW CREATE TABLE of 5.6.24, 5.7.29 and 9.7.4.
-"8.0" is 8.0.27 and newer; what older ones of 8.0 wrote is read by its own line count. 8.3 took the files away and changed nothing else.
+"8.0" is 8.0.27 and newer; what older ones of 8.0 wrote is read by its own line count. 8.3.0 took the files away and changed nothing
+else; 9.7 changed nothing.
 
 Columns and files keep the old words to this day (Master_log_name); the names here are today's (source_log_name).
 """
@@ -27,29 +28,29 @@ from checkpoints.kinds import (
     TEXT,
     UNSIGNED,
     UNSIGNED_LONG,
-    Kind,
+    FieldKind,
     enumeration,
 )
+from lookup.versions import ServerVersion, row_name
 
-VERSIONS: Final = ("5.5", "5.6", "5.7", "8.0", "8.3")
+VERSIONS: Final = ("5.5", "5.6", "5.7", "8.0", "8.4", "9.7")
 REFUSED: Final = object()
 """The server does not start when this line is missing."""
 
 
 @lru_cache
 def column_of(server: str) -> str:
-    """The column of VERSIONS that describes a server: "8.0.46" is "8.0", "9.7" is "8.3".
+    """The column of VERSIONS that describes a server: "8.0.46" is "8.0", "9.9" is "9.7".
 
-    Raises CheckpointError for what is no version with such records.
+    Raises CheckpointError for what has no such records: MariaDB keeps its positions in its own way, MySQL 5.1 in its own files.
     """
-    words = server.partition("-")[0].split(".")  # without -log
-    if len(words) < 2 or not all(word.isdecimal() for word in words[:2]):
-        raise CheckpointError(f"{server!r} is no MySQL version with info records of this kind", hint=f"name one from {VERSIONS[0]} on")
-    asked = (int(words[0]), int(words[1]))
-    older = [version for version in VERSIONS if tuple(map(int, version.split("."))) <= asked]
-    if not older:
-        raise CheckpointError(f"info records of MySQL {server} are not known", hint=f"name a version from {VERSIONS[0]} on")
-    return older[-1]
+    try:
+        column = row_name(VERSIONS, ServerVersion.parse(server))
+    except ValueError as error:
+        raise CheckpointError(str(error), hint=f"name one from {VERSIONS[0]} on") from None
+    if column is None:
+        raise CheckpointError(f"the info records of {server} are not known", hint=f"name a MySQL version from {VERSIONS[0]} on")
+    return column
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Field:
 
     name: str
     column: str
-    kind: Kind
+    kind: FieldKind
     since: str
     missing: Any = REFUSED
     """What the server takes when the file ends before this line (its default, unless that is 0 or a null pointer: init_*var_from_file)."""
@@ -111,7 +112,8 @@ def _group(since: str, *rows: tuple[Any, ...]) -> Iterable[Field]:
     return (Field(name, column, kind, since, *missing) for name, column, kind, *missing in rows)
 
 
-_FILES: Final = ("5.5", "5.6", "5.7", "8.0")
+FILES_IN: Final = VERSIONS[:4]
+"""The versions that can keep their records in files."""
 _CHANNEL_KEY: Final = ("Channel_name",)
 
 RELAY_LOG_FIELDS: Final = Fields(
@@ -152,12 +154,12 @@ RELAY_LOG_FIELDS: Final = Fields(
             ("assign_gtids_to_anonymous_transactions_value", "Assign_gtids_to_anonymous_transactions_value", TEXT, ""),
         ),
     ),
-    counts={"5.5": None, "5.6": 7, "5.7": 7, "8.0": 14, "8.3": 14},
+    counts={"5.5": None, "5.6": 7, "5.7": 7} | dict.fromkeys(VERSIONS[3:], 14),
     count_counts_itself=False,
     counted_from=5,
     uncounted_fields=4,
-    keys={"5.6": ("Id",), "5.7": _CHANNEL_KEY, "8.0": _CHANNEL_KEY, "8.3": _CHANNEL_KEY},
-    files_in=_FILES,
+    keys={"5.6": ("Id",)} | dict.fromkeys(VERSIONS[2:], _CHANNEL_KEY),
+    files_in=FILES_IN,
 )
 
 SOURCE_FIELDS: Final = Fields(
@@ -205,12 +207,12 @@ SOURCE_FIELDS: Final = Fields(
             ("gtid_only", "Gtid_only", BOOLEAN),
         ),
     ),
-    counts={"5.5": 18, "5.6": 23, "5.7": 25, "8.0": 33, "8.3": 33},
+    counts={"5.5": 18, "5.6": 23, "5.7": 25} | dict.fromkeys(VERSIONS[3:], 33),
     count_counts_itself=True,
     counted_from=14,
     uncounted_fields=7,
-    keys={"5.6": ("Host", "Port"), "5.7": _CHANNEL_KEY, "8.0": _CHANNEL_KEY, "8.3": _CHANNEL_KEY},
-    files_in=_FILES,
+    keys={"5.6": ("Host", "Port")} | dict.fromkeys(VERSIONS[2:], _CHANNEL_KEY),
+    files_in=FILES_IN,
 )
 
 WORKER_FIELDS: Final = Fields(
@@ -238,7 +240,7 @@ WORKER_FIELDS: Final = Fields(
     count_counts_itself=False,
     counted_from=0,
     uncounted_fields=0,
-    keys={"5.6": ("Id",), "5.7": ("Channel_name", "Id"), "8.0": ("Channel_name", "Id"), "8.3": ("Channel_name", "Id")},
-    files_in=("5.6", "5.7", "8.0"),
+    keys={"5.6": ("Id",)} | dict.fromkeys(VERSIONS[2:], ("Channel_name", "Id")),
+    files_in=FILES_IN[1:],
 )
 """Its files are numbered (worker-relay-log.info.1) and never begin with a count; its table has no Number_of_lines."""

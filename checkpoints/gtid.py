@@ -222,7 +222,7 @@ class GtidSet:
             length = data[at] >> 1
             tag = data[at + 1 : at + 1 + length].decode("ascii")
             if data[at] & 1 or not is_tag(tag):
-                raise GtidError(f"the tag of {uuid} is none")
+                raise GtidError(f"{uuid}: the GTID tag is not valid")
             at += 1 + length
         (count,) = struct.unpack_from("<Q", data, at)
         at += 8
@@ -248,7 +248,7 @@ def is_tag(text: str) -> bool:
 
 def _check(start: int, end: int) -> None:
     if not 1 <= start < end <= MAX_NUMBER + 1:
-        raise GtidError(f"{start}-{end - 1} is no interval of transaction numbers")
+        raise GtidError(f"{start}-{end - 1} is not an interval of transaction numbers")
 
 
 def _read_text(part: str, found: Mapping[Source, list[Span]]) -> None:

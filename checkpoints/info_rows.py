@@ -60,7 +60,7 @@ def from_row(record: type[R], row: Mapping[str, Any], server: str) -> R:
     if table.counts[version] is not None:
         count = row[COUNT_COLUMN]
         if not isinstance(count, int) or count < table.counted_from:
-            raise InfoError(f"mysql.{table.table}: {count!r} is no number of lines", column=COUNT_COLUMN, hint=_REPAIR)
+            raise InfoError(f"mysql.{table.table}: {count!r} is not a number of lines", column=COUNT_COLUMN, hint=_REPAIR)
         fields = table.announced(version, count) + table.uncounted(version, count)
     values = {field.name: _converted(field, field.kind.from_cell, row[field.column], table) for field in fields}
     try:

@@ -20,7 +20,7 @@ _MAX_SERVER_IDS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FieldKind:
     """One sort of value; its functions raise ValueError with a reason. `scan` is what the server's own scanf makes of a damaged line."""
 
     name: str
@@ -54,7 +54,7 @@ def _cell_text(cell: Any) -> str:
     if isinstance(cell, bytes):
         return cell.decode("utf-8", "surrogateescape")
     if not isinstance(cell, str):
-        raise ValueError(f"{cell!r} is no text")
+        raise ValueError(f"{cell!r} is not text")
     return cell
 
 
@@ -66,7 +66,7 @@ def _line_or_null(line: bytes) -> str | None:
     return _line_text(line) or None
 
 
-def _integer(name: str, low: int, high: int) -> Kind:
+def _integer(name: str, low: int, high: int) -> FieldKind:
     def checked(value: Any) -> int:
         if not isinstance(value, int) or not low <= value <= high:
             raise ValueError(f"{value!r} is no {name} between {low} and {high}")
@@ -74,7 +74,7 @@ def _integer(name: str, low: int, high: int) -> Kind:
 
     def from_line(line: bytes) -> int:
         if not _DECIMAL.match(line):
-            raise ValueError(f"{_shown(line)} is no number as a server writes it")
+            raise ValueError(f"{_shown(line)} is not a number as a server writes it")
         return checked(int(line))
 
     def scan(line: bytes) -> int:
@@ -83,7 +83,7 @@ def _integer(name: str, low: int, high: int) -> Kind:
             raise ValueError(f"{_shown(line)} does not begin with a number")
         return checked(int(found[1]))
 
-    return Kind(name, lambda value: b"%d" % checked(value), from_line, checked, checked, scan)
+    return FieldKind(name, lambda value: b"%d" % checked(value), from_line, checked, checked, scan)
 
 
 def _shown(line: bytes) -> str:
@@ -105,7 +105,7 @@ def _boolean_line(line: bytes) -> bool:
 
 def _three_decimals(line: bytes) -> float:
     if not _THREE_DECIMALS.match(line):
-        raise ValueError(f"{_shown(line)} is no number with three decimals")
+        raise ValueError(f"{_shown(line)} is not a number with three decimals")
     return float(line)
 
 
@@ -118,7 +118,7 @@ def _scan_float(line: bytes) -> float:
 
 def _float_cell(cell: Any) -> float:
     if isinstance(cell, bool) or not isinstance(cell, (int, float)):
-        raise ValueError(f"{cell!r} is no number")
+        raise ValueError(f"{cell!r} is not a number")
     return float(cell)
 
 
@@ -129,7 +129,7 @@ def _pack_server_ids(ids: tuple[int, ...]) -> bytes:
 def _unpack_server_ids(line: bytes) -> tuple[int, ...]:
     words = line.split(b" ")
     if not all(_DECIMAL.match(word) for word in words):
-        raise ValueError(f"{_shown(line)} is no list of server ids")
+        raise ValueError(f"{_shown(line)} is not a list of server ids")
     count, *ids = map(int, words)
     if count != len(ids) or count > _MAX_SERVER_IDS or any(not 0 <= number < 1 << 32 for number in ids):
         raise ValueError(f"{_shown(line)} announces {count} server ids and lists {len(ids)}")
@@ -140,7 +140,7 @@ def _scan_server_ids(line: bytes) -> tuple[int, ...]:
     """No more ids than announced, but fewer will do."""
     words = line.split()
     if not words or not all(map(bytes.isdigit, words)):
-        raise ValueError(f"{_shown(line)} is no list of server ids")
+        raise ValueError(f"{_shown(line)} is not a list of server ids")
     return tuple(int(word) for word in words[1 : 1 + int(words[0])])
 
 
@@ -154,7 +154,7 @@ def _bytes_cell(cell: Any) -> bytes:
     return bytes(cell)
 
 
-def enumeration(*labels: str) -> Kind:
+def enumeration(*labels: str) -> FieldKind:
     """Labels numbered from 1, as ENUM columns are. Its functions raise ValueError."""
     number = _integer("number of a label", 1, len(labels))
 
@@ -163,7 +163,7 @@ def enumeration(*labels: str) -> Kind:
             raise ValueError(f"{cell!r} is none of {', '.join(labels)}")
         return str(cell)
 
-    return Kind(
+    return FieldKind(
         "enumeration",
         lambda label: number.to_line(labels.index(checked(label)) + 1),
         lambda line: labels[number.from_line(line) - 1],
@@ -173,16 +173,16 @@ def enumeration(*labels: str) -> Kind:
     )
 
 
-TEXT = Kind("text", _text_line, _line_text, _same, _cell_text, _line_text)
-NULLABLE_TEXT = Kind("text or NULL", _text_line, _line_or_null, _same, _cell_or_null, _line_or_null)
+TEXT = FieldKind("text", _text_line, _line_text, _same, _cell_text, _line_text)
+NULLABLE_TEXT = FieldKind("text or NULL", _text_line, _line_or_null, _same, _cell_or_null, _line_or_null)
 """In a file NULL is an empty line (8.0 rpl_info_file.cc do_set_info(nullptr)), so an empty text comes back as NULL."""
 UNSIGNED = _integer("unsigned number", 0, (1 << 32) - 1)
 UNSIGNED_LONG = _integer("unsigned number", 0, (1 << 64) - 1)
 SIGNED = _integer("number", -(1 << 31), (1 << 31) - 1)
-BOOLEAN = Kind("boolean", lambda value: b"%d" % bool(value), _boolean_line, int, _boolean_cell, lambda line: bool(UNSIGNED.scan(line)))
-SECONDS = Kind("seconds", lambda value: b"%.3f" % value, _three_decimals, _same, _float_cell, _scan_float)
-SERVER_IDS = Kind(
+BOOLEAN = FieldKind("boolean", lambda value: b"%d" % bool(value), _boolean_line, int, _boolean_cell, lambda line: bool(UNSIGNED.scan(line)))
+SECONDS = FieldKind("seconds", lambda value: b"%.3f" % value, _three_decimals, _same, _float_cell, _scan_float)
+SERVER_IDS = FieldKind(
     "server ids", _pack_server_ids, _unpack_server_ids, lambda ids: _pack_server_ids(ids).decode(), _ids_cell, _scan_server_ids
 )
-BITMAP = Kind("bitmap", bytes, bytes, bytes, _bytes_cell, bytes)
+BITMAP = FieldKind("bitmap", bytes, bytes, bytes, _bytes_cell, bytes)
 """The only value that is no line: raw bytes, as many as the line before says, and no line feed after them."""

@@ -70,7 +70,7 @@ Change = Write | Truncate
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class FileRemains:
     """What is left of a file's changes: the first `changes`, and `torn` bytes of the next, or zeros for it; but nothing of block `hole`."""
 
     changes: int = 0
@@ -89,7 +89,7 @@ class Kept:
         if self.torn or self.zeros:
             following = changes[self.changes]
             if not isinstance(following, Write):
-                raise CheckpointError(f"change {self.changes} is no write and cannot be torn")
+                raise CheckpointError(f"change {self.changes} is not a write and cannot be torn")
             if self.zeros:
                 Truncate(max(len(content), following.offset + len(following.data))).apply(content)
             Write(following.offset, following.data[: self.torn]).apply(content)
@@ -110,45 +110,45 @@ class Kept:
         """From its text. Raises CheckpointError."""
         found = re.fullmatch(r"(\d+)(?:-(\d+))?(?:\+(\d+))?(z?)", text)
         if found is None:
-            raise CheckpointError(f"{text!r} is no outcome of a file", hint='write it as "3", "3+17", "3-1" or "3z"')
+            raise CheckpointError(f"{text!r} is not an outcome of a file", hint='write it as "3", "3+17", "3-1" or "3z"')
         return cls(int(found[1]), int(found[2]) if found[2] else None, int(found[3] or 0), bool(found[4]))
 
 
-def choices(changes: Sequence[Change], medium: Medium, size: int) -> Iterator[Kept]:
+def choices(changes: Sequence[Change], medium: Medium, size: int) -> Iterator[FileRemains]:
     """Everything that may be left of a file's changes, from nothing to all. `size` is the file's durable size."""
     content_size = size
     for count in range(len(changes) + 1):
-        yield Kept(count)
+        yield FileRemains(count)
         if medium.reorders_within_files:
             for hole in _blocks_that_may_be_missing(changes[:count], medium.block_bytes):
-                yield Kept(count, hole)
+                yield FileRemains(count, hole)
         if count < len(changes):
             following = changes[count]
             if isinstance(following, Write):
                 end = following.offset + len(following.data)
                 for torn in tears(following.offset, len(following.data), medium.sector_bytes):
-                    yield Kept(count, torn=torn)
+                    yield FileRemains(count, torn=torn)
                 if medium.extends_with_zeros and end > content_size:
-                    yield Kept(count, zeros=True)
+                    yield FileRemains(count, zeros=True)
                 content_size = max(content_size, end)
             else:
                 content_size = following.size
 
 
-def edges(changes: Sequence[Change], medium: Medium, size: int) -> Iterator[Kept]:
+def edges(changes: Sequence[Change], medium: Medium, size: int) -> Iterator[FileRemains]:
     """Nothing, all, and all ways in which the last change alone may be missing: what `choices` has at its two ends."""
     last = len(changes)
-    yield Kept(0)
+    yield FileRemains(0)
     if last > 1:
-        yield Kept(last - 1)
-    for kept in choices(changes[-1:], medium, Kept(last - 1).size(size, changes) if changes else size):
+        yield FileRemains(last - 1)
+    for kept in choices(changes[-1:], medium, FileRemains(last - 1).size(size, changes) if changes else size):
         if kept.torn or kept.zeros:
-            yield Kept(last - 1, torn=kept.torn, zeros=kept.zeros)
+            yield FileRemains(last - 1, torn=kept.torn, zeros=kept.zeros)
     if medium.reorders_within_files:
         for hole in _blocks_that_may_be_missing(changes, medium.block_bytes)[:1]:
-            yield Kept(last, hole)
+            yield FileRemains(last, hole)
     if changes:
-        yield Kept(last)
+        yield FileRemains(last)
 
 
 def _blocks_that_may_be_missing(changes: Sequence[Change], block_bytes: int) -> list[int]:
@@ -159,12 +159,12 @@ def _blocks_that_may_be_missing(changes: Sequence[Change], block_bytes: int) -> 
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CrashOutcome:
     """One state that a crash may leave: of the names, the first `names` changes; of each file (by its number on the disk) what is kept."""
 
     kind: CrashKind
     names: int = 0
-    files: Mapping[int, Kept] = field(default_factory=dict)
+    files: Mapping[int, FileRemains] = field(default_factory=dict)
 
     def __str__(self) -> str:
         if self.kind is CrashKind.PROCESS:
@@ -180,5 +180,5 @@ class Outcome:
         pairs = dict(word.partition("=")[::2] for word in words)
         numbers = [name for name in pairs if name != "names"]
         if kind != CrashKind.OS or not pairs.get("names", "").isdecimal() or not all(map(str.isdecimal, numbers)):
-            raise CheckpointError(f"{text!r} is no outcome of a crash", hint='write it as "process" or "os names=1 2=0 3=4+17"')
-        return cls(CrashKind.OS, int(pairs["names"]), {int(number): Kept.parse(pairs[number]) for number in numbers})
+            raise CheckpointError(f"{text!r} is not an outcome of a crash", hint='write it as "process" or "os names=1 2=0 3=4+17"')
+        return cls(CrashKind.OS, int(pairs["names"]), {int(number): FileRemains.parse(pairs[number]) for number in numbers})

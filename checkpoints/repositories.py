@@ -13,7 +13,7 @@ from checkpoints.errors import CheckpointError
 from checkpoints.fields import column_of
 from checkpoints.info import R, RelayLogInfo, SourceInfo, WorkerInfo
 from checkpoints.repository import SUBJECTS, FileRepository, Repository, TableRepository, kept_in
-from checkpoints.sync_rules import DEFAULT_REPOSITORY, Kept, SyncOptions, rule_of
+from checkpoints.sync_rules import DEFAULT_REPOSITORY, RecordStorage, SyncOptions, rule_of
 from checkpoints.table_store import TableStore
 
 FILE, TABLE = "FILE", "TABLE"
@@ -30,7 +30,9 @@ class Repositories:
     """FILE or TABLE; empty: the default of the version."""
     master_info_repository: str = ""
     options: SyncOptions | None = None
-    _kept: dict[type, Kept] = field(init=False, repr=False, default_factory=dict)
+    as_server: bool = False
+    """Damaged files are read as the server reads them: a number before garbage counts, a line that is missing is its default."""
+    _kept: dict[type, RecordStorage] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         applier = self._sort("relay_log_info_repository", self.relay_log_info_repository)
@@ -63,15 +65,15 @@ class Repositories:
             if info is None:
                 raise CheckpointError(
                     f"{repository.place} is not there, but {count} workers ran",
-                    hint="put it back, or RESET REPLICA and give the position again: nobody else knows which groups were executed",
+                    hint="put it back, or RESET REPLICA and give the position again: only this file tells which groups were executed",
                 )
             found.append(info)
         return found
 
-    def _sort(self, option: str, value: str) -> Kept:
-        kind = value.upper() or ("FILE" if DEFAULT_REPOSITORY[column_of(self.server)] is Kept.FILE else "TABLE")
+    def _sort(self, option: str, value: str) -> RecordStorage:
+        kind = value.upper() or ("FILE" if DEFAULT_REPOSITORY[column_of(self.server)] is RecordStorage.FILE else "TABLE")
         if kind == FILE:
-            return Kept.FILE
+            return RecordStorage.FILE
         if kind != TABLE:
             raise CheckpointError(f"{option}={value!r}", hint="give FILE or TABLE")
         if self.tables is None:
@@ -80,8 +82,8 @@ class Repositories:
 
     def _open(self, record: type[R], channel: str, number: int | None) -> Repository[R]:
         period = (self.options or SyncOptions.default(self.server)).period(SUBJECTS[record])
-        if self._kept[record] is not Kept.FILE and self.tables is not None:
+        if self._kept[record] is not RecordStorage.FILE and self.tables is not None:
             return TableRepository(self.tables, record, self.server, period, channel=channel, number=number)
         if channel:
             raise CheckpointError(f"channel {channel!r} cannot be kept in a file", hint="use TABLE, as the server demands (error 3077)")
-        return FileRepository(self.disk, record, self.server, period, number=number)
+        return FileRepository(self.disk, record, self.server, period, number=number, as_server=self.as_server)

@@ -13,7 +13,7 @@ from checkpoints.errors import CheckpointError
 from checkpoints.info import R, RelayLogInfo, SourceInfo, WorkerInfo
 from checkpoints.info_files import InfoFile, encode, parse
 from checkpoints.info_rows import from_row, key_columns, to_row
-from checkpoints.sync_rules import Flush, Kept, Occasion, Subject, SyncCounter, rule_of
+from checkpoints.sync_rules import Flush, Occasion, RecordStorage, Subject, SyncCounter, rule_of
 from checkpoints.table_store import Key, TableStore
 
 SUBJECTS: dict[type, Subject] = {
@@ -34,7 +34,7 @@ class Repository(Protocol[R]):
         ...
 
     @property
-    def kept(self) -> Kept:
+    def kept(self) -> RecordStorage:
         """In what kind of place: a file, or a table that takes part in transactions or does not."""
 
     def read(self) -> R | None:
@@ -68,7 +68,7 @@ class FileRepository(Generic[R]):
         as_server: bool = False,
     ) -> None:
         """`number` is that of a worker, from 1; `name` stands in for the usual file name; `as_server` reads damage as a server would."""
-        self.counter = SyncCounter(rule_of(SUBJECTS[record], Kept.FILE, server), period)
+        self.counter = SyncCounter(rule_of(SUBJECTS[record], RecordStorage.FILE, server), period)
         self._disk = disk
         self._record = record
         self._server = server
@@ -81,8 +81,8 @@ class FileRepository(Generic[R]):
         return self._name
 
     @property
-    def kept(self) -> Kept:
-        return Kept.FILE
+    def kept(self) -> RecordStorage:
+        return RecordStorage.FILE
 
     def read(self) -> R | None:
         found = self.read_file()
@@ -147,7 +147,7 @@ class TableRepository(Generic[R]):
         return f"mysql.{self._record.fields.table}" + (f" ({key})" if key else "")
 
     @property
-    def kept(self) -> Kept:
+    def kept(self) -> RecordStorage:
         return kept_in(self._store)
 
     def read(self) -> R | None:
@@ -183,9 +183,9 @@ class TableRepository(Generic[R]):
         return {column: values[column] for column in key_columns(self._record, self._server) if column in values}
 
 
-def kept_in(store: TableStore) -> Kept:
+def kept_in(store: TableStore) -> RecordStorage:
     """What sort of table a store keeps."""
-    return Kept.TABLE if store.transactional else Kept.NONTRANSACTIONAL_TABLE
+    return RecordStorage.TABLE if store.transactional else RecordStorage.NONTRANSACTIONAL_TABLE
 
 
 def _refuse_unread(readable: bool, place: str) -> None:

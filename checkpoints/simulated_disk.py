@@ -21,10 +21,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from checkpoints.crash import Crashed, CrashKind, CrashPoint, Fault, Moment, Operation, tears
+from checkpoints.crash import Crashed, CrashKind, CrashMoment, CrashPoint, Fault, Operation, tears
 from checkpoints.disk import plain
 from checkpoints.errors import CheckpointError
-from checkpoints.outcomes import Change, Kept, Medium, Outcome, Truncate, Write, choices, edges
+from checkpoints.outcomes import Change, CrashOutcome, FileRemains, Medium, Truncate, Write, choices, edges
 
 Observer = Callable[["SimulatedDisk", CrashPoint], None]
 
@@ -45,7 +45,7 @@ class Coverage(StrEnum):
 class Left:
     """One different disk that a crash may leave, with an outcome that leads to it. `digest` is the same for the same files."""
 
-    outcome: Outcome
+    outcome: CrashOutcome
     digest: bytes
     files: Mapping[str, bytes]
     """Name -> digest of the content."""
@@ -155,10 +155,10 @@ class SimulatedDisk:
 
     # What a crash leaves of it
 
-    def outcomes(self, kind: CrashKind, coverage: Coverage = Coverage.CORNERS) -> Iterator[Outcome]:
+    def outcomes(self, kind: CrashKind, coverage: Coverage = Coverage.CORNERS) -> Iterator[CrashOutcome]:
         """The states in which a crash at this moment may leave the disk, always in the same order."""
         if kind is CrashKind.PROCESS:
-            yield Outcome(kind)
+            yield CrashOutcome(kind)
             return
         files = {inode.number: self._choices(inode, coverage) for inode in self._changed()}
         last_name = len(self._pending_names)
@@ -166,27 +166,27 @@ class SimulatedDisk:
         if coverage is Coverage.EVERY:
             for count in names:
                 for kept in itertools.product(*files.values()):
-                    yield Outcome(kind, count, dict(zip(files, kept, strict=True)))
+                    yield CrashOutcome(kind, count, dict(zip(files, kept, strict=True)))
             return
         seen = set()
         for lost in (False, True):
-            base = {number: options[0] if lost else Kept(_longest(options)) for number, options in files.items()}
+            base = {number: options[0] if lost else FileRemains(_longest(options)) for number, options in files.items()}
             last = 0 if lost else len(self._pending_names)
             for outcome in itertools.chain(
-                (Outcome(kind, last, base),),
-                (Outcome(kind, count, base) for count in names),
-                (Outcome(kind, last, base | {number: kept}) for number, kept in self._alone(files, coverage, lost=lost)),
-                (Outcome(kind, last_name, base | {number: kept}) for number, kept in self._alone(files, coverage, lost=lost)),
+                (CrashOutcome(kind, last, base),),
+                (CrashOutcome(kind, count, base) for count in names),
+                (CrashOutcome(kind, last, base | {number: kept}) for number, kept in self._alone(files, coverage, lost=lost)),
+                (CrashOutcome(kind, last_name, base | {number: kept}) for number, kept in self._alone(files, coverage, lost=lost)),
             ):
                 if str(outcome) not in seen:
                     seen.add(str(outcome))
                     yield outcome
 
-    def after(self, outcome: Outcome) -> SimulatedDisk:
+    def after(self, outcome: CrashOutcome) -> SimulatedDisk:
         """The disk that the next start finds. It is whole: no crash point, no faults, everything on it durable."""
         return self._holding(self._contents_after(outcome))
 
-    def crashes(self, kind: CrashKind, coverage: Coverage = Coverage.CORNERS) -> Iterator[tuple[Outcome, SimulatedDisk]]:
+    def crashes(self, kind: CrashKind, coverage: Coverage = Coverage.CORNERS) -> Iterator[tuple[CrashOutcome, SimulatedDisk]]:
         """Every different disk that a crash at this moment may leave, each with one outcome that leads to it."""
         return ((left.outcome, self._holding(left.contents())) for left in self.left(kind, coverage))
 
@@ -194,13 +194,13 @@ class SimulatedDisk:
         """As `crashes`, but makes only those disks that are asked for, and only while the run stands where it is."""
         return self._left_by(self.outcomes(kind, coverage), kind)
 
-    def _left_by(self, outcomes: Iterable[Outcome], kind: CrashKind) -> Iterator[Left]:
+    def _left_by(self, outcomes: Iterable[CrashOutcome], kind: CrashKind) -> Iterator[Left]:
         seen = set()
-        digests: dict[tuple[int, Kept | None], bytes] = {}
+        digests: dict[tuple[int, FileRemains | None], bytes] = {}
         for outcome in outcomes:
             files = {}
             for name, inode in sorted(self._names_left(outcome).items()):
-                kept = None if kind is CrashKind.PROCESS else outcome.files.get(inode.number, Kept())
+                kept = None if kind is CrashKind.PROCESS else outcome.files.get(inode.number, FileRemains())
                 digest = digests.get((inode.number, kept))
                 if digest is None:
                     content = inode.cached if kept is None else self._left(inode, outcome)
@@ -211,7 +211,7 @@ class SimulatedDisk:
                 seen.add(whole)
                 yield Left(outcome, whole, files, functools.partial(self._contents_after, outcome))
 
-    def _contents_after(self, outcome: Outcome) -> dict[str, bytes]:
+    def _contents_after(self, outcome: CrashOutcome) -> dict[str, bytes]:
         process = outcome.kind is CrashKind.PROCESS
         left = self._names_left(outcome)
         return {name: bytes(inode.cached) if process else self._left(inode, outcome) for name, inode in left.items()}
@@ -219,7 +219,7 @@ class SimulatedDisk:
     def _holding(self, files: Mapping[str, bytes]) -> SimulatedDisk:
         return SimulatedDisk(files, medium=self.medium, capacity_bytes=self.capacity_bytes)
 
-    def after_failed_fsync(self, name: str) -> tuple[Outcome, Left]:
+    def after_failed_fsync(self, name: str) -> tuple[CrashOutcome, Left]:
         """The machine crashes when an fsync of this file ("": of the names) has failed and all else was kept.
 
         The outcome is that of a disk on which it did fail, where there is nothing left to choose for that file.
@@ -227,7 +227,7 @@ class SimulatedDisk:
         outcome = next(self.outcomes(CrashKind.OS, Coverage.EDGES))
         number = self._names[name].number if name else 0
         failed = replace(outcome, files={other: kept for other, kept in outcome.files.items() if other != number})
-        lost = replace(outcome, files={other: Kept() if other == number else kept for other, kept in outcome.files.items()})
+        lost = replace(outcome, files={other: FileRemains() if other == number else kept for other, kept in outcome.files.items()})
         return failed, next(iter(self._left_by([lost], CrashKind.OS)))
 
     # How it works
@@ -241,20 +241,20 @@ class SimulatedDisk:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
         return self._names[name]
 
-    def _alone(self, files: Mapping[int, list[Kept]], coverage: Coverage, *, lost: bool) -> Iterator[tuple[int, Kept]]:
+    def _alone(self, files: Mapping[int, list[FileRemains]], coverage: Coverage, *, lost: bool) -> Iterator[tuple[int, FileRemains]]:
         """The files that are each in a state of its own while all others are kept, or lost."""
         for number, options in files.items():
             if not lost or coverage is not Coverage.EDGES or number == self._changed_last:
                 yield from ((number, kept) for kept in options)
 
-    def _choices(self, inode: _Inode, coverage: Coverage) -> list[Kept]:
+    def _choices(self, inode: _Inode, coverage: Coverage) -> list[FileRemains]:
         if coverage is not Coverage.EDGES:
             return list(choices(inode.pending, self.medium, len(inode.durable)))
         if inode.number == self._changed_last:
             return list(edges(inode.pending, self.medium, len(inode.durable)))
-        return [Kept(0), Kept(len(inode.pending))]
+        return [FileRemains(0), FileRemains(len(inode.pending))]
 
-    def _names_left(self, outcome: Outcome) -> dict[str, _Inode]:
+    def _names_left(self, outcome: CrashOutcome) -> dict[str, _Inode]:
         if outcome.kind is CrashKind.PROCESS:
             return self._names
         names = dict(self._durable_names)
@@ -262,11 +262,11 @@ class SimulatedDisk:
             change.apply(names)
         return names
 
-    def _left(self, inode: _Inode, outcome: Outcome) -> bytes:
+    def _left(self, inode: _Inode, outcome: CrashOutcome) -> bytes:
         kept = outcome.files.get(inode.number)
         if kept is None and inode.pending:
             raise CheckpointError(f"the outcome {str(outcome)!r} says nothing of file {inode.number}", hint="use an outcome of this disk")
-        return (kept or Kept()).apply(inode.durable, inode.pending, self.medium.block_bytes)
+        return (kept or FileRemains()).apply(inode.durable, inode.pending, self.medium.block_bytes)
 
     def _changed(self) -> list[_Inode]:
         """The files with changes that a crash may lose and whose names may be left."""
@@ -299,7 +299,7 @@ class SimulatedDisk:
     def _write(self, inode: _Inode, name: str, offset: int, data: bytes) -> None:
         with self._operation("write", name, offset, len(data), self._grows(inode, offset, len(data))) as step:
             for byte in self._cuts(step.operation):
-                self._reach_inside(inode, Write(offset, data[:byte]), CrashPoint(step.operation.number, Moment.INSIDE, byte))
+                self._reach_inside(inode, Write(offset, data[:byte]), CrashPoint(step.operation.number, CrashMoment.INSIDE, byte))
             room = self._room(inode, offset, len(data))
             if step.fault or room < len(data):
                 done = min(room, step.fault.done) if step.fault else room
@@ -317,7 +317,7 @@ class SimulatedDisk:
         cuts = set(tears(operation.offset, operation.size, self.medium.sector_bytes)) if self.observer else set()
         if self.halves:
             cuts.add(operation.size - operation.grows + operation.grows // 2)
-        if self.crash_at and (self.crash_at.operation, self.crash_at.moment) == (operation.number, Moment.INSIDE):
+        if self.crash_at and (self.crash_at.operation, self.crash_at.moment) == (operation.number, CrashMoment.INSIDE):
             cuts.add(self.crash_at.byte)
         return sorted(cut for cut in cuts if 0 < cut < operation.size)
 
@@ -350,7 +350,7 @@ class SimulatedDisk:
             if step.fault:
                 inode.pending.clear()
                 raise _error(step.fault.number, name)
-            inode.durable = Kept(len(inode.pending)).apply(inode.durable, inode.pending, self.medium.block_bytes)
+            inode.durable = FileRemains(len(inode.pending)).apply(inode.durable, inode.pending, self.medium.block_bytes)
             inode.pending.clear()
             if self.medium.fsync_names:
                 own = [number for number, change in enumerate(self._pending_names, 1) if change.inode is inode]
@@ -366,14 +366,14 @@ class _Step:
         self.fault = disk._faults.get(operation.number)
 
     def __enter__(self) -> _Step:
-        self._disk._reach(CrashPoint(self.operation.number, Moment.BEFORE))
+        self._disk._reach(CrashPoint(self.operation.number, CrashMoment.BEFORE))
         if self.fault and self.operation.action not in ("write", "fsync"):
             raise _error(self.fault.number, self.operation.name)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None or issubclass(kind, OSError):
-            self._disk._reach(CrashPoint(self.operation.number, Moment.AFTER))
+            self._disk._reach(CrashPoint(self.operation.number, CrashMoment.AFTER))
 
 
 class SimulatedFile:
@@ -409,7 +409,7 @@ class SimulatedFile:
         """Closing keeps nothing: only fsync does."""
 
 
-def _longest(options: Iterable[Kept]) -> int:
+def _longest(options: Iterable[FileRemains]) -> int:
     return max(kept.changes for kept in options)
 
 

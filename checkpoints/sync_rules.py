@@ -24,10 +24,10 @@ from enum import StrEnum
 from typing import Final
 
 from checkpoints.errors import CheckpointError
-from checkpoints.fields import VERSIONS, column_of
+from checkpoints.fields import FILES_IN, VERSIONS, column_of
 
 
-class Kept(StrEnum):
+class RecordStorage(StrEnum):
     """Where a record is kept."""
 
     FILE = "FILE"
@@ -78,12 +78,14 @@ OPTIONS: Final[Mapping[Subject, str]] = {
     Subject.WORKER_INFO: "sync_relay_log_info",
 }
 DEFAULT_PERIODS: Final[Mapping[str, int]] = {"5.5": 0} | dict.fromkeys(VERSIONS[1:], 10000)
-DEFAULT_REPOSITORY: Final[Mapping[str, Kept]] = dict.fromkeys(VERSIONS[:3], Kept.FILE) | dict.fromkeys(VERSIONS[3:], Kept.TABLE)
+DEFAULT_REPOSITORY: Final[Mapping[str, RecordStorage]] = dict.fromkeys(VERSIONS[:3], RecordStorage.FILE) | dict.fromkeys(
+    VERSIONS[3:], RecordStorage.TABLE
+)
 _ALWAYS_FORCED = frozenset({Occasion.CHECKPOINT, Occasion.ROTATE, Occasion.PURGE, Occasion.STOP, Occasion.CHANGE, Occasion.RECOVERY})
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class SyncRule:
     """How one subject is flushed in one place."""
 
     writes_each: bool
@@ -96,22 +98,22 @@ class Rule:
     """The position of a commit is a part of the transaction that it speaks of."""
 
 
-_FILE = Rule(writes_each=True, syncs=True, forced=_ALWAYS_FORCED)
-_RULES: Final[Mapping[Kept, Rule]] = {
-    Kept.FILE: _FILE,
-    Kept.TABLE: Rule(writes_each=False, syncs=False, forced=_ALWAYS_FORCED | {Occasion.COMMIT}, in_transaction=True),
-    Kept.NONTRANSACTIONAL_TABLE: Rule(writes_each=False, syncs=False, forced=_ALWAYS_FORCED),
+_FILE = SyncRule(writes_each=True, syncs=True, forced=_ALWAYS_FORCED)
+_RULES: Final[Mapping[RecordStorage, SyncRule]] = {
+    RecordStorage.FILE: _FILE,
+    RecordStorage.TABLE: SyncRule(writes_each=False, syncs=False, forced=_ALWAYS_FORCED | {Occasion.COMMIT}, in_transaction=True),
+    RecordStorage.NONTRANSACTIONAL_TABLE: SyncRule(writes_each=False, syncs=False, forced=_ALWAYS_FORCED),
 }
 
 
-def _relay_log(*forced: Occasion) -> Rule:
-    return Rule(writes_each=True, syncs=True, forced=frozenset(forced))
+def _relay_log(*forced: Occasion) -> SyncRule:
+    return SyncRule(writes_each=True, syncs=True, forced=frozenset(forced))
 
 
-_EXCEPTIONS: Final[Mapping[tuple[Subject, Kept, str], Rule]] = {
-    (Subject.SOURCE_INFO, Kept.FILE, "5.5"): Rule(writes_each=False, syncs=True, forced=_ALWAYS_FORCED),
-    **{(Subject.RELAY_LOG, Kept.FILE, version): _relay_log(Occasion.OPEN, Occasion.CLOSE) for version in VERSIONS[:3]},
-    **{(Subject.RELAY_LOG, Kept.FILE, version): _relay_log(Occasion.OPEN) for version in VERSIONS[3:]},
+_EXCEPTIONS: Final[Mapping[tuple[Subject, RecordStorage, str], SyncRule]] = {
+    (Subject.SOURCE_INFO, RecordStorage.FILE, "5.5"): SyncRule(writes_each=False, syncs=True, forced=_ALWAYS_FORCED),
+    **{(Subject.RELAY_LOG, RecordStorage.FILE, version): _relay_log(Occasion.OPEN, Occasion.CLOSE) for version in VERSIONS[:3]},
+    **{(Subject.RELAY_LOG, RecordStorage.FILE, version): _relay_log(Occasion.OPEN) for version in VERSIONS[3:]},
     **{
         (Subject.WORKER_INFO, kept, version): replace(rule, forced=rule.forced | {Occasion.GROUP_END})
         for kept, rule in _RULES.items()
@@ -124,11 +126,11 @@ IO_CACHE_ostream::close. A worker's record of a group that ends without an XID i
 (Slave_worker::slave_worker_ends_group, which calls commit_positions)."""
 
 
-def rule_of(subject: Subject, kept: Kept, server: str) -> Rule:
+def rule_of(subject: Subject, kept: RecordStorage, server: str) -> SyncRule:
     """How a server version flushes a subject that is kept in this place. Raises CheckpointError for what the version does not have."""
     version = column_of(server)
-    if kept is Kept.FILE:
-        if version == "8.3" and subject is not Subject.RELAY_LOG:
+    if kept is RecordStorage.FILE:
+        if version not in FILES_IN and subject is not Subject.RELAY_LOG:
             raise CheckpointError(f"MySQL {server} keeps {subject} in a table only", hint="files were taken away in 8.3: use TABLE")
     elif subject is Subject.RELAY_LOG:
         raise CheckpointError("a relay log is a file", hint="use FILE")
@@ -151,18 +153,18 @@ class SyncCounter:
     A period of 0 never syncs, 1 always does, N after every N flushes. Raises CheckpointError for one below 0.
     """
 
-    def __init__(self, rule: Rule, period: int) -> None:
+    def __init__(self, rule: SyncRule, period: int) -> None:
         if period < 0:
             raise CheckpointError(f"a period of {period} flushes", hint="give 0 (never), 1 (always) or N")
         self.rule = rule
         self.period = period
         self.count = 0
 
-    def flush(self, occasion: Occasion) -> Flush:
-        """Counts one flush. A forced one starts the count again."""
+    def flush(self, occasion: Occasion, times: int = 1) -> Flush:
+        """Counts one flush, or several that are done at once. A forced one starts the count again."""
         due = occasion in self.rule.forced
         if not due and self.period:
-            self.count += 1
+            self.count += times
             due = self.count >= self.period
         if due:
             self.count = 0
@@ -187,6 +189,6 @@ class SyncOptions:
         """The one that rules an object."""
         return int(getattr(self, OPTIONS[subject]))
 
-    def counter(self, subject: Subject, kept: Kept, server: str) -> SyncCounter:
+    def counter(self, subject: Subject, kept: RecordStorage, server: str) -> SyncCounter:
         """The counter of one object."""
         return SyncCounter(rule_of(subject, kept, server), self.period(subject))

@@ -7,6 +7,7 @@ COPY pyproject.toml README.md /src/
 COPY applier /src/applier
 COPY checkpoints /src/checkpoints
 COPY lookup /src/lookup
+COPY demo /src/demo
 COPY docker /src/docker
 RUN python3 -m venv /opt/binlag \
  && cd /src && /opt/binlag/bin/python -m pip install --no-cache-dir --disable-pip-version-check ${PIP_OPTIONS} '.[mysql]' \

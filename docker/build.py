@@ -144,7 +144,7 @@ def build_binlag(base: str | None) -> str:
     with tempfile.TemporaryDirectory(prefix="binlag-image-") as folder:
         context = Path(folder)
         source = HERE.parent
-        for name in ("applier", "checkpoints", "lookup", "docker"):
+        for name in ("applier", "checkpoints", "lookup", "demo", "docker"):
             shutil.copytree(source / name, context / name, ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("pyproject.toml", "README.md"):
             shutil.copy2(source / name, context / name)

@@ -54,7 +54,7 @@ class ApplyOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class RowFailure:
     """What went wrong with one row: the server's error, its text, the handler's HA_ERR_ name, the row's index in the event."""
 
     number: int
@@ -63,7 +63,7 @@ class Failure:
     row: int
 
 
-class Outcome:
+class RowsOutcome:
     """What applying one rows event did. Its counters are the caller's, so that they can be kept or summed.
 
     `error` is None when the event counts as applied; `forgiven` holds what exec mode IDEMPOTENT or the skip list let pass.
@@ -74,5 +74,5 @@ class Outcome:
     def __init__(self, counters: Counters) -> None:
         self.counters = counters
         self.rows_changed = 0
-        self.error: Failure | None = None
-        self.forgiven: tuple[Failure, ...] = ()
+        self.error: RowFailure | None = None
+        self.forgiven: tuple[RowFailure, ...] = ()

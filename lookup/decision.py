@@ -24,10 +24,11 @@ NEVER_HASHED_ENGINES = frozenset({"blackhole"})
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A key that was not taken, and the reason in words."""
+    """A key that was not taken, and the reason in words. `is_unusable`: it could not have been; else another one came first."""
 
     key: Key
     reason: str
+    is_unusable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +97,8 @@ def explain(
     rejections = []
     for key in table.sorted_keys:
         if key is not decision.key:
-            reason = _unusable(table, key, columns, rules, options) or _passed_over(decision, rules)
-            rejections.append(Rejection(key, reason))
+            unusable = _unusable(table, key, columns, rules, options)
+            rejections.append(Rejection(key, unusable or _passed_over(decision, rules), unusable is not None))
     return Explanation(decision, tuple(rejections))
 
 

@@ -92,10 +92,12 @@ class EngineTraits:
     transactional: bool = False
     duplicate_position: bool = False
     """HA_DUPLICATE_POS: a refused insert tells the position of the row in the way (MyISAM)."""
+    foreign_keys: bool = False
+    """HTON_SUPPORTS_FOREIGN_KEYS; elsewhere a foreign key is read, gets its index, and is forgotten."""
 
 
 ENGINES: dict[str, EngineTraits] = {
-    "innodb": EngineTraits(clustered=True, transactional=True),
+    "innodb": EngineTraits(clustered=True, transactional=True, foreign_keys=True),
     "rocksdb": EngineTraits(clustered=True, transactional=True),
     "myisam": EngineTraits(duplicate_position=True),
     "aria": EngineTraits(duplicate_position=True),
@@ -106,9 +108,14 @@ ENGINES: dict[str, EngineTraits] = {
 }
 
 
+def engine_traits(engine: str) -> EngineTraits:
+    """The traits of an engine; one that is not known counts as InnoDB, the server's default."""
+    return ENGINES.get(engine.lower(), ENGINES["innodb"])
+
+
 def traits_of(definition: TableDefinition) -> EngineTraits:
-    """The traits of the table's engine; an engine that is not known counts as InnoDB, the server's default."""
-    return ENGINES.get(definition.engine.lower(), ENGINES["innodb"])
+    """The traits of the table's engine."""
+    return engine_traits(definition.engine)
 
 
 class RowError(Exception):
@@ -142,6 +149,13 @@ class RowIsReferenced(RowError):
 
     number = 1451
     handler_error = "HA_ERR_ROW_IS_REFERENCED"
+
+
+class CascadeTooDeep(RowError):
+    """ON DELETE or ON UPDATE goes through more rows, one after the other, than InnoDB follows."""
+
+    number = 3008
+    handler_error = "HA_ERR_FK_DEPTH_EXCEEDED"
 
 
 class OrderedKey(Protocol):

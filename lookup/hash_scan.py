@@ -23,7 +23,7 @@ LOOK_ALIKE = -1
 """In the place of a content's number: a row that is to be met for its checksum alone."""
 
 
-class Cursor(Protocol):
+class ScanCursor(Protocol):
     """A scan that can be moved to a row ahead of it. Adds to the counters what the moves read."""
 
     def groups(self) -> Iterator[Any]:
@@ -38,7 +38,7 @@ class Cursor(Protocol):
 
 @dataclass(slots=True)
 class TableCursor:
-    """A scan of the whole table: rnd_next until a row is wanted. Implements `Cursor`."""
+    """A scan of the whole table: rnd_next until a row is wanted. Implements `ScanCursor`."""
 
     handler: Handler
     counters: Counters
@@ -67,7 +67,7 @@ class IndexCursor:
 
     `missed` is called for each value that has no entry at all; it tells whether the scan goes on.
 
-    Implements `Cursor`.
+    Implements `ScanCursor`.
     """
 
     handler: Handler
@@ -110,7 +110,7 @@ class IndexCursor:
 
 @dataclass(slots=True)
 class DeadIndexCursor:
-    """A SPATIAL key (5.7): each value is one read that finds nothing. Implements `Cursor`."""
+    """A SPATIAL key (5.7): each value is one read that finds nothing. Implements `ScanCursor`."""
 
     counters: Counters
     values: list[tuple[Any, ...]]

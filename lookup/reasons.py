@@ -66,21 +66,23 @@ class HashVerdict:
 
     @property
     def text(self) -> str:
-        """The two conditions, each with its answer for these events, and what comes of them."""
-        if self.no_key:
-            first = "(1) yes: no key is usable"
-        else:
-            yes = "yes" if self.shared_values else "no"
-            first = f"(1) {yes}: a key is usable, and {_number(self.rows_per_value)} rows of an event share a value of it"
-        second = f"(2) {'yes' if self.several_rows else 'no'}: an event changes {_count(self.rows_per_event, 'row')}"
-        reads = f"{_number(self.reads_with)} reads an event with it, {_number(self.reads_without)} without"
+        """What HASH_SCAN does for these events, and the one reason, in a sentence."""
+        reads = f"an event reads {_count(self.reads_with, 'row')} with it and {_count(self.reads_without, 'row')} without it."
         if self.helps:
-            verdict = f"HASH_SCAN helps, {_number(self.factor)} times fewer reads"
-        elif self.reads_with > self.reads_without * (1 + 1e-9):
-            verdict = f"HASH_SCAN costs {_number(1 / self.factor)} times as many reads"
-        else:
-            verdict = "HASH_SCAN changes nothing"
-        return f"{verdict}: {first}; {second}; {reads}"
+            return f"HASH_SCAN helps: {reads}"
+        if self.reads_with > self.reads_without * (1 + 1e-9):
+            return f"HASH_SCAN makes it worse: {reads}"
+        return f"HASH_SCAN does not help: {self._no_help}"
+
+    @property
+    def _no_help(self) -> str:
+        if self.no_key and not self.several_rows:
+            return "each event changes one row, so each event still scans the table."
+        if not self.several_rows:
+            return "each event changes one row."
+        if not self.no_key and not self.shared_values:
+            return "no two rows of an event share a key value."
+        return "an event reads as many rows without it."
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON; numbers as they are, not rounded."""
@@ -115,6 +117,34 @@ def hash_verdict(table: TableShape, event: EventShape) -> HashVerdict:
         with_hash.counters.rows_read,
         without.counters.rows_read,
     )
+
+
+def key_sentence(definition: TableDefinition, decision: Decision, rules: ServerRules) -> str:
+    """Which key finds rows, and why that one, in a sentence."""
+    if decision.key is None:
+        return "No key is used." if definition.keys else "The table has no key."
+    word = "promoted" if decision.key_class == "primary" and not decision.key.is_primary else decision.key_class
+    return f"`{decision.key.name}` is used: {_WHY_USED[rules.find_row, word]}"
+
+
+_WHY_USED = {
+    (False, "primary"): "MySQL takes a primary key before any other key.",
+    (False, "promoted"): "it is the first unique key without NULL, which MySQL treats as the primary key.",
+    (False, "unique"): "it is the first usable unique key without NULL.",
+    (False, "other"): "it is the first usable key in the server's order. MySQL does not compare how many rows a value has.",
+    (True, "primary"): "MariaDB takes the first unique key without NULL.",
+    (True, "promoted"): "MariaDB takes the first unique key without NULL.",
+    (True, "unique"): "MariaDB takes the first unique key without NULL.",
+    (True, "other"): "MariaDB takes the key with the fewest rows per value.",
+}
+"""(MariaDB's way, class of the key) -> why it is taken."""
+
+
+def about_used_key(found: Collection[Reason], decision: Decision) -> list[Reason]:
+    """The reasons about the one key that is used and about the table; all of them where no key is used."""
+    if decision.key is None:
+        return list(found)
+    return [reason for reason in found if reason.key in (None, decision.key.name)]
 
 
 def reasons(
@@ -155,7 +185,7 @@ def _of_keys(
 ) -> list[Reason]:
     """What is wrong with each key, in the server's order of keys."""
     if not definition.keys:
-        return [Reason("no key", f"{definition.full_name} has no key")]
+        return [Reason("no key", f"{definition.full_name} has no key.")]
     explanation = explain(definition, columns, rules, row_search, rows_per_value)
     rejected = {id(rejection.key): rejection.reason for rejection in explanation.rejections}
     taken = explanation.decision.key
@@ -168,9 +198,9 @@ def _of_keys(
             continue
         elif missing:
             names = ", ".join(f"`{definition.columns[at].name}`" for at in missing)
-            found.append(Reason("not in the image", f"key `{key.name}` exists, but the before image lacks column {names}", key.name))
+            found.append(Reason("not in the image", f"Key `{key.name}` is not used: the before image lacks {names}.", key.name))
         elif taken is None or not _comes_behind(definition, key, taken):
-            found.append(Reason("key not usable", f"key `{key.name}` is not used: {rejected[id(key)]}", key.name))
+            found.append(Reason("key not usable", f"Key `{key.name}` is not used: {rejected[id(key)]}.", key.name))
         elif rows_per_value is not None and rows_per_value(key) * FEW_READS < rows_per_value(taken):
             found.append(_better_behind(key, taken, rows_per_value))
     return found
@@ -182,16 +212,20 @@ def _comes_behind(definition: TableDefinition, key: Key, taken: Key) -> bool:
 
 
 def _nullable(definition: TableDefinition, key: Key) -> Reason:
+    return Reason("nullable unique", nullable_sentence(definition, key), key.name)
+
+
+def nullable_sentence(definition: TableDefinition, key: Key) -> str:
+    """Why a unique key does not find single rows."""
     names = ", ".join(f"`{definition.columns[at].name}`" for at in key.columns if definition.columns[at].nullable)
-    text = f"unique key `{key.name}` does not count as unique: {names} may be NULL, so it is treated like a key with duplicates"
-    return Reason("nullable unique", text, key.name)
+    return f"Unique key `{key.name}` may hold NULL in {names}, so the server treats it as a key with duplicates."
 
 
 def _better_behind(key: Key, taken: Key, rows_per_value: Callable[[Key], float]) -> Reason:
     chosen, better = rows_per_value(taken), rows_per_value(key)
     text = (
-        f"key `{taken.name}` ({_number(chosen)} rows a value) is taken since it comes first; "
-        f"`{key.name}` ({_number(better)}) would read less, but cardinality is not compared"
+        f"Key `{taken.name}` is used ({_count(chosen, 'row')} per value) because it comes first. "
+        f"Key `{key.name}` ({_count(better, 'row')} per value) would read less, but the server does not compare them."
     )
     return Reason("worse key first", text, key.name, (("rows_per_value", chosen), ("rows_per_value_behind", better)))
 
@@ -209,7 +243,7 @@ def _of_server(
     options = row_search if row_search is not None and rules.row_search_selectable else rules.row_search
     found = []
     if not rules.find_row and INDEX_SCAN not in options and definition.primary is not None:
-        text = "slave_rows_search_algorithms lacks INDEX_SCAN: the primary key is not looked up row by row"
+        text = "slave_rows_search_algorithms lacks INDEX_SCAN, so the server does not look up rows by the primary key."
         found.append(Reason("no index scan", text, definition.primary.name))
     if decision.algorithm not in (BY_TABLE, BY_INDEX):
         return found
@@ -217,14 +251,14 @@ def _of_server(
     if not (never or rules.find_row or HASH_SCAN not in options):
         return found
     if never:
-        return [*found, Reason("never hashed", f"rows of engine {definition.engine} are never hashed; it stores none, so nothing is read")]
+        return [*found, Reason("never hashed", f"The server never hashes rows of engine {definition.engine}, which stores none.")]
     hashed = expected(shape, event, REFERENCE, WITH_HASH).counters.rows_read
     numbers = (("reads", cost.counters.rows_read), ("reads_hashed", hashed))
-    compared = f"{_number(numbers[0][1])} reads an event, {_number(hashed)} if it did"
+    compared = f"An event reads {_count(numbers[0][1], 'row')}; with hashing it would read {_number(hashed)}."
     if rules.find_row:
-        found.append(Reason("never hashed", f"MariaDB looks for each row by itself and never hashes an event: {compared}", None, numbers))
+        found.append(Reason("never hashed", f"MariaDB searches for each row separately. {compared}", None, numbers))
     elif hashed < numbers[0][1]:
-        text = f"slave_rows_search_algorithms lacks HASH_SCAN: each row is looked for by itself, {compared}"
+        text = f"slave_rows_search_algorithms lacks HASH_SCAN, so the server searches for each row separately. {compared}"
         found.append(Reason("no hash scan", text, None, numbers))
     return found
 
@@ -241,20 +275,21 @@ def _of_duplicates(decision: Decision, shape: TableShape, event: EventShape, cos
     numbers = (("rows_per_value", group), ("reads", reads), ("reads_by_scan", scan))
     name, per_row = decision.key.name, reads / event.rows
     what = (
-        f"a value of key `{name}` stands in {_number(group)} rows" if shape.key == OTHER else f"{_number(group)} rows have NULL in `{name}`"
+        f"A value of key `{name}` stands in {_count(group, 'row')}"
+        if shape.key == OTHER
+        else f"{_count(group, 'row')} have NULL in key `{name}`"
     )
     if decision.algorithm == HASH_OVER_INDEX and reads >= scan / FEW_READS:
         text = (
-            f"{what}: hashing over the key is useless, it reads {_number(reads)} rows an event where a scan of the whole table "
-            f"reads {_number(scan)}"
+            f"{what}, so the key does not help: an event reads {_count(reads, 'row')} by it, and {_number(scan)} by a scan of the table."
         )
         return [Reason("useless key", text, name, numbers)]
-    return [Reason("duplicates", f"{what}: {_number(per_row)} reads for each row changed", name, numbers)]
+    return [Reason("duplicates", f"{what}, so the server reads {_count(per_row, 'row')} for each row that it changes.", name, numbers)]
 
 
 def _one_row(cost: Expected, event: EventShape) -> Reason:
     per_row = cost.counters.rows_read / event.rows
-    text = f"one row an event: the hash holds a single row, so each event is a plain table scan of {_number(per_row)} reads on average"
+    text = f"Each event changes one row and scans the table for it, {_count(per_row, 'row')} on average."
     return Reason("one row per event", text, None, (("reads", per_row),))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lookup.batch import ApplyOptions, CorruptRow, Failure, Misread, Outcome, RowsShape
+from lookup.batch import ApplyOptions, CorruptRow, Misread, RowFailure, RowsOutcome, RowsShape
 from lookup.decision import BY_INDEX, HASH_OVER_INDEX, HASH_OVER_TABLE, NOT_NEEDED, Decision, any_column_local, decide
 from lookup.handler import Counters, DuplicateKey, Handler, Image, Ref, Row, RowError
 from lookup.hash_scan import HashScan
@@ -39,16 +39,16 @@ class RowsPlan:
         self.decision = Decision(NOT_NEEDED)
         self._misreads = False
         self._search: RowSearch | None = None
-        self.run: Callable[[Sequence[Any], Outcome, Misread | None], None] = self._choose()
+        self.run: Callable[[Sequence[Any], RowsOutcome, Misread | None], None] = self._choose()
         """Applies the rows of one event, images or (before, after) pairs for an update, and fills in the outcome."""
 
-    def apply(self, rows: Sequence[Any], counters: Counters, misread: Misread | None = None) -> Outcome:
+    def apply(self, rows: Sequence[Any], counters: Counters, misread: Misread | None = None) -> RowsOutcome:
         """`run` with an outcome of its own. Adds to `counters` what the event cost."""
-        outcome = Outcome(counters)
+        outcome = RowsOutcome(counters)
         self.run(rows, outcome, misread)
         return outcome
 
-    def _choose(self) -> Callable[[Sequence[Any], Outcome, Misread | None], None]:
+    def _choose(self) -> Callable[[Sequence[Any], RowsOutcome, Misread | None], None]:
         """Decides once; returns the method that applies an event."""
         shape, handler = self.shape, self.handler
         if shape.kind == "write":
@@ -77,13 +77,13 @@ class RowsPlan:
 
     # the ways to apply an event
 
-    def _nothing(self, rows: Sequence[Any], outcome: Outcome, misread: Misread | None) -> None:
+    def _nothing(self, rows: Sequence[Any], outcome: RowsOutcome, misread: Misread | None) -> None:
         """An engine that stores no rows, or an update of columns that the table does not have."""
 
-    def _no_column(self, rows: Sequence[Any], outcome: Outcome, misread: Misread | None) -> None:
+    def _no_column(self, rows: Sequence[Any], outcome: RowsOutcome, misread: Misread | None) -> None:
         self._judge_missing(END_OF_FILE, 0, outcome)
 
-    def _one_by_one(self, rows: Sequence[Any], outcome: Outcome, misread: Misread | None) -> None:
+    def _one_by_one(self, rows: Sequence[Any], outcome: RowsOutcome, misread: Misread | None) -> None:
         """Index scan and table scan: find, change, next."""
         search, counters, is_update = self._search, outcome.counters, self.is_update
         assert search is not None
@@ -111,7 +111,7 @@ class RowsPlan:
                 return
             index += 1
 
-    def _by_hash(self, rows: Sequence[Any], outcome: Outcome, misread: Misread | None) -> None:
+    def _by_hash(self, rows: Sequence[Any], outcome: RowsOutcome, misread: Misread | None) -> None:
         """Hash scan: all rows from the read position on are hashed, then scanned for; a scan may leave the position behind."""
         scan = self._hash_scan(outcome)
         found: set[int] = set()
@@ -140,15 +140,15 @@ class RowsPlan:
         if len(found) < len(rows) and outcome.error is None and scan.read_all:
             self._count_missing(len(rows), found, outcome)
 
-    def _count_missing(self, count: int, found: set[int], outcome: Outcome) -> None:
+    def _count_missing(self, count: int, found: set[int], outcome: RowsOutcome) -> None:
         """Each image that no row was found for is let pass once, however often, or seldom, the scan said so."""
         missing = MISSING_ERRORS[KEY_NOT_FOUND]
         condition = f"Can't find record in '{self.handler.definition.name}'"
         others = [failure for failure in outcome.forgiven if failure.number != missing]
-        passed = [Failure(missing, condition, KEY_NOT_FOUND, index) for index in range(count) if index not in found]
+        passed = [RowFailure(missing, condition, KEY_NOT_FOUND, index) for index in range(count) if index not in found]
         outcome.forgiven = (*others, *passed)
 
-    def _hash_scan(self, outcome: Outcome) -> HashScan:
+    def _hash_scan(self, outcome: RowsOutcome) -> HashScan:
         handler, shape, rules, decision = self.handler, self.shape, self.options.rules, self.decision
         definition = handler.definition
         looks_again = rules.hash_looks_again and self.is_update and decision.key_class != "primary"
@@ -169,7 +169,7 @@ class RowsPlan:
             shape.defaults,
         )
 
-    def _write(self, rows: Sequence[Any], outcome: Outcome, misread: Misread | None) -> None:
+    def _write(self, rows: Sequence[Any], outcome: RowsOutcome, misread: Misread | None) -> None:
         """INSERT: STRICT refuses a duplicate, IDEMPOTENT replaces what stands in the way."""
         insert, new_row, counters = self.handler.insert, self.shape.new_row, outcome.counters
         for index, image in enumerate(rows):
@@ -189,7 +189,7 @@ class RowsPlan:
 
     # one row
 
-    def _change(self, ref: Ref, row: Any, outcome: Outcome) -> Ref | None:
+    def _change(self, ref: Ref, row: Any, outcome: RowsOutcome) -> Ref | None:
         """Updates or deletes the row found; returns its ref after an update. Raises RowError."""
         if not self.is_update:
             outcome.counters.delete += 1
@@ -202,7 +202,7 @@ class RowsPlan:
         outcome.rows_changed += 1
         return moved
 
-    def _change_beside(self, ref: Ref, row: Any, buffer: Row, outcome: Outcome) -> tuple[Ref, Row]:
+    def _change_beside(self, ref: Ref, row: Any, buffer: Row, outcome: RowsOutcome) -> tuple[Ref, Row]:
         """An update of a row that does not stand as the record buffer has it: the columns that differ from the buffer change."""
         new = self._new_row(row, buffer)
         stands = self.handler.get(ref)
@@ -220,13 +220,13 @@ class RowsPlan:
         new: Row = row[1] if self.shape.new_row is None else self.shape.new_row(old, row[1])
         return new
 
-    def _replace(self, row: Row, image: Image, duplicate: DuplicateKey, index: int, outcome: Outcome) -> str:
+    def _replace(self, row: Row, image: Image, duplicate: DuplicateKey, index: int, outcome: RowsOutcome) -> str:
         """`write_row` with overwrite: the row in the way is updated when its key is the table's last unique key, else deleted.
 
         A refused update is an error like any other; only a refused insert is tried again. The refusal that it began with counts as
         let pass.
         """
-        outcome.forgiven += (Failure(duplicate.number, str(duplicate), duplicate.handler_error, index),)
+        outcome.forgiven += (RowFailure(duplicate.number, str(duplicate), duplicate.handler_error, index),)
         handler, counters, new_row = self.handler, outcome.counters, self.shape.new_row
         while True:
             if handler.traits.duplicate_position:
@@ -257,7 +257,7 @@ class RowsPlan:
 
     # verdicts
 
-    def _judge(self, failure: Failure, outcome: Outcome, *, may_be_idempotent: bool = True) -> str:
+    def _judge(self, failure: RowFailure, outcome: RowsOutcome, *, may_be_idempotent: bool = True) -> str:
         """`handle_idempotent_and_ignored_errors`."""
         if may_be_idempotent and self.options.idempotent:
             outcome.forgiven += (failure,)
@@ -268,15 +268,15 @@ class RowsPlan:
         outcome.error = failure
         return FAIL
 
-    def _judge_missing(self, handler_error: str, index: int, outcome: Outcome) -> str:
+    def _judge_missing(self, handler_error: str, index: int, outcome: RowsOutcome) -> str:
         condition = f"Can't find record in '{self.handler.definition.name}'"
-        return self._judge(Failure(MISSING_ERRORS[handler_error], condition, handler_error, index), outcome)
+        return self._judge(RowFailure(MISSING_ERRORS[handler_error], condition, handler_error, index), outcome)
 
-    def _judge_error(self, error: RowError, index: int, outcome: Outcome) -> str:
-        return self._judge(Failure(error.number, str(error), error.handler_error, index), outcome)
+    def _judge_error(self, error: RowError, index: int, outcome: RowsOutcome) -> str:
+        return self._judge(RowFailure(error.number, str(error), error.handler_error, index), outcome)
 
-    def _judge_corrupt(self, index: int, outcome: Outcome) -> str:
-        failure = Failure(1610, "Corrupted replication event was detected", "No Error!", index)
+    def _judge_corrupt(self, index: int, outcome: RowsOutcome) -> str:
+        failure = RowFailure(1610, "Corrupted replication event was detected", "No Error!", index)
         return self._judge(failure, outcome, may_be_idempotent=False)
 
 

@@ -43,6 +43,12 @@ class Column:
     srid: int | None = None
     system_time: str | None = None
     """MariaDB's system versioning: "start" or "end" for the two period columns."""
+    hidden: bool = False
+    """No SHOW CREATE TABLE tells of it: the period columns of a table WITH SYSTEM VERSIONING that does not name them."""
+    zerofill: bool = False
+    """Numbers are shown with zeros before them, up to the display width, which is `length` for integers."""
+    compressed: bool = False
+    """MariaDB keeps the values compressed; the type shows it."""
 
     @property
     def is_virtual(self) -> bool:
@@ -74,6 +80,8 @@ class Key:
     visible: bool = True
     multi_valued: bool = False
     enabled: bool = True
+    generated: bool = False
+    """Made for a foreign key (HA_GENERATED_KEY): it goes when a key comes that serves as well."""
 
     @property
     def is_primary(self) -> bool:
@@ -98,7 +106,10 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """A reference to another table. `on_delete` and `on_update`: "restrict", "cascade", "set null", "no action"."""
+    """A reference to another table. `on_delete` and `on_update`: "restrict", "cascade", "set null", "no action".
+
+    `referenced_columns` is empty where the primary key is meant.
+    """
 
     name: str
     columns: tuple[str, ...]
@@ -132,11 +143,13 @@ class TableDefinition:
     system_versioned: bool = False
     temporary: bool = False
     options: dict[str, str] = field(default_factory=dict, compare=False)
+    period: tuple[str, str, str] | None = None
+    """MariaDB's PERIOD FOR: its name, and the columns of its start and end."""
 
     @property
     def full_name(self) -> str:
         """Database and table: "shop.orders"."""
-        return f"{self.database}.{self.name}"
+        return f"{self.database}.{self.name}" if self.database else self.name
 
     @cached_property
     def positions(self) -> dict[str, int]:

@@ -1,6 +1,8 @@
-"""What differs between servers in finding and changing rows: one row a version, one column a rule.
+"""Which server a version is, and what differs between servers in finding and changing rows.
 
-A row has the rules of the newest releases of its series; what earlier releases of it did otherwise is in CHANGES.
+`ServerVersion` is the one reading of a version, and `row_name` the one way from a version to its row: every
+table of rules in every room has rows named as these (5.6, 5.7, 8.0, 8.4, 9.7, mariadb) and one column a rule.
+A row here has the rules of the newest releases of its series; CHANGES has what earlier releases did otherwise.
 
 From the sources of 5.6, 5.7, 8.0, 9.7 (sql/log_event.cc) and MariaDB 10.11 (sql/log_event_server.cc), corrected by what
 real 5.6.24, 5.7.29, 9.7.4 and MariaDB 10.11.19 replicas were seen to do.
@@ -8,6 +10,8 @@ real 5.6.24, 5.7.29, 9.7.4 and MariaDB 10.11.19 replicas were seen to do.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -49,6 +53,8 @@ class ServerRules:
     """InnoDB counts inside its own reads: a scan start is also a read_first and a read_key, a position read also a read_key."""
     counts_free_slots: bool = True
     """rnd_next on a deleted row of fixed length (MyISAM) is in read_rnd_next; MariaDB has read_rnd_deleted for it."""
+    invisible_columns: bool = True
+    """A column may be INVISIBLE: from MySQL 8.0.23 and MariaDB 10.3 on."""
     source_word: str = "source"
     """What the server calls the source in its messages."""
 
@@ -69,6 +75,7 @@ RULES: dict[str, ServerRules] = {
             misread_after_scan_miss=True,
             hash_looks_again=False,
             hash_order="mysys",
+            invisible_columns=False,
             source_word="master",
         ),
         ServerRules(
@@ -79,6 +86,7 @@ RULES: dict[str, ServerRules] = {
             misread_after_scan_miss=True,
             hash_looks_again=False,
             hash_order="mysys",
+            invisible_columns=False,
             source_word="master",
         ),
         ServerRules("8.0", _IH, functional_needs_index_scan=True),
@@ -121,63 +129,104 @@ CHANGES = (
     Change((8, 0, 12), "second_unique_usable", before=False),
     Change((8, 0, 17), "hash_looks_again", before=False),
     Change((8, 0, 17), "collisions_apply", before=False),
+    Change((8, 0, 23), "invisible_columns", before=False),
     Change((8, 0, 46), "collisions_apply", before=True),
     Change((8, 4, 9), "collisions_apply", before=True),
     *(Change((*series, NEVER), "collisions_apply", before=True) for series in INNOVATION_SERIES),
 )
 """The first two by the changelog in bug #81500; the third is bug #72788. What came with it, bug #101828, was reported up to 8.0.42. Seen
 in sources: 8.0.39 and 8.4.6 have it, 8.0.46 and 9.7 have not. The rest is inferred from dates: the report was closed two days after 8.0.46
-and 8.4.9 came out (April 2026), so all that came out before these two is taken to have it."""
+and 8.4.9 came out (April 2026), so all that came out before these two is taken to have it. Invisible columns are in the release notes
+of 8.0.23."""
+
+MARIADB_CHANGES = (
+    Change((10, 3, 3), "invisible_columns", before=False),
+    *(Change((*series, NEVER), "invisible_columns", before=False) for series in ((5, 5), (10, 0), (10, 1), (10, 2))),
+)
+"""By MariaDB's documentation of invisible columns."""
 
 
-_ROWS = {tuple(int(part) for part in name.split(".")): name for name in RULES if name != "mariadb"}
-"""Series of MySQL -> its row."""
-OLDEST, NEWEST = _ROWS[min(_ROWS)], _ROWS[max(_ROWS)]
+MARIADB = "mariadb"
+FIRST_SERIES = {"8.4": (8, 3)}
+"""Row -> the first series that it speaks for, where its name does not say so: 8.3.0 removed what 8.4 lacks (info files,
+slave_rows_search_algorithms)."""
+_NUMBERS = re.compile(r"([0-9]+)\.([0-9]+)(?:\.([0-9]+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerVersion:
+    """One release of MySQL or MariaDB. In `release`, LAST stands for the newest one of the series that is named.
+
+    MariaDB is known by its name alone: 10.0 without it is a MySQL of the future.
+    """
+
+    is_mariadb: bool
+    release: tuple[int, int, int]
+
+    @classmethod
+    def parse(cls, text: str) -> ServerVersion:
+        """A version as on the command line ("5.7", "mariadb") or as a server says it ("5.7.29-log", "10.11.19-MariaDB").
+
+        Raises ValueError for a text that is not a version.
+        """
+        before, name, _ = text.lower().partition(MARIADB)
+        found = list(_NUMBERS.finditer(before)) if name else [match for match in [_NUMBERS.match(text)] if match]
+        if not found:
+            if text == MARIADB:
+                return cls(True, (LAST, LAST, LAST))
+            raise ValueError(f"{text!r} is not a server version")
+        major, minor, patch = found[-1].groups()  # 5.5.5-10.11.19-MariaDB, as old clients are told
+        return cls(bool(name), (int(major), int(minor), LAST if patch is None else int(patch)))
+
+    @property
+    def series(self) -> tuple[int, int]:
+        """(8, 0) of 8.0.16."""
+        return self.release[:2]
+
+
+def _first_series(name: str) -> tuple[int, int]:
+    return FIRST_SERIES.get(name) or ServerVersion.parse(name).series
+
+
+def row_name(names: Iterable[str], version: ServerVersion) -> str | None:
+    """The row that speaks for a version in a table with rows of these names: the newest that is not newer than the version.
+
+    None: MariaDB has no row there, or the version is older than all rows.
+    """
+    if version.is_mariadb:
+        return MARIADB if MARIADB in names else None
+    known = [name for name in names if name != MARIADB and _first_series(name) <= version.series]
+    return max(known, key=_first_series, default=None)
+
+
+_SERIES = {_first_series(name): name for name in RULES if name != MARIADB}
+OLDEST, NEWEST = _SERIES[min(_SERIES)], _SERIES[max(_SERIES)]
 
 
 def rules_for(version: str) -> ServerRules:
-    """The rules of a version named as on the command line ("5.7", "8.0.16") or as a server says it ("5.7.29-log", "10.11.19-MariaDB").
+    """The rules of a version, as `ServerVersion.parse` reads it.
 
-    Versions between two rows follow the older one, a series without a release its newest one, versions behind the last row that one
-    (`outside` tells); before 5.6 there was no choice of algorithm and 5.6's rules with INDEX_SCAN,TABLE_SCAN are the closest.
-    Raises ValueError for what is no version.
+    Versions behind the last row follow it, a series without a release follows its newest one (`outside` tells). Before 5.6 there was no
+    choice of algorithm; 5.6's rules with INDEX_SCAN,TABLE_SCAN are the closest. Raises ValueError for a text that is not a version.
     """
     if version in RULES:
         return RULES[version]
-    asked = _series(version)
-    if asked is None:
-        return RULES["mariadb"]
-    older = [name for number, name in sorted(_ROWS.items()) if number <= asked]
-    return _as_of(RULES[older[-1] if older else OLDEST], asked, _numbers(version)[2:])
+    asked = ServerVersion.parse(version)
+    return _as_of(RULES[row_name(RULES, asked) or OLDEST], asked)
 
 
 def outside(version: str) -> Literal["older", "newer"] | None:
-    """Whether a version is older than all of MySQL that has a row, or newer. Raises ValueError for what is no version."""
-    asked = None if version in RULES else _series(version)
-    if asked is None:
+    """Whether a version is older than all of MySQL that has a row, or newer. Raises ValueError for a text that is not a version."""
+    asked = ServerVersion.parse(version)
+    if asked.is_mariadb:
         return None
-    return "older" if asked < min(_ROWS) else "newer" if asked > max(_ROWS) else None
+    return "older" if asked.series < min(_SERIES) else "newer" if asked.series > max(_SERIES) else None
 
 
-def _series(version: str) -> tuple[int, int] | None:
-    """(8, 0) of 8.0.16; None for one of MariaDB's, whose series from 10.0 on have numbers that MySQL never took."""
-    if "mariadb" in version.lower():
-        return None
-    numbers = _numbers(version)
-    if len(numbers) < 2 or not all(number.isdecimal() for number in numbers[:2]):
-        raise ValueError(f"{version!r} is no server version")
-    asked = (int(numbers[0]), int(numbers[1]))
-    return None if asked[0] in (10, 11, 12) else asked
-
-
-def _numbers(version: str) -> list[str]:
-    return version.split("-", maxsplit=1)[0].split(".")
-
-
-def _as_of(rules: ServerRules, series: tuple[int, int], rest: list[str]) -> ServerRules:
-    """The rules that a release of the series had, `rest` being what follows the series in its name; nothing: its newest one."""
-    release = (*series, int(rest[0]) if rest and rest[0].isdecimal() else LAST)
-    later = [change for change in CHANGES if change.release[:2] == series and release < change.release]
+def _as_of(rules: ServerRules, version: ServerVersion) -> ServerRules:
+    """The rules that this release of the series had."""
+    release, changes = version.release, MARIADB_CHANGES if version.is_mariadb else CHANGES
+    later = [change for change in changes if change.release[:2] == version.series and release < change.release]
     before: dict[str, Any] = {change.rule: change.before for change in sorted(later, key=lambda change: change.release, reverse=True)}
     return replace(rules, **before)
 

@@ -12,9 +12,9 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
+from applier.catalogue_row import GROUPS, Situation  # noqa: E402
 from applier.error_codes import BY_CODE, Code  # noqa: E402
 from applier.server_errors import GENERAL, SERVER_ERRORS  # noqa: E402
-from applier.situations import GROUPS, Situation  # noqa: E402
 
 FOLDER = ROOT / "docs" / "errors"
 EXIT_CODES = {"MY-": 1, Code.INTERNAL.value.code: 70}
@@ -40,7 +40,7 @@ versions, and for a mistake in binlag itself the traceback. Neither passwords no
 | 3 | a gate was crossed (forecast, crashtest) |
 | 70 | a mistake in binlag |
 | 130 | interrupted |
-| 141 | nobody reads the output any more, as when it goes to head |
+| 141 | the reader of the output closed the pipe, as when it goes to head |
 """
 
 

@@ -18,8 +18,8 @@ from click.testing import CliRunner
 
 from applier.cli.clock import command as clock
 from applier.cli.forecast import command as forecast
-from applier.replica.scenarios import SCENARIOS
 from applier.report_charts import charts
+from applier.timing.scenarios import SCENARIOS
 from lookup.cost import expected
 from lookup.shape import NO_KEY, OTHER, PRIMARY, EventShape, TableShape
 from lookup.versions import RULES, parse_row_search

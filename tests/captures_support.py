@@ -8,6 +8,7 @@ from __future__ import annotations
 import lzma
 import os
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 CAPTURES = Path(os.environ.get("BINLAG_CAPTURES") or Path(__file__).parent / "captures")
@@ -52,6 +53,33 @@ def shown_events(log: Path) -> list[ShownEvent]:
             _, position, name, server_id, end_log_pos, info = line.split("\t", 5)
             events.append(ShownEvent(int(position), name, int(server_id), int(end_log_pos), unescape(info)))
     return events
+
+
+def as_9_7_shows(dumped: bytes) -> bytes:
+    """A dump with the digits that MySQL 8.0+ leaves out of a DOUBLE: a result has 22 characters for one."""
+    head, *rows = dumped.decode("utf-8", "surrogateescape").split("\n")[:-1]
+    doubles = [at for at, column in enumerate(head.split("\t")) if column.endswith(":double")]
+    cut = []
+    for row in rows:
+        cells = row.split("\t")
+        for at in doubles:
+            cells[at] = _in_22_characters(cells[at])
+        cut.append("\t".join(cells))
+    cut.sort(key=lambda line: line.encode("utf-8", "surrogateescape"))
+    return "".join(f"{line}\n" for line in (head, *cut)).encode("utf-8", "surrogateescape")
+
+
+def _in_22_characters(text: str) -> str:
+    room = 22 - text.startswith("-")
+    if len(text.removeprefix("-")) <= room:
+        return text
+    number = Decimal(text)
+    exponent = f"e{number.adjusted()}"
+    digits = "".join(map(str, number.normalize().as_tuple().digits))
+    if len(digits) + 1 + len(exponent) > room:
+        shorter = f"{abs(float(text)):.{room - len(exponent) - 2}e}"
+        digits, exponent = shorter.partition("e")[0].replace(".", "").rstrip("0"), f"e{int(shorter.partition('e')[2])}"
+    return f"{'-' if text.startswith('-') else ''}{digits[0]}.{digits[1:]}{exponent}"
 
 
 def unescape(text: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import applier
-from tests.captures_support import captures, logs
+from tests.captures_support import as_9_7_shows, captures, logs
 
 SELECTABLE = (
     "INDEX_SCAN,TABLE_SCAN",
@@ -22,6 +22,8 @@ SELECTABLE = (
 REPEATED_ROW = {"my56_multitable_savepoints": 41437, "my57_multitable_savepoints": 59814}
 """Where an event updates one row twice: a hash scan looks for both before images in one pass and does not find the second. A real
 5.7.29 that applied the log of my57_ stopped at the same event with the same error and the same handler counters."""
+LONG_DOUBLES = ("5.6", "5.7", "mariadb")
+"""Servers whose result has room for all digits of a DOUBLE; a dump always has them."""
 
 
 def server_of(capture: Path) -> str:
@@ -48,4 +50,6 @@ def test_replays_to_the_tables_of_the_server(capture: Path, row_search: str | No
     dumped = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     expected = {path.name: path.read_bytes() for path in (capture / "after").iterdir()}
     assert sorted(dumped) == sorted(expected)
+    if server_of(capture) not in LONG_DOUBLES:
+        dumped = {name: as_9_7_shows(data) for name, data in dumped.items()}
     assert [name for name in expected if dumped[name] != expected[name]] == []

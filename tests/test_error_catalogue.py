@@ -11,14 +11,14 @@ from types import ModuleType
 
 import pytest
 
+from applier.catalogue_row import GROUPS
 from applier.error_codes import BY_CODE, Code
 from applier.server_errors import GENERAL, SERVER_ERRORS, situation
-from applier.situations import GROUPS
 
 ROOT = Path(__file__).parent.parent
 SOURCES = {path: ast.parse(path.read_text()) for package in ("applier", "lookup", "checkpoints") for path in (ROOT / package).rglob("*.py")}
 CATALOGUES = {ROOT / "applier" / "error_codes.py", ROOT / "applier" / "server_errors.py"}
-WITH_CODE = {"InputError", "UsageError", "ServerLost", "NotReached"}
+WITH_CODE = {"InputError", "UsageError", "ServerLost", "NotReached", "OtherLogs", "ReadOnly"}
 WITH_NUMBER = {"ReplicationError", "ValueRefused"}
 BORDERS = {
     "ValueError": "arguments of a Python call; the commands check or translate them",
@@ -28,12 +28,18 @@ BORDERS = {
     "CheckpointError": "the commands and the receiver's folder translate it, applier.cli.failures what they leave",
     "InfoError": "a CheckpointError",
     "GtidError": "the options translate it, applier.cli.failures what they leave",
+    "TimeoutError": "a source that is silent: the receiver's dump is a lost connection",
+    "ConnectionError": "a compressed packet that is damaged: a lost connection",
     "FileNotFoundError": "a disk in memory says it like the real one",
     "Crashed": "the simulated crash, caught by the explorer",
     "NoReferencedRow": "a RowError: the target gives its number",
     "RowIsReferenced": "a RowError: the target gives its number",
+    "CascadeTooDeep": "a RowError: the target gives its number",
+    "Incomparable": "texts whose order is not known: the engine and the statements give 1235",
+    "EOFError": "a damaged frame of zstd: open_source gives BL121",
     "NotExpressible": "the statement form turns it into an error of the event",
     "CorruptRow": "the target gives 1610",
+    "UnicodeEncodeError": "a character that its character set lacks, as a codec of Python says it; callers of encode know",
     "SystemExit": "the end of a command",
     "Interrupted": "Ctrl-C or SIGTERM: one line and exit code 130",
     "click.Abort": "the same, of click",
@@ -42,7 +48,7 @@ BORDERS = {
     "pytest.UsageError": "pytest's own, in the plugin",
 }
 """Exceptions without a code -> who turns them into an error with one, or why that is not needed."""
-DYNAMIC = {"error.number", "refused.number", "failure.number", "rules.gap_error", "number", "int(number or 0)"}
+DYNAMIC = {"error.number", "refused.number", "failure.number", "rules.gap_error", "number", "self.session.error_code", "int(number or 0)"}
 """Numbers that are not written where they are raised: those of RowError, ValueRefused, the rules of a version, a real server."""
 
 

@@ -140,7 +140,7 @@ CRASHES: list[tuple[dict[str, Any], Kind, int, str, str]] = [
     ({"server": "5.7", "repository": "TABLE", "workers": 4}, Kind.PROCESS, 4, "consistent", ""),
     ({"server": "5.7", "repository": "TABLE", "recovery": False}, Kind.OS, 3, "cannot start", "error 1594"),
     ({"server": "5.7", "repository": "TABLE"}, Kind.OS, 3, "consistent", ""),
-    ({"server": "8.0", "repository": "TABLE", "auto_position": False, "workers": 4}, Kind.OS, 3, "cannot start", "error 1803"),
+    ({"server": "8.0", "repository": "TABLE", "auto_position": False, "workers": 4}, Kind.OS, 3, "cannot start", "error 1872"),
     ({"server": "8.0", "repository": "TABLE", "auto_position": False, "workers": 4, "sync": 1}, Kind.OS, 3, "consistent", ""),
 ]
 

@@ -77,6 +77,11 @@ def test_the_installed_command(installed: Path, tmp_path: Path) -> None:
     assert (explained.returncode, explained.stderr) == (0, "")
     assert explained.stdout == run("python", "-m", "applier", "explain", schema).stdout != ""
     assert run("binlag", "replay", log, "--schema", schema).returncode == 0
+    demo = run("binlag", "demo", "--dir", "tried")
+    assert (demo.returncode, demo.stderr) == (0, "")
+    assert (tmp_path / "tried" / "binlog.000001").read_bytes() == log.read_bytes()
+    [command] = [line.split() for line in demo.stdout.splitlines() if line.startswith("  binlag replay")]
+    assert run(*command).returncode == 0
     forecast = run("binlag", "forecast", log, "--schema", schema, "--json")
     assert (forecast.returncode, forecast.stderr) == (0, ""), "the calibrations are found"
     where = run("python", "-c", "import applier, lookup, checkpoints; print(applier.__file__)").stdout

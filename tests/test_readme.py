@@ -16,7 +16,7 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("[!.]*/*.md"), *(ROOT / "docs
 
 
 def test_the_demo_prints_the_table_of_the_readme() -> None:
-    done = subprocess.run([sys.executable, "scripts/demo.py"], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-m", "applier", "demo"], cwd=ROOT, capture_output=True, text=True, check=True)
     shown = [line.rstrip() for line in re.findall(r"```\n( table .*?)```", README, re.DOTALL)[0].splitlines()]
     printed = [line.rstrip() for line in done.stdout.splitlines()]
     assert [line for line in shown if line not in printed] == []

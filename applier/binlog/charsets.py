@@ -7,8 +7,12 @@ are the base number plus 1024 and whose UCA 14.0.0 collations start at 2048.
 from __future__ import annotations
 
 import codecs
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+
+from applier.binlog.charset_tables import DOUBLE, NOTHING, OTHERWISE, SINGLE, TWICE, USER_DEFINED, double_codes, single_codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,23 +26,48 @@ class Charset:
     pad: bytes = b" "
 
     def decode(self, data: bytes) -> str:
-        """Text; what the codec does not know survives as surrogates."""
-        text = data.decode(self.codec, "binlag-keep")
-        return text.replace("\uff3c", "\\") if self.name == "sjis" else text
+        """Text; what is no character survives as surrogates."""
+        return self._text(data, "keep")
+
+    def shown(self, data: bytes) -> str:
+        """Text as a server shows it: a code without a character is a question mark. Bytes that are no code survive as surrogates."""
+        return self._text(data, "show" if self.codec in _PARTIAL else "keep")
+
+    def _text(self, data: bytes, errors: str) -> str:
+        if self.name in SINGLE:
+            return data.decode("latin-1").translate(_single_characters(self.name, errors))
+        if any(code in data for code in TWICE.get(self.name, ())):
+            return "".join(TWICE[self.name].get(code) or self._plain(code, errors) for code in _codes(data))
+        return self._plain(data, errors)
+
+    def _plain(self, data: bytes, errors: str) -> str:
+        own = self.name in DOUBLE or self.name in USER_DEFINED
+        errors = "surrogates" if self.name in _UNITS else f"{errors}-{self.name}" if own else errors
+        text = data.decode(self.codec, f"binlag-{errors}")
+        if self.name == "ucs2" and not text.isascii():
+            text = _ASTRAL.sub(lambda pair: "".join(map(_escaped, _units(pair[0]))), text)
+        return text.translate(_OTHERWISE[self.name]) if self.name in _OTHERWISE else text
 
     def encode(self, text: str) -> bytes:
         """Raises UnicodeEncodeError when the character set lacks a character."""
         if self.name == "latin1":
             return b"".join(_latin1_byte(char) for char in text) if not text.isascii() else text.encode("ascii")
-        if self.name == "sjis":
-            text = text.replace("\\", "\uff3c")
-        return text.encode(self.codec, "surrogateescape" if self.codec in _ESCAPING else "strict")
-
+        if self.name in SINGLE:
+            return text.translate(_single_bytes(self.name)).encode("latin-1")
+        if self.name in ("sjis", "eucjpms"):
+            text = text.translate(_BACK[self.name])
+        if self.name in ("utf8mb3", "ucs2") and not text.isascii() and (astral := _ASTRAL.search(text)):
+            raise UnicodeEncodeError(self.codec, text, astral.start(), astral.end(), "beyond the Basic Multilingual Plane")
+        own = self.name in DOUBLE or self.name in USER_DEFINED
+        errors = f"binlag-keep-{self.name}" if own else "surrogateescape" if self.codec in _ESCAPING else "strict"
+        return text.encode(self.codec, errors)
 
     def cut(self, data: bytes, characters: int) -> bytes:
         """The first characters of a text; where it does not decode, at most the bytes that they may have."""
         if self.max_bytes == 1 or (self.codec == "utf-8" and data.isascii()):
             return data[:characters]
+        if self.name in _UNITS:
+            return data[: characters * self.max_bytes]
         text = self.decode(data)
         if len(text) <= characters:
             return data
@@ -49,6 +78,15 @@ class Charset:
         return first if first and data.startswith(first) else data[: characters * self.max_bytes]
 
 
+def _codes(data: bytes) -> Iterator[bytes]:
+    """The codes of big5 and eucjpms, one by one."""
+    at = 0
+    while at < len(data):
+        size = 1 if data[at] < 0x80 else 3 if data[at] == _THREE_BYTES else 2
+        yield data[at : at + size]
+        at += size
+
+
 def _latin1_byte(char: str) -> bytes:
     try:
         return char.encode("cp1252")
@@ -57,7 +95,41 @@ def _latin1_byte(char: str) -> bytes:
         return bytes([code - 0xDC00]) if 0xDC80 <= code <= 0xDCFF else char.encode("latin-1")
 
 
+_UNITS = frozenset({"ucs2", "utf32"})
+"""Character sets in which every character has the same number of bytes, more than one."""
+LONE_SURROGATE = re.compile("\udced[\udca0-\udcbf][\udc80-\udcbf]")
+"""`Charset.decode` of a surrogate that stands alone in ucs2 or utf32."""
+_ASTRAL = re.compile("[\U00010000-\U0010ffff]")
 _ESCAPING = frozenset({"ascii", "utf-8"})
+
+
+_PARTIAL = frozenset({
+    "big5", "euc_jp", "shift_jis", "cp949", "gb2312", "gbk", "cp932", "iso8859-8", "cp1251", "cp1250", "cp1257", "hp-roman8",
+    "iso8859-7", "cp1256", "cp874", "ascii",
+})  # fmt: skip
+"""Codecs of character sets in which well-formed codes may have no character."""
+_OTHERWISE = {name: str.maketrans(characters) for name, characters in OTHERWISE.items()}
+_BACK = {name: str.maketrans({theirs: own for own, theirs in OTHERWISE[name].items()}) for name in ("sjis", "eucjpms")}
+
+
+@cache
+def _single_characters(name: str, errors: str) -> dict[int, str]:
+    """Code -> character for all that Latin 1 has in another place."""
+    codec, other = CHARSETS[name].codec, single_codes(name)
+    found = {}
+    for code in range(256):
+        char = other.get(code) or bytes([code]).decode(codec, "replace")
+        if char == NOTHING or (char == "\ufffd" and code not in other):
+            char = "?" if errors == "show" else chr(0xDC00 + code)
+        found[code] = char
+    return found
+
+
+@cache
+def _single_bytes(name: str) -> dict[int, str]:
+    """Character -> code as a character of Latin 1; what it lacks becomes one that Latin 1 lacks, too."""
+    codes = {ord(char): chr(code) for code, char in reversed(_single_characters(name, "keep").items())}
+    return {**dict.fromkeys(range(256), NOTHING), **codes}
 
 
 def _keep(error: UnicodeError) -> tuple[str, int]:
@@ -70,7 +142,69 @@ def _keep(error: UnicodeError) -> tuple[str, int]:
     return "".join(chr(0xDC00 + byte) if byte >= 0x80 else chr(byte) for byte in wrong), error.end
 
 
-codecs.register_error("binlag-keep", _keep)
+def _escaped(code: int) -> str:
+    """A surrogate that stands alone is text in ucs2, and in utf32 up to 5.7.
+
+    A server shows the three bytes that UTF-8 would have for it.
+    """
+    return "".join(chr(0xDC00 + byte) for byte in chr(code).encode("utf-8", "surrogatepass"))
+
+
+def _units(pair: str) -> tuple[int, int]:
+    high, low = pair.encode("utf-16-be")[:2], pair.encode("utf-16-be")[2:]
+    return int.from_bytes(high), int.from_bytes(low)
+
+
+def _keep_surrogates(error: UnicodeError) -> tuple[str, int]:
+    """For `_UNITS`."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    size = 2 if error.encoding.startswith("utf-16") else 4
+    code = int.from_bytes(error.object[error.start : error.start + size])
+    if 0xD800 <= code <= 0xDFFF and error.start + size <= len(error.object):
+        return _escaped(code), error.start + size
+    return _keep(error)
+
+
+def _show(error: UnicodeError) -> tuple[str, int]:
+    """A code without a character is a question mark."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    data, at = error.object, error.start
+    if error.encoding in ("charmap", "ascii"):
+        return "?", error.end
+    size = 3 if data[at] == _THREE_BYTES and error.encoding == "euc_jp" else 2
+    return ("?", at + size) if at + size <= len(data) else _keep(error)
+
+
+def _with(name: str, otherwise: Callable[[UnicodeError], tuple[str, int]]) -> Callable[[UnicodeError], tuple[str | bytes, int]]:
+    """An error handler that knows the codes of `double_codes`."""
+    characters = double_codes(name)
+    codes = {char: code for code, char in reversed(characters.items())}
+
+    def handle(error: UnicodeError) -> tuple[str | bytes, int]:
+        if isinstance(error, UnicodeEncodeError):
+            code = codes.get(error.object[error.start])
+            if code is None:
+                raise error
+            return code, error.start + 1
+        if isinstance(error, UnicodeDecodeError):
+            for size in (2, 3):
+                char = characters.get(bytes(error.object[error.start : error.start + size]))
+                if char is not None:
+                    return char, error.start + size
+        return otherwise(error)
+
+    return handle
+
+
+_THREE_BYTES = 0x8F
+"""In ujis and eucjpms, the first of three."""
+codecs.register_error("binlag-surrogates", _keep_surrogates)
+for _name, _handler in (("keep", _keep), ("show", _show)):
+    codecs.register_error(f"binlag-{_name}", _handler)
+    for _own in {*DOUBLE, *USER_DEFINED}:
+        codecs.register_error(f"binlag-{_name}-{_own}", _with(_own, _handler))
 
 _TABLE = """
 big5 big5 2 big5_chinese_ci
@@ -86,7 +220,7 @@ ujis euc_jp 3 ujis_japanese_ci
 sjis shift_jis 2 sjis_japanese_ci
 hebrew iso8859-8 1 hebrew_general_ci
 tis620 cp874 1 tis620_thai_ci
-euckr euc_kr 2 euckr_korean_ci
+euckr cp949 2 euckr_korean_ci
 latin7 iso8859-13 1 latin7_general_ci
 koi8u koi8-u 1 koi8u_general_ci
 cp1251 cp1251 1 cp1251_general_ci
@@ -176,3 +310,20 @@ def charset_of_collation_name(collation: str) -> str:
     """The character set that a collation's name starts with ("utf8mb4_bin" -> "utf8mb4")."""
     name = collation.lower().split("_")[0]
     return ALIASES.get(name, name)
+
+
+# statements
+
+_AS_ASCII = frozenset({"binary", "swe7"})
+"""Clients of these send quotes, backticks and names as ASCII and UTF-8 have them: the server reads a statement byte by byte."""
+
+
+def statement_text(number: int, sql: bytes) -> str:
+    """A statement of a client whose collation has this number; what does not decode survives."""
+    own = charset_of_collation(number)
+    return sql.decode("utf-8", "surrogateescape") if own.name in _AS_ASCII else own.decode(sql)
+
+
+def literal_bytes(client: str, text: str) -> bytes:
+    """The bytes that a piece of `statement_text` had."""
+    return text.encode("utf-8", "surrogateescape") if client in _AS_ASCII else charset(client).encode(text)

@@ -135,6 +135,8 @@ def source_bytes(source: SourceColumn) -> int:
         return wire.string_length(source.metadata)
     if SAME_AS.get(source.real_type, source.real_type) == wire.BLOB:
         return int((1 << 8 * source.metadata) - 1)
+    if source.real_type == wire.MARIADB_VARCHAR_COMPRESSED:
+        return source.metadata - 1  # the byte that says how it is compressed
     return source.metadata
 
 

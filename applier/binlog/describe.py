@@ -27,7 +27,6 @@ ROWS_FLAGS = {
     0x10: "USE_SQL_FOREIGN_KEY_F",
 }
 INTVAR_NAMES = {1: "LAST_INSERT_ID", 2: "INSERT_ID"}
-INCIDENT_NAMES = {0: "NOTHING", 1: "LOST_EVENTS"}
 STRING, REAL, INTEGER, DECIMAL = 0, 1, 2, 4
 """Item_result: the type of a user variable."""
 
@@ -51,7 +50,8 @@ def describe_map(table_map: TableMap) -> str:
 def read_table_map(event: Event, fde: FormatDescription) -> TableMap:
     """The table map of an event; its place is in the error when it cannot be read."""
     try:
-        return parse_table_map(event.buffer, event.body, event.end, fde.post_header_length(event.type))
+        length = fde.post_header_length(event.type)
+        return parse_table_map(event.buffer, event.body, event.end, length, server_version=fde.server_version)
     except InputError as error:
         error.locate(file=event.file, position=event.position)
         raise
@@ -70,6 +70,15 @@ def describe_parsed(event: Event, parsed: Any) -> str:
     """The Info of an event that was parsed already (not for table maps and rows)."""
     describer = DESCRIBERS.get(type(parsed))
     return describer(event, parsed) if describer is not None else ""
+
+
+def one_line(info: str) -> str:
+    """An Info without characters that a terminal cannot show."""
+    return info if info.isprintable() else "".join(char if char.isprintable() else _escaped(char) for char in info)
+
+
+def _escaped(char: str) -> str:
+    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char) or char.encode("unicode_escape", "surrogatepass").decode()
 
 
 def text(raw: bytes) -> str:
@@ -146,7 +155,7 @@ def _block(_event: Event, block: log.LoadBlock) -> str:
 
 def _incident(_event: Event, incident: log.Incident) -> str:
     message = f": {incident.message}" if incident.message else ""
-    return f"#{incident.number} ({INCIDENT_NAMES.get(incident.number, 'UNKNOWN')}){message}"
+    return f"#{incident.number} ({incident.name}){message}"
 
 
 def _payload(_event: Event, payload: log.Payload) -> str:
@@ -163,7 +172,7 @@ def _gtid_list(_event: Event, gtids: log.GtidList) -> str:
     return f"[{','.join(map(str, ordered))}]"
 
 
-def _opaque(event: Event, _opaque: log.Opaque) -> str:
+def _opaque(event: Event, _opaque: log.OpaqueEvent) -> str:
     return "# Unrecognized ignorable event" if event.flags & EventFlag.IGNORABLE else ""
 
 
@@ -180,7 +189,7 @@ DESCRIBERS: dict[type, Callable[[Event, Any], str]] = {
     log.Payload: _payload,
     log.RowsQuery: _rows_query,
     log.GtidList: _gtid_list,
-    log.Opaque: _opaque,
+    log.OpaqueEvent: _opaque,
     log.Xid: lambda _event, xid: f"COMMIT /* xid={xid.xid} */",
     log.Intvar: lambda _event, intvar: f"{INTVAR_NAMES.get(intvar.type, 'INVALID_INT')}={intvar.value}",
     log.Rand: lambda _event, rand: f"rand_seed1={rand.seed1},rand_seed2={rand.seed2}",
@@ -192,4 +201,3 @@ DESCRIBERS: dict[type, Callable[[Event, Any], str]] = {
     log.ViewChange: lambda _event, change: f"view_id={change.view_id}",
     log.TransactionContext: lambda _event, context: f"server_uuid={context.server_uuid}\tthread_id={context.thread_id}",
 }
-

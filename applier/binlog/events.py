@@ -134,10 +134,15 @@ class DeleteFile:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """INCIDENT: the source lost events. `number` 1 is LOST_EVENTS."""
+    """INCIDENT: the source lost events."""
 
     number: int
     message: str
+
+    @property
+    def name(self) -> str:
+        """The server's word for the number."""
+        return {0: "NOTHING", 1: "LOST_EVENTS"}.get(self.number, "UNKNOWN")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +198,7 @@ class Payload:
 
 
 @dataclass(frozen=True, slots=True)
-class Opaque:
+class OpaqueEvent:
     """An event that needs no fields here, or whose layout nobody uses any more; `data` is its body."""
 
     data: bytes
@@ -347,8 +352,8 @@ def _format_description(cursor: Cursor, event: Event, fde: FormatDescription) ->
     return parse_format_description(event.buffer[event.body : event.end + trailer])
 
 
-def _opaque(cursor: Cursor, _event: Event, _fde: FormatDescription) -> Opaque:
-    return Opaque(cursor.rest())
+def _opaque(cursor: Cursor, _event: Event, _fde: FormatDescription) -> OpaqueEvent:
+    return OpaqueEvent(cursor.rest())
 
 
 Parser = Callable[[Cursor, Event, FormatDescription], Parsed]

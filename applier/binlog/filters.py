@@ -1,8 +1,7 @@
-"""Which events of a log are wanted: by time, by GTID, by database and table. Positions are the reader's.
+"""Which events of a log are wanted: by time, by GTID. Positions are the reader's, tables `table_filter`'s.
 
 Times and GTIDs follow mysqlbinlog (client/mysqlbinlog.cc 9.7): a start time drops everything before the first event that is late
-enough, a stop time ends the log, and a GTID set takes or drops whole transactions. Databases and tables follow the replica's
-filters for one table at a time (sql/rpl_filter.cc): --replicate-do-db and --replicate-do-table.
+enough, a stop time ends the log, and a GTID set takes or drops whole transactions.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def time_of(option: str, value: Any) -> float | None:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError, OSError):
         hint = 'write it like "2026-11-21 04:05:06"'
-        raise UsageError(f"{option}: {str(value)!r} is no date and time", code=Code.DATE_TIME, hint=hint) from None
+        raise UsageError(f"{option}: {str(value)!r} is not a date and time", code=Code.DATE_TIME, hint=hint) from None
 
 
 def check_times(start: float | None, stop: float | None) -> None:
@@ -78,36 +77,10 @@ def check_kind(gtids: AnyGtidSet, identity: Gtid | MariadbGtidEvent) -> None:
         )
 
 
-@dataclass(frozen=True)
-class TableFilter:
-    """Databases and tables ("database.table") that are wanted; everything when both are empty."""
-
-    databases: frozenset[str] = frozenset()
-    tables: frozenset[str] = frozenset()
-
-    @classmethod
-    def of(cls, databases: Iterable[str] = (), tables: Iterable[str] = ()) -> TableFilter:
-        """Raises UsageError for a table without a database."""
-        tables = frozenset(tables)
-        for table in tables:
-            if not re.fullmatch(r"[^.]+\.[^.]+", table):
-                raise UsageError(f"{table!r} does not name a table", code=Code.UNKNOWN_TABLE, hint="write it as DATABASE.TABLE")
-        return cls(frozenset(databases), tables)
-
-    def __bool__(self) -> bool:
-        return bool(self.databases or self.tables)
-
-    def wants_table(self, database: str, table: str) -> bool:
-        """Whether rows of the table are wanted."""
-        if self.databases and database not in self.databases:
-            return False
-        return not self.tables or f"{database}.{table}" in self.tables
-
-    def wants_database(self, database: str) -> bool:
-        """Whether anything of that database may be wanted: what can be said of a statement by its default database."""
-        if self.databases and database not in self.databases:
-            return False
-        return not self.tables or any(table.split(".")[0] == database for table in self.tables)
+def none_included(gtids: AnyGtidSet, last: object) -> UsageError:
+    """--include-gtids names no transaction of the log; `last` is one that the log has, if any."""
+    hint = f"the log has others, up to {last}" if last else "the log has no GTIDs"
+    return UsageError(f"--include-gtids {gtids}: the log has none of these", code=Code.NOTHING_CHOSEN, hint=hint)
 
 
 @dataclass

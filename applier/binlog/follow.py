@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import overload
 
@@ -16,12 +16,18 @@ from applier.binlog.header import HEADER_LENGTH, MAGIC
 from applier.binlog.reader import LogReader, open_log
 from applier.error_codes import Code
 from applier.errors import InputError
+from applier.remote import address_of
+from applier.sources import INDEX_SUFFIX, expanded
 
 PIECE_BYTES = 8 << 20
 """What is handed out between two looks at the index and at `stopped`."""
 POLL_SECONDS = 0.05
 BEING_REPLACED = "_crash_safe"
 """A server writes the new index under this name, and renames it when the old one is gone."""
+
+
+LogFiles = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+"""One log, a pattern or a folder with an index; or several logs and patterns, in order."""
 
 
 class IndexedLogs(Sequence[str]):
@@ -69,10 +75,24 @@ class IndexedLogs(Sequence[str]):
             raise InputError(
                 f"{path.name} was taken out of {self.index_file.name} while it was read",
                 code=Code.LOG_GONE,
-                hint="somebody removes relay logs too early",
+                hint="relay logs are removed too early",
             )
         at = names.index(str(path)) + 1
         return Path(names[at]) if at < len(names) else None
+
+
+def log_files(files: LogFiles) -> Sequence[str]:
+    """The logs that are meant: patterns are expanded, a folder or an index alone gives the logs that it names.
+
+    Raises InputError for a pattern that nothing fits, and for a folder without an index.
+    """
+    if isinstance(files, IndexedLogs):
+        return files
+    names = [os.fspath(file) for file in ([files] if isinstance(files, str | os.PathLike) else files)]
+    alone = names[0] if len(names) == 1 and address_of(names[0]) is None else ""
+    if alone and (alone.endswith(INDEX_SUFFIX) or Path(alone).is_dir()):
+        return IndexedLogs(alone)
+    return [file for name in names for file in expanded(name) if not file.endswith(INDEX_SUFFIX)]
 
 
 def _index_of(path: Path) -> Path:

@@ -9,7 +9,7 @@ import struct
 import uuid as uuid_module
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from applier.binlog.cursor import Cursor
 from applier.binlog.header import Event, EventType, FormatDescription
@@ -41,6 +41,8 @@ class Gtid:
     immediate_server_version: int = UNDEFINED_VERSION
     original_server_version: int = UNDEFINED_VERSION
     commit_group_ticket: int = 0
+    is_half_alter: ClassVar[bool] = False
+    """Only MariaDB logs an ALTER TABLE in two parts."""
 
     @property
     def text(self) -> str | None:
@@ -61,6 +63,8 @@ class MariadbGtidEvent:
     flags_extra: int = 0
 
     STANDALONE = 0x01
+    START_ALTER, ROLLBACK_ALTER = 0x02, 0x08
+    """Of `flags_extra` (`FL_START_ALTER_E1` and `FL_ROLLBACK_ALTER_E1`, sql/log_event.h of MariaDB 10.8 and later)."""
     DDL = 0x20
     PREPARED_XA = 0x40
     COMPLETED_XA = 0x80
@@ -74,6 +78,11 @@ class MariadbGtidEvent:
     def is_standalone(self) -> bool:
         """No COMMIT or XID follows."""
         return bool(self.flags & self.STANDALONE)
+
+    @property
+    def is_half_alter(self) -> bool:
+        """An ALTER TABLE of binlog_alter_two_phase that only begins, or is given up; the one that is done is logged whole again."""
+        return bool(self.flags_extra & (self.START_ALTER | self.ROLLBACK_ALTER))
 
 
 def parse_gtid(cursor: Cursor, event: Event, _fde: FormatDescription) -> Gtid:
@@ -119,7 +128,7 @@ def plain_gtid(event: Event) -> tuple[bytes, int]:
 def _check_number(number: int) -> None:
     """Gtid_event refuses others, too (control_events.cpp 9.7: MIN_GNO, MAX_GNO)."""
     if not 1 <= number <= MAX_NUMBER:
-        raise InputError(f"a GTID event has the transaction number {number}, which is none", code=Code.BAD_EVENT)
+        raise InputError(f"a GTID event has the transaction number {number}, which is not valid", code=Code.BAD_EVENT)
 
 
 def gtid_text(event: Event) -> str:
@@ -159,7 +168,7 @@ def parse_gtid_tagged(cursor: Cursor, _event: Event, _fde: FormatDescription) ->
             break
     _check_number(fields.get(2, 0))
     if not is_tag(fields.get(3, "")):
-        raise InputError("a GTID event has a tag that is none", code=Code.BAD_EVENT)
+        raise InputError("a GTID event has a tag that is not valid", code=Code.BAD_EVENT)
     immediate, version = fields.get(6, 0), fields.get(9, UNDEFINED_VERSION)
     return Gtid(
         str(uuid_module.UUID(bytes=fields.get(1, bytes(16)))),

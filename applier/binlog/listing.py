@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from applier.binlog import events as log
 from applier.binlog.describe import describe, describe_map, describe_parsed, read_rows, read_table_map
-from applier.binlog.filters import LogFilter, TableFilter
+from applier.binlog.filters import LogFilter
 from applier.binlog.header import ROWS_TYPES, Event, EventType, FormatDescription
+from applier.binlog.plain_lines import PlainLines
 from applier.binlog.reader import LogReader
 from applier.binlog.refusals import unknown_table
-from applier.binlog.row_values import RowValues, Value, Values
+from applier.binlog.row_values import WORDS, RowValues, Values, image_text
 from applier.binlog.rows import DUMMY_TABLE_IDS, STATEMENT_END, RowsHead
+from applier.binlog.table_filter import EVERYTHING, StatementNames, TableFilter
 from applier.binlog.table_map import TableMap
 from applier.binlog.transactions import TransactionTracker, with_formats
 
 Row = tuple[Values | None, Values | None]
 QUERY_TYPES = frozenset({EventType.QUERY, EventType.EXECUTE_LOAD_QUERY})
 MAX_KNOWN_MAPS = 1000
-WORDS = {"write": "insert", "update": "update", "delete": "delete"}
 
 
 @dataclass(slots=True)
-class Listed:
+class EventRecord:
     """One event. `database`, `table`, `kind` and the rows are None where the event has none or they were not asked for."""
 
     event: Event
@@ -65,14 +66,16 @@ class Listed:
         if self.rows is None or self.kind is None:
             return
         for before, after in self.rows:
-            images = " -> ".join(_image_text(image) for image in (before, after) if image is not None)
+            images = " -> ".join(image_text(image) for image in (before, after) if image is not None)
             yield f"{WORDS[self.kind]} {self.database}.{self.table}: {images}"
 
 
 class Listing:
     """Iterates over the events of `files`. `incomplete` says at the end whether the last transaction has an end.
 
-    `with_rows` decodes values, `count_rows` only counts. Raises InputError for logs that cannot be read, UsageError for options.
+    `with_rows` decodes values, `count_rows` only counts. `only` picks tables; `names_of` says which a statement changes.
+
+    Raises InputError for logs that cannot be read, UsageError for options.
     """
 
     def __init__(
@@ -88,21 +91,35 @@ class Listing:
         stop_datetime: str | None = None,
         include_gtids: str | None = None,
         exclude_gtids: str | None = None,
-        databases: Sequence[str] = (),
-        tables: Sequence[str] = (),
+        only: TableFilter = EVERYTHING,
+        names_of: Callable[[log.Query], StatementNames] = lambda query: StatementNames(control=True),
     ) -> None:
         self._reader = LogReader(files, verify_checksum=verify, start_position=start_position, stop_position=stop_position)
         self._filter = LogFilter.of(
             start_datetime=start_datetime, stop_datetime=stop_datetime, include_gtids=include_gtids, exclude_gtids=exclude_gtids
         )
-        self._wanted = TableFilter.of(databases, tables)
+        self._wanted, self._names_of = only, names_of
         self._with_rows, self._count_rows = with_rows, with_rows or count_rows
         self._values = RowValues()
         self._maps: dict[int, TableMap] = {}
         self._known_maps: dict[bytes, TableMap] = {}
+        self._fast: PlainLines | None = None
         self.incomplete: str | None = None
 
-    def __iter__(self) -> Iterator[Listed]:
+    def __iter__(self) -> Iterator[EventRecord]:
+        for listed in self._walk():
+            assert isinstance(listed, EventRecord)
+            yield listed
+
+    def with_lines(self, width: int) -> Iterator[EventRecord | str]:
+        """The same; many events of plain transactions come as their lines, in one text. `width`: of the file's name."""
+        if self._filter.is_active or self._wanted:
+            yield from self._walk()
+        else:
+            self._fast = PlainLines(self._reader, self._values, with_rows=self._with_rows, width=width)
+            yield from self._walk()
+
+    def _walk(self) -> Iterator[EventRecord | str]:
         tracker = TransactionTracker()
         stream = with_formats(self._reader)
         if self._filter.is_active:
@@ -115,27 +132,30 @@ class Listing:
             listed = self._list(event, fde, None if current is None else current.gtid)
             if listed is not None:
                 yield listed
+            if self._fast is not None:
+                self._fast.learn(event, fde, self._maps, is_boundary=boundary is not None)
+                yield from self._fast.behind(event, fde, tracker, self._maps)
         unfinished = tracker.finish()
         if unfinished is not None:
             name = f" {unfinished.gtid}" if unfinished.gtid else ""
             self.incomplete = f"the transaction{name} that starts at {unfinished.file}:{unfinished.start} has no end in this log"
 
-    def _list(self, event: Event, fde: FormatDescription, gtid: str | None) -> Listed | None:
+    def _list(self, event: Event, fde: FormatDescription, gtid: str | None) -> EventRecord | None:
         if event.type == EventType.TABLE_MAP:
             table_map = self._table_map(event, fde)
             self._maps[table_map.table_id] = table_map
-            wanted = self._wanted.wants_table(table_map.database, table_map.table)
-            return Listed(event, describe_map(table_map), gtid, table_map.database, table_map.table) if wanted else None
+            wanted = self._wants(table_map)
+            return EventRecord(event, describe_map(table_map), gtid, table_map.database, table_map.table) if wanted else None
         if event.type in ROWS_TYPES:
             return self._list_rows(event, fde, gtid)
         if event.type in QUERY_TYPES:
             parsed = log.parse(event, fde)
             query: log.Query = parsed if isinstance(parsed, log.Query) else parsed.query
-            database = query.database.decode("utf-8", "backslashreplace") or None
-            if database is not None and not self._is_control(query) and not self._wanted.wants_database(database):
+            if self._wanted and not self._wanted.wants_statement(self._names_of(query)):
                 return None
-            return Listed(event, describe_parsed(event, parsed), gtid, database)
-        return Listed(event, describe(event, fde), gtid)
+            database = query.database.decode("utf-8", "backslashreplace") or None
+            return EventRecord(event, describe_parsed(event, parsed), gtid, database)
+        return EventRecord(event, describe(event, fde), gtid)
 
     def _table_map(self, event: Event, fde: FormatDescription) -> TableMap:
         """The same object for the same bytes, so that what was made to decode its rows is used again."""
@@ -147,44 +167,28 @@ class Listing:
             table_map = self._known_maps[data] = read_table_map(event, fde)
         return table_map
 
-    @staticmethod
-    def _is_control(query: log.Query) -> bool:
-        """BEGIN, COMMIT and the like belong to no database, whatever the default database was."""
-        return query.sql[:32].upper().startswith((b"BEGIN", b"COMMIT", b"ROLLBACK", b"SAVEPOINT", b"XA "))
+    def _wants(self, table_map: TableMap) -> bool:
+        """Everything is listed, system schemas too, unless somebody chose."""
+        return not self._wanted or self._wanted.wants_table(table_map.database, table_map.table)
 
-    def _list_rows(self, event: Event, fde: FormatDescription, gtid: str | None) -> Listed | None:
+    def _list_rows(self, event: Event, fde: FormatDescription, gtid: str | None) -> EventRecord | None:
         rows = read_rows(event, fde)
         table_map = self._maps.get(rows.table_id)
         if table_map is None:
             if rows.table_id in DUMMY_TABLE_IDS and rows.flags & STATEMENT_END:
-                return Listed(event, describe(event, fde), gtid)
+                return EventRecord(event, describe(event, fde), gtid)
             return self._without_map(event, fde, rows, gtid)
-        if not self._wanted.wants_table(table_map.database, table_map.table):
+        if not self._wants(table_map):
             return None
-        listed = Listed(event, describe(event, fde), gtid, table_map.database, table_map.table, rows.kind)
+        listed = EventRecord(event, describe(event, fde), gtid, table_map.database, table_map.table, rows.kind)
         if self._count_rows:
             values = self._values.rows(event, rows, table_map)
             listed.row_count = len(values)
             listed.rows = values if self._with_rows else None
         return listed
 
-    def _without_map(self, event: Event, fde: FormatDescription, rows: RowsHead, gtid: str | None) -> Listed:
+    def _without_map(self, event: Event, fde: FormatDescription, rows: RowsHead, gtid: str | None) -> EventRecord:
         """Rows whose table map stands before the start position can be listed, but not decoded."""
         if self._count_rows or self._wanted:
             raise unknown_table(event, rows.table_id)
-        return Listed(event, describe(event, fde), gtid, kind=rows.kind)
-
-
-def _image_text(image: Values) -> str:
-    return ", ".join(f"{name}={_value_text(value)}" for name, value in image.items()) or "(no columns)"
-
-
-def _value_text(value: Value) -> str:
-    if value is None:
-        return "NULL"
-    if not isinstance(value, str):
-        return repr(value)
-    if value.startswith("0x"):
-        return value
-    shown = "".join(char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in value)
-    return "'" + shown.replace("'", "''") + "'"
+        return EventRecord(event, describe(event, fde), gtid, kind=rows.kind)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from applier.binlog import wire
 from applier.binlog.conversion import SAME_AS, converter, local_bytes, source_bytes
+from applier.binlog.functional_columns import functional_columns
 from applier.binlog.table_map import SourceColumn, TableMap
 from applier.binlog.types.names import column_type
 from applier.errors import ReplicationError
@@ -50,7 +52,7 @@ TYPE_TEXT = {
 
 
 @dataclass(frozen=True)
-class Target:
+class TargetColumn:
     """Where one source column goes. `column` None: its bytes are read over."""
 
     column: int | None
@@ -61,7 +63,7 @@ class Target:
 class Matching:
     """All columns of a table map matched to a local table. `targets` stand in source order."""
 
-    targets: tuple[Target, ...]
+    targets: tuple[TargetColumn, ...]
 
     def local(self, source_columns: tuple[int, ...]) -> tuple[int, ...]:
         """The local positions of the source columns that have one."""
@@ -74,15 +76,16 @@ def match(
 ) -> Matching:
     """Raises ReplicationError 1677 naming the first column that cannot be converted. `source_version` as 80030; 0: not known."""
     offset = _hidden_key_offset(table_map, definition, source_version)
+    allowed = partial(_fits, conversions=conversions)
+    hidden = functional_columns(table_map, definition, source_version, allowed)
     targets = []
     for at, source in enumerate(table_map.columns):
-        place = at + offset
-        if not 0 <= place < len(definition.columns):
-            targets.append(Target(None))
+        place = at + offset - sum(other < at for other in hidden)
+        if at in hidden or not 0 <= place < len(definition.columns):
+            targets.append(TargetColumn(None))
             continue
         local = definition.columns[place]
-        order = conversion_order(source, local)
-        if order is None or not _permitted(order, conversions, source, local):
+        if not allowed(source, local):
             raise ReplicationError(
                 1677,
                 f"Column {at} of table '{definition.full_name}' cannot be converted from type '{source_type_text(source)}' "
@@ -90,7 +93,9 @@ def match(
                 table=definition.full_name,
                 hint="give the schema that the log was written for, or allow it with --type-conversions ALL_NON_LOSSY",
             )
-        targets.append(Target(place, converter(source, local, unsigned=ALL_UNSIGNED in conversions and ALL_SIGNED not in conversions)))
+        targets.append(
+            TargetColumn(place, converter(source, local, unsigned=ALL_UNSIGNED in conversions and ALL_SIGNED not in conversions))
+        )
     return Matching(tuple(targets))
 
 
@@ -118,6 +123,11 @@ def _source_has_hidden_key(table_map: TableMap, definition: TableDefinition, sou
             "key, and the numbers of columns differ by more: make the tables alike",
         )
     return more == 0
+
+
+def _fits(source: SourceColumn, local: Column, conversions: frozenset[str]) -> bool:
+    order = conversion_order(source, local)
+    return order is not None and _permitted(order, conversions, source, local)
 
 
 def _permitted(order: int, conversions: frozenset[str], source: SourceColumn, local: Column) -> bool:

@@ -1,7 +1,8 @@
 """Binary logs and relay logs as a stream of events: several files in order, checksums verified, lengths checked.
 
 The loop touches only headers; bodies are parsed when somebody asks. A file is mapped, not read, so its size does not
-matter. Compressed transactions are handed out after their payload event, decompressed one event at a time.
+matter; one on a store or a compressed one is fetched piece by piece. Compressed transactions are handed out after their
+payload event, decompressed one event at a time.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import mmap
 import os
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePath
 
 from applier.binlog.header import (
@@ -29,8 +30,10 @@ from applier.binlog.header import (
     parse_format_description,
 )
 from applier.binlog.payload import compressed_start, decompress_event, payload_events
+from applier.binlog.spool import Spool, is_spooled
 from applier.error_codes import Code
 from applier.errors import InputError
+from applier.sources import log_name, source_name
 from checkpoints.gtid import GtidError, GtidSet
 
 PLAIN_TYPES = KNOWN_TYPES - {
@@ -56,6 +59,7 @@ class LogReader:
     """Iterates over the events of `paths`. `format` is the format description that governs the event handed out last.
 
     `start_position` counts in the first file, `stop_position` in the last (the event that starts there is not read).
+    `on_cut_off` is told of a file that ends in the middle of an event, and reading goes on with the next one.
     Raises InputError naming file and position.
     """
 
@@ -66,6 +70,7 @@ class LogReader:
         verify_checksum: bool = True,
         start_position: int | None = None,
         stop_position: int | None = None,
+        on_cut_off: Callable[[InputError], None] | None = None,
     ) -> None:
         if not paths:
             raise InputError("no binary log was given", code=Code.NOTHING_TO_READ, hint="name at least one file")
@@ -73,9 +78,12 @@ class LogReader:
         self.verify_checksum = verify_checksum
         self.start_position = start_position
         self.stop_position = stop_position
+        self._on_cut_off = on_cut_off
         self.format: FormatDescription | None = None
         self.position = 0
-        """Offset behind the event handed out last."""
+        """Offset behind the event handed out last. A caller that has read further events itself moves it behind them."""
+        self.limit = 0
+        """Where reading of this file ends: no event that starts here or later is handed out."""
 
     def __iter__(self) -> Iterator[Event]:
         previous: _FileEnd | None = None
@@ -89,29 +97,48 @@ class LogReader:
                     yield from self._events(file, buffer, limit, start or 0)
             except InputError as error:
                 if error.file is None:
-                    error.locate(file=path.name, position=self.position)
-                raise
+                    error.locate(file=file.name, position=self.position)
+                if self._on_cut_off is None or error.code != Code.CUT_OFF.value.code:
+                    raise
+                self._on_cut_off(error)
             previous = file
 
     def _files(self) -> Iterator[Path]:
         return iter(self.paths)
 
     def _pieces(self, number: int, path: Path) -> Iterator[tuple[bytes, int]]:
-        """The file as it is now, and how far to read in it: once, or again and again while it grows."""
-        buffer = open_log(path)
-        if number == 0 and self.start_position is not None and self.start_position > len(buffer):
-            raise InputError(
-                f"the start position {self.start_position} lies behind the end of the file, {len(buffer)}", code=Code.START_BEYOND_END
-            )
+        """The file as it is now, and how far to read in it: once, or again and again while it grows or is fetched."""
         stop = self.stop_position if number == len(self.paths) - 1 else None
+        if is_spooled(path):
+            yield from self._fetched(number, path, stop)
+            return
+        buffer = open_log(path)
+        self._check_start(number, len(buffer))
         yield buffer, len(buffer) if stop is None else min(stop, len(buffer))
+
+    def _fetched(self, number: int, path: Path, stop: int | None) -> Iterator[tuple[bytes, int]]:
+        """A file that is not on this machine, or compressed: piece by piece, as far as it is read."""
+        with Spool(path) as spool:
+            check_magic(spool.mapped(spool.fetch(0, len(MAGIC)))[: len(MAGIC)], path)
+            while self.position != spool.size and (stop is None or self.position < stop):
+                whole = spool.whole_events(self.position)
+                if spool.size is not None:
+                    self._check_start(number, spool.size)
+                yield spool.mapped(whole), whole if stop is None else min(stop, whole)
+
+    def _check_start(self, number: int, size: int) -> None:
+        if number == 0 and self.start_position is not None and self.start_position > size:
+            raise InputError(
+                f"the start position {self.start_position} lies behind the end of the file, {size}", code=Code.START_BEYOND_END
+            )
 
     def _events(self, file: _FileEnd, buffer: bytes, limit: int, start: int) -> Iterator[Event]:
         """The loop over one file, from `self.position` on. What it does per event is the floor under all else: keep it short."""
-        name, view, unpack, crc32, size = file.path.name, memoryview(buffer), HEADER.unpack_from, zlib.crc32, len(buffer)
+        name, view, unpack, crc32, size = file.name, memoryview(buffer), HEADER.unpack_from, zlib.crc32, len(buffer)
         plain, trailer, header_length, verify = self._layout()
         shortest = header_length + trailer
         position, event = self.position, file.last
+        self.limit = limit
         while position < limit:
             if position + HEADER_LENGTH > size:
                 self.position = position
@@ -144,14 +171,14 @@ class LogReader:
                         f"the checksum of a {event.name} event is wrong", code=Code.CHECKSUM, hint=_corrupt_hint(position, start)
                     )
                 self._special(event, file, _corrupt_hint(position, start))
+                self.position = end
                 if position >= start or type_code == EventType.FORMAT_DESCRIPTION:
-                    self.position = end
                     yield event
                 if type_code == EventType.TRANSACTION_PAYLOAD:
                     self.position = position
                     yield from payload_events(event)
                     self.position = end
-            position = end
+            position = self.position
         self.position = position
         file.last = event
 
@@ -177,6 +204,8 @@ class LogReader:
     def _special(self, event: Event, file: _FileEnd, hint: str) -> None:
         """Types that are refused, that say something about the file, or that carry compressed content."""
         type_code = event.type
+        if self.format is None and type_code == EventType.START_V3:
+            raise old_format(event)
         if self.format is None:
             raise InputError(f"a {event.name} event stands before the format description event", code=Code.BAD_FORMAT, hint=CORRUPT_HINT)
         if type_code in COMPRESSED:
@@ -193,6 +222,17 @@ class LogReader:
             raise InputError("rows events of MySQL 5.1 before its release (pre-GA) are not supported", code=Code.UNKNOWN_FORMAT)
         elif type_code not in KNOWN_TYPES and not event.flags & EventFlag.IGNORABLE:
             raise InputError(f"unknown event type {type_code}", code=Code.BAD_HEADER, hint=hint)
+
+
+def old_format(event: Event) -> InputError:
+    """Start_event_v3, the head of a log of MySQL 3.23 to 4.1: version of the format, version of the server, time."""
+    body = event.buffer[event.position + HEADER_LENGTH : event.position + event.length]
+    number, server = int.from_bytes(body[:2], "little"), body[2:52].rstrip(b"\0").decode("utf-8", "backslashreplace")
+    return InputError(
+        f"the log has version {number} of the format, of MySQL {server or 'before 5.0'}; it is readable from version 4 on (MySQL 5.0)",
+        code=Code.UNKNOWN_FORMAT,
+        hint="replay it on a server of that age with its own mysqlbinlog",
+    )
 
 
 TRUNCATED_HINT = "copy the file again, or stop before this position with --stop-position"
@@ -218,7 +258,7 @@ class _FileEnd:
     """What one file says about the next, and whether it follows the one before."""
 
     def __init__(self, path: Path, previous: _FileEnd | None) -> None:
-        self.path = path
+        self.name = log_name(path)
         self.previous = previous
         self.server_id: int | None = None
         self.gtids: GtidSet | None = None
@@ -232,10 +272,10 @@ class _FileEnd:
         if before is None:
             return
         expected = before._expected_name()
-        if expected is not None and expected != self.path.name:
-            raise self._foreign(f"{before.path.name} is followed by {expected} in the log, not by {self.path.name}")
+        if expected is not None and expected != self.name:
+            raise self._foreign(f"{before.name} is followed by {expected} in the log, not by {self.name}")
         if before.server_id != self.server_id:
-            raise self._foreign(f"{self.path.name} was written by server id {self.server_id}, {before.path.name} by {before.server_id}")
+            raise self._foreign(f"{self.name} was written by server id {self.server_id}, {before.name} by {before.server_id}")
         before.previous = None
 
     def check_gtids(self, event: Event) -> None:
@@ -248,39 +288,52 @@ class _FileEnd:
             raise InputError(f"the set of previous GTIDs cannot be read: {error}", code=Code.BAD_EVENT) from None
         before = self.previous.gtids if self.previous is not None else None
         if before is not None and not before.issubset(self.gtids):
-            raise self._foreign(f"{self.path.name} does not know the transactions {before.subtract(self.gtids)} from before")
+            raise self._foreign(f"{self.name} does not know the transactions {before.subtract(self.gtids)} from before")
 
     def _foreign(self, message: str) -> InputError:
         hint = "give the files of one server in order and without a gap"
-        return InputError(message, code=Code.BAD_FORMAT, file=self.path.name, position=len(MAGIC), hint=hint)
+        return InputError(message, code=Code.BAD_FORMAT, file=self.name, position=len(MAGIC), hint=hint)
 
     def _expected_name(self) -> str | None:
         last = self.last
         own = last is not None and last.server_id == self.server_id  # a relay log also holds the source's rotate events
         if last is not None and own and last.type == EventType.ROTATE and not last.flags & EventFlag.ARTIFICIAL:
             return PurePath(last.data[8:].decode("utf-8", "surrogateescape")).name
-        match = re.fullmatch(r"(.*\.)(\d+)", self.path.name)
+        match = re.fullmatch(r"(.*\.)(\d+)", self.name)
         if match is None:
             return None
         return f"{match[1]}{int(match[2]) + 1:0{len(match[2])}d}"
 
 
+def check_magic(magic: bytes, path: Path) -> None:
+    """Looks at the first bytes of a log. Raises InputError for anything but a plain binary log."""
+    name = source_name(path)
+    if not magic:
+        raise InputError("the file is empty", code=Code.NOT_A_LOG, file=name)
+    if magic == ENCRYPTED_MAGIC:
+        raise InputError(
+            "the log is encrypted (binlog_encryption)",
+            code=Code.ENCRYPTED,
+            file=name,
+            hint="fetch it decrypted: mysqlbinlog --read-from-remote-server --raw",
+        )
+    if magic != MAGIC:
+        raise InputError("not a binary log: it does not start with fe 62 69 6e", code=Code.NOT_A_LOG, file=name, position=0)
+
+
 def open_log(path: Path, size: int = 0) -> bytes:
-    """The content of a log file, or its first `size` bytes, mapped into memory. Raises InputError for anything but a plain binary log."""
+    """The content of a log file, or its first `size` bytes, mapped into memory. Raises InputError for what is no binary log.
+
+    One on a store is fetched, and one that is compressed unpacked, as a whole.
+    """
+    if is_spooled(path):
+        with Spool(path) as spool:
+            buffer = spool.mapped(spool.fetch(0))
+        check_magic(buffer[: len(MAGIC)], path)
+        return buffer
     try:
         with path.open("rb") as file:
-            magic = file.read(len(MAGIC))
-            if not magic:
-                raise InputError("the file is empty", code=Code.NOT_A_LOG, file=str(path))
-            if magic == ENCRYPTED_MAGIC:
-                raise InputError(
-                    "the log is encrypted (binlog_encryption)",
-                    code=Code.ENCRYPTED,
-                    file=str(path),
-                    hint="fetch it decrypted: mysqlbinlog --read-from-remote-server --raw",
-                )
-            if magic != MAGIC:
-                raise InputError("not a binary log: it does not start with fe 62 69 6e", code=Code.NOT_A_LOG, file=str(path), position=0)
+            check_magic(file.read(len(MAGIC)), path)
             return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)  # type: ignore[return-value]
     except OSError as error:
         raise InputError(f"cannot read the file: {error.strerror}", code=Code.CANNOT_READ, file=str(path)) from None

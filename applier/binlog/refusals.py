@@ -34,7 +34,7 @@ def lost_events(event: Event, fde: FormatDescription) -> ReplicationError:
     incident: Incident = parse(event, fde)
     return ReplicationError(
         1590,
-        f"The incident LOST_EVENTS occurred on the source. Message: {incident.message}",
+        f"The incident {incident.name} occurred on the source. Message: {incident.message or '<none>'}",
         file=event.file,
         position=event.position,
         hint="the source lost events here: start again from a fresh dump",

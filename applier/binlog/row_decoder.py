@@ -20,8 +20,8 @@ from applier.error_codes import Code
 from applier.errors import InputError
 
 Image = tuple[Any, ...]
-ImageReader = Callable[[bytes, int], tuple[Image, int]]
-"""(buffer, position) -> (image, position behind it). Does not check bounds: compare the position with the event's end."""
+ImageReader = Callable[[bytes, int, int], tuple[Image, int]]
+"""(buffer, start, end) -> (image, position behind it). Raises InputError when it does not end at or before `end`."""
 RowsReader = Callable[[bytes, int, int], list[Any]]
 """(buffer, start, end) -> all rows between. Raises InputError when they do not end exactly at `end`."""
 
@@ -47,8 +47,10 @@ class ImageColumn:
 def image_reader(columns: Sequence[ImageColumn]) -> ImageReader:
     """A function that reads one image."""
     source = _Source()
-    names = source.image(columns, "v", "    ")
-    read: ImageReader = source.compile(["def read(buffer, p):"], [f"    return ({names}), p"])
+    names = source.image(columns, "v", " " * 8)
+    read: ImageReader = source.compile(
+        ["def read(buffer, p, end):", "    try:"], source.checked("p > end", [f"        image = ({names})"], "image, p")
+    )
     return read
 
 
@@ -63,17 +65,9 @@ def rows_reader(before: Sequence[ImageColumn], after: Sequence[ImageColumn] | No
         item = f"({item}, ({second}))"
     if not before and not after:
         return _empty_rows(() if after is None else ((), ()))
-    raise_corrupt = f"raise {source.name(corrupt)}()"
     read: RowsReader = source.compile(
         ["def read(buffer, p, end):", "    rows = []", "    try:", "        while p < end:"],
-        [
-            f"            rows.append({item})",
-            f"    except {source.name((struct.error, IndexError))}:",
-            f"        {raise_corrupt} from None",
-            "    if p != end:",
-            f"        {raise_corrupt}",
-            "    return rows",
-        ],
+        source.checked("p != end", [f"            rows.append({item})"], "rows"),
     )
     return read
 
@@ -118,6 +112,18 @@ class _Source:
         text = "\n".join([*before, *self.lines, *behind])
         exec(_compiled(text) if len(text) <= KEPT_TEXT else compile(text, "<row decoder>", "exec"), self.names)
         return self.names["read"]
+
+    def checked(self, is_outside: str, last: list[str], result: str) -> list[str]:
+        """The end of a function whose body is in a `try`: no position outside of the event gets through."""
+        raise_corrupt = f"raise {self.name(corrupt)}()"
+        return [
+            *last,
+            f"    except {self.name((struct.error, IndexError))}:",
+            f"        {raise_corrupt} from None",
+            f"    if {is_outside}:",
+            f"        {raise_corrupt}",
+            f"    return {result}",
+        ]
 
     def name(self, value: Any) -> str:
         name = f"o{len(self.names)}"

@@ -6,7 +6,6 @@ A table map that names, signs and labels its columns (binlog_row_metadata=FULL) 
 
 from __future__ import annotations
 
-import struct
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +16,8 @@ from applier.binlog.charsets import charset_of_collation
 from applier.binlog.conversion import converter
 from applier.binlog.cursor import Cursor
 from applier.binlog.header import Event
-from applier.binlog.row_decoder import Image, ImageColumn, ImageReader, image_reader, rows_reader
+from applier.binlog.partial_rows import PartialRowsReader, json_columns
+from applier.binlog.row_decoder import Image, ImageColumn, RowsReader, rows_reader
 from applier.binlog.rows import RowsHead
 from applier.binlog.table_map import SourceColumn, TableMap
 from applier.binlog.types import TYPES, to_text
@@ -30,6 +30,9 @@ MOST_COLUMNS = 40_000
 Value = int | float | str | None
 Values = dict[str, Value]
 BINARY_COLLATION = 63
+WORDS = {"write": "insert", "update": "update", "delete": "delete"}
+UNREADABLE = (InputError, ValueError, OverflowError, IndexError, RecursionError, zlib.error)
+"""What reading a value raises where its bytes are none of its type."""
 
 PLAIN_TYPES: dict[int, str] = {
     wire.TINY: "tinyint", wire.SHORT: "smallint", wire.INT24: "mediumint", wire.LONG: "int", wire.LONGLONG: "bigint", wire.FLOAT: "float",
@@ -74,11 +77,16 @@ def _hex(text: Callable[[Any], str]) -> Callable[[Any], str]:
     return lambda stored: "0x" + text(stored)
 
 
+def is_number(source: SourceColumn, column: Column) -> bool:
+    """Whether the stored value is shown as the number that it is."""
+    return column.type in NUMBERS or (column.type in ("enum", "set") and not source.labels)
+
+
 def shown_as(source: SourceColumn, column: Column | None) -> Callable[[Any], Value]:
     """A function from a stored value that is not NULL to int, float or text."""
     if column is None:
         return _guess
-    if column.type in NUMBERS or (column.type in ("enum", "set") and not source.labels):
+    if is_number(source, column):
         return int
     if column.type == "year":
         year = to_text(column)
@@ -117,6 +125,36 @@ class JsonChanges:
         return " ".join(parts)
 
 
+@dataclass(frozen=True, slots=True)
+class ShownColumn:
+    """A column of an image: how its bytes become a value, and how that is shown. `column`: None where only bytes are known."""
+
+    name: str
+    source: SourceColumn
+    column: Column | None
+    wire: wire.Wire
+    convert: Callable[[Any], Any] | None
+    show: Callable[[Any], Value]
+
+    def text_of(self, data: bytes) -> str:
+        """The text of the value that these bytes are. Raises what stands in UNREADABLE."""
+        stored: Any = data
+        if self.wire.kind in ("int", "uint"):
+            stored = int.from_bytes(data, "little", signed=self.wire.kind == "int")
+        elif self.wire.kind == "bits":
+            stored = int.from_bytes(data, "big")
+        return value_text(self.show(stored if self.convert is None else self.convert(stored)))
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRows:
+    """The rows of events of one shape. `line`: what stands before the images of each."""
+
+    line: str
+    before: tuple[ShownColumn, ...]
+    after: tuple[ShownColumn, ...] = ()
+
+
 class _Plan:
     """How one shape of rows event is decoded and shown."""
 
@@ -133,11 +171,17 @@ class _Plan:
             )
         names = [source.name or f"@{at + 1}" for at, source in enumerate(self.sources)]
         shown = [shown_as(source, column) for source, column in zip(self.sources, self.columns, strict=True)]
+        self.names, self.shown = names, shown
         self.before = [(names[at], shown[at]) for at in self.first]
         self.after = [(names[at], shown[at]) for at in self.second]
         both = rows.kind == "update"
-        self.read = rows_reader(self.image_columns(self.first), self.image_columns(self.second) if both else None)
-        self.json_columns = [at for at, source in enumerate(self.sources) if source.real_type == wire.JSON]
+        columns = self.image_columns(self.first)
+        if rows.partial:
+            self.read: RowsReader = PartialRowsReader(
+                json_columns(self.sources), columns, lambda changed: self.image_columns(self.second, changed)
+            )
+        else:
+            self.read = rows_reader(columns, self.image_columns(self.second) if both else None)
 
     def image_columns(self, places: Sequence[int], changed: frozenset[int] = frozenset()) -> list[ImageColumn]:
         columns = []
@@ -153,11 +197,20 @@ class _Plan:
         return columns
 
 
+    def shown_columns(self, places: Sequence[int]) -> tuple[ShownColumn, ...]:
+        """The columns of an image, each with how it is shown."""
+        images = zip(places, self.image_columns(places), strict=True)
+        return tuple(
+            ShownColumn(self.names[at], self.sources[at], self.columns[at], image.wire, image.convert, self.shown[at])
+            for at, image in images
+        )
+
+
 @dataclass
 class RowValues:
     """Decodes rows events. Keeps what it made for a shape of event, by table map."""
 
-    _plans: dict[tuple[int, str, bytes], _Plan] = field(default_factory=dict)
+    _plans: dict[tuple[int, str, bool, bytes], _Plan] = field(default_factory=dict)
     _columns: int = 0
     """In all of the plans."""
 
@@ -168,7 +221,7 @@ class RowValues:
         except InputError as error:
             error.locate(file=event.file, position=event.position, table=table_map.full_name)
             raise
-        except (ValueError, OverflowError, IndexError, RecursionError, zlib.error) as error:
+        except UNREADABLE as error:
             raise InputError(
                 f"a value of a {event.name} event cannot be read: {error}",
                 code=Code.BAD_VALUE,
@@ -178,8 +231,16 @@ class RowValues:
                 hint="the event does not fit its table map: the log is damaged",
             ) from None
 
-    def _rows(self, event: Event, rows: RowsHead, table_map: TableMap) -> list[tuple[Values | None, Values | None]]:
-        key = (id(table_map), rows.kind, rows.shape)
+    def shown(self, rows: RowsHead, table_map: TableMap, indent: str) -> ShownRows | None:
+        """How rows with this head are shown, `indent` before each; None where that depends on the row. Raises InputError."""
+        if rows.partial:
+            return None
+        plan = self._plan(rows, table_map)
+        after = plan.shown_columns(plan.second) if rows.kind == "update" else ()
+        return ShownRows(f"{indent}{WORDS[rows.kind]} {table_map.full_name}: ", plan.shown_columns(plan.first), after)
+
+    def _plan(self, rows: RowsHead, table_map: TableMap) -> _Plan:
+        key = (id(table_map), rows.kind, rows.partial, rows.shape)
         plan = self._plans.get(key)
         if plan is None or plan.table_map is not table_map:
             self._columns += len(table_map.columns)
@@ -187,12 +248,13 @@ class RowValues:
                 self._plans.clear()
                 self._columns = len(table_map.columns)
             plan = self._plans[key] = _Plan(rows, table_map)
-        if rows.partial:
-            images = _partial(event, rows, plan)
-        else:
-            images = plan.read(event.buffer, event.body + rows.length, event.end)
+        return plan
+
+    def _rows(self, event: Event, rows: RowsHead, table_map: TableMap) -> list[tuple[Values | None, Values | None]]:
+        plan = self._plan(rows, table_map)
+        images = plan.read(event.buffer, event.body + rows.length, event.end)
         if rows.kind == "update":
-            return [(_show(plan.before, before), _show(plan.after, after)) for before, after in images]
+            return [(_show(plan.before, image[0]), _show(plan.after, image[1])) for image in images]
         if rows.kind == "write":
             return [(None, _show(plan.before, image)) for image in images]
         return [(_show(plan.before, image), None) for image in images]
@@ -205,28 +267,18 @@ def _show(columns: Sequence[tuple[str, Callable[[Any], Value]]], image: Image) -
     }
 
 
-def _partial(event: Event, rows: RowsHead, plan: _Plan) -> list[Any]:
-    """Rows of PARTIAL_UPDATE_ROWS: in front of each after image stands which JSON columns hold changes only."""
-    buffer, at, end, pairs = event.buffer, event.body + rows.length, event.end, []
-    read_before = image_reader(plan.image_columns(plan.first))
-    readers: dict[frozenset[int], ImageReader] = {}
-    try:
-        while at < end:
-            before, at = read_before(buffer, at)
-            cursor = Cursor(buffer, at, end)
-            options = cursor.packed()
-            bits = int.from_bytes(cursor.take((len(plan.json_columns) + 7) // 8), "little") if options & 1 else 0
-            changed = frozenset(column for place, column in enumerate(plan.json_columns) if bits >> place & 1)
-            if changed not in readers:
-                readers[changed] = image_reader(plan.image_columns(plan.second, changed))
-            after, at = readers[changed](buffer, cursor.at)
-            pairs.append((before, after))
-    except (struct.error, IndexError):
-        at = end + 1
-    if at != end:
-        raise InputError(
-            "a row image runs past the end of its event",
-            code=Code.BAD_ROWS,
-            hint="the event does not fit its table map: the log is damaged",
-        )
-    return pairs
+def image_text(image: Values) -> str:
+    """The columns of an image as `binlag events --rows` shows them."""
+    return ", ".join(f"{name}={value_text(value)}" for name, value in image.items()) or "(no columns)"
+
+
+def value_text(value: Value) -> str:
+    """A value as it stands there: strings in quotes, their unprintable characters escaped."""
+    if value is None:
+        return "NULL"
+    if not isinstance(value, str):
+        return repr(value)
+    if value.startswith("0x"):
+        return value
+    shown = "".join(char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in value)
+    return "'" + shown.replace("'", "''") + "'"

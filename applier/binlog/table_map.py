@@ -14,6 +14,9 @@ from applier.binlog.cursor import Cursor
 from applier.error_codes import Code
 from applier.errors import InputError
 
+REFERRED_BY_FOREIGN_KEY_FLAG = 0x0002
+"""TM_REFERRED_FK_DB_F: a foreign key of a table in another database refers to this one; from 8.0 on also one of
+this table to another database."""
 GENERATED_INVISIBLE_KEY_FLAG = 0x0004
 MAX_COLUMNS = 4096
 """Of a table (sql/sql_const.h, MAX_FIELDS)."""
@@ -60,13 +63,20 @@ class TableMap:
         return f"{self.database}.{self.table}"
 
     @property
+    def crosses_databases(self) -> bool:
+        """Whether a foreign key leads to another database: under DATABASE scheduling its rows run alone."""
+        return bool(self.flags & REFERRED_BY_FOREIGN_KEY_FLAG)
+
+    @property
     def has_generated_invisible_key(self) -> bool:
         """Whether the source made the primary key itself (sql_generate_invisible_primary_key, 8.0.30)."""
         return bool(self.flags & GENERATED_INVISIBLE_KEY_FLAG)
 
 
-def parse_table_map(buffer: bytes, body: int, end: int, post_header_length: int) -> TableMap:
-    """Raises InputError when the event cannot be read."""
+def parse_table_map(
+    buffer: bytes, body: int, end: int, post_header_length: int, *, server_version: str = "an old server"
+) -> TableMap:
+    """Raises InputError when the event cannot be read. `server_version` is for messages."""
     cursor = Cursor(buffer, body, end)
     table_id = cursor.unsigned(4 if post_header_length == 6 else 6)
     flags = cursor.u16()
@@ -79,6 +89,13 @@ def parse_table_map(buffer: bytes, body: int, end: int, post_header_length: int)
     if count > MAX_COLUMNS:
         raise InputError(f"a table map claims {count} columns", code=Code.BAD_TABLE_MAP, table=f"{database}.{table}")
     types = cursor.take(count)
+    if not cursor.left:
+        raise InputError(
+            f"a table map of {server_version} says nothing of its columns but their types: MySQL 5.1 wrote it so before its release",
+            code=Code.UNKNOWN_FORMAT,
+            table=f"{database}.{table}",
+            hint="replay the log on a server of that version, and take the log of a later one from there",
+        )
     metadata_end = cursor.packed() + cursor.at
     columns = [SourceColumn(type_code, _metadata(cursor, type_code)) for type_code in types]
     if cursor.at != metadata_end:

@@ -18,11 +18,12 @@ from applier.binlog.events import parse
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.reader import LogReader
+from applier.binlog.xa import BEGINS, xa_statement
 from applier.error_codes import Code
 from applier.errors import InputError
 
 
-class Kind(Enum):
+class TransactionKind(Enum):
     """What a group turned out to be."""
 
     TRANSACTION = "transaction"
@@ -53,7 +54,7 @@ class Transaction:
     end_file: str = ""
     end: int = 0
     log_pos: int = 0
-    kind: Kind = Kind.TRANSACTION
+    kind: TransactionKind = TransactionKind.TRANSACTION
     gtid: str | None = None
     identity: Gtid | MariadbGtidEvent | None = None
     xid: str | None = None
@@ -114,8 +115,7 @@ ENDING_TYPES = frozenset({EventType.XID, EventType.XA_PREPARE, EventType.INCIDEN
 MEMBER_TYPES = QUIET_TYPES | ENDING_TYPES
 
 _ROLLBACK = re.compile(rb"rollback(?!\s+to\b)", re.IGNORECASE)
-_XA = re.compile(rb"\s*xa\s+(start|begin|commit|rollback)\s+(.*)", re.IGNORECASE | re.DOTALL)
-XA_KINDS = {b"commit": Kind.XA_COMMIT, b"rollback": Kind.XA_ROLLBACK}
+XA_KINDS = {"COMMIT": TransactionKind.XA_COMMIT, "ROLLBACK": TransactionKind.XA_ROLLBACK}
 
 
 def query_text(event: Event) -> tuple[int, int]:
@@ -147,6 +147,11 @@ class TransactionTracker:
     def in_transaction(self) -> bool:
         """Whether a group has begun and not ended."""
         return self._state is not _State.NONE
+
+    @property
+    def state(self) -> int:
+        """0 between groups, 1 behind a GTID, 2 behind BEGIN."""
+        return self._state.value
 
     @property
     def before_begin(self) -> bool:
@@ -184,9 +189,9 @@ class TransactionTracker:
         if type_code in GTID_TYPES:
             return self._gtid(event, fde)
         if type_code in STATEMENT_TYPES:
-            return self._single(event, Kind.STATEMENT) if self._state is not _State.BODY else None
+            return self._single(event, TransactionKind.STATEMENT) if self._state is not _State.BODY else None
         if type_code == EventType.INCIDENT:
-            return self._single(event, Kind.INCIDENT)
+            return self._single(event, TransactionKind.INCIDENT)
         return self._commit(event, fde)
 
     def _end_of(self, event: Event) -> int:
@@ -198,7 +203,7 @@ class TransactionTracker:
         self._state = state
         return self.current
 
-    def _end(self, event: Event, kind: Kind | None = None) -> Transaction:
+    def _end(self, event: Event, kind: TransactionKind | None = None) -> Transaction:
         transaction = self.current
         assert transaction is not None
         if kind is not None:
@@ -210,7 +215,7 @@ class TransactionTracker:
         self.current, self._state = None, _State.NONE
         return transaction
 
-    def _single(self, event: Event, kind: Kind | None) -> Boundary:
+    def _single(self, event: Event, kind: TransactionKind | None) -> Boundary:
         """The event ends the group, and is the whole of it when none is open."""
         began = self._begin(event, _State.BODY, seen=kind is not None) if self.current is None else None
         return Boundary(self._end(event, kind), began)
@@ -237,15 +242,15 @@ class TransactionTracker:
         if size == 5 and buffer[start:end] == b"BEGIN":
             return self._opening(event)
         first = buffer[start] | 0x20 if size else 0
-        xa = _XA.match(buffer[start:end].rstrip(b" \t\r\n;")) if first in b"x \t\n\r" and size < 600 else None
-        if xa is not None:
-            return self._xa(event, xa)
+        xa = xa_statement(buffer[start:end]) if first in b"x \t\n\r" and size < 600 else None
+        if xa is not None and (xa[0] in BEGINS or xa[0] in XA_KINDS):
+            return self._xa(event, *xa)
         if self._state is not _State.BODY:
-            return self._single(event, Kind.STATEMENT)
+            return self._single(event, TransactionKind.STATEMENT)
         if first == 0x63 and size == 6 and buffer[start:end].upper() == b"COMMIT":
             return self._single(event, None)
         if first == 0x72 and _ROLLBACK.match(buffer[start:end]):
-            return self._single(event, Kind.ROLLED_BACK)
+            return self._single(event, TransactionKind.ROLLED_BACK)
         return None
 
     def _opening(self, event: Event) -> Boundary | None:
@@ -258,8 +263,7 @@ class TransactionTracker:
         abandoned = self.finish()
         return Boundary(abandoned, self._begin(event, _State.BODY))
 
-    def _xa(self, event: Event, match: re.Match[bytes]) -> Boundary | None:
-        verb, xid = match[1].lower(), _without_one_phase(match[2]).decode("latin-1")
+    def _xa(self, event: Event, verb: str, xid: str) -> Boundary | None:
         if verb in XA_KINDS:
             if self.current is not None and self._state is _State.BODY and not self._is_xa_end():
                 return None
@@ -283,14 +287,9 @@ class TransactionTracker:
         prepared = parse(event, fde)
         boundary = self._single(event, None)
         assert boundary.ended is not None
-        boundary.ended.kind = Kind.XA_ONE_PHASE if prepared.one_phase else Kind.XA_PREPARE
+        boundary.ended.kind = TransactionKind.XA_ONE_PHASE if prepared.one_phase else TransactionKind.XA_PREPARE
         boundary.ended.xid = prepared.text
         return boundary
-
-
-def _without_one_phase(xid: bytes) -> bytes:
-    words = xid.rsplit(None, 2)
-    return words[0] if [word.lower() for word in words[1:]] == [b"one", b"phase"] else xid
 
 
 def group(events: LogReader | Iterable[tuple[Event, FormatDescription]], *, keep_events: bool = False) -> Iterator[Transaction]:

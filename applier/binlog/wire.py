@@ -36,9 +36,12 @@ class Wire:
 
 
 def decimal_bytes(precision: int, scale: int) -> int:
-    """Bytes of a DECIMAL (`decimal_bin_size`, strings/decimal.c). Raises InputError for what no DECIMAL can be."""
+    """Bytes of a DECIMAL (`decimal_bin_size`, strings/decimal.c). MariaDB has up to 38 digits behind the point, MySQL 30.
+
+    Raises InputError for what no DECIMAL can be.
+    """
     whole = precision - scale
-    if whole < 0 or not 1 <= precision <= 65 or scale > 30:
+    if whole < 0 or not 1 <= precision <= 65 or scale > 38:
         raise InputError(f"DECIMAL({precision},{scale}) in a table map", code=Code.BAD_TABLE_MAP)
     return whole // 9 * 4 + DIGIT_BYTES[whole % 9] + scale // 9 * 4 + DIGIT_BYTES[scale % 9]
 

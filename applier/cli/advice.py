@@ -1,23 +1,25 @@
-"""What is wrong with a table that costs much, and the statement that would mend it."""
+"""Which tables cost a replay much, why, and what to do about it."""
 
 from __future__ import annotations
 
-from applier.binlog.types.names import column_type
-from applier.result import Cost
+from applier.result import Cost, ReplayResult
 from applier.tables.catalog import Tables
 from applier.tables.engine import MemoryTable
+from applier.tables.suggestion import duplicates_in, suggestion
 from lookup.decision import BY_TABLE, HASH_OVER_INDEX, HASH_OVER_TABLE, NOT_NEEDED
-from lookup.table import BLOB_TYPES, Key, TableDefinition
+from lookup.table import TableDefinition
+from lookup.versions import NEWEST, RULES, parse_row_search
 
 EXPENSIVE = 10
 """Rows read per row changed from which on a table is worth a word."""
+INDENT = "  "
 
 
-def advice(costs: list[Cost], tables: Tables) -> list[str]:
-    """One line for each table that reads much more than it changes: what is wrong and what would fix it."""
+def advice(result: ReplayResult, tables: Tables) -> list[str]:
+    """Lines on each table that reads much more rows than it changes: why, then what to do, indented."""
     lines = []
     seen = set()
-    for cost in costs:
+    for cost in sorted(result.costs.values(), key=lambda cost: (-cost.rows_read, cost.table, cost.kind)):
         per_row = cost.reads_per_change
         if per_row is None or per_row < EXPENSIVE or cost.algorithm == NOT_NEEDED or cost.table in seen:
             continue
@@ -25,54 +27,27 @@ def advice(costs: list[Cost], tables: Tables) -> list[str]:
         reading = f"{cost.table} reads {per_row:,.0f} rows for each row it changes"
         if cost.table in tables:
             table = tables[cost.table]
-            lines.append(f"{reading}: {_reason(cost, table.definition)}. {cure(table.definition, table)}")
+            lines.append(f"{reading}: {_reason(cost, table.definition)}.")
+            lines += [INDENT + line for line in _suggested(table, result)]
         else:
-            lines.append(f"{reading}; the log dropped it later.")
+            lines.append(f"{reading}; the log drops the table later.")
     return lines
+
+
+def _suggested(table: MemoryTable, result: ReplayResult) -> list[str]:
+    rules = result.rules or RULES[NEWEST]
+    row_search = parse_row_search(result.row_search) if rules.row_search_selectable and result.row_search else None
+    found = suggestion(table.definition, rules, row_search, duplicates_in(table))
+    return found.lines if found is not None else []
 
 
 def _reason(cost: Cost, definition: TableDefinition) -> str:
     has_key = definition.primary is not None
     if cost.algorithm == BY_TABLE:
-        why = ", though it has a primary key" if has_key else ", since it has no primary key"
-        return "each row is looked for from the top of the table" + why
+        why = ", although it has a primary key" if has_key else " because it has no usable key"
+        return "each row is searched for from the top of the table" + why
     if cost.algorithm == HASH_OVER_TABLE:
-        return "each event scans the table" + (", though it has a primary key" if has_key else ", since no key is usable")
+        return "each event scans the table" + (", although it has a primary key" if has_key else " because it has no usable key")
     if cost.algorithm == HASH_OVER_INDEX:
-        return f"the values of key `{cost.key}` stand in many rows"
-    return f"key `{cost.key}` is not unique, and its values stand in many rows"
-
-
-def cure(definition: TableDefinition, table: MemoryTable | None = None) -> str:
-    """What to type against it; `table` shows which columns could be a primary key."""
-    name = definition.full_name
-    if definition.primary is not None:
-        return "Replay with INDEX_SCAN in --row-search: the primary key is there."
-    key = next((key for key in definition.sorted_keys if _could_be_primary(definition, key)), None)
-    if key is not None:
-        nullable = (definition.columns[at] for at in key.columns if definition.columns[at].nullable)
-        changes = ", ".join(f"MODIFY `{column.name}` {column_type(column)} NOT NULL" for column in nullable)
-        return f"Make the unique key `{key.name}` count: ALTER TABLE {name} {changes};"
-    column = None if table is None else _distinct_column(table)
-    if column is not None:
-        return f"Give it a primary key; no value of `{column}` stands in two rows here: ALTER TABLE {name} ADD PRIMARY KEY (`{column}`);"
-    taken = {column.name.lower() for column in definition.columns}
-    fresh = next(word for word in ("id", "row_id", *(f"row_id{n}" for n in range(2, 5000))) if word not in taken)
-    return f"Give it a primary key: ALTER TABLE {name} ADD COLUMN `{fresh}` BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY;"
-
-
-def _could_be_primary(definition: TableDefinition, key: Key) -> bool:
-    plain = key.unique and not key.has_prefix and not key.is_functional
-    return plain and any(definition.columns[at].nullable for at in key.columns)
-
-
-def _distinct_column(table: MemoryTable) -> str | None:
-    """The first NOT NULL column whose values are all different; None when the table holds too little to tell."""
-    rows = table.stored_rows()
-    if len(rows) < 2:
-        return None
-    for at, column in enumerate(table.definition.columns):
-        keyable = column.type not in BLOB_TYPES and column.type != "json" and not column.is_virtual
-        if keyable and not column.nullable and len({row[at] for row in rows}) == len(rows):
-            return column.name
-    return None
+        return f"each value of key `{cost.key}` stands in many rows"
+    return f"key `{cost.key}` is not unique, and each of its values stands in many rows"

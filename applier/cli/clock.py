@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from applier.cli.follow import logs_of
 from applier.cli.notes import note
-from applier.cli.options import check_output, rules_of
+from applier.cli.options import check_output, check_positions, part_options, rules_of
 from applier.cli.status import FORMATS, OPENMETRICS, render
 from applier.error_codes import Code
 from applier.errors import UsageError
 from lookup.versions import NEWEST
 
 if TYPE_CHECKING:
-    from applier.replica.clock import ClockConfiguration
-    from applier.replica.simulation import Moment, Simulation
-    from applier.replica.timed import TimedTransaction
+    from applier.timing.clock import ClockConfiguration
+    from applier.timing.simulation import LagSample, Simulation
+    from applier.timing.timed import TimedTransaction
 
 MOMENTS = 60
 """Samples that are printed when nothing else is asked for."""
 
 
 @click.command(name="clock", short_help="Show Seconds_Behind_Source next to the true lag, over time, on a simulated clock.")
-@click.argument("files", nargs=-1, type=click.Path(dir_okay=False), metavar="[FILE...]")
+@click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE...]")
+@part_options
 @click.option("--scenario", metavar="NAME", help="A named case instead of a log; `list` names them all.")
-@click.option(
-    "--server", default=NEWEST, show_default=True, metavar="VERSION", help="Whose rules: 5.6, 5.7, 8.0, 8.4, 9.7 or mariadb."
-)
+@click.option("--server", default=NEWEST, show_default=True, metavar="VERSION", help="Whose rules: 5.6, 5.7, 8.0, 8.4, 9.7 or mariadb.")
 @click.option("--workers", type=click.IntRange(0, 1024), metavar="N", help="replica_parallel_workers. [default: the version's]")
 @click.option("--parallel-type", type=click.Choice(["DATABASE", "LOGICAL_CLOCK"], case_sensitive=False), help="[default: the version's]")
 @click.option("--preserve-commit-order/--no-preserve-commit-order", default=None, help="[default: the version's]")
@@ -61,10 +61,6 @@ def command(
 
     The replica is simulated: transactions arrive when they were committed, and cost what --row-speed and --transaction-cost say; a
     statement takes as long as on the source. `binlag measure` and `binlag forecast` know costs better than two numbers do.
-
-    \b
-    binlag clock --scenario list
-    binlag clock demo/binlog.000001 --server 5.7 --workers 4 --row-speed 5
     """
     if scenario == "list":
         _list_scenarios()
@@ -76,7 +72,7 @@ def command(
     if scenario is not None:
         _refuse_configuration()
     if plot is not None and given["status_at"] is not None:
-        raise UsageError("--plot: a status is no picture", code=Code.OPTIONS_CLASH, hint="leave it out, or --status-at")
+        raise UsageError("--plot: a status cannot be drawn", code=Code.OPTIONS_CLASH, hint="leave it out, or --status-at")
     check_output("--plot", plot)
     check_output("--openmetrics", openmetrics)
     runs, transactions, seconds = _named(scenario) if scenario is not None else _logs(files, given)
@@ -101,7 +97,7 @@ def command(
 
 
 def _list_scenarios() -> None:
-    from applier.replica.scenarios import SCENARIOS
+    from applier.timing.scenarios import SCENARIOS
 
     for name, scenario in SCENARIOS.items():
         click.echo(f"{name:20} {scenario.title}")
@@ -119,13 +115,13 @@ def _refuse_configuration() -> None:
 
 
 def _title(scenario: str | None, files: tuple[str, ...]) -> str:
-    from applier.replica.scenarios import SCENARIOS
+    from applier.timing.scenarios import SCENARIOS
 
     return SCENARIOS[scenario].title if scenario is not None else Path(files[0]).name
 
 
 def _named(name: str) -> tuple[dict[str, Simulation], dict[str, list[TimedTransaction]], float]:
-    from applier.replica.scenarios import SCENARIOS
+    from applier.timing.scenarios import SCENARIOS
 
     scenario = SCENARIOS.get(name)
     if scenario is None:
@@ -136,11 +132,22 @@ def _named(name: str) -> tuple[dict[str, Simulation], dict[str, list[TimedTransa
 
 
 def _logs(files: tuple[str, ...], given: dict[str, Any]) -> tuple[dict[str, Simulation], dict[str, list[TimedTransaction]], float]:
-    from applier.replica.simulate import simulate
-    from applier.replica.timed import rows_cost, timed_transactions
+    from applier.binlog.filters import LogFilter
+    from applier.timing.simulate import simulate
+    from applier.timing.timed import rows_cost, timed_transactions
 
     rules_of(given["server"])
-    log = timed_transactions(files, rows_cost(1 / (given["row_speed"] * 1e6)), seconds_per_transaction=given["transaction_cost"] / 1e3)
+    files = tuple(logs_of(files))
+    check_positions(files, given["start_position"], given["stop_position"])
+    log = timed_transactions(
+        files,
+        rows_cost(1 / (given["row_speed"] * 1e6)),
+        seconds_per_transaction=given["transaction_cost"] / 1e3,
+        start_position=given["start_position"],
+        stop_position=given["stop_position"],
+        part=LogFilter.of(**{name: given[name] for name in ("start_datetime", "stop_datetime", "include_gtids", "exclude_gtids")}),
+        on_cut_off=lambda error: note(f"{error.file} is cut off at {error.position}: {error.message}; what came before it counts"),
+    )
     transactions: list[TimedTransaction] = []
     configuration = _configuration(given)
     if given["status_at"] is None:
@@ -156,7 +163,7 @@ def _logs(files: tuple[str, ...], given: dict[str, Any]) -> tuple[dict[str, Simu
 
 def _configuration(given: dict[str, Any]) -> ClockConfiguration:
     from applier.replica.admission import Until
-    from applier.replica.clock import ClockConfiguration
+    from applier.timing.clock import ClockConfiguration
 
     return ClockConfiguration(
         server=given["server"],
@@ -173,12 +180,12 @@ def _configuration(given: dict[str, Any]) -> ClockConfiguration:
     )
 
 
-def _sample(simulation: Simulation, seconds: float, every: float | None) -> Iterator[Moment]:
+def _sample(simulation: Simulation, seconds: float, every: float | None) -> Iterator[LagSample]:
     return simulation.sample(simulation.start, simulation.start + seconds, every or max(seconds / MOMENTS, 0.1))
 
 
 def _status(runs: dict[str, Simulation], transactions: dict[str, list[TimedTransaction]], at: float, form: str) -> None:
-    from applier.replica.view_sources import view_at
+    from applier.timing.simulation_view import view_at
 
     for name, simulation in runs.items():
         if len(runs) > 1 and form != "json":
@@ -189,7 +196,7 @@ def _status(runs: dict[str, Simulation], transactions: dict[str, list[TimedTrans
 
 def _write_status(runs: dict[str, Simulation], transactions: dict[str, list[TimedTransaction]], at: float, path: str) -> None:
     from applier import metrics
-    from applier.replica.view_sources import view_at
+    from applier.timing.simulation_view import view_at
 
     gauges: list[metrics.Gauge] = []
     for name, simulation in runs.items():
@@ -202,7 +209,7 @@ def _write_status(runs: dict[str, Simulation], transactions: dict[str, list[Time
 _CONFIGURATION = frozenset(
     """
         server workers parallel_type preserve_commit_order checkpoint_period checkpoint_group delay network_delay network_speed row_speed
-        transaction_cost skip_counter until
+        transaction_cost skip_counter until start_position stop_position start_datetime stop_datetime include_gtids exclude_gtids
     """.split()
 )
 """Options that say what replica is simulated."""
@@ -210,7 +217,7 @@ _OF_VIEW = ("replica_seconds_behind_source",)
 """What a view has as well."""
 
 
-def _json_lines(samples: dict[str, list[Moment]]) -> Iterator[str]:
+def _json_lines(samples: dict[str, list[LagSample]]) -> Iterator[str]:
     for name, moments in samples.items():
         for moment in moments:
             yield json.dumps(
@@ -226,7 +233,7 @@ def _json_lines(samples: dict[str, list[Moment]]) -> Iterator[str]:
             )
 
 
-def _text_lines(runs: dict[str, Simulation], samples: dict[str, list[Moment]]) -> Iterator[str]:
+def _text_lines(runs: dict[str, Simulation], samples: dict[str, list[LagSample]]) -> Iterator[str]:
     for name, moments in samples.items():
         yield f"-- {name}"
         yield f"{'time (UTC)':<21}{'seconds behind':>15}{'true lag':>12}{'left':>12}{'MB left':>11}{'s to drain':>12}"

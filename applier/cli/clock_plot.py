@@ -13,7 +13,7 @@ from applier.error_codes import Code
 from applier.errors import UsageError
 
 if TYPE_CHECKING:
-    from applier.replica.simulation import Moment
+    from applier.timing.simulation import LagSample
 
 SHOWN, TRUE = "Seconds_Behind_Source", "true lag"
 COLOURS = ("#c0392b", "#2c7fb8")
@@ -23,7 +23,7 @@ MANY = 10
 """More transactions left than this are worth a panel."""
 
 
-def draw(samples: Mapping[str, Sequence[Moment]], path: Path, title: str) -> None:
+def draw(samples: Mapping[str, Sequence[LagSample]], path: Path, title: str) -> None:
     """Writes the picture in the form of the file's name. Moments without a number leave a gap. Raises UsageError."""
     if path.suffix not in FORMS:
         raise UsageError(f"cannot draw {path.name}", code=Code.OPTION_VALUE, hint=f"give a file that ends in {', '.join(FORMS)}")
@@ -41,7 +41,7 @@ def draw(samples: Mapping[str, Sequence[Moment]], path: Path, title: str) -> Non
         raise UsageError(f"cannot write {path}: {error.strerror}", code=Code.CANNOT_WRITE) from None
 
 
-def _late(altair: Any, name: str, moments: Sequence[Moment]) -> Any:
+def _late(altair: Any, name: str, moments: Sequence[LagSample]) -> Any:
     """One replica. Seconds count from the first moment."""
     values = [
         {"second": second, "of": of, "seconds": value}
@@ -56,12 +56,12 @@ def _late(altair: Any, name: str, moments: Sequence[Moment]) -> Any:
     return altair.layer(shown, true).properties(width=WIDTH, height=HEIGHT, title=name)
 
 
-def _left(altair: Any, moments: Sequence[Moment]) -> Any:
+def _left(altair: Any, moments: Sequence[LagSample]) -> Any:
     values = [{"second": second, "left": moment.work.transactions} for second, moment in _seconds(moments)]
     axes = {"x": altair.X("second:Q", title="seconds"), "y": altair.Y("left:Q", title="transactions left")}
     return altair.Chart(altair.Data(values=values)).mark_area(color="#bbbbbb").encode(**axes).properties(width=WIDTH, height=LEFT_HEIGHT)
 
 
-def _seconds(moments: Sequence[Moment]) -> list[tuple[float, Moment]]:
+def _seconds(moments: Sequence[LagSample]) -> list[tuple[float, LagSample]]:
     start = moments[0].time if moments else 0.0
     return [(round(moment.time - start, 3), moment) for moment in moments]

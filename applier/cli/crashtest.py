@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from applier.cli.exit_codes import GATE_CROSSED
 from applier.cli.notes import draws, note
 from applier.cli.options import check_output, rules_of
 from applier.error_codes import Code
@@ -18,9 +19,8 @@ from applier.whole_file import write_whole
 
 if TYPE_CHECKING:
     from applier.crashtest.explorer import Kind, Trial
-    from applier.crashtest.matrix import Cell, Setup, WorkloadSpec
+    from applier.crashtest.matrix import MatrixCell, Setup, WorkloadSpec
 
-GATE_CROSSED = 3
 KINDS = ("process", "os", "full disk", "I/O error")
 SECTOR_BYTES = 512
 
@@ -67,8 +67,8 @@ def _many(option: str, values: list[str], text: str) -> Callable[[Callable[..., 
 def command(files: tuple[str, ...], schema: str | None, crash: str | None, html: str | None, as_json: bool, **options: Any) -> int:
     """Replicate FILES, or a generated log, on a simulated disk; crash at every point; restart, catch up, and check the tables.
 
-    Each option of the configuration that is left out is varied: without any, that is the full matrix. A configuration of which nobody
-    promises anything is shown as that. Exit code 0: fine; 3: a promise was broken, a cell of --require is not consistent, or the only
+    Options that you leave out take every value; without any option you get the full matrix. The matrix marks configurations that
+    promise nothing. Exit code 0: fine; 3: a promise was broken, a cell of --require is not consistent, or the only
     configuration that was asked for is not; 2: bad usage or unreadable input.
     """
     from applier.crashtest.matrix import try_all
@@ -111,7 +111,7 @@ def _check_outputs(crash: str | None, html: str | None, *, as_json: bool, brief:
     given = {"--json": as_json, "--brief": brief, "--html": html, "--require": require}
     of_matrix = next((option for option, value in given.items() if value), None)
     if crash is not None and of_matrix is not None:
-        raise UsageError(f"{of_matrix}: one crash is no matrix", code=Code.OPTIONS_CLASH, hint="leave it out, or --crash")
+        raise UsageError(f"{of_matrix}: one crash makes no matrix", code=Code.OPTIONS_CLASH, hint="leave it out, or --crash")
     check_output("--html", html)
 
 
@@ -119,8 +119,9 @@ def _plan(
     files: tuple[str, ...], schema: str | None, workload: Any, options: dict[str, Any]
 ) -> tuple[WorkloadSpec, list[Setup], list[Kind]]:
     """The workload, the configurations, the kinds of crash."""
+    from applier.crashtest.crash_points import configurations
     from applier.crashtest.explorer import Kind
-    from applier.crashtest.matrix import Setup, WorkloadSpec, axes_of, setups
+    from applier.crashtest.matrix import Setup, WorkloadSpec
 
     chosen: dict[str, tuple[Any, ...]] = {
         "repository": tuple(value.upper() for value in options["repository"]),
@@ -137,19 +138,14 @@ def _plan(
         sync_binlog=options["sync_binlog"],
         log_bin=not options["skip_log_bin"],
     )
-    if workload is not None and not workload.gtids and any(chosen["auto_position"]):
-        raise UsageError(
-            "auto-position needs a log with GTIDs, and this one has none", code=Code.OPTIONS_CLASH, hint="leave --position auto out"
-        )
-    if workload is not None and not chosen["auto_position"]:
-        chosen["auto_position"] = (False, True) if workload.gtids else (False,)
+    found = configurations(base, chosen, workload)
     arguments = [*files, *(["--schema", schema] if schema else [])]
     arguments += [] if files else ["--transactions", str(options["transactions"])]
     arguments += ["--seed", str(options["seed"])]
     if options["sector_bytes"] != SECTOR_BYTES:
         arguments += ["--sector-bytes", str(options["sector_bytes"])]
     spec = WorkloadSpec(options["transactions"], options["seed"], workload, tuple(arguments))
-    return spec, setups(base, axes_of(base, chosen)), [Kind(kind) for kind in options["kind"] or KINDS]
+    return spec, found, [Kind(kind) for kind in options["kind"] or KINDS]
 
 
 def _one_crash(crash: str, setups: list[Setup], spec: WorkloadSpec, medium: Any) -> int:
@@ -200,7 +196,7 @@ def _meets(setup: Setup, kind: Kind, requirement: dict[str, str]) -> bool:
     return all(values[name].lower() == value.lower() for name, value in requirement.items())
 
 
-def _show(cells: list[Cell], spec: WorkloadSpec, html: str | None, *, as_json: bool, brief: bool) -> None:
+def _show(cells: list[MatrixCell], spec: WorkloadSpec, html: str | None, *, as_json: bool, brief: bool) -> None:
     from applier.crashtest.heat_map import heat_map, summary
     from applier.crashtest.matrix import reproducer
 
@@ -232,10 +228,9 @@ class _Progress:
     """A bar on the terminal, on standard error; nothing when that is a file."""
 
     def __init__(self, total: int) -> None:
-        from rich.console import Console
-        from rich.progress import Progress
+        from applier.cli.progress import count_progress
 
-        self._progress = Progress(console=Console(stderr=True), transient=True)
+        self._progress = count_progress()
         self._shown = draws()
         self._total, self._done = total, 0
         self._task = self._progress.add_task("configurations", total=total)

@@ -9,7 +9,7 @@ import click
 
 if TYPE_CHECKING:
     from applier.crashtest.explorer import Trial
-    from applier.crashtest.matrix import Cell, Setup
+    from applier.crashtest.matrix import MatrixCell, Setup
 
 EXAMPLES_SHOWN = 3
 BRIEF_AXES = 3
@@ -18,7 +18,7 @@ LETTERS = {"cannot start": "S", "re-executes": "R", "loses rows": "L"}
 STYLES = {"consistent": "green", "cannot start": "magenta", "re-executes": "yellow", "loses rows": "red"}
 
 
-def print_matrix(cells: list[Cell], reproducer: Callable[[Setup, Trial], str]) -> None:
+def print_matrix(cells: list[MatrixCell], reproducer: Callable[[Setup, Trial], str]) -> None:
     """The table, a line that sums it up, and the first counter-examples; all of them are in --json and --html."""
     from rich.table import Table
     from rich.text import Text
@@ -46,12 +46,12 @@ def print_matrix(cells: list[Cell], reproducer: Callable[[Setup, Trial], str]) -
         click.echo(f"\n… and {len(unsafe) - EXAMPLES_SHOWN:,} more: --html FILE or --json has a line for each")
 
 
-def print_brief(cells: list[Cell]) -> None:
+def print_brief(cells: list[MatrixCell]) -> None:
     """A line for each position, recovery and repository, a column for each engine and number of workers: all that any sync and any kind
     of crash ends in. As a table in Markdown."""
     from applier.crashtest.heat_map import ROW, row_of, summary
 
-    found: dict[tuple[str, ...], dict[str, list[Cell]]] = {}
+    found: dict[tuple[str, ...], dict[str, list[MatrixCell]]] = {}
     for cell in cells:
         column = f"{cell.setup.engine}, {cell.setup.workers} workers"
         found.setdefault(row_of(cell.setup)[:BRIEF_AXES], {}).setdefault(column, []).append(cell)
@@ -64,14 +64,14 @@ def print_brief(cells: list[Cell]) -> None:
     click.echo("\n".join(summary(cells)))
 
 
-def _brief(cells: list[Cell]) -> str:
+def _brief(cells: list[MatrixCell]) -> str:
     letters = "".join(sorted({LETTERS[str(verdict)] for cell in cells for verdict in cell.counts if str(verdict) in LETTERS}))
     if not cells or letters:
         return letters + "!" * any(cell.broken for cell in cells)
     return "✓" if all(cell.promised for cell in cells) else "(✓)"
 
 
-def _text(cell: Cell) -> str:
+def _text(cell: MatrixCell) -> str:
     if cell.safe:
         return "✓" if cell.promised else "✓·"
     counts = [f"{LETTERS[str(verdict)]}{count}" for verdict, count in cell.counts.items() if str(verdict) in LETTERS]

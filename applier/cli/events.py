@@ -6,19 +6,18 @@ import io
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from applier.binlog.table_filter import TableFilter
 from applier.cli.notes import note
-from applier.cli.options import check_positions
+from applier.cli.options import check_positions, name_options
 from applier.error_codes import Code
 from applier.errors import UsageError
-
-if TYPE_CHECKING:
-    from applier.binlog.listing import Listed
+from applier.sources import log_name
 
 COLUMNS = ("File", "Position", "Event_type", "Server_id", "End_log_pos", "Info")
 TYPE_WIDTH = 20
@@ -39,20 +38,19 @@ TYPE_WIDTH = 20
 @click.option("--stop-datetime", metavar="T", help="Stop before the first event at or after this time.")
 @click.option("--include-gtids", metavar="SET", help="Only transactions of this GTID set.")
 @click.option("--exclude-gtids", metavar="SET", help="No transactions of this GTID set.")
-@click.option("--database", "databases", multiple=True, metavar="D", help="Only events of this database (may be repeated).")
-@click.option("--table", "tables", multiple=True, metavar="D.T", help="Only table maps and rows of this table (may be repeated).")
+@name_options
 @click.option("--verify/--no-verify", default=True, help="Verify checksums (default: yes).")
 def command(files: tuple[str, ...], as_json: bool, with_rows: bool, parquet: str | None, arrow: str | None, **options: Any) -> None:
     """Show every event of binary logs or relay logs, in order.
 
     The text has the columns of SHOW BINLOG EVENTS; an event out of a compressed transaction stands at the position of its payload.
     A transaction without an end, as a crash leaves it, is said on the last line.
-
-    \b
-    binlag events demo/binlog.000001
-    binlag events demo/binlog.000001 --table shop.parcel --rows --json
     """
+    from applier.cli.follow import logs_of
+
+    files = tuple(logs_of(files))
     check_positions(files, options["start_position"], options["stop_position"])
+    options["only"] = TableFilter.of(*(options.pop(name) for name in ("database", "table", "exclude_database", "exclude_table")))
     if sum((as_json, parquet is not None, arrow is not None)) > 1:
         raise UsageError("--json, --parquet and --arrow are three outputs of one run", code=Code.OPTIONS_CLASH, hint="give one of them")
     if arrow is not None:
@@ -64,9 +62,11 @@ def command(files: tuple[str, ...], as_json: bool, with_rows: bool, parquet: str
 
 
 def _print(files: tuple[str, ...], options: dict[str, Any], *, as_json: bool, with_rows: bool) -> None:
+    from applier.binlog.describe import one_line
     from applier.binlog.listing import Listing
+    from applier.tables.statement_names import names_of
 
-    listing = Listing(files, with_rows=with_rows, **options)
+    listing = Listing(files, with_rows=with_rows, names_of=names_of, **options)
     output = sys.stdout
     if isinstance(output, io.TextIOWrapper):
         output.reconfigure(errors="backslashreplace")
@@ -77,26 +77,24 @@ def _print(files: tuple[str, ...], options: dict[str, Any], *, as_json: bool, wi
         _warn(listing.incomplete)
         output.flush()
         return
-    width = max(len(Path(name).name) for name in files)
+    width = max(len(log_name(name)) for name in files)
     header = _line(width, *COLUMNS) + "\n"
-    for listed in listing:
-        event = listed.event
+    for part in listing.with_lines(width):
         write(header)
         header = ""
-        write(_line(width, event.file, event.position, event.name, event.server_id, event.log_pos, listed.info) + "\n")
-        for row in listed.row_lines():
+        if isinstance(part, str):
+            write(part)
+            continue
+        event = part.event
+        write(_line(width, event.file, event.position, event.name, event.server_id, event.log_pos, one_line(part.info)) + "\n")
+        for row in part.row_lines():
             write(f"{'':{width}}    {row}\n")
     output.flush()
     _warn(listing.incomplete)
 
 
 def _line(width: int, file: str, position: object, name: str, server_id: object, end: object, info: str) -> str:
-    shown = "".join(char if char.isprintable() else _escaped(char) for char in info) if not info.isprintable() else info
-    return f"{file:{width}}  {position:>10}  {name:{TYPE_WIDTH}}  {server_id:>10}  {end:>11}  {shown}".rstrip()
-
-
-def _escaped(char: str) -> str:
-    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char) or char.encode("unicode_escape", "surrogatepass").decode()
+    return f"{file:{width}}  {position:>10}  {name:{TYPE_WIDTH}}  {server_id:>10}  {end:>11}  {info}".rstrip()
 
 
 def _warn(message: str | None) -> None:
@@ -108,67 +106,39 @@ def _write_arrow(directory: str, files: tuple[str, ...], options: dict[str, Any]
     """Whole logs only: the kernels decode rows by the file, without looking at transactions."""
     from applier.binlog.columnar.export import export
 
-    tables, verify = options.pop("tables"), options.pop("verify")
+    only, verify = options.pop("only"), options.pop("verify")
     asked = next((name for name, value in options.items() if value), None)
     if asked is not None:
-        flag = "--database" if asked == "databases" else f"--{asked.replace('_', '-')}"
+        flag = f"--{asked.replace('_', '-')}"
         raise UsageError(
             f"--arrow writes whole logs; {flag} does not go with it", code=Code.OPTIONS_CLASH, hint="choose tables with --table"
         )
-    for written in export(files, directory, file_format="arrow", tables=tables or None, verify_checksum=verify):
+    for written in export(files, directory, file_format="arrow", tables=only, verify_checksum=verify):
         click.echo(f"{written.path}: {written.rows:,} row images of {written.database}.{written.table}")
 
 
-BATCH = 65536
-"""Events per row group of a Parquet file."""
-
-
 def _write_parquet(target: str, files: tuple[str, ...], options: dict[str, Any]) -> None:
-    from applier.binlog.listing import Listing
+    from applier.event_list import LogEvents, arrow_schema
     from applier.whole_file import whole_file
 
     try:
-        import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
         raise UsageError("--parquet needs pyarrow", code=Code.NO_LIBRARY, hint="pip install 'binlag[arrow]'") from None
-    fields: dict[str, tuple[Any, Callable[[Listed], Any]]] = {
-        "file": (pa.string(), lambda listed: listed.event.file),
-        "position": (pa.int64(), lambda listed: listed.event.position),
-        "end_log_pos": (pa.int64(), lambda listed: listed.event.log_pos),
-        "type": (pa.string(), lambda listed: listed.event.name),
-        "timestamp": (pa.timestamp("s", tz="UTC"), lambda listed: listed.event.timestamp),
-        "server_id": (pa.int64(), lambda listed: listed.event.server_id),
-        "gtid": (pa.string(), lambda listed: listed.gtid),
-        "database": (pa.string(), lambda listed: listed.database),
-        "table": (pa.string(), lambda listed: listed.table),
-        "rows": (pa.int64(), lambda listed: listed.row_count),
-        "event_bytes": (pa.int64(), lambda listed: listed.event.length),
-    }
-    schema = pa.schema([(name, kind) for name, (kind, _) in fields.items()])
-    listing = Listing(files, count_rows=True, **options)
-    with whole_file(target) as place, _opened(lambda: pq.ParquetWriter(place, schema), target) as writer:
-        for batch in _batches(iter(listing)):
-            columns = [pa.array([read(listed) for listed in batch], kind) for kind, read in fields.values()]
-            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
-    _warn(listing.incomplete)
+    events, schema = LogEvents(files, **options), arrow_schema()
+    with _opened(whole_file(target), lambda place: pq.ParquetWriter(place, schema), target) as writer:
+        for batch in events.batches():
+            writer.write_batch(batch)
+    _warn(events.incomplete)
 
 
-def _opened(make: Callable[[], AbstractContextManager[Any]], target: str) -> AbstractContextManager[Any]:
+@contextmanager
+def _opened(file: AbstractContextManager[Path], make: Callable[[Path], AbstractContextManager[Any]], target: str) -> Iterator[Any]:
     from applier.errors import InputError
 
-    try:
-        return make()
-    except OSError as error:
-        raise InputError(f"cannot write the file: {error.strerror or error}", code=Code.CANNOT_WRITE, file=target) from None
-
-
-def _batches(listed: Iterator[Listed]) -> Iterator[list[Listed]]:
-    batch: list[Listed] = []
-    for item in listed:
-        batch.append(item)
-        if len(batch) == BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+    with ExitStack() as stack:
+        try:
+            writer = stack.enter_context(make(stack.enter_context(file)))
+        except OSError as error:
+            raise InputError(f"cannot write the file: {error.strerror or error}", code=Code.CANNOT_WRITE, file=target) from None
+        yield writer

@@ -7,6 +7,7 @@ is printed goes through `applier.masking`; values of local variables are never p
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,7 @@ EXTRAS = {
     "vl_convert": "report",
 }
 """Library -> the extra that brings it."""
-LIBRARIES = ("click", "sqlglot", "sortedcontainers", "zstandard", "PyYAML", "PyMySQL", "numpy", "numba", "pyarrow", "pyspark", "SQLAlchemy")
+LIBRARIES = ("click", "sortedcontainers", "zstandard", "PyYAML", "PyMySQL", "numpy", "numba", "pyarrow", "pyspark", "SQLAlchemy")
 """Those whose version can matter for an error; the installed ones are named."""
 LOCATED_GROUPS = ("BL1", "BL9")
 """Errors of which the last event is the place: those of logs, and mistakes."""
@@ -132,8 +133,22 @@ def _foreign() -> dict[type[BaseException], Callable[[Any], BinlagError | None]]
 
 def _command_line(error: click.ClickException) -> BinlagError:
     context = getattr(error, "ctx", None)
-    hint = f"see {context.command_path} --help" if context is not None else None
-    return UsageError(" ".join(error.format_message().split()).rstrip("."), code=Code.COMMAND_LINE, hint=hint)
+    meant = _meant(error)
+    text = error.message if isinstance(error, click.NoSuchOption) else error.format_message()
+    hint = f"{meant or ''} see {context.command_path} --help".strip() if context is not None else meant
+    return UsageError(" ".join(text.split()).rstrip("."), code=Code.COMMAND_LINE, hint=hint)
+
+
+def _meant(error: click.ClickException) -> str | None:
+    """The option, or the value of a choice, that a mistyped one may stand for."""
+    from applier.spelling import did_you_mean
+
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        options = [name for parameter in error.ctx.command.get_params(error.ctx) for name in parameter.opts if name.startswith("--")]
+        return did_you_mean(error.option_name, options)
+    kind = getattr(getattr(error, "param", None), "type", None)
+    given = re.match(r"'([^']*)' is not one of", getattr(error, "message", ""))
+    return did_you_mean(given[1], map(str, kind.choices)) if given and isinstance(kind, click.Choice) else None
 
 
 def _library(error: ModuleNotFoundError) -> BinlagError | None:

@@ -8,18 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from applier.binlog.follow import IndexedLogs
+from applier.cli.log_files import plain_files
 from applier.cli.status import channel_of
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, UsageError
 
 if TYPE_CHECKING:
-    from applier.replica.live import Applying
+    from applier.receive.applier_progress import ApplierProgress
 
 _HINT = "give the folder of a receiver, or its index: binlag replay --follow relay/"
 
 
-def logs_of(files: tuple[str, ...], *, follow: bool, stop_position: int | None = None) -> Sequence[str]:
-    """The logs in order. A folder, or a file that ends with .index, stands alone.
+def logs_of(files: tuple[str, ...], *, follow: bool = False, stop_position: int | None = None) -> Sequence[str]:
+    """The logs in order, as files that can be mapped. A folder, or an index without its logs, stands alone.
 
     Raises InputError when there is no log yet, UsageError for what does not go together.
     """
@@ -33,13 +34,13 @@ def logs_of(files: tuple[str, ...], *, follow: bool, stop_position: int | None =
         return logs
     if follow:
         raise UsageError("--follow: files do not say which log comes next", code=Code.OPTIONS_CLASH, hint=_HINT)
-    if indexes:
+    if any(Path(file).is_dir() for file in indexes):
         raise UsageError(f"{indexes[0]}: a folder stands alone", code=Code.OPTIONS_CLASH, hint="give files, or one folder")
-    return files
+    return plain_files(files)
 
 
 @contextmanager
-def figures(logs: Sequence[str], path: str | None, channel: str | None) -> Iterator[Applying | None]:
+def figures(logs: Sequence[str], path: str | None, channel: str | None) -> Iterator[ApplierProgress | None]:
     """--openmetrics: gives what the replay is to tell of itself; the file at `path` is kept up with that. None without a path.
 
     Raises UsageError when the logs are not followed: a replay that ends has no lag; and for a label that nothing would bear.
@@ -51,9 +52,9 @@ def figures(logs: Sequence[str], path: str | None, channel: str | None) -> Itera
     if not (isinstance(logs, IndexedLogs) and logs.follow):
         raise UsageError("--openmetrics: this replay follows no log", code=Code.OPTIONS_CLASH, hint="add --follow")
     from applier import metrics
-    from applier.replica.live import Applying
+    from applier.receive.applier_progress import ApplierProgress
 
-    applying = Applying(logs)
+    applying = ApplierProgress(logs)
     with ExitStack() as stack:
         stack.enter_context(metrics.kept_up(lambda: metrics.of_applying(applying, label), path))
         stack.callback(applying.ended)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from applier.cli.summary import wide_console
-from applier.forecast.words import duration, headline, split, when
+from applier.forecast.words import changed_tables, duration, fix_title, headline, now_lines, rows_read, share_rows, split, when
 
 BARS = " ▁▂▃▄▅▆▇█"
 CURVE_WIDTH = 72
@@ -26,7 +27,11 @@ def print_forecast(summary: Mapping[str, Any]) -> None:
         f"replica: rules of {summary['server']}, {replica['workers']} worker{'s' * (replica['workers'] != 1)}",
         highlight=False,
     )
+    if summary["conditions"]:
+        console.print(f"replica: {summary['conditions']}", highlight=False, soft_wrap=True)
     console.print()
+    for line in now_lines(summary["now"]) if summary["now"] else ():
+        console.print(line, style="bold", highlight=False, soft_wrap=True, markup=False)
     console.print(f"[bold]{headline(summary)}[/bold]", highlight=False, soft_wrap=True)
     console.print(split(summary), highlight=False, soft_wrap=True)
     if summary["curve"]["points"] and replica["peak_lag_seconds"] > 0:
@@ -34,8 +39,9 @@ def print_forecast(summary: Mapping[str, Any]) -> None:
         console.print(spark(summary["curve"]["points"], replica["peak_lag_seconds"]), highlight=False)
     console.print()
     console.print(scenario_table(summary))
-    console.print(tables_table(summary["tables"]))
-    _print_reasons(console, summary["tables"])
+    _print_fixes(console, summary)
+    console.print(tables_table(summary))
+    _print_reasons(console, summary["tables"], {one["table"] for one in summary["fixes"]})
     console.print(worst_table(summary["worst"]))
     for text in summary["assumptions"]:
         console.print(f"assumed: {text}", highlight=False, soft_wrap=True)
@@ -74,29 +80,49 @@ def scenario_table(summary: Mapping[str, Any]) -> Table:
     return table
 
 
-def tables_table(tables: Sequence[Mapping[str, Any]]) -> Table:
-    """What each table costs."""
+def tables_table(summary: Mapping[str, Any]) -> Table:
+    """What each table costs, and what is not of any table; the shares add up to 100 %."""
     shown = _table(
         "Tables", ("table", False), ("share", True), ("seconds", True), ("to find rows", True), ("max lag", True), ("rows", True),
         ("rows read", True), ("algorithm", False),
     )  # fmt: skip
-    for one in tables[:MOST_TABLES]:
+    tables = {one["table"]: one for one in summary["tables"][:MOST_TABLES]}
+    for what, seconds, share in share_rows(summary, MOST_TABLES):
+        one = tables.get(what)
+        if one is None:
+            shown.add_row(what, share, duration(seconds), *[""] * 5)
+            continue
         shown.add_row(
-            one["table"], f"{one['share']:.1%}", duration(one["seconds"]), duration(one["lookup_seconds"]),
-            duration(one["max_lag_seconds"]), f"{one['rows']:,}", f"{one['rows_read']:,.0f}", ", ".join(one["algorithms"]) or "-",
+            what, share, duration(seconds), duration(one["lookup_seconds"]), duration(one["max_lag_seconds"]), f"{one['rows']:,}",
+            rows_read(one), ", ".join(one["algorithms"]) or "-",
         )  # fmt: skip
-    if len(tables) > MOST_TABLES:
-        shown.add_row(f"and {len(tables) - MOST_TABLES} more", *[""] * 7)
     return shown
 
 
-def _print_reasons(console: Console, tables: Sequence[Mapping[str, Any]]) -> None:
+def _print_fixes(console: Console, summary: Mapping[str, Any]) -> None:
+    fixes = summary["fixes"]
+    if not fixes:
+        return
+    console.print("[bold]What to do, in order[/bold]\n", highlight=False)
+    for at, one in enumerate(fixes):
+        console.print(f"{at + 1}. [bold]{escape(fix_title(fixes, at))}[/bold]", highlight=False, soft_wrap=True)
+        for text in (one["what"], f"  {one['sql']}", *(f"  {note}" for note in one["notes"])):
+            console.print(f"   {text}", highlight=False, soft_wrap=True, markup=False)
+    console.print()
+
+
+def _print_reasons(console: Console, tables: Sequence[Mapping[str, Any]], mended: Collection[str]) -> None:
+    """`mended`: tables that a fix was shown for."""
     for one in tables[:MOST_TABLES]:
         if one["share"] < 0.01 or not one["reasons"]:
             continue
-        console.print(f"[bold]{one['table']}[/bold]", highlight=False)
-        for text in dict.fromkeys([*(reason["text"] for reason in one["reasons"]), *one["hash_scan"]]):
-            console.print(f"  {text}", highlight=False, soft_wrap=True)
+        console.print(f"[bold]{escape(one['table'])}[/bold]", highlight=False)
+        for text in one["why"]:
+            console.print(f"  {text}", highlight=False, soft_wrap=True, markup=False)
+        if one["suggestion"] is not None and one["table"] not in mended:
+            first, *rest = one["suggestion"]["lines"]
+            for line in (first, *(f"  {line}" for line in rest)):
+                console.print(f"  {line}", highlight=False, soft_wrap=True, markup=False)
     console.print()
 
 
@@ -104,11 +130,11 @@ def worst_table(worst: Sequence[Mapping[str, Any]]) -> Table:
     """The transactions that take longest."""
     shown = _table(
         "Worst transactions", ("file", False), ("position", True), ("GTID", False), ("takes", True), ("to find rows", True), ("lag", True),
-        ("rows", True), ("events", True), ("tables", False),
+        ("rows", True), ("events", True), ("tables or statement", False),
     )  # fmt: skip
     for one in worst:
         shown.add_row(
             one["file"], str(one["pos"]), one["gtid"] or "-", duration(one["seconds"]), duration(one["lookup_seconds"]),
-            duration(one["lag_seconds"]), f"{one['rows']:,}", f"{one['events']:,}", ", ".join(one["tables"][:3]),
+            duration(one["lag_seconds"]), f"{one['rows']:,}", f"{one['events']:,}", changed_tables(one),
         )  # fmt: skip
     return shown

@@ -12,27 +12,38 @@ from typing import Any
 import click
 
 from applier.cli import failures
+from applier.cli.help import START, grouped
 from applier.cli.notes import log_options, note
 from applier.cli.signals import Interrupted, interrupts
+from applier.error_codes import Code
+from applier.errors import UsageError
+from applier.spelling import did_you_mean
 
 COMMANDS = {
     "replay": "Replay binary logs into tables and say what each table cost.",
     "events": "List every event of binary logs: text, JSON lines or Parquet.",
     "receive": "Receive the log of a live source into relay logs, as a replica does.",
-    "status": "Show the replica status that the files of a folder tell.",
+    "status": "Show the replica status from the files of a folder, or from a replay's rows in a server.",
+    "recover": "Say what a crashed replica does at its next start.",
     "clock": "Show Seconds_Behind_Source next to the true lag, over time, on a simulated clock.",
     "verify": "Compare a server's tables with those of the replay in memory.",
-    "explain": "Say which key and algorithm each table of a schema gets, and why.",
+    "explain": "List the tables that make a replica read too much, why, and the fix.",
     "crashtest": "Try every crash point of a replica's run; a matrix of what is safe.",
     "forecast": "Say how far behind a replica will be, why, and what a key would change.",
+    "fleet": "Say of hundreds of sources which replica will be late, by how much, and what to change.",
+    "spark-package": "Pack what Spark's executors need for binlag fleet.",
     "measure": "Measure what applying costs on a server, for binlag forecast.",
+    "demo": "Replay a real log under each way to find rows, and show what a key changes.",
+    "doctor": "Show which optional parts are installed, and what they are for.",
     "completion": "Print the script that completes commands in bash, zsh or fish.",
 }
-"""Command -> its line in --help; the command itself is `command` in applier/cli/<name>.py."""
+"""Command -> its line in --help; the command itself is `command` in applier/cli/<name>.py, with an underscore for a dash."""
 INTERRUPTED = 130
 CLOSED_OUTPUT = 141
 """As a shell shows a program that ended because nobody reads its output any more: `| head`."""
 VERBOSE = "--verbose"
+COMMON = frozenset({VERBOSE, "--log-level", "--log-json"})
+"""Options that every command takes."""
 
 
 class LazyGroup(click.Group):
@@ -46,9 +57,16 @@ class LazyGroup(click.Group):
         """The command of this name, None when there is none."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"applier.cli.{cmd_name}").command
+        command: click.Command = importlib.import_module(f"applier.cli.{cmd_name.replace('-', '_')}").command
         _take_common_options(command)
-        return command
+        return grouped(command, COMMON)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does; a name that is none of ours gets the one that may be meant."""
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            hint = f"{did_you_mean(args[0], COMMANDS) or ''} see binlag --help".strip()
+            raise UsageError(f"No such command {args[0]!r}", code=Code.COMMAND_LINE, hint=hint)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands and what they do, without importing them."""
@@ -85,13 +103,16 @@ def _take_common_options(command: click.Command) -> None:
         command.params.extend(log_options())
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.group(cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option("0.1.0", prog_name="binlag")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """A MySQL replica applier emulator.
 
-    Replays captured binary logs, finds every row the way the server would, and says what it cost.
+    It replays captured binary logs, finds every row the way the server would, and counts what that costs.
     """
+    if context.invoked_subcommand is None:
+        click.echo(START, nl=False)
 
 
 _take_common_options(cli)

@@ -10,13 +10,14 @@ import click
 
 from applier.cli.notes import draws, note
 from applier.cli.options import check_output, rules_of
+from applier.cli.tls_options import tls_options
 from applier.error_codes import Code
 from applier.errors import UsageError
 from lookup.versions import NEWEST
 
 if TYPE_CHECKING:
-    from applier.forecast.cells import Cell
-    from applier.forecast.measured import Keeper, Measured, Target
+    from applier.forecast.measured import Measured, MeasurementFile, MeasurementTarget
+    from applier.forecast.measurement_grid import Cell
 
 
 @click.command(name="measure", short_help="Measure what applying costs on a server, for binlag forecast.")
@@ -36,12 +37,13 @@ if TYPE_CHECKING:
 @click.option("--rounds", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Measure each cell N times.")
 @click.option("--master", metavar="URL", help="Measure as a Spark job: local[2], spark://… [default: in this process]")
 @click.option("--password-file", type=click.Path(dir_okay=False), metavar="FILE", help="The password for the server.")
+@tls_options
 def command(into: str, output: str | None, table_file: str | None, master: str | None, rounds: int, **given: Any) -> int:
     """Makes tables of many shapes, applies events to them and times that.
 
     With --into memory the result is exact handler counts and the emulator's own seconds; a calibration needs a real server.
     """
-    from applier.forecast.measured import Keeper
+    from applier.forecast.measured import MeasurementFile
 
     if into == "memory" and output is not None:
         raise UsageError(
@@ -53,7 +55,7 @@ def command(into: str, output: str | None, table_file: str | None, master: str |
         raise UsageError("measure needs --table or --output, or nothing would be kept", code=Code.OPTION_MISSING)
     check_output("--table", table_file)
     check_output("--output", output)
-    keeper = Keeper(table_file)
+    keeper = MeasurementFile(table_file)
     with ExitStack() as stack:
         target, cells = _target(into, stack, **given)
         kept = len(keeper.all)
@@ -71,14 +73,14 @@ def command(into: str, output: str | None, table_file: str | None, master: str |
 def _target(
     into: str, stack: ExitStack, *, relay_folder: str | None, server: str, row_search: tuple[str, ...], largest: int, quick: bool,
     password_file: str | None,
-) -> tuple[Target, list[Cell]]:  # fmt: skip
-    from applier.forecast.cells import grid
+) -> tuple[MeasurementTarget, list[Cell]]:  # fmt: skip
     from applier.forecast.measured import Memory
+    from applier.forecast.measurement_grid import grid
     from lookup.versions import rules_for
 
     if into == "memory":
         rules_of(server)
-        target: Target = Memory(server)
+        target: MeasurementTarget = Memory(server)
     else:
         from applier.forecast.on_server import ServerTarget
         from applier.mysql.url import find_password, parse_url
@@ -93,7 +95,7 @@ def _target(
     return target, grid(rules, largest=largest, row_searches=searches, quick=quick)
 
 
-def _measure(target: Target, cells: list[Cell], keeper: Keeper, master: str | None, number: int) -> None:
+def _measure(target: MeasurementTarget, cells: list[Cell], keeper: MeasurementFile, master: str | None, number: int) -> None:
     """A round; each cell is kept as soon as it is measured."""
     from applier.forecast.measured import measure_all
 
@@ -115,7 +117,7 @@ def _measure(target: Target, cells: list[Cell], keeper: Keeper, master: str | No
                 pass
 
 
-def _calibrate(done: list[Measured], target: Target, output: str) -> None:
+def _calibrate(done: list[Measured], target: MeasurementTarget, output: str) -> None:
     from applier.forecast.fit import fit
 
     mine = [one for one in done if (one.target, one.server_version) == (target.name, target.server_version)]

@@ -48,7 +48,7 @@ def log_options() -> Iterator[click.Option]:
     """--log-level and --log-json, new for each command."""
     yield click.Option(
         ["--log-level"], type=click.Choice(LEVELS, case_sensitive=False), expose_value=False, is_eager=True, callback=_level,
-        help="Say on stderr what happens meanwhile: this and what is graver.",
+        help="Log to stderr at this level and above.",
     )  # fmt: skip
     yield click.Option(
         ["--log-json"], is_flag=True, expose_value=False, is_eager=True, callback=_json,

@@ -11,12 +11,22 @@ from applier.cli.notes import note
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.server_versions import asked_rules, remark
+from applier.sources import STANDARD_INPUT
 from applier.whole_file import can_write
 from lookup.versions import ServerRules
 
-_FILTERS = (
-    click.option("--database", multiple=True, metavar="D", help="Only this database (repeatable)."),
-    click.option("--table", multiple=True, metavar="D.T", help="Only this table (repeatable)."),
+DUMPS = "a mysqldump (plain, .gz, .zst, .xz, or -), a folder of mydumper, MySQL Shell or skeema, or mysql://USER@HOST:PORT."
+DEFAULT_DATABASE_HELP = "Of the tables of a dump that names none. [default: the one in the dump's head]"
+_NAMES = (
+    click.option(
+        "--database", multiple=True, metavar="D",
+        help="Only tables of this database, whatever USE said (replicate_do_db goes by USE); % and _ as in LIKE (repeatable).",
+    ),
+    click.option("--table", multiple=True, metavar="D.T", help="Only this table; % and _ as in replicate_wild_do_table (repeatable)."),
+    click.option("--exclude-database", multiple=True, metavar="D", help="Not this database (repeatable)."),
+    click.option("--exclude-table", multiple=True, metavar="D.T", help="Not this table (repeatable)."),
+)  # fmt: skip
+_PARTS = (
     click.option("--start-position", type=click.IntRange(min=4), metavar="N", help="Start at this byte of the first file."),
     click.option("--stop-position", type=click.IntRange(min=4), metavar="N", help="Stop before the event at this byte of the last file."),
     click.option("--start-datetime", metavar="T", help="Only events from this time on (UTC unless it names a zone)."),
@@ -25,12 +35,13 @@ _FILTERS = (
     click.option("--exclude-gtids", metavar="SET", help="Not these transactions."),
 )
 _REPLAY = (
-    click.option("--schema", type=click.Path(dir_okay=False), metavar="FILE.sql", help="Tables and rows before the log: a mysqldump."),
+    click.option("--schema", metavar="DUMP", help=f"Tables and rows before the log: {DUMPS}"),
+    click.option("--default-database", metavar="D", help=DEFAULT_DATABASE_HELP),
     click.option("--server", metavar="VERSION", help="Whose rules: 5.6, 5.7, 8.0, 8.4, 9.7 or mariadb. [default: the log's]"),
     click.option("--exec-mode", type=click.Choice(["strict", "idempotent"]), default="strict", show_default=True, help="slave_exec_mode."),
     click.option("--skip-errors", default="", metavar="LIST", help='slave_skip_errors: numbers, "all" or "ddl_exist_errors".'),
     click.option("--type-conversions", default="", metavar="LIST", help="slave_type_conversions: ALL_LOSSY, ALL_NON_LOSSY, …"),
-    click.option("--rewrite-db", multiple=True, metavar="A:B", help="Rows and statements of database A go to B."),
+    click.option("--rewrite-db", multiple=True, metavar="A:B", help="Rows and statements of database A go to B; filters name A."),
 )
 
 
@@ -48,6 +59,12 @@ def check_positions(files: Sequence[str], start: int | None, stop: int | None) -
         raise UsageError(f"--stop-position {stop} is before --start-position {start}", code=Code.OPTIONS_CLASH, hint="exchange them")
 
 
+def check_inputs(files: Sequence[str], schema: str | None) -> None:
+    """Standard input is read once. Raises UsageError."""
+    if schema == STANDARD_INPUT and STANDARD_INPUT in files:
+        raise UsageError("--schema and a log both come from standard input", code=Code.OPTIONS_CLASH, hint="give one of them as a file")
+
+
 def check_output(option: str, path: str | None, can: Callable[[str], bool] = can_write) -> None:
     """Asked before the work, which may take long. Raises UsageError where nothing can be written; `can` is can_write_into for a folder."""
     if path is not None and not can(path):
@@ -61,7 +78,17 @@ def replay_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options that pick a part of the log."""
-    return _with(_FILTERS, command)
+    return name_options(part_options(command))
+
+
+def part_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options that pick a part of the log by position, time and GTID."""
+    return _with(_PARTS, command)
+
+
+def name_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds --database, --table, --exclude-database and --exclude-table: the values of `TableFilter.of`."""
+    return _with(_NAMES, command)
 
 
 def _with(options: tuple[Callable[..., Any], ...], command: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,12 +14,14 @@ import click
 from applier.cli.notes import draws, is_logged, note
 from applier.cli.signals import interruptible
 from applier.cli.status import CHANNEL, OPENMETRICS, channel_of
+from applier.cli.tls_options import tls_options
 from applier.error_codes import Code
 from applier.errors import UsageError
 
 if TYPE_CHECKING:
-    from applier.replica.receive import Received, Watch
-    from applier.replica.receive_folder import Start
+    from applier.mysql.url import Endpoint
+    from applier.receive.receive import Received, ReceiveWatch
+    from applier.receive.receive_folder import Start
 
 
 @click.command(name="receive", short_help="Receive the log of a live source into relay logs, as a replica does.")
@@ -33,12 +35,16 @@ if TYPE_CHECKING:
 @click.option("--heartbeat", type=click.FloatRange(min=0.1, max=3600), default=30.0, show_default=True, metavar="SECONDS",
               help="How often the source says that it is alive; twice as long without a word, and we connect again.")  # fmt: skip
 @click.option("--retries", type=click.IntRange(min=0), default=86400, show_default=True, metavar="N",
-              help="Give up after so many connections in vain.")  # fmt: skip
+              help="Give up after this many failed connections.")  # fmt: skip
 @click.option("--max-relay-log-size", type=click.IntRange(4096, 1 << 30), default=1 << 30, metavar="BYTES",
               help="Begin a new relay log after so many. [default: 1 GiB]")  # fmt: skip
 @click.option("--password-file", type=click.Path(dir_okay=False), metavar="FILE", help="The password is its first line.")
+@click.option("--compression-algorithms", metavar="LIST",
+              help="Of the connection, best first: zlib, zstd (from 8.0.18 on), uncompressed. [default: uncompressed]")  # fmt: skip
+@click.option("--zstd-compression-level", metavar="N", help="From 1 to 22. [default: 3]")
 @OPENMETRICS
 @CHANNEL
+@tls_options
 def command(
     source: str, folder: str, password_file: str | None, auto_position: bool, openmetrics: str | None, channel: str | None, **given: Any
 ) -> int:
@@ -49,10 +55,10 @@ def command(
     The account needs REPLICATION SLAVE. Ctrl-C and SIGTERM end it behind the last whole event.
     """
     from applier.mysql.url import find_password, parse_url
-    from applier.replica.receive import LiveReceiver, ReceiveOptions
-    from applier.replica.receive_folder import Folder
+    from applier.receive.receive import LiveReceiver, ReceiveOptions
+    from applier.receive.receive_folder import Folder
 
-    endpoint, label = parse_url(source, "SOURCE"), channel_of(Path(folder), openmetrics, channel)
+    endpoint, label = _compressed(parse_url(source, "SOURCE"), **given), channel_of(Path(folder), openmetrics, channel)
     start, by_gtids = _start(auto_position=auto_position, **given)
     options = ReceiveOptions(by_gtids, given["to_end"], given["heartbeat"], retries=given["retries"])
     endpoint = endpoint.with_password(find_password(password_file, ask=_ask if sys.stdin.isatty() else None))
@@ -77,6 +83,19 @@ def _figures(received: Received, path: str | None, channel: str) -> AbstractCont
     return metrics.kept_up(lambda: metrics.of_receiver(received, channel), path)
 
 
+def _compressed(
+    endpoint: Endpoint, *, compression_algorithms: str | None, zstd_compression_level: str | None, **_: Any
+) -> Endpoint:
+    """The options say more than the address."""
+    if compression_algorithms is None and zstd_compression_level is None:
+        return endpoint
+    from applier.mysql.compression import OPTION, Compression
+
+    words = compression_algorithms or ",".join(endpoint.compression.algorithms)
+    chosen = Compression.of(words, zstd_compression_level, f"--{OPTION}")
+    return endpoint.with_compression(chosen)
+
+
 def _ask() -> str:
     return str(click.prompt("Password", hide_input=True, default="", show_default=False, err=True))
 
@@ -85,7 +104,7 @@ def _start(
     *, position: str | None, executed_gtids: str | None, auto_position: bool, server_id: int | None, max_relay_log_size: int, **_: Any
 ) -> tuple[Start, bool]:
     """What a new folder begins with, and whether GTIDs are asked for."""
-    from applier.replica.receive_folder import Start
+    from applier.receive.receive_folder import Start
     from checkpoints.gtid import GtidError, parse_gtid_set
     from checkpoints.position import Position
 
@@ -109,22 +128,23 @@ def _start(
 
 
 @contextmanager
-def _watch() -> Iterator[Watch]:
+def _watch() -> Iterator[ReceiveWatch]:
     """A line with events and bytes per second and the position, on a terminal only; what happens to the connection always."""
-    from applier.replica.receive import Watch
+    from applier.receive.receive import ReceiveWatch
 
     if not draws():
-        yield Watch() if is_logged() else Watch(on_note=note)
+        yield ReceiveWatch() if is_logged() else ReceiveWatch(on_note=note)
         return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from applier.cli.progress import text_progress
 
-    console = Console(stderr=True)
-    columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=console, transient=True) as bar:
+    with text_progress() as bar:
         task = bar.add_task("connecting", total=None)
         rates = _Rates()
-        yield Watch(lambda received: bar.update(task, description=rates.text(received)), lambda text: console.print(text, highlight=False))
+
+        def draw(received: Received) -> None:
+            bar.update(task, description=rates.text(received))
+
+        yield ReceiveWatch(draw, lambda text: bar.console.print(text, highlight=False))
 
 
 class _Rates:

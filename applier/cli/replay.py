@@ -11,9 +11,10 @@ from typing import IO, Any
 import click
 
 from applier.cli import failures
-from applier.cli.notes import draws
-from applier.cli.options import check_output, check_positions, replay_options
+from applier.cli.notes import draws, note
+from applier.cli.options import check_inputs, check_output, check_positions, replay_options
 from applier.cli.status import CHANNEL, OPENMETRICS
+from applier.cli.tls_options import tls_options
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.result import RowsRecord
@@ -38,9 +39,16 @@ from lookup.versions import NEWEST
 @click.option("--any-commit-order", is_flag=True, help="Into a server, with --workers: do not keep the log's order of commits.")
 @click.option("--gtid", is_flag=True, help="Into a server: each transaction under its own GTID; what the server has is left out.")
 @click.option("--disable-log-bin", is_flag=True, help="Into a server: write nothing of it to that server's own binary log.")
+@click.option(
+    "--reconnect-seconds",
+    type=click.FloatRange(min=0),
+    metavar="N",
+    help="Into a server: so long a lost connection is tried again, 0: not at all. [default: 60]",
+)
 @click.option("--until-gtid", metavar="GTID", help="Into a server: end after this transaction.")
 @click.option("--replay-id", metavar="NAME", help="Into a server: the name of its position. [default: server id and name of the log]")
 @click.option("--password-file", type=click.Path(dir_okay=False), metavar="FILE", help="Into a server: the password is its first line.")
+@click.option("--with-routines", is_flag=True, help="Into a server: the triggers, events and routines of --schema, too.")
 @click.option("--force", is_flag=True, help="Into a server: even if it has replicas, or its databases hold other data.")
 @click.option("--dry-run", is_flag=True, help="Into a server: say what would be replayed, and change nothing.")
 @click.option("--dump", type=click.Path(file_okay=False), metavar="DIR", help="Write the tables afterwards, one .tsv each.")
@@ -48,23 +56,21 @@ from lookup.versions import NEWEST
 @CHANNEL
 @click.option("--stats", type=click.Path(dir_okay=False), metavar="FILE.jsonl", help="Write one JSON object per rows event.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@tls_options
 def command(
-    files: tuple[str, ...], follow: bool, into: str, schema: str | None, dump: str | None, stats: str | None, as_json: bool,
-    openmetrics: str | None, channel: str | None, **options: Any,
+    files: tuple[str, ...], follow: bool, into: str, schema: str | None, default_database: str | None,
+    dump: str | None, stats: str | None, as_json: bool, openmetrics: str | None, channel: str | None, **options: Any,
 ) -> int:  # fmt: skip
     """Replay FILES, in order, into tables in memory or into a server. A folder stands for the logs that its index names.
 
     In memory each row is found as the server would find it; the handler calls that this costs are counted exactly. Into a server
-    the log is replayed exactly once: the position is kept there (binlag.position), and the same command goes on where it ended.
+    the log is replayed exactly once: the position is kept there (binlag.slave_relay_log_info), and the same command goes on where it ended.
     Exit code 0: done; 1: the applier stopped with a replication error; 2: bad usage or unreadable input.
-
-    \b
-    binlag replay demo/binlog.000001 --schema demo/before.sql
-    binlag replay demo/binlog.000001 --schema demo/before.sql --row-search INDEX_SCAN,HASH_SCAN --json
     """
     from applier.cli.follow import figures, logs_of
     from applier.cli.replay_into import SERVER_OPTIONS, refuse_memory_options, refuse_server_options, replay_into_server
 
+    check_inputs(files, schema)
     logs = logs_of(files, follow=follow, stop_position=options["stop_position"])
     check_positions(logs, options["start_position"], options["stop_position"])
     own = {name: options.pop(name) for name in SERVER_OPTIONS}
@@ -72,20 +78,25 @@ def command(
         refuse_memory_options(dump=dump, stats=stats)
         given = {name: value for name, value in own.items() if value is not None}
         with figures(logs, openmetrics, channel) as applying:
-            given = {"password_file": None, **given, **options}
+            given = {"password_file": None, "default_database": default_database, **given, **options}
             return replay_into_server(logs, into, schema=schema, as_json=as_json, applying=applying, **given)
-    refuse_server_options(**own)
+    password_file = own.pop("password_file")
+    refuse_server_options(**own, password_file=None if schema and "://" in schema else password_file)
     check_output("--dump", dump, can_write_into)
     from applier.binlog.follow import IndexedLogs
     from applier.cli.signals import interruptible
     from applier.options import parse_options
     from applier.replay_loop import replay
+    from applier.schema_source import Selection, tables_of
     from applier.tables.catalog import Tables
-    from applier.tables.load import load_schema
 
-    parse_options(**options)
+    parsed = parse_options(**options)
     with ExitStack() as stack:
-        tables = load_schema(schema, server=options["server"] or NEWEST) if schema else Tables()
+        selection = Selection.of(parsed, default_database)
+        tables = Tables()
+        if schema:
+            rules = options["server"] or NEWEST
+            tables = tables_of(schema, server=rules, selection=selection, password_file=password_file, note=note)
         sink = stack.enter_context(_stats_file(stats))
         applying = stack.enter_context(figures(logs, openmetrics, channel))
         progress = stack.enter_context(_progress(logs)) if applying is None else applying.took_event
@@ -118,17 +129,17 @@ def _stats_file(path: str | None) -> Iterator[Callable[[Any], None] | None]:
     if path is None:
         yield None
         return
-    with whole_file(path) as place:
+    with ExitStack() as stack:
         try:
-            file: IO[str] = place.open("w", encoding="utf-8", errors="backslashreplace")
+            place = stack.enter_context(whole_file(path))
+            file: IO[str] = stack.enter_context(place.open("w", encoding="utf-8", errors="backslashreplace"))
         except OSError as error:
             raise UsageError(f"--stats: cannot write {path}: {error.strerror}", code=Code.CANNOT_WRITE) from None
-        with file:
 
-            def write(record: RowsRecord) -> None:
-                file.write(json.dumps(record.as_dict(), ensure_ascii=False) + "\n")
+        def write(record: RowsRecord) -> None:
+            file.write(json.dumps(record.as_dict(), ensure_ascii=False) + "\n")
 
-            yield write
+        yield write
 
 
 @contextmanager
@@ -138,11 +149,9 @@ def _progress(files: Sequence[str]) -> Iterator[Callable[[Any], None] | None]:
     if not draws() or size < 1 << 20:
         yield None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    from applier.cli.progress import byte_progress
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with byte_progress() as bar:
         task = bar.add_task(Path(files[0]).name, total=size)
         pending = 0
 

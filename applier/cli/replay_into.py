@@ -22,21 +22,21 @@ from applier.errors import UsageError
 
 if TYPE_CHECKING:
     from applier.mysql.feed import SourceTransaction
-    from applier.mysql.into import Watch
-    from applier.mysql.outcome import Outcome
-    from applier.replica.live import Applying
+    from applier.mysql.into import ReplayWatch
+    from applier.mysql.outcome import TargetOutcome
+    from applier.receive.applier_progress import ApplierProgress
 
 INTERRUPTED = 130
 DRAWS_PER_SECOND = 10
 SERVER_OPTIONS = (
     "apply", "batch", "workers", "any_commit_order", "gtid", "disable_log_bin", "until_gtid", "replay_id", "password_file", "force",
-    "dry_run",
+    "dry_run", "with_routines", "reconnect_seconds",
 )  # fmt: skip
 """Options of the command that only a server as target has."""
 
 
 def replay_into_server(
-    files: Sequence[str], url: str, *, password_file: str | None, as_json: bool, applying: Applying | None, **given: Any
+    files: Sequence[str], url: str, *, password_file: str | None, as_json: bool, applying: ApplierProgress | None, **given: Any
 ) -> int:
     """The command for a target that is a server. Returns the exit code. `applying` is told what happens."""
     from applier.binlog.follow import IndexedLogs
@@ -45,7 +45,7 @@ def replay_into_server(
     from applier.options import parse_options
 
     own = {name: given.pop(name) for name in IntoOptions.__dataclass_fields__ if name in given}
-    options, into = parse_options(**given), IntoOptions(**own)
+    options, into = parse_options(**given), IntoOptions(**own, password_file=password_file)
     endpoint = parse_url(url)
     endpoint = endpoint.with_password(find_password(password_file, ask=_ask if sys.stdin.isatty() else None))
     with interruptible() as stopped, _progress(files, stopped) as watch:
@@ -61,7 +61,7 @@ def replay_into_server(
     return _end(outcome, followed=isinstance(files, IndexedLogs) and files.follow)
 
 
-def _told(watch: Watch, applying: Applying) -> Watch:
+def _told(watch: ReplayWatch, applying: ApplierProgress) -> ReplayWatch:
     """Two who look on."""
 
     def on_transaction(source: SourceTransaction) -> None:
@@ -75,7 +75,7 @@ def _ask() -> str:
     return str(click.prompt("Password", hide_input=True, default="", show_default=False, err=True))
 
 
-def _end(outcome: Outcome, *, followed: bool) -> int:
+def _end(outcome: TargetOutcome, *, followed: bool) -> int:
     if outcome.error is not None:
         failures.tell(outcome.error)
         if outcome.file is not None:
@@ -83,7 +83,8 @@ def _end(outcome: Outcome, *, followed: bool) -> int:
             note(said, file=outcome.file, position=outcome.position)
         return outcome.error.exit_code
     if outcome.interrupted:
-        said = f"stopped after {outcome.file}, position {outcome.position}; {_resume()}"
+        place = "before the first commit" if outcome.file is None else f"after {outcome.file}, position {outcome.position}"
+        said = f"stopped {place}; {_resume()}"
         note(said, file=outcome.file, position=outcome.position)
         return 0 if followed else INTERRUPTED
     return 0
@@ -93,7 +94,7 @@ def _resume() -> str:
     return f"to go on: {shlex.join(['binlag', *sys.argv[1:]])}"
 
 
-def _print(outcome: Outcome) -> None:
+def _print(outcome: TargetOutcome) -> None:
     """The summary on standard output."""
     rate = outcome.transactions / outcome.seconds if outcome.seconds else 0
     what = "would replay" if outcome.dry_run else "replayed"
@@ -111,19 +112,17 @@ def _print(outcome: Outcome) -> None:
 
 
 @contextmanager
-def _progress(files: Sequence[str], stopped: Callable[[], bool]) -> Iterator[Watch]:
+def _progress(files: Sequence[str], stopped: Callable[[], bool]) -> Iterator[ReplayWatch]:
     """A line with bytes, transactions, rows per second, the time that is left and the current GTID; on a terminal only."""
-    from applier.mysql.into import Watch
+    from applier.mysql.into import ReplayWatch
 
     sizes = {Path(file).name: Path(file).stat().st_size for file in files if Path(file).is_file()}
     if not draws():
-        yield Watch(stopped=stopped)
+        yield ReplayWatch(stopped=stopped, say=note)
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+    from applier.cli.progress import byte_progress
 
-    columns = (BarColumn(), DownloadColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with byte_progress() as bar:
         yield _Line(bar, sizes, stopped).watch()
 
 
@@ -140,10 +139,10 @@ class _Line:
         self._rows_per_second = 0.0
         self._drawn = self._counted = time.monotonic()
 
-    def watch(self) -> Watch:
-        from applier.mysql.into import Watch
+    def watch(self) -> ReplayWatch:
+        from applier.mysql.into import ReplayWatch
 
-        return Watch(self._on_transaction, self._on_rows, self._stopped)
+        return ReplayWatch(self._on_transaction, self._on_rows, self._stopped, say=note)
 
     def _on_transaction(self, source: SourceTransaction) -> None:
         self._transactions += 1

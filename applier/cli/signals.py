@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a question: what is under way is finished first."""
+"""Ctrl-C, SIGTERM and SIGHUP as a question: what is under way is finished first."""
 
 from __future__ import annotations
 
@@ -23,20 +23,38 @@ class Interrupted(KeyboardInterrupt):
     very class."""
 
 
+def heard_signals() -> list[signal.Signals]:
+    """Those that ask a command to end. A command under nohup goes on when its terminal is gone."""
+    ends = [signal.SIGINT, signal.SIGTERM]
+    return ends if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [*ends, signal.SIGHUP]
+
+
 @contextmanager
 def interrupts(*, at_the_end: bool) -> Iterator[None]:
-    """Ctrl-C and SIGTERM raise Interrupted, wherever the command is.
+    """Ctrl-C, SIGTERM and SIGHUP raise Interrupted, wherever the command is.
 
     `at_the_end`: behind the block neither is heard any more, since all that is left is to say how it ended and to end.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    raised: list[int] = []
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        raised.append(number)
+        _interrupt(number, frame)
+
+    before = {number: signal.signal(number, hear) for number in heard_signals()}
     hook = sys.unraisablehook
     sys.unraisablehook = partial(_look, hook)
     try:
         yield
+    except (ImportError, RuntimeError, SystemError):
+        # PyCapsule_Import puts an ImportError of its own in the place of whatever ended the import, and up to 3.11 the making of a
+        # class a RuntimeError in the place of what __set_name__ raised.
+        if raised:
+            raise Interrupted from None
+        raise
     finally:
         sys.unraisablehook = hook
         for number, handler in before.items():
@@ -77,7 +95,7 @@ def interruptible(on_signal: Callable[[], None] = lambda: None) -> Iterator[Call
         asked = True
         on_signal()
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, ask) for number in heard_signals()}
     try:
         yield lambda: asked
     finally:

@@ -1,9 +1,12 @@
-"""`binlag status DIR`: SHOW REPLICA STATUS and the performance_schema replication tables of a replica, from what it left in a folder."""
+"""`binlag status`: SHOW REPLICA STATUS and the performance_schema replication tables of a replica, from what it left in a folder, or of the
+replays whose positions a server keeps."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +15,12 @@ import click
 
 from applier.cli.notes import note
 from applier.cli.options import rules_of
+from applier.cli.tls_options import SCHEME, tls_options
 from applier.error_codes import Code
 from applier.errors import UsageError
 
 if TYPE_CHECKING:
-    from applier.replica.view import ReplicaView
+    from applier.status.view import ReplicaView
 
 FORMATS = click.option("--format", "form", type=click.Choice(["vertical", "table", "json"]), default="vertical", show_default=True,
                        help="As the mysql client prints with \\G, as a table, or as JSON.")  # fmt: skip
@@ -34,8 +38,8 @@ def channel_of(folder: Path, openmetrics: str | None, channel: str | None) -> st
     return folder.resolve().name if channel is None else channel
 
 
-@click.command(name="status", short_help="Show the replica status that the files of a folder tell.")
-@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False))
+@click.command(name="status", short_help="Show the replica status from the files of a folder, or from a replay's rows in a server.")
+@click.argument("place", metavar="DIR|URL", type=click.Path(file_okay=False))
 @click.option("--server", metavar="VERSION", help="Whose files and whose columns: 5.6, 5.7, 8.0, … [default: as the files tell]")
 @click.option("--old-names", is_flag=True, help="The columns of SHOW SLAVE STATUS where the version has both.")
 @click.option("--performance-schema", "tables", is_flag=True, help="The performance_schema replication tables as well.")
@@ -43,19 +47,33 @@ def channel_of(folder: Path, openmetrics: str | None, channel: str | None) -> st
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @OPENMETRICS
 @CHANNEL
+@click.option("--password-file", type=click.Path(dir_okay=False), metavar="FILE", help="Of a server: the password is its first line.")
+@tls_options
 def command(
-    folder: str, server: str | None, old_names: bool, tables: bool, form: str, as_json: bool, openmetrics: str | None, channel: str | None
-) -> None:
+    place: str, server: str | None, old_names: bool, tables: bool, form: str, as_json: bool, openmetrics: str | None, channel: str | None,
+    password_file: str | None,
+) -> None:  # fmt: skip
     """Show what SHOW REPLICA STATUS would say of the replica whose info files and relay logs are in DIR.
 
     DIR is what `binlag receive --dir` writes, or a server's data directory (5.6 to 8.0 with repositories of type FILE). The files are
     read, never written. What they do not tell is NULL: a position is not guessed, and the lag of a replica that does not run is unknown.
-    """
-    from applier.replica.view_sources import view_of_folder
 
-    label = channel_of(Path(folder), openmetrics, channel)
+    With the URL of a server, mysql://USER@HOST:PORT, it shows the replays whose positions are kept there, each as a channel;
+    --channel chooses one. JSON is a list then.
+    """
     if server is not None:
         rules_of(server)
+    if place.startswith(SCHEME):
+        if openmetrics is not None:
+            raise UsageError("--openmetrics: of a folder only", code=Code.OPTIONS_CLASH, hint="leave it out")
+        views = _views(place, server, channel, password_file)
+        drawn = ["\n".join(render(view, "json" if as_json else form, old_names=old_names, tables=tables)) for view in views]
+        click.echo(f"[{', '.join(drawn)}]" if as_json or form == "json" else "\n".join(drawn))
+        return
+    from applier.receive.folder_view import view_of_folder
+
+    folder = place
+    label = channel_of(Path(folder), openmetrics, channel)
     view, notes = view_of_folder(Path(folder), server)
     if openmetrics is not None:
         from applier import metrics
@@ -67,11 +85,30 @@ def command(
         note(text)
 
 
+def _views(url: str, version: str | None, channel: str | None, password_file: str | None) -> Sequence[ReplicaView]:
+    from applier.mysql.connection import connect
+    from applier.mysql.url import find_password, parse_url
+    from applier.status.server_view import views_of_server
+
+    endpoint = parse_url(url, "status").with_password(find_password(password_file, ask=_ask if sys.stdin.isatty() else None))
+    with closing(connect(endpoint)) as server:
+        views = views_of_server(server, version)
+    chosen = [view for view in views if channel in (None, view.channel)]
+    if not chosen:
+        names = ", ".join(view.channel for view in views)
+        raise UsageError(f"--channel: there is no replay {channel!r}", code=Code.OPTION_VALUE, hint=f"there are {names}")
+    return chosen
+
+
+def _ask() -> str:
+    return str(click.prompt("Password", hide_input=True, default="", show_default=False, err=True))
+
+
 def render(view: ReplicaView, form: str, *, old_names: bool, tables: bool) -> Iterator[str]:
     """The lines of the output. `tables`: those of performance_schema follow; JSON always has them."""
     from applier.cli import rows
-    from applier.replica.performance_schema import performance_schema
-    from applier.replica.status import show_status
+    from applier.status.performance_schema import performance_schema
+    from applier.status.status import show_status
 
     try:
         status = show_status(view, old_names=True if old_names else None)

@@ -29,7 +29,7 @@ def print_summary(result: ReplayResult, tables: Tables) -> None:
     )
     if costs:
         console.print(cost_table(costs))
-    for line in advice(costs, tables):
+    for line in advice(result, tables):
         console.print(line, highlight=False, soft_wrap=True)
     for note, count in result.notes.items():
         console.print(f"note: {note}" + (f" ({count} times)" if count > 1 else ""), highlight=False, soft_wrap=True)
@@ -41,7 +41,7 @@ class _Output(Console):
     """Standard output. A reader that has gone away ends the command as for every other way to print."""
 
     def on_broken_pipe(self) -> None:
-        raise BrokenPipeError(errno.EPIPE, "nobody reads any more")
+        raise BrokenPipeError(errno.EPIPE, "the reader closed the pipe")
 
 
 def wide_console() -> Console:

@@ -12,18 +12,22 @@ import click
 
 from applier.cli import failures
 from applier.cli.follow import logs_of
-from applier.cli.options import check_positions, replay_options
+from applier.cli.notes import note
+from applier.cli.options import check_inputs, check_positions, replay_options
+from applier.cli.tls_options import tls_options
 from applier.error_codes import Code
-from applier.errors import ReplicationError, UsageError
+from applier.errors import NOT_SUPPORTED, ReplicationError, UsageError
 from applier.options import ReplayOptions, parse_options
 
 if TYPE_CHECKING:
     from applier.mysql.checkpoint import Checkpoint
     from applier.mysql.connection import Server
     from applier.mysql.verify import RowDifference, TableReport, Verification
+    from applier.result import ReplayResult
 
 ROWS_SHOWN = 3
 """Differing rows of a table that are printed; --json has more."""
+TRUSTED = "rows and definitions are taken from the log (and --schema), replayed in memory; the server is the side under test"
 VALUE_WIDTH = 60
 """Characters of a value that are printed."""
 
@@ -35,11 +39,13 @@ VALUE_WIDTH = 60
 @replay_options
 @click.option("--replay-id", metavar="NAME", help="The replay whose position on the server holds. [default: from the source and its log]")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@tls_options
 def command(
     files: tuple[str, ...],
     into: str,
     password_file: str | None,
     schema: str | None,
+    default_database: str | None,
     replay_id: str | None,
     as_json: bool,
     **options: Any,
@@ -47,8 +53,10 @@ def command(
     """Replay FILES, in order, into tables in memory, and compare the tables of a server with them.
 
     The log counts up to where the server's own replay of it stands; to its end when it has none. A folder stands for the logs that
-    its index names. Every row of every table is compared, tables without a key too. Exit code 0: no difference; 1: the tables differ,
-    or the log stops with a replication error; 2: bad usage or unreadable input.
+    its index names. What is trusted: the rows and definitions of the log (and --schema), replayed in memory; the server is under test.
+    Every row of every table is compared, tables without a key too, and columns and keys of its definition. A table that memory
+    does not hold exactly is "not comparable". Exit code 0: no difference; 1: the tables differ, or the log stops with a
+    replication error; 2: bad usage, unreadable input, or no difference and a table that is not comparable.
     """
     from applier.mysql.checkpoint import read_checkpoint
     from applier.mysql.checkpoint import replay_id as default_id
@@ -57,23 +65,38 @@ def command(
     from applier.mysql.verify import verify
     from applier.replay_loop import replay
     from applier.result import ReplayResult
+    from applier.schema_source import Selection, tables_of
     from applier.tables.catalog import Tables
-    from applier.tables.load import load_schema
 
+    check_inputs(files, schema)
     parsed = parse_options(**options)
     logs = tuple(logs_of(files, follow=False, stop_position=options["stop_position"]))
     check_positions(logs, options["start_position"], options["stop_position"])
     endpoint = parse_url(into).with_password(find_password(password_file, ask=_ask if sys.stdin.isatty() else None))
     server = connect(endpoint)
     try:
-        tables = load_schema(schema, server=options["server"] or server.rules_version) if schema else Tables()
+        rules, selection = options["server"] or server.rules_version, Selection.of(parsed, default_database)
+        tables = tables_of(schema, server=rules, selection=selection, password_file=password_file, note=note) if schema else Tables()
         checkpoint = read_checkpoint(server, replay_id or default_id(list(logs)))
         if checkpoint is not None:
             logs, options["stop_position"] = _recorded(server, checkpoint, logs)
         result = replay(logs, tables, keep_events=False, **options) if logs else ReplayResult()
-        verification = verify(server, tables, _wanted(parsed), databases=checkpoint.databases if checkpoint else ())
+        verification = verify(
+            server,
+            tables,
+            _wanted(parsed),
+            databases=checkpoint.databases if checkpoint else (),
+            inexact=_inexact(result),
+            log_rules=result.server or rules,
+        )
     finally:
         server.close()
+    looked_at = bool(verification.tables) or (checkpoint is not None and bool(checkpoint.databases))
+    if not looked_at and result.error is None:
+        raise UsageError(
+            f"no table to compare: neither the log nor {endpoint} has one", code=Code.NOTHING_CHOSEN,
+            hint="give the log, and the --schema, that the server was filled with",
+        )  # fmt: skip
     if as_json:
         click.echo(json.dumps({**verification.as_dict(), "replay": result.as_dict()}, ensure_ascii=False))
     else:
@@ -81,15 +104,26 @@ def command(
             click.echo(line)
     if result.error is not None:
         failures.tell(result.error, during="the replay in memory stopped: ")
-    return 0 if verification.equal and result.error is None else ReplicationError.exit_code
+    if verification.differs or (result.error is not None and result.error.number != NOT_SUPPORTED):
+        return ReplicationError.exit_code
+    return 0 if verification.equal and result.error is None else UsageError.exit_code
+
+
+def _inexact(result: ReplayResult) -> Callable[[str, str], str | None]:
+    """Why memory does not hold what a server would have of a table: a refusal, skipped or not, is ours and not the server's."""
+    error = result.error
+    if error is not None and error.number == NOT_SUPPORTED:
+        return lambda database, table: f"the replay in memory stopped: {error.message}"
+    known = result.inexact
+    return lambda database, table: known.get(f"{database}.{table}", known.get(""))
 
 
 def _recorded(server: Server, checkpoint: Checkpoint, files: tuple[str, ...]) -> tuple[tuple[str, ...], int | None]:
     """The files, and the byte of the last one, up to which the server's own replay of them has come."""
     from applier.mysql.checkpoint import check_mark
-    from applier.mysql.done import Done
+    from applier.mysql.commit_ranges import CommitRanges
 
-    done = Done(checkpoint.replay)
+    done = CommitRanges(checkpoint.replay)
     done.read(server)
     done.pass_before(checkpoint.position, files)
     under_way = {
@@ -127,18 +161,27 @@ def _wanted(options: ReplayOptions) -> Callable[[str, str], bool]:
 
 def report_lines(verification: Verification) -> list[str]:
     """The result for people."""
-    different = [table for table in verification.tables if not table.equal]
-    lines = [line for table in different for line in _table_lines(table)]
+    lines = [line for table in verification.tables for line in _table_lines(table)]
     count, rows = len(verification.tables), verification.rows
+    different = sum(table.differs for table in verification.tables)
+    open_ones = sum(table.not_comparable is not None for table in verification.tables)
     if different:
-        return [*lines, f"{len(different)} of {count:,} tables differ"]
-    return [f"no difference: {count:,} tables, {rows:,} rows" if count else "no table to compare"]
+        lines.append(f"{different} of {count:,} tables differ")
+    if open_ones:
+        lines.append(f"{open_ones} of {count:,} tables are not comparable")
+    if lines:
+        return [*lines, TRUSTED]
+    return [f"no difference: {count:,} tables, {rows:,} rows"]
 
 
 def _table_lines(table: TableReport) -> list[str]:
-    told = f": {table.problem}" if table.problem else ""
-    counts = f"{table.missing:,} missing, {table.extra:,} too many"
-    lines = [f"{table.table}{told}; {table.found_rows:,} rows where {table.expected_rows:,} are expected, {counts}"]
+    lines = [f"{table.table}: not comparable: {table.not_comparable}"] if table.not_comparable else []
+    if table.definition:
+        lines.append(f"{table.table}: {'; '.join(table.definition)}")
+    if table.problem or table.missing or table.extra:
+        told = f": {table.problem}" if table.problem else ""
+        counts = f"{table.missing:,} missing, {table.extra:,} too many"
+        lines.append(f"{table.table}{told}; {table.found_rows:,} rows where {table.expected_rows:,} are expected, {counts}")
     lines += [f"  {_row_line(row)}" for row in table.differences[:ROWS_SHOWN]]
     hidden = max(table.missing, table.extra, len(table.differences)) - ROWS_SHOWN
     return lines + ([f"  … and {hidden:,} more"] if hidden > 0 else [])

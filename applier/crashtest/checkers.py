@@ -68,7 +68,7 @@ def check_ledger(state: State, expected: State, acknowledged: Collection[Hashabl
         return Judgement(Verdict.LOSES, f"never executed: {_named(missing)}")
     unknown = counts.keys() - set(expected.applied)
     if unknown:
-        return Judgement(Verdict.REEXECUTES, f"executed, but nobody asked for it: {_named(sorted(unknown, key=repr))}")
+        return Judgement(Verdict.REEXECUTES, f"executed, but not in the workload: {_named(sorted(unknown, key=repr))}")
     return CONSISTENT
 
 

@@ -34,7 +34,7 @@ class RecoveryMistake(Exception):
 
     def __str__(self) -> str:
         again = self.again or f'--crash "{self.place}"'
-        return f"{self.what} while recovering, which is no refusal to start but a mistake; again: {again}"
+        return f"{self.what} while recovering, which is a mistake, not a refusal to start; again: {again}"
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ class _Node(Generic[T]):
     result: Any = None
 
 
-class Known(Generic[T]):
+class RecoveryResults(Generic[T]):
     """Results by what they depend on."""
 
     def __init__(self) -> None:

@@ -23,11 +23,12 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from applier.binlog.event_bytes import event_of
 from applier.binlog.events import parse
 from applier.binlog.header import HEADER_LENGTH, EventType, parse_format_description
 from applier.crashtest.records import Parsed, RecordFile
-from applier.replica.event_bytes import event_of
-from applier.replica.storage import Commit, RowChange, Statement
+from applier.replica.storage import Commit, DdlGroup, RowChange, note_prepared
+from applier.replica.storage import Prepared as XaPrepared
 from applier.server_versions import asked_rules
 from applier.tables.catalog import Tables
 from applier.tables.session import StatementApplier
@@ -88,10 +89,11 @@ class _Redone:
     ledger: tuple[Hashable, ...]
     history: int
     info: MemoryTableStore
+    prepared: XaPrepared
 
 
 @dataclass
-class Known:
+class RecoveryMemory:
     """What recoveries have worked out before, by the bytes it was worked out from."""
 
     parsed: Parsed = field(default_factory=Parsed)
@@ -117,7 +119,7 @@ class DurableStorage:
         version: str,
         info_transactional: bool = True,
         work: Callable[[], Hashable] = lambda: None,
-        known: Known | None = None,
+        known: RecoveryMemory | None = None,
     ) -> None:
         """`known` is shared by storages on disks with the same beginnings: it only saves reading and redoing the same again."""
         self._disk = disk
@@ -125,10 +127,11 @@ class DurableStorage:
         self._durability = durability
         self._version = version
         self._work = work
-        self._known = known or Known()
+        self._known = known or RecoveryMemory()
         self._info = _Info(self, transactional=info_transactional)
         self._tables = base
         self._executed = GtidSet()
+        self._prepared: XaPrepared = {}
         self.ledger: list[Hashable] = []
         """What has been applied, in order, as often as it has: transactions, and parts of those on non-transactional tables."""
         self.history = 0
@@ -146,6 +149,10 @@ class DurableStorage:
     @property
     def executed_gtids(self) -> GtidSet:
         return self._executed
+
+    @property
+    def prepared(self) -> XaPrepared:
+        return self._prepared
 
     # a start
 
@@ -184,17 +191,18 @@ class DurableStorage:
         records = sorted([*self._committed, *pieces], key=lambda record: record.sequence)
         chains, redone = self._known.chains, self._known.redone
         chain = done = 0
-        found = redone.get(0) or _Redone(self._base, (), 0, MemoryTableStore(transactional=self._info.transactional))
+        found = redone.get(0) or _Redone(self._base, (), 0, MemoryTableStore(transactional=self._info.transactional), {})
         for count, record in enumerate(records, start=1):
             chain = chains.setdefault((chain, id(record)), len(chains) + 1)
             if chain in redone:
                 done, found = count, redone[chain]
         self._tables, self.ledger, self.history = found.tables.copy(), list(found.ledger), found.history
+        self._prepared = dict(found.prepared)
         self._info.take_over(found.info)
         for record in records[done:]:
             self._redo_one(record)
         if chain not in redone:
-            redone[chain] = _Redone(self._tables.copy(), tuple(self.ledger), self.history, self._info.copy())
+            redone[chain] = _Redone(self._tables.copy(), tuple(self.ledger), self.history, self._info.copy(), dict(self._prepared))
         gtids = [gtid for _, gtid in self._binary.records] if self._binary else [record.commit.gtid for record in self._committed]
         own = tuple(gtid for gtid in gtids if gtid is not None)
         executed = self._known.executed.get(own)
@@ -211,6 +219,7 @@ class DurableStorage:
                 redo_statement(self._tables, statement, self._version)
             redo_changes(self._tables, record.commit.changes)
             self._info.redo(record.info)
+            note_prepared(self._prepared, record.commit)
             self._note(record.work, record.commit)
         self._tables.commit()
 
@@ -252,6 +261,7 @@ class DurableStorage:
         logged = bool(self._binary and (commit.changes or commit.statements or self._part[0] == work or self._is_new(commit.gtid)))
         self._store(work, commit, info, logged=logged)
         self._executed = self._with(commit.gtid)
+        note_prepared(self._prepared, commit)
         self._note(work, commit)
         self._part = None, 0
 
@@ -368,7 +378,7 @@ def redo_changes(tables: Tables, changes: Iterable[RowChange]) -> None:
         change.redo(tables)
 
 
-def redo_statement(tables: Tables, statement: Statement, version: str) -> None:
+def redo_statement(tables: Tables, statement: DdlGroup, version: str) -> None:
     """Executes a DDL statement again."""
     description = parse_format_description(statement.format[HEADER_LENGTH:])
     applier = StatementApplier(tables, asked_rules(version).name)

@@ -26,19 +26,19 @@ from enum import StrEnum
 
 from applier.crashtest.checkers import Judgement, Verdict, judge
 from applier.crashtest.contract import RecoveryMistake, State, System
-from applier.crashtest.dependencies import Known, WatchedDisk
+from applier.crashtest.dependencies import RecoveryResults, WatchedDisk
 from applier.error_codes import Code
 from applier.errors import UsageError
-from checkpoints.crash import Crashed, CrashKind, CrashPoint, Fault, Moment, Operation, crash_points, tears
+from checkpoints.crash import Crashed, CrashKind, CrashMoment, CrashPoint, Fault, Operation, crash_points, tears
 from checkpoints.disk import Disk
 from checkpoints.errors import CheckpointError
 from checkpoints.memory_disk import MemoryDisk
-from checkpoints.outcomes import Medium, Outcome
+from checkpoints.outcomes import CrashOutcome, Medium
 from checkpoints.simulated_disk import Coverage, Left, SimulatedDisk
 
 Make = Callable[[], System]
 Files = Mapping[str, bytes]
-Recovered = Known[State | Exception]
+Recovered = RecoveryResults[State | Exception]
 """What became of the disks that were recovered, by what the recoveries looked at."""
 QUIET_ACTIONS = frozenset({"fsync", "fsync names"})
 """Operations that add nothing to what a crash of the machine may leave."""
@@ -71,7 +71,7 @@ class Trial:
 
     kind: Kind
     point: CrashPoint
-    outcome: Outcome
+    outcome: CrashOutcome
     acknowledged: int
     """Pieces of work that had been acknowledged by then."""
     judgement: Judgement
@@ -85,20 +85,20 @@ class Trial:
         return f"{self.place}: {self.judgement}"
 
 
-def place_of(kind: Kind, point: CrashPoint, outcome: Outcome) -> str:
+def place_of(kind: Kind, point: CrashPoint, outcome: CrashOutcome) -> str:
     """A crash as one line."""
     return f"{kind} | {point} | {outcome}"
 
 
-def parse_place(text: str) -> tuple[Kind, CrashPoint, Outcome]:
+def parse_place(text: str) -> tuple[Kind, CrashPoint, CrashOutcome]:
     """The crash that was shown as this line (`Trial.place`). Raises UsageError for a line that is none."""
     words = [word.strip() for word in text.split("|")]
     if len(words) != 3 or words[0] not in {*Kind}:
         raise UsageError(
-            f"{text!r} is no crash", code=Code.NO_SUCH_CRASH, hint='write it as it was shown: "process | 17 inside 8 | process"'
+            f"{text!r} is not a crash", code=Code.NO_SUCH_CRASH, hint='write it as it was shown: "process | 17 inside 8 | process"'
         )
     try:
-        return Kind(words[0]), CrashPoint.parse(words[1]), Outcome.parse(words[2])
+        return Kind(words[0]), CrashPoint.parse(words[1]), CrashOutcome.parse(words[2])
     except CheckpointError as error:
         raise UsageError(str(error), code=Code.NO_SUCH_CRASH) from None
 
@@ -144,7 +144,7 @@ class _Seen:
     """A disk that some crash leaves: where, first and again whenever more had been acknowledged, and what became of it."""
 
     found: State | Exception
-    places: list[tuple[int, CrashPoint, Outcome]]
+    places: list[tuple[int, CrashPoint, CrashOutcome]]
 
 
 @dataclass
@@ -172,7 +172,7 @@ class _Explorer:
         for work in system.run(disk):
             self.result.acknowledged.append(work)
         disk.observer = None
-        end = CrashPoint(len(disk.operations), Moment.AFTER)
+        end = CrashPoint(len(disk.operations), CrashMoment.AFTER)
         self._try_crashes(disk, end)
         self.result.operations = disk.operations
         points = sum(1 for _ in crash_points(disk.operations, sector_bytes=self.medium.sector_bytes))
@@ -184,9 +184,9 @@ class _Explorer:
         operation = disk.operations[-1]
         told_more = len(self.result.acknowledged) > self.last_tried
         self.last_tried = len(self.result.acknowledged)
-        if told_more or (point.moment is Moment.AFTER and operation.action not in QUIET_ACTIONS):
+        if told_more or (point.moment is CrashMoment.AFTER and operation.action not in QUIET_ACTIONS):
             self._try_crashes(disk, point)
-        elif point.moment is Moment.INSIDE and point.byte in tears(operation.offset, operation.size, self.medium.sector_bytes):
+        elif point.moment is CrashMoment.INSIDE and point.byte in tears(operation.offset, operation.size, self.medium.sector_bytes):
             self._try(disk, point, Kind.PROCESS, self.coverage)
         for kind in self.derived:
             if point == fault_point(operation, kind, self.medium.sector_bytes):
@@ -242,7 +242,7 @@ class _Explorer:
             for outcome in fault_outcomes(disk, operation):
                 self._judge_fault(kind, point, outcome, disk, acknowledged)
 
-    def _judge_fault(self, kind: Kind, point: CrashPoint, outcome: Outcome, disk: SimulatedDisk, acknowledged: list[Hashable]) -> None:
+    def _judge_fault(self, kind: Kind, point: CrashPoint, outcome: CrashOutcome, disk: SimulatedDisk, acknowledged: list[Hashable]) -> None:
         after = disk.after(outcome)
         left = next(after.left(CrashKind.PROCESS))
         known = self._recover(left, place_of(kind, point, outcome))
@@ -258,7 +258,7 @@ class _Explorer:
         self.result.trials.sort(key=lambda trial: (list(Kind).index(trial.kind), trial.point.operation))
         return self.result
 
-    def _trial(self, kind: Kind, point: CrashPoint, outcome: Outcome, acknowledged: list[Hashable], found: State | Exception) -> Trial:
+    def _trial(self, kind: Kind, point: CrashPoint, outcome: CrashOutcome, acknowledged: list[Hashable], found: State | Exception) -> Trial:
         assert self.expected is not None
         return Trial(kind, point, outcome, len(acknowledged), judge(found, self.expected, acknowledged))
 
@@ -284,6 +284,12 @@ def explore(
     explorer = _Explorer(make, frozenset(kinds), coverage, medium or Medium(), files or {}, expected, on_point, recovered or Recovered())
     try:
         disk = explorer.watch()
+        if explorer.result.acknowledged and not disk.operations:
+            raise UsageError(
+                "the run did all its work without an operation of the disk that it was given: a crash could not change anything",
+                code=Code.FAILS_WITHOUT_CRASH,
+                hint="keep what must survive in disk.open(…), not in open() or in memory",
+            )
         if explorer.expected is None:
             explorer.expected = reference(make, disk, explorer.result.acknowledged)
         for kind in FAULTS:
@@ -298,7 +304,7 @@ def reproduce(
     make: Make,
     kind: Kind,
     point: CrashPoint,
-    outcome: Outcome,
+    outcome: CrashOutcome,
     *,
     medium: Medium | None = None,
     files: Files | None = None,
@@ -314,7 +320,7 @@ def reproduce(
 
 
 def crash(
-    make: Make, kind: Kind, point: CrashPoint, outcome: Outcome, *, medium: Medium | None = None, files: Files | None = None
+    make: Make, kind: Kind, point: CrashPoint, outcome: CrashOutcome, *, medium: Medium | None = None, files: Files | None = None
 ) -> tuple[SimulatedDisk, list[Hashable]]:
     """Runs until the crash; returns the disk that is left and what had been acknowledged. Raises UsageError when there is no such point."""
     medium = medium or Medium()
@@ -322,7 +328,7 @@ def crash(
     disk = SimulatedDisk(files, medium=medium, crash_at=point if crashes else None, faults=[] if crashes else [fault_of(point, kind)])
     acknowledged = run_until_stopped(make, disk)
     last = len(disk.operations)
-    if not disk.crashed and (point.operation > last or (crashes and point != CrashPoint(last, Moment.AFTER))):
+    if not disk.crashed and (point.operation > last or (crashes and point != CrashPoint(last, CrashMoment.AFTER))):
         raise UsageError(
             f"the run has no point {str(point)!r}: it ends with operation {last}",
             code=Code.NO_SUCH_CRASH,
@@ -333,12 +339,12 @@ def crash(
 
 def reference(make: Make, disk: SimulatedDisk, acknowledged: list[Hashable]) -> State:
     """What a restart finds after the whole run, on its disk; it must be all the work, each piece once. Raises UsageError when it is not."""
-    found = recover(make, disk.after(Outcome(CrashKind.PROCESS)))
+    found = recover(make, disk.after(CrashOutcome(CrashKind.PROCESS)))
     if isinstance(found, Exception):
         raise UsageError(
             f"the system does not even start after a run without a crash: {found}",
             code=Code.FAILS_WITHOUT_CRASH,
-            hint="mend run or recover",
+            hint="fix run or recover",
         ) from found
     judgement = judge(found, State(tuple(acknowledged), found.content), acknowledged)
     if judgement.verdict is not Verdict.CONSISTENT:
@@ -383,7 +389,7 @@ def fault_point(operation: Operation, kind: Kind, sector_bytes: int) -> CrashPoi
     elif operation.action == "write":
         places = tears(operation.offset, operation.size, sector_bytes)
         done = places[len(places) // 2] if places else 0
-    return CrashPoint(operation.number, Moment.INSIDE, done) if done else CrashPoint(operation.number, Moment.BEFORE)
+    return CrashPoint(operation.number, CrashMoment.INSIDE, done) if done else CrashPoint(operation.number, CrashMoment.BEFORE)
 
 
 def fault_of(point: CrashPoint, kind: Kind) -> Fault:
@@ -391,8 +397,8 @@ def fault_of(point: CrashPoint, kind: Kind) -> Fault:
     return Fault(point.operation, FAULTS[kind], point.byte)
 
 
-def fault_outcomes(disk: SimulatedDisk, operation: Operation) -> Iterator[Outcome]:
+def fault_outcomes(disk: SimulatedDisk, operation: Operation) -> Iterator[CrashOutcome]:
     """The process is restarted; behind a failed fsync the machine is, too, and has kept all that it still had to write."""
-    yield Outcome(CrashKind.PROCESS)
+    yield CrashOutcome(CrashKind.PROCESS)
     if operation.action in QUIET_ACTIONS:
         yield next(disk.outcomes(CrashKind.OS, Coverage.EDGES))

@@ -9,7 +9,7 @@ from typing import Any
 
 from applier.crashtest.checkers import Verdict
 from applier.crashtest.explorer import Trial
-from applier.crashtest.matrix import SEVERITY, Cell, Setup
+from applier.crashtest.matrix import SEVERITY, MatrixCell, Setup
 
 ROW = ("position", "relay_log_recovery", "repository", "sync")
 COLUMN = ("engine", "workers", "crash")
@@ -33,18 +33,20 @@ def row_of(setup: Setup) -> tuple[str, ...]:
     return "auto" if setup.auto_position else "file", str(int(setup.recovery)), setup.repository, str(setup.sync)
 
 
-def column_of(cell: Cell) -> tuple[str, ...]:
+def column_of(cell: MatrixCell) -> tuple[str, ...]:
     """Where a cell stands in the map: engine, workers and kind of crash."""
     return cell.setup.engine, str(cell.setup.workers), str(cell.kind)
 
 
-def grid(cells: Iterable[Cell]) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]], dict[tuple[tuple[str, ...], tuple[str, ...]], Cell]]:
+def grid(
+    cells: Iterable[MatrixCell],
+) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]], dict[tuple[tuple[str, ...], tuple[str, ...]], MatrixCell]]:
     """Rows, columns and the cells by both; in the order in which they come."""
     found = {(row_of(cell.setup), column_of(cell)): cell for cell in cells}
     return list(dict.fromkeys(row for row, _ in found)), list(dict.fromkeys(column for _, column in found)), found
 
 
-def heat_map(cells: list[Cell], title: str, reproducer: Callable[[Setup, Trial], str]) -> str:
+def heat_map(cells: list[MatrixCell], title: str, reproducer: Callable[[Setup, Trial], str]) -> str:
     """The page."""
     return "".join(
         [
@@ -59,7 +61,7 @@ def heat_map(cells: list[Cell], title: str, reproducer: Callable[[Setup, Trial],
     )
 
 
-def summary(cells: list[Cell]) -> list[str]:
+def summary(cells: list[MatrixCell]) -> list[str]:
     """The matrix in some lines. Crash points and disks of cells that share an exploration count once."""
     own = [cell for cell in cells if cell.same_as is None]
     points, disks = sum(cell.points for cell in own), sum(cell.disks for cell in own)
@@ -72,7 +74,7 @@ def summary(cells: list[Cell]) -> list[str]:
     ]
 
 
-def shared(cells: Iterable[Cell]) -> list[str]:
+def shared(cells: Iterable[MatrixCell]) -> list[str]:
     """A line for each value of sync_* that writes and syncs in some configurations exactly as another value does."""
     setups = {cell.setup: cell.same_as for cell in cells}
     total = Counter(setup.sync for setup in setups)
@@ -95,7 +97,7 @@ def _legend() -> str:
     return f'<p class="legend">{"".join(shown)}</p><p>A cell shows the worst verdict and how many of its disks are not consistent.</p>'
 
 
-def _table(cells: list[Cell]) -> str:
+def _table(cells: list[MatrixCell]) -> str:
     rows, columns, found = grid(cells)
     numbers = {id(cell): number for number, cell in enumerate(cells)}
     head = [
@@ -111,7 +113,7 @@ def _table(cells: list[Cell]) -> str:
     return f"<table>{''.join(head)}{''.join(body)}</table>"
 
 
-def _cell(cell: Cell, number: int) -> str:
+def _cell(cell: MatrixCell, number: int) -> str:
     classes = [CLASSES[cell.worst]]
     classes += ["broken"] if cell.broken else ["luck"] if cell.safe and not cell.promised else []
     wrong = sum(count for verdict, count in cell.counts.items() if verdict is not Verdict.CONSISTENT)
@@ -123,7 +125,7 @@ def _cell(cell: Cell, number: int) -> str:
     return f'<td class="{" ".join(classes)}" title="{tip}">{inside}</td>'
 
 
-def _example(number: int, cell: Cell, reproducer: Callable[[Setup, Trial], str]) -> str:
+def _example(number: int, cell: MatrixCell, reproducer: Callable[[Setup, Trial], str]) -> str:
     setup = cell.setup
     name = f"{', '.join(f'{word} {value}' for word, value in zip(ROW + COLUMN, row_of(setup) + column_of(cell), strict=True))}"
     promise = f"promised ({cell.promised})" if cell.promised else "nothing is promised"

@@ -39,7 +39,9 @@ from applier.crashtest.workload import INNODB, MYISAM, Workload, generated, with
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.replica.configuration import FILE, TABLE, ReplicaConfiguration
+from applier.replica.scheduling import rules_for
 from applier.replica.versions import replica_rules
+from checkpoints.fields import FILES_IN
 from checkpoints.outcomes import Medium
 from checkpoints.simulated_disk import Coverage, SimulatedDisk
 
@@ -130,11 +132,11 @@ more than such a log has, so that the default does there what 0 does (`try_famil
 
 def axes_of(base: Setup, chosen: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
     """What is varied: `chosen` values where there are some, else all that the version has."""
-    rules = replica_rules(base.server)
+    name = replica_rules(base.server).name
     usual = {
         **AXES,
-        "repository": AXES["repository"] if rules.name in ("5.6", "5.7", "8.0") else (TABLE,),
-        "workers": (max(0, rules.least_workers), 4),
+        "repository": AXES["repository"] if name in FILES_IN else (TABLE,),
+        "workers": (rules_for(name).fewest_workers, 4),
     }
     return {name: tuple(dict.fromkeys(chosen.get(name) or values)) for name, values in usual.items()}
 
@@ -165,7 +167,7 @@ class WorkloadSpec:
 
 
 @dataclass(frozen=True)
-class Cell:
+class MatrixCell:
     """What became of one configuration under one kind of crash."""
 
     setup: Setup
@@ -238,7 +240,7 @@ def _weight(setup: Setup) -> int:
 
 def try_family(
     family: Sequence[Setup], spec: WorkloadSpec, kinds: Sequence[Kind], medium: Medium, coverage: Coverage
-) -> dict[Setup, list[Cell]]:
+) -> dict[Setup, list[MatrixCell]]:
     """Configurations that differ in nothing but sync_*: for each a run, all its crashes.
 
     These options say when a record is written and synced. A start has read all records before it writes the first, and no crash follows
@@ -264,10 +266,10 @@ def try_family(
     return cells
 
 
-def _cell(setup: Setup, kind: Kind, explored: Setup, result: Exploration) -> Cell:
+def _cell(setup: Setup, kind: Kind, explored: Setup, result: Exploration) -> MatrixCell:
     counts = result.counts(kind)
     first = {verdict: trial for verdict in counts if (trial := result.first(kind, verdict)) is not None}
-    return Cell(setup, kind, result.points[kind], result.disks(kind), counts, first, None if explored is setup else explored)
+    return MatrixCell(setup, kind, result.points[kind], result.disks(kind), counts, first, None if explored is setup else explored)
 
 
 def try_one(setup: Setup, spec: WorkloadSpec, place: tuple[Any, ...], medium: Medium) -> Trial:
@@ -287,7 +289,7 @@ def try_all(
     coverage: Coverage,
     jobs: int,
     done: Callable[[int], None] = lambda setups: None,
-) -> list[Cell]:
+) -> list[MatrixCell]:
     """The whole matrix, in the order of the setups whatever finishes first. `done` is told how many setups have just been finished.
 
     Raises UsageError for less than one process.
@@ -299,7 +301,7 @@ def try_all(
     return [cell for setup in todo for cell in found[setup]]
 
 
-ENDING = (signal.SIGINT, signal.SIGTERM)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that ask a process to end."""
 
 
@@ -317,7 +319,8 @@ def _signals_wait() -> Iterator[None]:
 def _die_quietly() -> None:
     """Ctrl-C reaches every process of a terminal; only the one that started the others speaks of it. When it is killed they end as well."""
     for number in ENDING:
-        signal.signal(number, signal.SIG_DFL)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     Thread(target=_end_with_parent, daemon=True).start()
 
@@ -349,7 +352,7 @@ def _run(
     coverage: Coverage,
     jobs: int,
     done: Callable[[int], None],
-) -> Iterator[tuple[Setup, list[Cell]]]:
+) -> Iterator[tuple[Setup, list[MatrixCell]]]:
     if jobs == 1 or len(todo) == 1:
         for family in todo:
             yield from try_family(family, spec, kinds, medium, coverage).items()

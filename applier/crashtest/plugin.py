@@ -8,19 +8,21 @@
         crash_test(Consumer)               # the same in one test
 
 `Consumer` is a class or function that makes a system (`applier.crashtest.contract`). The marker and the fixture take what
-`applier.crashtest.explore` takes: kinds, coverage, medium, files, expected. `--crash "process | 17 inside 8 | process"` tries that one
-crash only.
+`applier.crashtest.explore` takes: kinds, coverage, medium, files, expected; and `allow`, verdicts that are no failure:
+allow={"re-executes"} for a consumer that promises each transaction at least once.
+`--crash "process | 17 inside 8 | process"` tries that one crash only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from applier.crashtest.checkers import Verdict
     from applier.crashtest.contract import State
     from applier.crashtest.explorer import Exploration, Make, Trial
     from checkpoints.outcomes import Medium
@@ -40,6 +42,7 @@ class Crash:
     trial: Trial
     medium: Medium | None
     files: Mapping[str, bytes] | None
+    allow: frozenset[Verdict] = frozenset()
 
     def again(self) -> tuple[SimulatedDisk, list[Hashable]]:
         """The disk that is left, and the work that had been acknowledged."""
@@ -62,11 +65,9 @@ class Crash:
         return self.make().recover(self.disk)
 
     def check(self) -> None:
-        """Raises AssertionError unless the system recovers, has all its work, and has it once."""
+        """Raises AssertionError unless the system recovers, has all its work, and has it once, or as `allow` says."""
         __tracebackhide__ = True
-        from applier.crashtest.checkers import Verdict
-
-        if self.trial.judgement.verdict is not Verdict.CONSISTENT:
+        if not _is_right(self.trial, self.allow):
             raise AssertionError(str(self.trial))
 
 
@@ -88,11 +89,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if marker is None:
         return
     options = dict(marker.kwargs)
-    make = options.pop("system", None)
+    make, allow = options.pop("system", None), _allowed(options.pop("allow", ()))
     if "crash" not in metafunc.fixturenames or make is None or marker.args:
         raise pytest.UsageError(f"{metafunc.definition.nodeid}: write @pytest.mark.{MARKER}(system=…) and take the argument `crash`")
     trials = _trials(metafunc.config, make, options)
-    crashes = [Crash(make, trial, options.get("medium"), options.get("files")) for trial in trials]
+    crashes = [Crash(make, trial, options.get("medium"), options.get("files"), allow) for trial in trials]
     metafunc.parametrize("crash", crashes, ids=[trial.place for trial in trials])
 
 
@@ -134,13 +135,12 @@ def replica() -> Callable[..., dict[str, Any]]:
 @pytest.fixture
 def crash_test(request: pytest.FixtureRequest) -> Iterator[Callable[..., Exploration]]:
     """A function that tries all crashes of a system and raises AssertionError that lists the first failures, one a line."""
-    from applier.crashtest.checkers import Verdict
     from applier.crashtest.explorer import Exploration
 
-    def run(make: Make, **options: Any) -> Exploration:
+    def run(make: Make, *, allow: Collection[str] = (), **options: Any) -> Exploration:
         __tracebackhide__ = True
-        trials = _trials(request.config, make, options)
-        failures = [trial for trial in trials if trial.judgement.verdict is not Verdict.CONSISTENT]
+        trials, allowed = _trials(request.config, make, options), _allowed(allow)
+        failures = [trial for trial in trials if not _is_right(trial, allowed)]
         if failures:
             shown = [f"  {trial}" for trial in failures[:SHOWN]] + (["  …"] if len(failures) > SHOWN else [])
             again = f'  again: {OPTION} "{failures[0].place}"'
@@ -148,6 +148,21 @@ def crash_test(request: pytest.FixtureRequest) -> Iterator[Callable[..., Explora
         return Exploration(trials=trials)
 
     yield run
+
+
+def _allowed(names: Collection[str]) -> frozenset[Verdict]:
+    """The verdicts of these names. Raises pytest.UsageError for a name that is none."""
+    from applier.crashtest.checkers import Verdict
+
+    if isinstance(names, str) or not set(names) <= set(Verdict):
+        raise pytest.UsageError(f"allow={names!r}: give a set of {', '.join(map(repr, map(str, Verdict)))}")
+    return frozenset(map(Verdict, names))
+
+
+def _is_right(trial: Trial, allowed: frozenset[Verdict]) -> bool:
+    from applier.crashtest.checkers import Verdict
+
+    return trial.judgement.verdict in {Verdict.CONSISTENT, *allowed}
 
 
 def _trials(config: pytest.Config, make: Make, options: dict[str, Any]) -> list[Trial]:

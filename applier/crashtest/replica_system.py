@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import cycle
 
 from applier.crashtest.contract import CannotStart, State
-from applier.crashtest.durable import Durability, DurableStorage, Known
+from applier.crashtest.durable import Durability, DurableStorage, RecoveryMemory
 from applier.crashtest.workload import EPOCH, Workload, content_of
 from applier.errors import InputError, ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
@@ -44,7 +44,7 @@ class Shared:
     """What the systems of one exploration have in common: how it went on from a standing that was reached before. It holds nothing that a
     crash would lose, and saves only time."""
 
-    storage: Known = field(default_factory=Known)
+    storage: RecoveryMemory = field(default_factory=RecoveryMemory)
     relay_logs: KnownRelayLogs = field(default_factory=KnownRelayLogs)
     ends: dict[Hashable, State | Exception] = field(default_factory=dict)
 

@@ -16,18 +16,18 @@ from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from applier.binlog.event_bytes import format_body, make_event, rotate_body
 from applier.binlog.header import MAGIC, EventType
 from applier.binlog.reader import LogReader
 from applier.binlog.transactions import group
 from applier.error_codes import Code
 from applier.errors import InputError, UsageError
 from applier.replay_loop import replay
-from applier.replica.event_bytes import format_body, make_event, rotate_body
 from applier.replica.source import BinlogFiles
 from applier.replica.versions import replica_rules
+from applier.schema_source import load_schema
 from applier.tables.catalog import Tables
 from applier.tables.dump import dump_lines
-from applier.tables.load import load_schema
 from checkpoints.gtid import GtidSet
 
 SOURCE_UUID = "5eed0000-c4a5-11ee-8000-000000000001"

@@ -10,11 +10,18 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.forecast.pool import ENTRY_BYTES
+from applier.spelling import did_you_mean
 from lookup.table import Key, TableDefinition
 from lookup.versions import NEWEST
+
+if TYPE_CHECKING:
+    from applier.dumps.source import Selection
+    from applier.tables.engine import MemoryTable
 
 GIVEN, COUNTED, STATISTICS, ASSUMED = "given", "counted in the schema file", "statistics of the server", "assumed"
 
@@ -28,6 +35,8 @@ class TableFacts:
     rows_from: str = ASSUMED
     duplicates: Mapping[str, float] = field(default_factory=dict)
     row_bytes: float | None = None
+    doubts: tuple[str, ...] = ()
+    """What speaks against these numbers, in words."""
 
     def rows_per_value(self, key: Key) -> float:
         """1 where nothing is known: `known` tells."""
@@ -43,18 +52,50 @@ class TableFacts:
         return partial(_rows_per_value, self)
 
 
+ROW_HEAD_BYTES = 25
+
+
+WIDTHS = {"tinyint": 1, "smallint": 2, "mediumint": 3, "int": 4, "bigint": 8, "float": 4, "double": 8, "datetime": 5, "timestamp": 4}
+
+
+def padded_bytes(definition: TableDefinition) -> float:
+    """What a row takes at least, but for its header: InnoDB pads CHAR to its length (in characters of one byte), a log's image does not."""
+    columns = (column for column in definition.columns if column.generated != "virtual")
+    return float(sum((column.length or 1) if column.type in ("char", "binary") else WIDTHS.get(column.type, 1) for column in columns))
+
+
+def table_bytes(facts: TableFacts) -> float:
+    """What a table and its secondary indexes take in the buffer pool, roughly; 0 where nobody said how many rows it has."""
+    indexes = sum(key is not facts.definition.primary for key in facts.definition.keys)
+    return (facts.rows or 0.0) * ((facts.row_bytes or padded_bytes(facts.definition) + ROW_HEAD_BYTES) + indexes * ENTRY_BYTES)
+
+
 def _rows_per_value(facts: TableFacts, key: Key) -> float:
     return facts.rows_per_value(key)
 
 
-def facts_of_file(path: str | os.PathLike[str], *, server: str = NEWEST) -> dict[str, TableFacts]:
-    """The tables of a SQL file, by full name. Rows that its INSERTs make are counted; a file without any leaves them unknown."""
-    from applier.tables.load import load_schema
+def facts_of_file(
+    path: str | os.PathLike[str],
+    *,
+    server: str = NEWEST,
+    selection: Selection | None = None,
+    note: Callable[[str], None] | None = None,
+) -> dict[str, TableFacts]:
+    """The tables of a dump, by full name. Rows that its INSERTs make are counted; a dump without any leaves them unknown.
 
-    tables = load_schema(path, server=server)
-    filled = any(len(table) for table in tables)
+    `note` is told what was left out of the dump.
+    """
+    from applier.schema_source import Selection, tables_of
+
+    return facts_of_tables(tables_of(path, server=server, selection=selection or Selection(), note=note))
+
+
+def facts_of_tables(tables: Iterable[MemoryTable]) -> dict[str, TableFacts]:
+    """Tables in memory, by full name. If none holds a row, the numbers of rows are unknown."""
+    chosen = list(tables)
+    filled = any(len(table) for table in chosen)
     found = {}
-    for table in tables:
+    for table in chosen:
         definition = table.definition
         usable = [key for key in definition.keys if not key.is_functional and not key.multi_valued and key.kind == "btree"]
         duplicates = {key.name: table.rows_per_value(key) for key in usable if len(table)}
@@ -77,7 +118,7 @@ def with_rows(facts: dict[str, TableFacts], given: Iterable[str]) -> dict[str, T
             value = -1.0
         if not sign or value < 0:
             raise UsageError(
-                f"--rows: {text!r} is no number of rows",
+                f"--rows: {text!r} is not a number of rows",
                 code=Code.OPTION_VALUE,
                 hint="write it as db.table=1000000, or *=1000000 for the rest",
             )
@@ -88,6 +129,9 @@ def with_rows(facts: dict[str, TableFacts], given: Iterable[str]) -> dict[str, T
         else:
             table, _, key = name.rpartition(".")
             if table not in changed or key not in {one.name for one in changed[table].definition.keys}:
-                raise UsageError(f"--rows: the schema has no table {name!r}", code=Code.UNKNOWN_TABLE)
+                known = [f"{table}.{one.name}" for one in changed[table].definition.keys] if table in changed else changed
+                what = "table has no key" if table in changed else "schema has no table"
+                hint = did_you_mean(name, known)
+                raise UsageError(f"--rows: the {what} {name!r}", code=Code.UNKNOWN_TABLE, hint=hint)
             changed[table] = replace(changed[table], duplicates={**changed[table].duplicates, key: value})
     return changed

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from applier.forecast.loads import LoadReader, Schema, TransactionLoad
+from applier.forecast.loads import LoadReader, Schema
 from applier.forecast.ranges import FileRange, expand, ranges
+from applier.forecast.transaction_load import TransactionLoad
 
 if TYPE_CHECKING:
     import pyarrow as pa

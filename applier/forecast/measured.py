@@ -12,11 +12,12 @@ from typing import Any, Protocol
 
 from applier.error_codes import Code
 from applier.errors import InputError
-from applier.forecast.cells import DATABASE, VALUE, Cell, make_log
 from applier.forecast.facts import TableFacts
-from applier.forecast.loads import LoadReader, TransactionLoad
+from applier.forecast.loads import LoadReader
+from applier.forecast.measurement_grid import DATABASE, VALUE, Cell, make_log
 from applier.forecast.pricing import Pricer, TableState, part_of
 from applier.forecast.scenario import Scenario
+from applier.forecast.transaction_load import TransactionLoad
 from applier.forecast.units import PLACE, UNITS, Amounts, Prices
 from applier.logs import logger
 from applier.whole_file import whole_file
@@ -90,7 +91,7 @@ def middles(measured: Iterable[Measured]) -> list[Measured]:
     return [middle(runs) for runs in rounds.values()]
 
 
-class Target(Protocol):
+class MeasurementTarget(Protocol):
     """Where cells are applied. `measure` makes the cell's table, applies its log and times that."""
 
     name: str
@@ -132,7 +133,10 @@ def scenario_of(cell: Cell, server_version: str) -> Scenario:
 
 
 class Memory:
-    """Tables in memory under the rules of a server version: exact handler calls, and the emulator's own seconds. Implements `Target`."""
+    """Tables in memory under the rules of a server version. Implements `MeasurementTarget`.
+
+    The handler calls are exact, the seconds are the emulator's own.
+    """
 
     def __init__(self, server_version: str = NEWEST) -> None:
         self.name = "memory"
@@ -160,7 +164,11 @@ class Memory:
 
 
 def measure_all(
-    cells: Iterable[Cell], target: Target, done: Iterable[Measured] = (), tick: Callable[[Measured], None] | None = None, number: int = 0
+    cells: Iterable[Cell],
+    target: MeasurementTarget,
+    done: Iterable[Measured] = (),
+    tick: Callable[[Measured], None] | None = None,
+    number: int = 0,
 ) -> Iterator[Measured]:
     """Measures what is not `done` yet in the round of that number, in one process."""
     known = {one.place for one in done}
@@ -180,7 +188,7 @@ def log_measured(one: Measured) -> None:
     _LOG.info("a cell is measured", extra=said)
 
 
-class Keeper:
+class MeasurementFile:
     """All measurements so far; in the file at `path`, if there is one, as soon as they are made.
 
     A file of a thousand takes 30 ms to write, a cell on a server seconds to measure. `save` again when an interrupt ends the measuring:
@@ -221,7 +229,7 @@ def read_parquet(path: str | os.PathLike[str]) -> list[Measured]:
         return [Measured.of_row(row) for row in pq.read_table(path).to_pylist()]
     except (OSError, pa.ArrowInvalid, KeyError, TypeError) as error:
         raise InputError(
-            f"no measurements: {error}", code=Code.MEASUREMENTS, file=os.fspath(path), hint="binlag measure writes them anew"
+            f"no measurements: {error}", code=Code.MEASUREMENTS, file=os.fspath(path), hint="binlag measure writes them again"
         ) from None
 
 

@@ -21,9 +21,9 @@ from typing import Any
 
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError, UsageError
-from applier.forecast.cells import AHEAD, DATABASE, MARK, MARK_SQL, TABLE, Cell, Spent, make_log
 from applier.forecast.loads import LoadReader
 from applier.forecast.measured import Measured, middle, work_of_cell
+from applier.forecast.measurement_grid import AHEAD, DATABASE, MARK, MARK_SQL, TABLE, Cell, Spent, make_log
 from applier.mysql.connection import connect
 from applier.mysql.url import Endpoint
 from lookup.versions import RULES, rules_for
@@ -183,7 +183,7 @@ class ServerTarget:
             raise UsageError(f"--relay-folder: cannot write {path}: {error.strerror}", code=Code.CANNOT_WRITE, hint=hint) from None
 
     def _by_statements(self, log: Path) -> float:
-        from applier.mysql.into import IntoOptions, Watch, replay_into
+        from applier.mysql.into import IntoOptions, ReplayWatch, replay_into
         from applier.options import ReplayOptions
 
         failed: list[str] = []
@@ -192,7 +192,7 @@ class ServerTarget:
         def replay() -> None:
             try:
                 into = IntoOptions(batch=1, force=True, replay_id=f"measure {time.time_ns()}")
-                outcome = replay_into([str(log)], self.endpoint, ReplayOptions(), into, Watch(stopped=left.is_set))
+                outcome = replay_into([str(log)], self.endpoint, ReplayOptions(), into, ReplayWatch(stopped=left.is_set))
                 if outcome.error is not None:
                     failed.append(str(outcome.error))
             except BinlagError as error:

@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any
 
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.forecast.backlog import Backlog, behind_from_the_start
 from applier.forecast.calibration import Calibration, default_calibration, load_calibration
-from applier.forecast.facts import TableFacts, with_rows
-from applier.forecast.loads import LoadReader, Schema, TransactionLoad
+from applier.forecast.conditions import Conditions, Live, conditions
+from applier.forecast.facts import TableFacts, table_bytes, with_rows
+from applier.forecast.fixes import fixes
+from applier.forecast.load_sample import LoadSample
+from applier.forecast.loads import LoadReader, Schema
+from applier.forecast.margin import margin
+from applier.forecast.notebook import as_html, as_text
+from applier.forecast.progress import ReplicaProgress
+from applier.forecast.rows_file import with_rows_file
 from applier.forecast.run import Forecast
 from applier.forecast.scenario import Scenario, what_if
 from applier.forecast.summary import summarize
+from applier.forecast.transaction_load import TransactionLoad
 from applier.options import row_search_of
 from applier.server_versions import asked_rules, found_rules, remark
+from applier.spelling import did_you_mean
 from lookup.table import Key, TableDefinition
 from lookup.versions import NEWEST, ServerRules
 
+CHANGE_BUFFER = ("5.6", "5.7", "8.0")
+"""innodb_change_buffering is "all" by default, "none" from 8.4 on and in MariaDB from 10.5.15 on."""
 DEFAULT_WHAT_IFS = ("primary-key",)
 
 
 @dataclass(frozen=True)
-class Plan:
+class ForecastPlan:
     """What to forecast: the options of `binlag forecast`, read.
 
     `loads` stands in for `files` where there is no log. `facts`: "database.table" -> what is known of the table on the replica.
-    `server`, `row_search`: the replica's, None for the log's own and the version's default. `row_counts`: "D.T=N" each.
-    `workers`, `preserve_order`: replica_parallel_workers, replica_preserve_commit_order. `what_ifs`: other scenarios, in the words of
+    `server`, `row_search`: the replica's, None for the log's own and the version's default. `row_counts`: "D.T=N" or "@FILE" each.
+    `workers`, `preserve_order`: replica_parallel_workers, replica_preserve_commit_order; `settings`: more of the replica and its
+    machine, by the names of `conditions.KINDS`; `live`: what a live replica says of them. `what_ifs`: other scenarios, in the words of
     --what-if. `placement`: from which part of a table rows are drawn in scan order, 0 and 1 for anywhere.
+    `chosen`: what of the log counts, in the options of `LoadReader`. `progress`: how far a live replica is with these files;
+    `behind`: seconds that a replica is behind when the log begins.
     """
 
     files: Sequence[str] = ()
@@ -39,86 +56,196 @@ class Plan:
     row_search: str | None = None
     row_counts: Sequence[str] = ()
     calibration: str | Calibration | None = None
-    workers: int = 1
-    preserve_order: bool = True
+    workers: int | None = None
+    preserve_order: bool | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    live: Live | None = None
     what_ifs: Sequence[str] = DEFAULT_WHAT_IFS
     placement: tuple[float, float] = (0.0, 1.0)
+    chosen: Mapping[str, Any] = field(default_factory=dict)
+    progress: ReplicaProgress | None = None
+    behind: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Forecasted:
-    """A forecast that is done; `summary` is what --json prints."""
+    """A forecast that is done, and the transactions that stand for its log; `summary` is what --json prints."""
 
     forecast: Forecast
     what_ifs: int
+    sample: LoadSample
+    plan: ForecastPlan
+    backlog: Backlog | None = None
 
     def summary(self) -> dict[str, Any]:
         """What --json prints. Seconds throughout."""
         runs = self.forecast.runs
-        return summarize(self.forecast, ideal=runs[1], low=runs[2], high=runs[3], what_ifs=runs[4 : 4 + self.what_ifs])
+        told = summarize(self.forecast, ideal=runs[1], low=runs[2], high=runs[3], what_ifs=runs[4 : 4 + self.what_ifs])
+        told["fixes"] = [fix.as_dict() for fix in fixes(self.forecast, self.sample, self.plan.placement)]
+        return told | {"now": self.now()}
+
+    def now(self) -> dict[str, Any] | None:
+        """A replica that is behind when the forecast begins: by how much, and when it will have caught up. None where nobody said."""
+        if self.backlog is not None:
+            return self.backlog.state(self.forecast)
+        if self.plan.behind is None:
+            return None
+        return behind_from_the_start(self.forecast, self.plan.behind)
+
+    def __repr__(self) -> str:
+        """The answer on one screen."""
+        return as_text(self.summary())
+
+    def _repr_html_(self) -> str:
+        """For notebooks: a table and a chart."""
+        return as_html(self.summary())
 
 
-def run(plan: Plan, tick: Callable[[int], None] | None = None) -> Forecasted:
+def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Forecasted:
     """Reads the log once, and prices each transaction in every scenario. `tick` gets the transactions so far, now and then.
 
     Raises InputError for a log or calibration that cannot be read, UsageError for options that do not fit.
     """
-    rules, remarks = _rules(plan)
-    base = Scenario("as it is", rules, row_search_of(plan.row_search, plan.server), plan.workers, plan.preserve_order)
-    facts = with_rows(dict(plan.facts or {}), plan.row_counts)
-    reader = LoadReader(plan.files, schema=_schema(facts, base)) if plan.loads is None else None
-    calibration, notes = _calibration(plan.calibration, base)
+    start = _start(plan)
+    base, facts, calibration = start.base, start.facts, start.calibration
+    reader = LoadReader(plan.files, schema=_schema(facts, base), tolerant=True, **plan.chosen) if plan.loads is None else None
+    spread, wider = margin(base, facts, calibration)
     scenarios = [
         base,
         replace(base, name="rows found at once", found_at_once=True),
-        replace(base, name="low", factor=max(1 - calibration.spread, 0.1)),
-        replace(base, name="high", factor=1 + calibration.spread),
+        replace(base, name="low", factor=max(1 - spread, 0.1)),
+        replace(base, name="high", factor=1 + spread),
         *(what_if(text, base) for text in plan.what_ifs or DEFAULT_WHAT_IFS),
     ]
-    unknown = sorted({table for one in scenarios for table in one.tables or () if table not in facts})
+    unknown = sorted({table for one in scenarios for table in one.named_tables if table not in facts})
     if unknown:
-        raise UsageError(f"--what-if: the schema has no table {unknown[0]!r}", code=Code.UNKNOWN_TABLE)
+        hint = did_you_mean(unknown[0], facts)
+        raise UsageError(f"--what-if: the schema has no table {unknown[0]!r}", code=Code.UNKNOWN_TABLE, hint=hint)
     forecast = Forecast(scenarios, facts, calibration, placement=plan.placement)
+    forecast.conditions, forecast.margin = start.known, spread
+    forecast.assumed.extend(wider)
+    forecast.keepers.append(sample := LoadSample())
+    backlog = None
+    if plan.progress is not None:
+        backlog = Backlog(plan.progress, plan.files, Forecast([base], facts, calibration, placement=plan.placement))
+        forecast.keepers.append(backlog)
+    if plan.behind is not None:
+        late = plan.behind
+        forecast.ready = lambda first_commit: first_commit + late
     forecast.add_all(reader if reader is not None else plan.loads or (), tick)
     if plan.facts is not None and forecast.states and not forecast.states.keys() & facts.keys():
         raise UsageError(f"--schema: it has none of the log's tables, {min(forecast.states)} for one", code=Code.NO_TABLES)
-    for note in remarks + notes:
+    for note in [*start.notes, *start.known.doubts, *([] if backlog is None else backlog.notes)]:
         forecast.note(note)
     for note, times in (reader.notes if reader is not None else {}).items():
         forecast.note(note, times)
+    source = None if plan.live is None else plan.live.source_id
+    if source is not None and forecast.servers and source not in forecast.servers:
+        theirs = ", ".join(map(str, sorted(forecast.servers)))
+        forecast.note(f"the log's transactions are of server_id {theirs}, the replica's source is {source}: it may be another's log")
     if not forecast.transactions:
         forecast.note("the log holds no complete transaction")
-    return Forecasted(forecast, len(scenarios) - 4)
+    return Forecasted(forecast, len(scenarios) - 4, sample, plan, backlog)
+
+
+def _counted(plan: ForecastPlan) -> tuple[dict[str, TableFacts], list[str]]:
+    """The tables with the numbers of --rows, those of its files first; and what is to be said of the files."""
+    facts, said = dict(plan.facts or {}), list[str]()
+    for text in plan.row_counts:
+        if text.startswith("@"):
+            facts, notes = with_rows_file(facts, text[1:])
+            said += notes
+    return with_rows(facts, [text for text in plan.row_counts if not text.startswith("@")]), said
+
+
+def load_reader(plan: ForecastPlan, files: Sequence[str], start: int | None = None, stop: int | None = None) -> LoadReader:
+    """Reads a part of the log as `run` reads all of it; its transactions, one part after the other, can be the `loads` of a plan."""
+    start_of = _start(plan)
+    schema = _schema(start_of.facts, start_of.base)
+    return LoadReader(files, schema=schema, tolerant=True, start_position=start, stop_position=stop, **plan.chosen)
+
+
+@dataclass(frozen=True)
+class _Start:
+    """What is known before the log is read."""
+
+    base: Scenario
+    facts: dict[str, TableFacts]
+    calibration: Calibration
+    known: Conditions
+    notes: list[str]
+
+
+def _start(plan: ForecastPlan) -> _Start:
+    rules, remarks, version = _rules(plan)
+    facts, said = _counted(plan)
+    calibration, notes = _calibration(plan.calibration, rules)
+    known = _conditions(plan, version, calibration)
+    base = _base(rules, row_search_of(plan.row_search, plan.server), known)
+    return _Start(_in_memory(base, facts), facts, calibration, known, [*remarks, *said, *notes])
 
 
 def _version(files: Sequence[str]) -> str:
     """The server that wrote the log; the latest for a log that does not begin."""
-    reader = LoadReader(files)
+    reader = LoadReader(files, tolerant=True)
     next(iter(reader), None)
     return reader.server_version or NEWEST
 
 
-def _rules(plan: Plan) -> tuple[ServerRules, list[str]]:
-    """The replica's rules, and what is to be said of its version."""
+def _rules(plan: ForecastPlan) -> tuple[ServerRules, list[str], str]:
+    """The replica's rules, what is to be said of its version, and the version."""
     if plan.server is not None:
-        rules, said = asked_rules(plan.server), remark(plan.server, "--server")
+        version, rules, said = plan.server, asked_rules(plan.server), remark(plan.server, "--server")
     else:
         version = _version(plan.files) if plan.loads is None else NEWEST
         rules, said = found_rules(version, "the log"), remark(version, "the log")
-    return rules, [said] if said is not None else []
+    return rules, [said] if said is not None else [], version
 
 
-def _calibration(given: str | Calibration | None, base: Scenario) -> tuple[Calibration, list[str]]:
+def _conditions(plan: ForecastPlan, version: str, calibration: Calibration) -> Conditions:
+    """The replica and its machine, from whoever knows them."""
+    given = {**plan.settings, "workers": plan.workers, "preserve_commit_order": plan.preserve_order}
+    page = calibration.shared["page read"]
+    measured = {"cores": calibration.cores, "read_latency": page.waiting}
+    return conditions(version, given, plan.live, measured=measured, cores_here=os.cpu_count())
+
+
+def _base(rules: ServerRules, row_search: frozenset[str] | None, known: Conditions) -> Scenario:
+    """The replica as it is."""
+    return Scenario(
+        "as it is",
+        rules,
+        row_search,
+        known.workers,
+        bool(known["preserve_commit_order"]),
+        parallel_type=known["parallel_type"],
+        cores=float(known["cores"]),
+        syncs=known.syncs,
+        binary_log=bool(known["log_replica_updates"]),
+        pool_bytes=float(known["buffer_pool"]),
+        read_seconds=known["read_latency"],
+        reads_per_second=known["iops"] or inf,
+        change_buffer=rules.name in CHANGE_BUFFER,
+    )
+
+
+def _in_memory(base: Scenario, facts: Mapping[str, TableFacts]) -> Scenario:
+    """The same with a pool without end where all tables of known size fit into it: then nobody has to follow pages."""
+    total = sum(table_bytes(one) for one in facts.values())
+    return base if total > base.pool_bytes else replace(base, pool_bytes=inf)
+
+
+def _calibration(given: str | Calibration | None, rules: ServerRules) -> tuple[Calibration, list[str]]:
     """The calibration, and what is to be said of it."""
     if given is None:
-        calibration = default_calibration(base.rules.name)
+        calibration = default_calibration(rules.name)
         where = f"{calibration.server_version} on {calibration.machine}"
         notes = [f"no --calibration: prices of {where}; binlag measure gives those of your machine"]
     else:
         calibration = given if isinstance(given, Calibration) else load_calibration(given)
-        notes = []
-    if calibration.rules_name != base.rules.name:
-        notes.append(f"the calibration is of {calibration.server_version}, the replica of {base.rules.name}: seconds are a guess")
+        notes = [*calibration.assumed]
+    if calibration.rules_name != rules.name:
+        notes.append(f"the calibration is of {calibration.server_version}, the replica of {rules.name}: seconds are a guess")
     return calibration, notes
 
 
@@ -128,4 +255,5 @@ def _schema(facts: Mapping[str, TableFacts], base: Scenario) -> Schema:
     def rows_per_value(definition: TableDefinition, key: Key) -> float:
         return facts[definition.full_name].rows_per_value(key)
 
-    return Schema({name: one.definition for name, one in facts.items()}, base.rules, base.row_search, rows_per_value)
+    paged = frozenset(facts) if base.pool_bytes != inf else frozenset[str]()
+    return Schema({name: one.definition for name, one in facts.items()}, base.rules, base.row_search, rows_per_value, paged)

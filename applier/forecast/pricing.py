@@ -11,16 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import NamedTuple
 
 from applier.forecast.distribution import bucket
-from applier.forecast.facts import TableFacts
-from applier.forecast.loads import Applied, Target
+from applier.forecast.facts import TableFacts, padded_bytes
+from applier.forecast.pool import ENTRY_BYTES, NOTHING, PAGE, Touches
 from applier.forecast.row_counts import Count
 from applier.forecast.scenario import Scenario
-from applier.forecast.units import PLACE, UNITS, Amounts, Prices, RowWork, event_amounts
+from applier.forecast.transaction_load import Applied, LoadShape
+from applier.forecast.units import OVERHEAD_BYTES, PAGE_BYTES, PLACE, UNITS, Amounts, Prices, RowWork, event_amounts
 from lookup.cost import Expected, expected
-from lookup.decision import HASH_OVER_TABLE, NOT_NEEDED
+from lookup.decision import BY_INDEX, BY_TABLE, HASH_OVER_INDEX, HASH_OVER_TABLE, NOT_NEEDED
 from lookup.shape import NULLABLE_UNIQUE, OTHER, PRIMARY, ROW_EVENT_MAX_BYTES, EventShape, TableShape, shape_of
 
 EVENT_HEAD_BYTES = 40
@@ -28,13 +30,14 @@ KEY_BYTES = 8
 CHANGED_SHARE = 0.5
 """With a minimal image: the share of an after image's bytes that is still logged. The log does not tell which columns changed."""
 
+WHOLE_NUMBERS = frozenset({"tinyint", "smallint", "mediumint", "int", "integer", "bigint"})
 Sizes = tuple[tuple[Count, int], ...]
 
 
 class Part(NamedTuple):
     """Rows events of one target within one transaction. `rows` are those of the table, `row_bytes` those of one image."""
 
-    target: Target
+    target: LoadShape
     sizes: Sizes
     statements: int
     rows: float
@@ -52,6 +55,7 @@ class Price:
     algorithm: str
     reads: float
     byte_seconds: float
+    touches: Touches = NOTHING
 
 
 class Work(NamedTuple):
@@ -61,16 +65,22 @@ class Work(NamedTuple):
     algorithm: str
     reads: float
     byte_factor: float
+    touches: Touches = NOTHING
 
 
 class TableState:
-    """A table while the log goes by: `rows` follows inserts and deletes."""
+    """A table while the log goes by: `rows` follows inserts and deletes.
 
-    __slots__ = ("known", "looked_at", "row_bytes", "rows", "seen_bytes", "seen_rows")
+    Where nobody said how many rows there are, it has at least those that the log changes: `missing` of them were there before the log.
+    """
+
+    __slots__ = ("known", "looked_at", "missing", "most_gained", "row_bytes", "rows", "seen_bytes", "seen_rows")
 
     def __init__(self, rows: float | None) -> None:
         self.known = rows is not None
         self.rows = rows or 0.0
+        self.missing = 0.0
+        self.most_gained = self.rows
         self.seen_bytes = 0
         self.seen_rows = self.looked_at = 0
         self.row_bytes = 0.0
@@ -80,17 +90,37 @@ class TableState:
         self.seen_bytes += applied.row_bytes
         self.seen_rows += applied.rows * images
         if self.seen_rows > self.looked_at * 1.1:
-            self.looked_at = self.seen_rows
-            self.row_bytes = float(f"{self.seen_bytes / self.seen_rows:.2g}")
+            self.look(self.seen_bytes, self.seen_rows)
+
+    def look(self, seen_bytes: int, seen_rows: int) -> None:
+        """Takes the mean length anew, from so many bytes of images."""
+        self.looked_at = seen_rows
+        self.row_bytes = float(f"{seen_bytes / seen_rows:.2g}")
 
     def change(self, kind: str, rows: int) -> None:
         """Rows have come or gone."""
+        if not self.known and kind != "write" and rows > self.rows:
+            self.missing += rows - self.rows
+            self.rows = float(rows)
         if kind == "write":
             self.rows += rows
         elif kind == "delete":
             self.rows = max(self.rows - rows, 0.0)
-        elif not self.known and rows > self.rows:
-            self.rows = float(rows)
+        self.most_gained = max(self.most_gained, self.rows - self.missing)
+
+    @property
+    def most_rows(self) -> float:
+        """The largest number of rows that the table had; where nobody said, a lower bound."""
+        return self.missing + self.most_gained
+
+    @property
+    def rounded_rows(self) -> float:
+        """The rows for a price: three significant digits, two where they are assumed anyway, so that equal parts meet again."""
+        return self.rounded(int(self.rows))
+
+    def rounded(self, rows: int) -> float:
+        """So many rows of this table, rounded as `rounded_rows` says."""
+        return bucket(rows) if self.known else float(f"{rows:.2g}")
 
 
 class Pricer:
@@ -105,11 +135,15 @@ class Pricer:
         self.placement = placement
         self.assumptions: dict[str, None] = {}
 
-    def shape(self, target: Target, rows: float, row_bytes: float) -> TableShape:
+    def shape(self, target: LoadShape, rows: float, row_bytes: float) -> TableShape:
         """The table's shape for these images, in this scenario. A table that the schema lacks counts as having a primary key."""
+        return self._shape_and_key(target, rows, row_bytes)[0]
+
+    def _shape_and_key(self, target: LoadShape, rows: float, row_bytes: float) -> tuple[TableShape, bool]:
+        """The shape, and whether rows are looked up by the key whose distinct values the log's reader counted."""
         facts = self.facts.get(target.table)
         if facts is None:
-            return TableShape(rows * self.scenario.row_factor, PRIMARY, row_bytes=row_bytes, columns=target.columns)
+            return TableShape(rows * self.scenario.row_factor, PRIMARY, row_bytes=row_bytes, columns=target.columns), False
         local = tuple(at for at in target.before if at < len(facts.definition.columns))
         shape, decision = shape_of(
             facts.definition, local, self.scenario.rules, self.scenario.row_search,
@@ -117,22 +151,28 @@ class Pricer:
         )  # fmt: skip
         if shape.key == OTHER and decision.key is not None and not facts.known(decision.key):
             name = f"{target.table}.{decision.key.name}"
-            self.assumptions[f"nothing is known of the values of key {name}: one row a value is assumed (--rows {name}=N)"] = None
+            self.assumptions[f"each value of key {name} stands in one row (give --rows {name}=N)"] = None
         if shape.key == NULLABLE_UNIQUE and decision.key is not None:
             key = f"`{decision.key.name}` of {target.table}"
             self.assumptions[f"no row has NULL in the nullable unique key {key}"] = None
         if facts.rows and rows < facts.rows:  # values lose rows as the table does
             shape = replace(shape, rows_per_value=max(shape.rows_per_value * rows / facts.rows, 1.0))
-        return self.scenario.changed(target.table, shape)
+        shape = self.scenario.grown(shape)
+        changed = self.scenario.with_keys(target.table, shape)
+        return changed, changed is shape and decision.key is not None and decision.key.name == target.key
 
     def price(self, part: Part) -> Price:
         """What a part of a transaction takes."""
-        work, factor = self.work(part), self.scenario.factor
+        return self.price_of(self.work(part))
+
+    def price_of(self, work: Work) -> Price:
+        """What this work takes."""
+        factor = self.scenario.factor
         seconds, lookup = self.prices.cost(work.amounts)
         if self.scenario.found_at_once:
             seconds, lookup = seconds - lookup, 0.0
         byte = self.prices["byte"] * work.byte_factor * factor
-        return Price(seconds * factor, lookup * factor, work.algorithm, work.reads, byte)
+        return Price(seconds * factor, lookup * factor, work.algorithm, work.reads, byte, work.touches)
 
     def work(self, part: Part) -> Work:
         """What a part asks for, in units."""
@@ -140,18 +180,18 @@ class Pricer:
         sizes, byte_factor = (part.sizes, 1.0) if scenario.same_events else self._cut(part)
         events = sum(times for _, times in sizes)
         spread = max(events / max(part.statements, 1), 1.0)
-        shape = self.shape(target, part.rows, part.row_bytes)
+        shape, is_logged_key = self._shape_and_key(target, part.rows, part.row_bytes)
         alive, ghosts, first, last = self._places(part, shape, spread, events)
         shape = replace(shape, rows=alive)
         row = RowWork(shape.row_bytes, target.columns, self._index_entries(target), alive, last - first)
         total = [0.0] * len(UNITS)
         total[PLACE["statement"]] = float(part.statements)
-        reads, algorithm = 0.0, NOT_NEEDED
+        reads, algorithm, touches = 0.0, NOT_NEEDED, _Touched(self.facts.get(target.table), shape)
         for (rows, distinct), times in sizes:
             if not rows:
                 total[PLACE["event"]] += times
                 continue
-            found = self._expected(target, shape, rows, distinct, first, last)
+            found = self._expected(target, shape, rows, distinct if is_logged_key else 0, first, last)
             behind = ghosts * (1.0 if spread > 1 else min(found.counters.read_rnd_next / max(alive, 1.0), 1.0)) if ghosts else 0.0
             if found.algorithm != HASH_OVER_TABLE and spread <= 1 and ghosts:
                 behind /= max(rows, 1.0)
@@ -159,11 +199,12 @@ class Pricer:
                 total[place] += times * amount
             reads += times * found.counters.rows_read
             algorithm = found.algorithm
-        return Work(tuple(total), algorithm, reads, byte_factor)
+            if scenario.pool_bytes != inf:
+                touches.add(found, target.kind, rows, times, self._index_leaves(target))
+        return Work(tuple(total), algorithm, reads, byte_factor, touches.all() if scenario.pool_bytes != inf else NOTHING)
 
-    def _expected(self, target: Target, shape: TableShape, rows: float, distinct: float, first: float, last: float) -> Expected:
-        as_logged = self.scenario.key is None and shape.key in (OTHER, NULLABLE_UNIQUE) and target.key is not None
-        values = min(max(distinct, 1), rows) if as_logged and distinct else None
+    def _expected(self, target: LoadShape, shape: TableShape, rows: float, distinct: float, first: float, last: float) -> Expected:
+        values = min(max(distinct, 1), rows) if distinct else None
         event = EventShape(target.kind, max(rows, 1.0), distinct_values=values, first=first, last=last)
         return expected(shape, event, self.scenario.rules, self.scenario.row_search)
 
@@ -192,7 +233,7 @@ class Pricer:
         row_bytes = whole
         facts = self.facts.get(target.table)
         if scenario.minimal_image and target.kind != "write":
-            has_key = facts is None or facts.definition.primary is not None or scenario.key == PRIMARY
+            has_key = facts is None or facts.definition.primary is not None or scenario.adds_primary(target.table)
             before = KEY_BYTES if has_key else part.row_bytes
             row_bytes = before + (part.row_bytes * CHANGED_SHARE if images == 2 else 0.0)
             if images == 2:
@@ -206,7 +247,17 @@ class Pricer:
         events = max(-(-per_statement // most), 1.0)
         return [((max(per_statement / events, 1.0), 0), events * statements)], min(row_bytes / whole, 1.0) if whole else 1.0
 
-    def _index_entries(self, target: Target) -> float:
+    def _index_leaves(self, target: LoadShape) -> float:
+        """Leaves of secondary indexes that a changed row needs at once. Changes of the others wait in the change buffer, until 8.4."""
+        facts = self.facts.get(target.table)
+        if facts is None or not self.scenario.change_buffer:
+            return self._index_entries(target)
+        if target.kind == "update":
+            return 0.0
+        primary = facts.definition.primary
+        return float(sum(key.unique for key in facts.definition.keys if key is not primary))
+
+    def _index_entries(self, target: LoadShape) -> float:
         """Secondary indexes that a changed row touches; an update's are taken not to change, since the log does not compare images."""
         facts = self.facts.get(target.table)
         if facts is None or target.kind == "update":
@@ -215,7 +266,53 @@ class Pricer:
         return float(sum(key is not primary for key in facts.definition.keys))
 
 
+class _Touched:
+    """Adds up the pages that a part's events touch."""
+
+    def __init__(self, facts: TableFacts | None, shape: TableShape) -> None:
+        stored = shape.row_bytes if facts is None else max(shape.row_bytes, padded_bytes(facts.definition))
+        known = facts.row_bytes if facts is not None and facts.row_bytes else 0.0  # a live server's counts what pages leave empty
+        self.per_page = max(PAGE / known if known else PAGE_BYTES / (stored + OVERHEAD_BYTES), 0.1)
+        self.pages = max(shape.rows / self.per_page, 1.0)
+        self.leaf_pages = max(shape.rows * ENTRY_BYTES / PAGE, 1.0)
+        primary = None if facts is None else facts.definition.primary
+        self.ordered = (
+            facts is not None and primary is not None and len(primary.columns) == 1
+            and facts.definition.columns[primary.columns[0]].type in WHOLE_NUMBERS
+        )  # fmt: skip
+        self.appends = facts is not None and primary is not None and self.ordered
+        self.rows = self.values = self.leaves = self.scanned = 0.0
+        self.by_primary = False
+        self.table_rows = max(shape.rows, 1.0)
+
+    def add(self, found: Expected, kind: str, rows: float, times: float, leaves: float) -> None:
+        """Takes in so many equal events of `rows` rows."""
+        counted, algorithm = found.counters, found.algorithm
+        self.leaves += times * rows * leaves
+        if kind == "write":
+            self.by_primary = self.appends
+            self.values += times * rows
+            self.rows += times * rows
+        elif algorithm == BY_INDEX and found.key in (PRIMARY, "unique"):
+            self.by_primary = found.key == PRIMARY
+            self.values += times * rows
+            self.rows += times * rows
+            self.leaves += times * rows * (not self.by_primary)
+        elif algorithm in (BY_INDEX, HASH_OVER_INDEX):
+            self.values += times * counted.read_key
+            self.leaves += times * counted.read_key
+            self.rows += times * (counted.read_key + counted.read_next)
+        elif algorithm in (BY_TABLE, HASH_OVER_TABLE):
+            self.scanned += times * counted.read_rnd_next / self.table_rows
+
+    def all(self) -> Touches:
+        """What was added."""
+        return Touches(
+            self.pages, self.leaf_pages, self.rows, self.values, self.leaves, self.scanned, self.per_page, self.ordered and self.by_primary
+        )
+
+
 def part_of(applied: Applied, state: TableState) -> Part:
     """The part of a transaction, rounded so that equal ones meet again."""
-    sizes, rows = tuple(applied.sizes.items()), bucket(int(state.rows))
-    return Part(applied.target, sizes, applied.statements, rows, state.row_bytes, applied.events, applied.rows)
+    sizes = tuple(applied.sizes.items())
+    return Part(applied.target, sizes, applied.statements, state.rounded_rows, state.row_bytes, applied.events, applied.rows)

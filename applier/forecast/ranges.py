@@ -12,12 +12,15 @@ import glob
 import os
 import struct
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from applier.binlog.header import KNOWN_TYPES, MAGIC, EventType
 from applier.error_codes import Code
 from applier.errors import InputError
+from applier.remote import address_of
+from applier.sources import MAGIC_BYTES, RandomAccess, expanded, open_at, packing
 
 DEFAULT_BYTES = 32 << 20
 LOOK_BYTES = 1 << 20
@@ -40,7 +43,9 @@ def expand(paths: str | Sequence[str]) -> list[str]:
     names = paths.split(",") if isinstance(paths, str) else list(paths)
     found: list[str] = []
     for name in (one.strip().removeprefix("file://") for one in names):
-        if Path(name).is_dir():
+        if address_of(name) is not None:
+            inside = expanded(name)
+        elif Path(name).is_dir():
             inside = sorted(entry.path for entry in os.scandir(name) if entry.is_file() and _is_log(entry.path))
         else:
             inside = [name] if Path(name).exists() else sorted(glob.glob(name))  # noqa: PTH207 - a pattern with its own root
@@ -56,50 +61,49 @@ def _is_log(path: str) -> bool:
 
 
 def ranges(paths: Iterable[str], range_bytes: int = DEFAULT_BYTES) -> list[FileRange]:
-    """Ranges of about that many bytes each, in the order of the files."""
+    """Ranges of about that many bytes each, in the order of the files. What is compressed is one range. Raises OSError or InputError."""
     found = []
     for path in paths:
-        cuts = list(_cuts(path, range_bytes))
+        with closing(open_at(path)) as file:
+            cuts = list(_cuts(file, range_bytes)) if packing(file.read_at(MAGIC_BYTES, 0)) is None else []
         starts, stops = [None, *cuts], [*cuts, None]
         found += [FileRange(path, start, stop) for start, stop in zip(starts, stops, strict=True)]
     return found
 
 
-def _cuts(path: str, range_bytes: int) -> Iterator[int]:
-    size = Path(path).stat().st_size
+def _cuts(file: RandomAccess, range_bytes: int) -> Iterator[int]:
     wanted = range_bytes
-    with Path(path).open("rb") as file:
-        while wanted < size:
-            cut = _next_gtid(file.fileno(), wanted, size)
-            if cut is None:
-                return
-            yield cut
-            wanted = cut + range_bytes
+    while wanted < file.size:
+        cut = _next_gtid(file, wanted, file.size)
+        if cut is None:
+            return
+        yield cut
+        wanted = cut + range_bytes
 
 
-def _next_gtid(handle: int, start: int, size: int) -> int | None:
+def _next_gtid(file: RandomAccess, start: int, size: int) -> int | None:
     """The first GTID event from a byte on; None when there is none that shows."""
     at = start
     while at < size:
-        data = os.pread(handle, LOOK_BYTES + LONGEST_GTID, at)
-        found = [place for type_code in GTIDS if (place := _of_type(handle, data, type_code, at, size)) is not None]
+        data = file.read_at(LOOK_BYTES + LONGEST_GTID, at)
+        found = [place for type_code in GTIDS if (place := _of_type(file, data, type_code, at, size)) is not None]
         if found:
             return at + min(found)
         at += LOOK_BYTES
     return None
 
 
-def _of_type(handle: int, data: bytes, type_code: int, base: int, size: int) -> int | None:
+def _of_type(file: RandomAccess, data: bytes, type_code: int, base: int, size: int) -> int | None:
     """Where in a piece of the file the first event of a type begins."""
     place = data.find(type_code, 4)
     while 0 <= place < LOOK_BYTES + 4:
-        if _is_event(handle, data, place - 4, base, size):
+        if _is_event(file, data, place - 4, base, size):
             return place - 4
         place = data.find(type_code, place + 1)
     return None
 
 
-def _is_event(handle: int, data: bytes, place: int, base: int, size: int) -> bool:
+def _is_event(file: RandomAccess, data: bytes, place: int, base: int, size: int) -> bool:
     """Whether a GTID event begins there: its end is what it says, and another event or the end of the file follows."""
     if place + 19 > len(data):
         return False
@@ -109,7 +113,7 @@ def _is_event(handle: int, data: bytes, place: int, base: int, size: int) -> boo
         return False
     if end == size:
         return True
-    following = os.pread(handle, 19, end)
+    following = file.read_at(19, end)
     if len(following) < 19:
         return False
     _, next_type, _, next_length, next_end, _ = _HEADER.unpack(following)

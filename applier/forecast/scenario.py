@@ -8,9 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import inf
 
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.forecast.calibration import TimePrice
+from applier.forecast.conditions import size
+from applier.replica.scheduling import LOGICAL_CLOCK
+from applier.timing.work_clock import Machine, WorkClock
 from lookup.shape import NO_KEY, OTHER, PRIMARY, UNIQUE, TableShape
 from lookup.versions import ServerRules, parse_row_search
 
@@ -23,13 +28,30 @@ WHAT_IFS = {
     "event-size": "event-size=65536: another binlog_row_event_max_size on the source, in bytes",
     "workers": "workers=8: another number of applier workers",
     "rows": "rows=10: tables hold ten times as many rows",
+    "durable": "innodb_flush_log_at_trx_commit=1 and sync_binlog=1",
+    "relaxed": "innodb_flush_log_at_trx_commit=2 and sync_binlog=0",
+    "buffer-pool": "buffer-pool=8G: another innodb_buffer_pool_size",
+    "cores": "cores=8: another number of processor cores",
 }
 """Name -> what it does, as in --help."""
 
 
+@dataclass(frozen=True, slots=True)
+class AddedKey:
+    """A key of this kind for tables without a unique one: for `table`, or for all of them."""
+
+    kind: str
+    rows_per_value: float = 1.0
+    table: str | None = None
+
+    def fits(self, table: str) -> bool:
+        """Whether the table gets it."""
+        return self.table is None or self.table == table
+
+
 @dataclass(frozen=True)
 class Scenario:
-    """One replica. `key` is the kind of key that tables without a unique one get (None: as they are), on `tables` only if given.
+    """One replica. `keys` are added to its tables, one after the other.
 
     `found_at_once`: finding rows costs nothing, which leaves what large transactions take by themselves. `factor` multiplies all times.
     """
@@ -39,24 +61,72 @@ class Scenario:
     row_search: frozenset[str] | None = None
     workers: int = 1
     preserve_order: bool = True
-    key: str | None = None
-    rows_per_value: float = 1.0
-    tables: frozenset[str] | None = None
+    keys: tuple[AddedKey, ...] = ()
     row_factor: float = 1.0
     minimal_image: bool = False
     event_bytes: int | None = None
     found_at_once: bool = False
     factor: float = 1.0
+    parallel_type: str = LOGICAL_CLOCK
+    cores: float = inf
+    syncs: float = 0.0
+    """Syncs of a commit that waits for nobody: of the redo log and of the binary log."""
+    binary_log: bool = True
+    pool_bytes: float = inf
+    read_seconds: float | None = None
+    """For a page, instead of the calibration's; `reads_per_second` is what the disk can."""
+    reads_per_second: float = inf
+    change_buffer: bool = False
 
-    def changed(self, table: str, shape: TableShape) -> TableShape:
-        """The shape of a table in this scenario."""
-        if self.row_factor != 1:
-            shape = replace(shape, rows=shape.rows * self.row_factor, rows_per_value=max(shape.rows_per_value * self.row_factor, 1.0))
-        if self.key is None or shape.key in (PRIMARY, UNIQUE) or (self.tables is not None and table not in self.tables):
+    def machine(self, shared: Mapping[str, TimePrice]) -> Machine:
+        """What its workers share, at these prices."""
+        sync, factor = shared["sync"], self.factor
+        return Machine(
+            self.cores,
+            self.parallel_type == LOGICAL_CLOCK and self.workers > 1,
+            sync.processor * self.syncs * factor,
+            sync.waiting * self.syncs * factor,
+            shared["coordinator transaction"].processor * factor,
+            shared["coordinator event"].processor * factor,
+            self.reads_per_second,
+        )
+
+    def grown(self, shape: TableShape) -> TableShape:
+        """The shape of a table with as many rows as it has in this scenario."""
+        if self.row_factor == 1:
             return shape
-        if self.key == OTHER and shape.key != NO_KEY and shape.rows_per_value <= self.rows_per_value:
-            return shape
-        return replace(shape, key=self.key, rows_per_value=self.rows_per_value if self.key == OTHER else 1.0, null_share=0.0)
+        return replace(shape, rows=shape.rows * self.row_factor, rows_per_value=max(shape.rows_per_value * self.row_factor, 1.0))
+
+    def with_keys(self, table: str, shape: TableShape) -> TableShape:
+        """The shape of a table with the keys that this scenario adds; the very same object where it adds none, or no better one."""
+        for added in self.keys:
+            is_better = added.kind != OTHER or shape.key == NO_KEY or shape.rows_per_value > added.rows_per_value
+            if added.fits(table) and shape.key not in (PRIMARY, UNIQUE) and is_better:
+                shape = replace(shape, key=added.kind, rows_per_value=added.rows_per_value, null_share=0.0)
+        return shape
+
+    def adds_primary(self, table: str) -> bool:
+        """Whether a table without a unique key gets a primary key."""
+        return any(added.kind == PRIMARY and added.fits(table) for added in self.keys)
+
+    def clock(self, machine: Machine) -> WorkClock:
+        """A clock of its workers on a machine."""
+        return WorkClock(
+            self.workers, preserve_order=self.preserve_order, parallel_type=self.parallel_type, machine=machine
+        )  # fmt: skip
+
+    @property
+    def work(self) -> Scenario:
+        """Equal for scenarios that ask for the same work, at whatever price and by however many."""
+        return replace(
+            self, name="", factor=1.0, found_at_once=False, workers=1, preserve_order=True, parallel_type=LOGICAL_CLOCK,
+            cores=inf, syncs=0.0, binary_log=True, read_seconds=None, reads_per_second=inf,
+        )  # fmt: skip
+
+    @property
+    def named_tables(self) -> list[str]:
+        """Tables that get a key of their own."""
+        return [added.table for added in self.keys if added.table is not None]
 
     @property
     def same_events(self) -> bool:
@@ -67,7 +137,7 @@ class Scenario:
 def what_if(text: str, base: Scenario) -> Scenario:
     """A scenario from "primary-key", "index=200", "row-search=INDEX_SCAN,HASH_SCAN", several joined by "+"; see WHAT_IFS.
 
-    "primary-key:shop.orders" changes that table only. Raises UsageError.
+    "primary-key:shop.orders" changes that table only; "primary-key:shop.a+primary-key:shop.b" changes both. Raises UsageError.
     """
     scenario = base
     for part in text.split("+"):
@@ -78,12 +148,11 @@ def what_if(text: str, base: Scenario) -> Scenario:
 
 
 def _one(scenario: Scenario, word: str, value: str, table: str) -> Scenario:
-    tables = frozenset({table}) if table else scenario.tables
     try:
         if word in ("primary-key", "gipk"):
-            return replace(scenario, key=PRIMARY, tables=tables)
+            return replace(scenario, keys=(*scenario.keys, AddedKey(PRIMARY, table=table or None)))
         if word == "index":
-            return replace(scenario, key=OTHER, rows_per_value=_number(value or "1", 1), tables=tables)
+            return replace(scenario, keys=(*scenario.keys, AddedKey(OTHER, _number(value or "1", 1), table or None)))
         if word == "row-search":
             if not scenario.rules.row_search_selectable:
                 raise UsageError(
@@ -100,6 +169,14 @@ def _one(scenario: Scenario, word: str, value: str, table: str) -> Scenario:
             return replace(scenario, workers=int(_number(value, 1)))
         if word == "rows":
             return replace(scenario, row_factor=_number(value, 0))
+        if word == "durable":
+            return replace(scenario, syncs=1.0 + scenario.binary_log)
+        if word == "relaxed":
+            return replace(scenario, syncs=0.0)
+        if word == "buffer-pool":
+            return replace(scenario, pool_bytes=float(size(value)))
+        if word == "cores":
+            return replace(scenario, cores=_number(value, 1))
     except ValueError as error:
         raise UsageError(f"--what-if {word}: {error}", code=Code.OPTION_VALUE) from None
     raise UsageError(f"--what-if: {word!r} is unknown", code=Code.OPTION_VALUE, hint=f"one of {', '.join(WHAT_IFS)}")
@@ -109,7 +186,7 @@ def _number(text: str, least: float) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no number") from None
+        raise ValueError(f"{text!r} is not a number") from None
     if not value >= least or value == float("inf"):
         raise ValueError(f"{text!r} is not at least {least}")
     return value
@@ -120,6 +197,7 @@ def _title(text: str) -> str:
         "primary-key": "add a primary key", "gipk": "generated invisible primary key", "minimal-image": "minimal row image",
         "index": "secondary index, rows per value", "event-size": "binlog_row_event_max_size", "workers": "workers",
         "rows": "rows, times", "row-search": "row search",
+        "durable": "durable commits", "relaxed": "relaxed commits", "buffer-pool": "buffer pool",
     }  # fmt: skip
     titles = []
     for part in text.split("+"):

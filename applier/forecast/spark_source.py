@@ -7,6 +7,7 @@
 
 Options: `path` (files, directories, globs, commas between), `schema` (a SQL file: with it distinct key values are counted),
 `server` (whose rules choose the key), `range_bytes` (of one partition). Partitions are cut at transactions and come as Arrow batches.
+With `table` ("shop.orders") the rows are the changes of that table, their images as typed columns; these can be streamed, too.
 """
 
 from __future__ import annotations
@@ -14,22 +15,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 
 from applier.forecast.log_rows import COLUMNS, SUMS
 from applier.forecast.ranges import DEFAULT_BYTES, FileRange
+from applier.forecast.spark_ranges import RangePartition, logs_of
 from lookup.versions import NEWEST
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-
-class RangePartition(InputPartition):
-    """A range of one file."""
-
-    def __init__(self, part: FileRange) -> None:
-        super().__init__(part)
-        self.part = part
 
 
 class BinlogReader(DataSourceReader):
@@ -41,19 +35,10 @@ class BinlogReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Stretches of the logs, each for one task. Runs once, on the driver."""
-        from applier.error_codes import Code
-        from applier.errors import UsageError
-        from applier.forecast.ranges import expand, ranges
+        from applier.forecast.ranges import ranges
 
-        path = self.options.get("path") or self.options.get("paths")
-        if not path:
-            raise UsageError(
-                "the data source binlog needs a path",
-                code=Code.OPTION_MISSING,
-                hint='spark.read.format("binlog").load("/var/lib/mysql/binlog.*")',
-            )
         size = int(self.options.get("range_bytes", DEFAULT_BYTES))
-        return [RangePartition(part) for part in ranges(expand(path), size)]
+        return [RangePartition(part) for part in ranges(logs_of(self.options), size)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The rows of one stretch as Arrow batches. Runs once a stretch, in a worker."""
@@ -82,13 +67,37 @@ class BinlogDataSource(DataSource):
         """What `spark.read.format` takes."""
         return "binlog"
 
-    def schema(self) -> str:
-        """All columns, in DDL."""
-        return ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items())
+    def schema(self) -> Any:
+        """All columns: in DDL, or those of the changes of a table, which its first table map has."""
+        if "table" not in self.options:
+            return ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items())
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        from applier.forecast.table_changes import change_schema, column_schema
+
+        return from_arrow_schema(change_schema(column_schema(logs_of(dict(self.options)), self.options["table"])))
 
     def reader(self, schema: Any) -> DataSourceReader:
         """The reader of these columns."""
+        if "table" in self.options:
+            from applier.forecast.spark_changes import ChangeReader
+
+            return ChangeReader(dict(self.options), schema)
         return BinlogReader(dict(self.options), [field.name for field in schema.fields])
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - pyspark's name
+        """The reader of a folder that grows: the changes of a table. Raises UsageError without one."""
+        from applier.error_codes import Code
+        from applier.errors import UsageError
+        from applier.forecast.spark_changes import ChangeStreamReader
+
+        if "table" not in self.options:
+            raise UsageError(
+                "a stream of the data source binlog needs a table",
+                code=Code.OPTION_MISSING,
+                hint='spark.readStream.format("binlog").option("table", "shop.orders").load("/var/lib/mysql")',
+            )
+        return ChangeStreamReader(dict(self.options), schema)
 
 
 def register(spark: SparkSession) -> None:

@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from applier.forecast.costs import TableCost
+from applier.forecast.facts import ASSUMED
 from applier.forecast.heat import heat
-from applier.forecast.loads import Target
 from applier.forecast.run import Forecast, ScenarioRun
+from applier.forecast.transaction_load import LoadShape
 from applier.forecast.words import duration
-from lookup.reasons import hash_verdict, reasons
+from applier.tables.suggestion import suggestion
+from lookup.decision import decide
+from lookup.reasons import about_used_key, hash_verdict, key_sentence, reasons
 from lookup.shape import EventShape
 
 OFFENDING_SHARE = 0.1
@@ -40,8 +44,11 @@ def scenario_dict(run: ScenarioRun, log_seconds: float) -> dict[str, Any]:
         "end_lag_seconds": run.end_lag,
         "catch_up_seconds": run.catch_up(log_seconds),
         "utilisation": run.utilisation(log_seconds),
+        "capacity": log_seconds / run.span if run.span and log_seconds else None,
         "apply_seconds": run.seconds,
         "lookup_seconds": run.lookup,
+        "page_reads": run.page_reads,
+        "page_read_seconds": run.page_seconds,
     }
 
 
@@ -50,7 +57,7 @@ def summarize(
 ) -> dict[str, Any]:
     """The whole forecast, for JSON: as it is, with the ends of the prices' intervals, with rows found at once, and the what-ifs."""
     base, log_seconds = forecast.base, forecast.duration
-    tables = sorted(base.tables.values(), key=lambda table: -table.seconds)
+    tables = sorted(forecast.tables.values(), key=lambda table: -table.seconds)
     calibration = forecast.calibration
     return {
         "transactions": forecast.transactions,
@@ -59,7 +66,9 @@ def summarize(
         "last_commit": forecast.last_commit,
         "log_seconds": log_seconds,
         "server": base.scenario.rules.name,
-        "replica": scenario_dict(base, log_seconds),
+        "replica": scenario_dict(base, log_seconds) | {"settings": forecast.conditions.as_dict() if forecast.conditions else {}},
+        "conditions": forecast.conditions.sentence() if forecast.conditions else "",
+        "margin": forecast.margin,
         "peak_low_seconds": low.curve.peak,
         "peak_high_seconds": high.curve.peak,
         "without_lookup": scenario_dict(ideal, log_seconds),
@@ -69,10 +78,18 @@ def summarize(
             | {
                 "reasons": [reason.as_dict() for reason in table_reasons(forecast, table.table)],
                 "hash_scan": verdicts(forecast, table.table),
+                "why": why(forecast, table.table),
+                "suggestion": _suggestion(forecast, table),
+                "table_rows": forecast.states[table.table].most_rows,
+                "table_rows_from": _rows_from(forecast, table.table),
             }
             for table in tables
         ],
-        "worst": [worst.as_dict() for worst in base.worst()],
+        "besides_tables": [
+            {"name": name, "seconds": seconds, "share": seconds / base.seconds if base.seconds else 0.0}
+            for name, seconds in forecast.besides_tables.items()
+        ],
+        "worst": [worst.as_dict() for worst in forecast.worst],
         "curve": {"width_seconds": base.curve.width, "points": [[time, lag] for time, lag in base.curve]},
         "curves": {run.scenario.name: [[time, lag] for time, lag in run.curve] for run in what_ifs},
         "calibration": {
@@ -98,7 +115,13 @@ def _heat(forecast: Forecast, table: str) -> dict[str, Any]:
     return {"table": table, "rows": rows, "cells": heat(forecast.base.pricer.prices, rows, state.row_bytes, columns)}
 
 
-def _typical(forecast: Forecast, table: str) -> list[tuple[Target, EventShape]]:
+def _rows_from(forecast: Forecast, table: str) -> str:
+    """Who said how many rows the table has; ASSUMED when nobody did."""
+    facts = forecast.facts.get(table)
+    return ASSUMED if facts is None else facts.rows_from
+
+
+def _typical(forecast: Forecast, table: str) -> list[tuple[LoadShape, EventShape]]:
     """For updates and deletes of a table: the images that most events have, and the mean event."""
     found = {}
     for kind in ("update", "delete"):
@@ -125,6 +148,15 @@ def table_reasons(forecast: Forecast, table: str) -> list[Any]:
     return list(found.values())
 
 
+def _suggestion(forecast: Forecast, cost: TableCost) -> dict[str, Any] | None:
+    """What to do for a table whose rows are looked for, for JSON; None where nothing is to be done or the schema lacks the table."""
+    facts, scenario = forecast.facts.get(cost.table), forecast.base.scenario
+    if facts is None or not cost.algorithms:
+        return None
+    found = suggestion(facts.definition, scenario.rules, scenario.row_search)
+    return None if found is None else found.as_dict() | {"lines": found.lines}
+
+
 def verdicts(forecast: Forecast, table: str) -> list[str]:
     """Whether HASH_SCAN helps, for updates and for deletes of the table."""
     told = []
@@ -133,8 +165,23 @@ def verdicts(forecast: Forecast, table: str) -> list[str]:
     for target, event in _typical(forecast, table):
         state = forecast.states[table]
         shape = forecast.base.pricer.shape(target, max(state.rows, event.rows), state.row_bytes)
-        told.append(f"{target.kind}s of {table}: {hash_verdict(shape, event).text}")
+        told.append(f"For {target.kind}s of {table}, {hash_verdict(shape, event).text}")
     return told
+
+
+def why(forecast: Forecast, table: str) -> list[str]:
+    """Sentences for people on a table whose rows are expensive to find: the key that is used, what it costs, whether hashing helps."""
+    facts, scenario = forecast.facts.get(table), forecast.base.scenario
+    found = table_reasons(forecast, table)
+    if facts is None or not found:
+        return []
+    told = []
+    for target, _ in _typical(forecast, table):
+        columns = tuple(at for at in target.before if at < len(facts.definition.columns))
+        decision = decide(facts.definition, columns, scenario.rules, scenario.row_search, facts.statistics)
+        told += [key_sentence(facts.definition, decision, scenario.rules)] if decision.key is not None else []
+        told += [reason.text for reason in about_used_key(found, decision)]
+    return list(dict.fromkeys([*told, *verdicts(forecast, table)]))
 
 
 def offenders(forecast: Forecast, limit: float) -> list[Offender]:
@@ -142,14 +189,14 @@ def offenders(forecast: Forecast, limit: float) -> list[Offender]:
     base = forecast.base
     if base.curve.peak <= limit:
         return []
-    tables = sorted(base.tables.values(), key=lambda table: -table.seconds)
+    tables = sorted(forecast.tables.values(), key=lambda table: -table.seconds)
     found = []
     for number, table in enumerate(tables):
         share = table.seconds / base.seconds if base.seconds else 0.0
         if number and (share < OFFENDING_SHARE or table.lag <= limit):
             continue
-        why = table_reasons(forecast, table.table)
-        large = "its transactions are large; its rows are found at once"
-        text = why[0].text if why else large
+        told = table_reasons(forecast, table.table)
+        large = "its transactions are large; its rows are found by a good key"
+        text = told[0].text.removesuffix(".") if told else large
         found.append(Offender(table.table, table.lag, share, text))
     return found or [Offender("no table", base.curve.peak, 0.0, "statements in the log's text take that long")]

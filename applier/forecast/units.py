@@ -41,8 +41,8 @@ UNITS: dict[str, str] = {
     "ghost": "one deleted row that its own transaction still steps over",
 }
 """Unit -> what it stands for. The order is that of amounts."""
-LOOKUP_UNITS = frozenset(list(UNITS)[list(UNITS).index("page") :])
-"""Spent on finding rows; the rest is spent on changing them, whatever the keys."""
+LOOKUP_UNITS = tuple(UNITS)[tuple(UNITS).index("page") :]
+"""Spent on finding rows; the rest is spent on changing them, whatever the keys. In order: sums are the same in every process."""
 PLACE = {name: place for place, name in enumerate(UNITS)}
 Amounts = tuple[float, ...]
 """One number for each unit."""

@@ -16,14 +16,14 @@ from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError
 from applier.logs import logger
 from applier.mysql.checkpoint import TABLE, DdlMarker, read_checkpoint
+from applier.mysql.checkpoint_tracker import CheckpointTracker
+from applier.mysql.commit_ranges import CommitRanges
 from applier.mysql.connection import MISSING_PRIVILEGE, TRANSIENT, Server
-from applier.mysql.dialect import Dialect
-from applier.mysql.done import Done
+from applier.mysql.dialect import TargetDialect
 from applier.mysql.feed import SourceTransaction
-from applier.mysql.keeper import Keeper
-from applier.mysql.outcome import Outcome
-from applier.mysql.pipeline import Pipeline, Statement
-from applier.mysql.survey import Survey
+from applier.mysql.footprint import Footprint
+from applier.mysql.outcome import TargetOutcome
+from applier.mysql.pipeline import Pipeline, PipelineStatement
 from applier.mysql.writer import Writer
 from checkpoints.gtid import MariadbGtid
 
@@ -32,7 +32,9 @@ DEFAULT_BATCH = 256
 BATCH_BYTES = 1 << 20
 """A batch ends after so many bytes of events, however few its transactions are."""
 MOST_RETRIES = 10
-COMMIT = Statement(b"COMMIT")
+BEGIN = b"START TRANSACTION"
+"""In sql_mode=ORACLE of MariaDB, which a statement of the log may leave behind, BEGIN opens a block of statements."""
+COMMIT = PipelineStatement(b"COMMIT")
 
 
 @dataclass
@@ -42,16 +44,18 @@ class Connected:
     server: Server
     side: Server
     """A second connection, for questions: what they cost is not in the first one's counters, and they wait for nothing."""
-    dialect: Dialect
+    dialect: TargetDialect
     pipeline: Pipeline
     writer: Writer
-    survey: Survey
+    survey: Footprint
 
 
 class Batches:
     """Takes what can be rolled back. `gtid` gives each transaction its own GTID on the target, and thereby a commit of its own."""
 
-    def __init__(self, target: Connected, keeper: Keeper, outcome: Outcome, done: Done, *, size: int, gtid: bool) -> None:
+    def __init__(
+        self, target: Connected, keeper: CheckpointTracker, outcome: TargetOutcome, done: CommitRanges, *, size: int, gtid: bool
+    ) -> None:
         self.target = target
         self.keeper = keeper
         self.outcome = outcome
@@ -115,7 +119,7 @@ class Batches:
         self._open.append(source)
         writer.add(source, allowed)
         self.keeper.record(source)
-        statements, ends = writer.take(), [Statement(sql) for sql in ending]
+        statements, ends = writer.take(), [PipelineStatement(sql) for sql in ending]
         tail = [self._position(), *ends, *self._gtid_over()] if position_inside else [*ends, *self._gtid_over(), self._position()]
         writer.rows.one_by_one = one_by_one
         self.send([*self._answered(statements), *tail])
@@ -128,7 +132,7 @@ class Batches:
         """Writes the position as it is, with or without a marker."""
         self.target.pipeline.execute(self.keeper.row(self.target.survey.owned, marker).update())
 
-    def send(self, statements: list[Statement]) -> None:
+    def send(self, statements: list[PipelineStatement]) -> None:
         """Sends a text. All before it is carried out then."""
         target = self.target
         if target.writer.loads_files:
@@ -149,7 +153,7 @@ class Batches:
             self._commit()
             self.target.writer.append_all(description)
         if not self._open:
-            for sql in (*self._gtid_next(source), b"BEGIN"):
+            for sql in (*self._gtid_next(source), BEGIN):
                 self.target.writer.append(sql)
         self._open.append(source)
         if source.wanted:
@@ -180,7 +184,7 @@ class Batches:
         self.send([*statements, self._position(), COMMIT, *self._gtid_over()])
         self._under_way, self._open, self._open_bytes = self._open, [], 0
 
-    def _answered(self, statements: list[Statement]) -> list[Statement]:
+    def _answered(self, statements: list[PipelineStatement]) -> list[PipelineStatement]:
         """Carries out statements whose answers decide whether there is a commit; returns what may be sent together with it."""
         if not any(statement.check is not None for statement in statements):
             return statements
@@ -205,8 +209,8 @@ class Batches:
         said = {"file": end.file, "position": end.offset, "gtid": outcome.gtid, "transactions": outcome.transactions}
         _LOG.debug("committed", extra=said)
 
-    def _position(self) -> Statement:
-        return Statement(self.keeper.row(self.target.survey.owned).update(), check=self._one_row)
+    def _position(self) -> PipelineStatement:
+        return PipelineStatement(self.keeper.row(self.target.survey.owned).update(), check=self._one_row)
 
     def _one_row(self, matched: int) -> None:
         if matched != 1:
@@ -216,7 +220,7 @@ class Batches:
         return InputError(
             f"the row of {self.outcome.replay!r} in {TABLE} is gone",
             code=Code.REPLAY_ROW,
-            hint="somebody deleted it: start anew on an empty server",
+            hint="it was deleted: start again on an empty server",
         )
 
     # GTIDs on the target
@@ -230,8 +234,8 @@ class Batches:
             return [f"SET @@session.gtid_domain_id={own.domain}, @@session.server_id={own.server_id}, gtid_seq_no={own.sequence}".encode()]
         return [f"SET @@session.gtid_next='{gtid}'".encode()]
 
-    def _gtid_over(self) -> list[Statement]:
-        return [Statement(b"SET @@session.gtid_next='AUTOMATIC'")] if self.gtid and not self.target.dialect.is_mariadb else []
+    def _gtid_over(self) -> list[PipelineStatement]:
+        return [PipelineStatement(b"SET @@session.gtid_next='AUTOMATIC'")] if self.gtid and not self.target.dialect.is_mariadb else []
 
     # failures
 

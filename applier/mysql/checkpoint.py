@@ -1,9 +1,10 @@
 """Where a replay stands, kept on the target itself: one row, written in the transaction that it speaks of.
 
-    binlag.position: replay, file, offset, gtids, transactions, state
+    binlag.slave_relay_log_info: the server's own columns, then binlag_gtids, binlag_transactions, binlag_state
 
-What the row says and what the tables hold cannot differ, whatever was killed. `state` is JSON: the XA transactions that are prepared,
-the databases that this replay filled, a mark by which the file is known again, and the DDL that is about to run.
+It is the row that a replica keeps in `mysql`; the channel is the name of the replay. What a server keeps elsewhere is in the columns
+behind. What the row says and what the tables hold cannot differ, whatever was killed. `binlag_state` is JSON: the XA transactions that
+are prepared, the databases that this replay filled, a mark by which the file is known again, and the DDL that is about to run.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,22 +22,27 @@ from applier.binlog.reader import open_log
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 from applier.mysql.connection import Server
+from applier.mysql.feed import UNKNOWN
 from applier.mysql.session_state import hex_literal
+from applier.sources import log_name
+from checkpoints.info import RelayLogInfo
+from checkpoints.info_rows import to_row
 from checkpoints.position import Position
 
 SCHEMA = "binlag"
-TABLE = "`binlag`.`position`"
+TABLE = "`binlag`.`slave_relay_log_info`"
+COLUMNS = (
+    "Relay_log_name", "Relay_log_pos", "Master_log_name", "Master_log_pos", "binlag_gtids", "binlag_transactions", "binlag_state",
+)  # fmt: skip
+"""What is written; the name of the replay is in Channel_name."""
+OWN_COLUMNS = ("binlag_gtids", "binlag_transactions", "binlag_state")
+INFO_VERSION = "9.7"
+"""Whose columns the table has, on every target: 5.6 knows no channels."""
+OLD_TABLE = "`binlag`.`position`"
+"""Where the row was in older versions; it is taken over from there."""
 DONE_TABLE = "`binlag`.`done`"
 CREATE = (
     "CREATE DATABASE IF NOT EXISTS `binlag`",
-    f"""CREATE TABLE IF NOT EXISTS {TABLE} (
-  `replay` VARCHAR(64) CHARACTER SET utf8 COLLATE utf8_bin NOT NULL PRIMARY KEY,
-  `file` VARCHAR(512) CHARACTER SET utf8 NOT NULL,
-  `offset` BIGINT UNSIGNED NOT NULL,
-  `gtids` LONGTEXT CHARACTER SET ascii NOT NULL,
-  `transactions` BIGINT UNSIGNED NOT NULL,
-  `state` LONGTEXT CHARACTER SET utf8 NOT NULL
-) ENGINE=InnoDB""",
     f"""CREATE TABLE IF NOT EXISTS {DONE_TABLE} (
   `replay` VARCHAR(64) CHARACTER SET utf8 COLLATE utf8_bin NOT NULL,
   `number` BIGINT UNSIGNED NOT NULL,
@@ -69,8 +75,12 @@ class Checkpoint:
     replay: str
     file: str = ""
     offset: int = 0
+    source: Position = UNKNOWN
+    """The same place in the source's log: another one where the log is a relay log."""
     gtids: str = ""
     transactions: int = 0
+    log_bytes: int = 0
+    """Of the log's transactions up to here, since this is counted."""
     pending: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     databases: frozenset[str] = frozenset()
     mark: str = ""
@@ -82,10 +92,15 @@ class Checkpoint:
         """Where to go on; None before the first transaction."""
         return Position(self.file, self.offset) if self.file else None
 
+    @property
+    def place(self) -> str:
+        """The position in words."""
+        return "nothing" if self.position is None else str(self.position)
+
     def state(self) -> str:
         """JSON in ASCII."""
         ddl = self.ddl
-        content: dict[str, Any] = {"databases": sorted(self.databases), "mark": self.mark, "loaded": self.loaded}
+        content: dict[str, Any] = {"databases": sorted(self.databases), "mark": self.mark, "loaded": self.loaded, "bytes": self.log_bytes}
         if self.pending:
             content["pending"] = {xid: list(place) for xid, place in self.pending.items()}
         if ddl is not None:
@@ -94,27 +109,34 @@ class Checkpoint:
 
     def update(self) -> bytes:
         """The statement that writes it."""
-        pairs = (
-            ("file", text_literal(self.file)),
-            ("offset", str(self.offset)),
-            ("gtids", text_literal(self.gtids)),
-            ("transactions", str(self.transactions)),
-            ("state", text_literal(self.state())),
-        )
-        assignments = ",".join(f"`{name}`={value}" for name, value in pairs)
-        return f"UPDATE {TABLE} SET {assignments} WHERE `replay`={text_literal(self.replay)}".encode()
+        assignments = ",".join(f"`{name}`={value}" for name, value in zip(COLUMNS, self._values(), strict=True))
+        return f"UPDATE {TABLE} SET {assignments} WHERE `Channel_name`={text_literal(self.replay)}".encode()
 
     def insert(self) -> bytes:
-        """The statement that writes the row for the first time."""
-        values = (
-            text_literal(self.replay),
+        """The statement that writes the row for the first time. The columns that say nothing of a replay are as a server begins with."""
+        fresh = to_row(RelayLogInfo(channel_name=self.replay), INFO_VERSION)
+        row = {name: literal(value) for name, value in fresh.items()} | dict(zip(COLUMNS, self._values(), strict=True))
+        names = ",".join(f"`{name}`" for name in row)
+        return f"INSERT INTO {TABLE} ({names}) VALUES ({','.join(row.values())})".encode()
+
+    def _values(self) -> tuple[str, ...]:
+        """Of COLUMNS, as literals."""
+        return (
             text_literal(self.file),
             str(self.offset),
+            text_literal(self.source.file),
+            str(self.source.offset),
             text_literal(self.gtids),
             str(self.transactions),
             text_literal(self.state()),
         )
-        return f"INSERT INTO {TABLE} VALUES ({','.join(values)})".encode()
+
+
+def literal(value: str | bytes | float | None) -> str:
+    """A cell of an info table as a literal of any session."""
+    if isinstance(value, bytes):
+        return hex_literal(value) if value else "''"
+    return "NULL" if value is None else text_literal(value) if isinstance(value, str) else str(value)
 
 
 def text_literal(text: str) -> str:
@@ -126,16 +148,46 @@ def text_literal(text: str) -> str:
 
 def read_checkpoint(server: Server, replay: str) -> Checkpoint | None:
     """The row of a replay; None when there is none, or no table for it. Raises InputError for a row that cannot be read."""
-    columns = "`file`, `offset`, `gtids`, `transactions`, `state`"
+    found = _row(server, TABLE, COLUMNS, f"`Channel_name`={text_literal(replay)}")
+    if found is None:
+        return _read_old(server, replay)
+    file, offset, source_file, source_offset, *rest = found
+    return _checkpoint(TABLE, replay, file, offset, Position(source_file, int(source_offset)), *rest)
+
+
+def checkpoints_of(server: Server) -> list[Checkpoint]:
+    """All replays of a server, by name."""
+    homes = ((TABLE, "Channel_name"), (OLD_TABLE, "replay"))
+    names = {name for table, column in homes for (name,) in _rows(server, table, (column,))}
+    found = [read_checkpoint(server, name) for name in sorted(names)]
+    return [checkpoint for checkpoint in found if checkpoint is not None]
+
+
+def _read_old(server: Server, replay: str) -> Checkpoint | None:
+    """As binlag kept it before. Where that is in the source's log was not kept."""
+    found = _row(server, OLD_TABLE, ("file", "offset", "gtids", "transactions", "state"), f"`replay`={text_literal(replay)}")
+    return None if found is None else _checkpoint(OLD_TABLE, replay, found[0], found[1], UNKNOWN, *found[2:])
+
+
+def _row(server: Server, table: str, columns: Sequence[str], where: str) -> list[str] | None:
+    rows = _rows(server, table, columns, where)
+    return rows[0] if rows else None
+
+
+def _rows(server: Server, table: str, columns: Sequence[str], where: str = "TRUE") -> list[list[str]]:
+    """None where there is no such table."""
     try:
-        rows = server.texts(f"SELECT {columns} FROM {TABLE} WHERE `replay`={text_literal(replay)}")
+        rows = server.texts(f"SELECT {', '.join(f'`{name}`' for name in columns)} FROM {table} WHERE {where}")
     except ReplicationError as error:
         if error.number in NO_SUCH_TABLE:
-            return None
+            return []
         raise
-    if not rows:
-        return None
-    file, offset, gtids, transactions, state = (value or "" for value in rows[0])
+    return [[value or "" for value in row] for row in rows]
+
+
+def _checkpoint(
+    table: str, replay: str, file: str, offset: str, source: Position, gtids: str, transactions: str, state: str
+) -> Checkpoint:
     try:
         content = json.loads(state)
         marker = content.get("ddl")
@@ -143,8 +195,10 @@ def read_checkpoint(server: Server, replay: str) -> Checkpoint | None:
             replay,
             file,
             int(offset),
+            source,
             gtids,
             int(transactions),
+            content.get("bytes", 0),
             {xid: (place[0], place[1]) for xid, place in content.get("pending", {}).items()},
             frozenset(content.get("databases", ())),
             content.get("mark", ""),
@@ -153,15 +207,31 @@ def read_checkpoint(server: Server, replay: str) -> Checkpoint | None:
         )
     except (ValueError, TypeError, AttributeError) as error:
         raise InputError(
-            f"the row of {replay!r} in {TABLE} cannot be read: {error}", code=Code.REPLAY_ROW, hint="delete it to start anew"
+            f"the row of {replay!r} in {table} cannot be read: {error}", code=Code.REPLAY_ROW, hint="delete it to start again"
         ) from None
 
 
 def create_checkpoint(server: Server, checkpoint: Checkpoint) -> None:
-    """Makes the schema, the table and the row."""
-    for statement in CREATE:
-        server.execute(statement)
+    """Makes the schema, the tables and the row."""
+    _create_tables(server)
     server.execute(checkpoint.insert())
+
+
+def take_over(server: Server, replay: str) -> None:
+    """Moves the row of a replay that an older binlag began: it is in one place or in the other."""
+    old = _read_old(server, replay)
+    if old is None:
+        return
+    _create_tables(server)
+    for statement in (b"START TRANSACTION", old.insert(), f"DELETE FROM {OLD_TABLE} WHERE `replay`={text_literal(replay)}", b"COMMIT"):
+        server.execute(statement)
+
+
+def _create_tables(server: Server) -> None:
+    from applier.mysql.info_store import definition  # SQLAlchemy takes longer to import than a short replay takes
+
+    for statement in (*CREATE, definition(RelayLogInfo, INFO_VERSION, OWN_COLUMNS)):
+        server.execute(statement)
 
 
 def lock_replay(server: Server, replay: str, seconds: int = LOCK_SECONDS) -> None:
@@ -171,9 +241,9 @@ def lock_replay(server: Server, replay: str, seconds: int = LOCK_SECONDS) -> Non
 
     Raises InputError when another run goes on.
     """
-    if server.value(f"SELECT GET_LOCK('{_lock_name(replay)}', {seconds})") != "1":
+    if server.value(f"SELECT GET_LOCK('{lock_name(replay)}', {seconds})") != "1":
         raise _is_running(replay)
-    free = " AND ".join(f"IS_FREE_LOCK('{_lock_name(replay, worker)}')" for worker in range(1, MOST_WORKERS + 1))
+    free = " AND ".join(f"IS_FREE_LOCK('{lock_name(replay, worker)}')" for worker in range(1, MOST_WORKERS + 1))
     for _ in range(seconds * 10 + 1):
         if server.value(f"SELECT {free}") == "1":
             return
@@ -181,13 +251,19 @@ def lock_replay(server: Server, replay: str, seconds: int = LOCK_SECONDS) -> Non
     raise _is_running(replay)
 
 
+def is_locked(server: Server, replay: str) -> bool:
+    """Whether a run of the replay is at work."""
+    return server.value(f"SELECT IS_FREE_LOCK('{lock_name(replay)}')") == "0"
+
+
 def lock_worker(server: Server, replay: str, worker: int) -> None:
     """Says that this connection works for the replay; `worker` counts from 1. Raises InputError when another connection does."""
-    if server.value(f"SELECT GET_LOCK('{_lock_name(replay, worker)}', {LOCK_SECONDS})") != "1":
+    if server.value(f"SELECT GET_LOCK('{lock_name(replay, worker)}', {LOCK_SECONDS})") != "1":
         raise _is_running(replay)
 
 
-def _lock_name(replay: str, worker: int = 0) -> str:
+def lock_name(replay: str, worker: int = 0) -> str:
+    """The server's lock that the first connection of a replay holds, and each worker."""
     name = "binlag:" + hashlib.sha256(replay.encode()).hexdigest()[:40]
     return f"{name}:{worker}" if worker else name
 
@@ -210,7 +286,8 @@ def replay_id(files: list[str]) -> str:
     if len(log) < 13:
         raise InputError("the file ends before its first event", code=Code.CUT_OFF, file=path.name, position=4)
     server_id = int.from_bytes(log[9:13], "little")
-    stem = path.name.rpartition(".")[0] or path.name
+    name = log_name(path)
+    stem = name.rpartition(".")[0] or name
     return f"{server_id}-{stem}"[:64]
 
 
@@ -226,13 +303,13 @@ def mark_of(log: bytes, offset: int) -> str:
 def check_mark(files: list[str], checkpoint: Checkpoint) -> None:
     """Raises InputError when the file in which the replay stopped is another one than before."""
     for path in map(Path, files):
-        if path.name != checkpoint.file:
+        if log_name(path) != checkpoint.file:
             continue
         if path.stat().st_size < checkpoint.offset or mark_of(open_log(path), checkpoint.offset) != checkpoint.mark:
             raise InputError(
-                f"{path.name} is not the file that this replay read before: it comes from another server, or was written anew",
+                f"{path.name} is not the file that this replay read before: it comes from another server, or was written again",
                 code=Code.OTHER_FILE,
                 file=path.name,
                 position=checkpoint.offset,
-                hint=f"give the right file, or another --replay-id than {checkpoint.replay!r} to start anew",
+                hint=f"give the right file, or another --replay-id than {checkpoint.replay!r} to start again",
             )

@@ -8,9 +8,10 @@ answers. There is never more than one text under way: nothing that comes later c
 from __future__ import annotations
 
 import select
-import ssl
-from collections.abc import Iterator, Sequence
+import socket
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import pymysql
@@ -19,6 +20,7 @@ from pymysql.cursors import SSCursor
 
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError
+from applier.mysql.tls import Tls, TlsMode
 from applier.mysql.url import Endpoint
 from applier.server_versions import found_rules
 
@@ -27,8 +29,12 @@ UNGUARDED = "SET SESSION sql_safe_updates = 0, sql_big_selects = 1"
 """Guards against careless statements would stop a log's own, which went through on its source."""
 NOT_LOGGED = ", sql_log_bin = 0"
 CONNECT_SECONDS = 20
-LOST = frozenset({CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, CR.CR_SERVER_LOST_EXTENDED, 0, 1053, 1077, 1079, 1080, 3169, 1927})
-"""The connection is no more: the client noticed, or the server said goodbye (shutdown, KILL)."""
+NO_TLS = Tls(TlsMode.DISABLED)
+"""Over a unix socket."""
+LOST = frozenset({CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, CR.CR_SERVER_LOST_EXTENDED, 0, 1053, 1077, 1079, 1080, 3169, 1927, 4031})
+"""The connection is no more: the client noticed, or the server said goodbye (shutdown, KILL, wait_timeout)."""
+KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+"""A network that is cut is noticed after a minute, however long the server works on a statement. Seconds, seconds, times."""
 NOT_REACHED = frozenset({CR.CR_CONNECTION_ERROR, CR.CR_CONN_HOST_ERROR, CR.CR_IPSOCK_ERROR, CR.CR_UNKNOWN_HOST, CR.CR_SSL_CONNECTION_ERROR})
 WRONG_ACCOUNT = frozenset({1045, 1698, 1820, 1862, 3118, 1130, 1129, 2059, 2061})
 TRANSIENT = frozenset({1205, 1213, 3572})
@@ -53,11 +59,32 @@ HINTS: dict[int, str] = {
     1730: "the target is too old for an event of this log: use --apply sql",
 }
 """Error number -> what to do next."""
+TLS_HINTS = (
+    ("certificate has expired", "the server's certificate is too old: renew it, or accept any with --ssl-mode REQUIRED"),
+    ("Hostname mismatch", "the certificate names another host: use that name in the address, or --ssl-mode VERIFY_CA"),
+    ("IP address mismatch", "the certificate names another host: use that name in the address, or --ssl-mode VERIFY_CA"),
+    ("certificate verify failed", "name the authority that signed the server's certificate with --ssl-ca FILE"),
+    ("SSL is required", "the server does not offer TLS: turn it on there, or use --ssl-mode PREFERRED"),
+    ("SSL", "the server offers a TLS that this machine refuses: use --ssl-mode DISABLED, or its unix socket"),
+    ("TLS", "the server offers a TLS that this machine refuses: use --ssl-mode DISABLED, or its unix socket"),
+)
+"""What the driver says of a connection that did not come about -> what to do; the first that fits."""
+ACCOUNT_HINTS = {
+    1820: "the password has expired: ALTER USER USER() IDENTIFIED BY … with the server's own client first",
+    1862: "the password has expired: ALTER USER USER() IDENTIFIED BY … with the server's own client first",
+    3118: "the account is locked: ALTER USER … ACCOUNT UNLOCK there",
+    1130: "the server accepts no account from this host: create an account for it there",
+    1129: "the server blocks this host after too many errors: TRUNCATE performance_schema.host_cache there, or FLUSH HOSTS",
+}
+"""Error number of a refused account -> what to do."""
 RESUME_HINT = "start the server, then the same command again: it goes on after the last transaction that was committed"
 
 
 class ServerLost(InputError):
     """The connection ended under way; what was under way may or may not be committed, and the position row says which."""
+
+    is_final = False
+    """What was under way is of the kind that the position says nothing of, so that somebody has to look."""
 
 
 class NotReached(InputError):
@@ -86,6 +113,11 @@ class Server:
     def socket(self) -> Any:
         """What the answer to the text under way comes over."""
         return self._connection._sock
+
+    @property
+    def number(self) -> int:
+        """The server's number of this session: CONNECTION_ID()."""
+        return int(self._connection.thread_id())
 
     @property
     def answered(self) -> int:
@@ -166,7 +198,7 @@ class Server:
 def connect(endpoint: Endpoint) -> Server:
     """Raises InputError when the server cannot be reached or does not let us in."""
     with said_well(endpoint):
-        connection: Any = pymysql.connect(
+        connection: Any = _driver(endpoint)(
             host=endpoint.host,
             port=endpoint.port,
             user=endpoint.user,
@@ -180,10 +212,28 @@ def connect(endpoint: Endpoint) -> Server:
             connect_timeout=CONNECT_SECONDS,
             client_flag=CLIENT.MULTI_STATEMENTS | CLIENT.FOUND_ROWS,
             local_infile=True,
-            **_tls(endpoint),
+            **(NO_TLS if endpoint.socket is not None else endpoint.tls).driver_options(),
         )
         connection._local_infile = False
+        if endpoint.socket is None:
+            _keep_alive(connection._sock)
         return Server(connection, endpoint)
+
+
+def _driver(endpoint: Endpoint) -> Callable[..., Any]:
+    """What makes the driver's connection."""
+    if endpoint.compression.is_off:
+        return pymysql.connect
+    from applier.mysql.compressed_connection import CompressingConnection
+
+    return partial(CompressingConnection, endpoint.compression)
+
+
+def _keep_alive(connection: Any) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in KEEP_ALIVE.items():
+        if hasattr(socket, name):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def first_ready(servers: Sequence[Server]) -> int:
@@ -195,18 +245,6 @@ def first_ready(servers: Sequence[Server]) -> int:
     return sockets.index(select.select(sockets, [], [])[0][0])
 
 
-def _tls(endpoint: Endpoint) -> dict[str, Any]:
-    """Encrypted when the server offers it, which is the driver's own choice; never over a unix socket. Certificates are not verified."""
-    if endpoint.tls == "off" or endpoint.socket is not None:
-        return {"ssl_disabled": True}
-    if endpoint.tls == "preferred":
-        return {}
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return {"ssl": context}
-
-
 @contextmanager
 def said_well(endpoint: Endpoint) -> Iterator[None]:
     """Turns the driver's errors into ours inside the block. Neither the password nor the SQL is in them."""
@@ -216,21 +254,25 @@ def said_well(endpoint: Endpoint) -> Iterator[None]:
         raise _ours(error, endpoint) from None
 
 
+def lost(endpoint: Endpoint, reason: str) -> ServerLost:
+    """The error for a connection that is no more."""
+    return ServerLost(f"the connection to {endpoint} was lost: {reason or 'it is closed'}", code=Code.CONNECTION_LOST, hint=RESUME_HINT)
+
+
 def _ours(error: pymysql.err.MySQLError, endpoint: Endpoint) -> BinlagError:
     number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
     text = str(error.args[1]) if len(error.args) > 1 else str(error)
     if number in NOT_REACHED:
-        hint = "is the server running, and the address right?"
-        if "SSL" in text or "TLS" in text:
-            hint = "the server offers a TLS that this machine refuses: add ?tls=off to the URL, or use its unix socket"
+        hint = next((hint for words, hint in TLS_HINTS if words in text), "is the server running, and the address right?")
         return NotReached(f"{endpoint} cannot be reached: {text}", code=Code.NOT_REACHED, hint=hint)
     if number in LOST or isinstance(error, pymysql.err.InterfaceError):
-        return ServerLost(f"the connection to {endpoint} was lost: {text or 'it is closed'}", code=Code.CONNECTION_LOST, hint=RESUME_HINT)
+        return lost(endpoint, text)
     if number in WRONG_ACCOUNT:
         return InputError(
             f"{endpoint} refuses the account: {text}",
             code=Code.WRONG_ACCOUNT,
-            hint="set BINLAG_PASSWORD, give --password-file FILE, or name another user",
+            hint=ACCOUNT_HINTS.get(number, "set BINLAG_PASSWORD, give --password-file FILE, or name another user; "
+            "--ssl-cert and --ssl-key where it needs a certificate"),
         )
     return ReplicationError(number, one_line(text), hint=HINTS.get(number))
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import re
+from itertools import pairwise
 
 from applier.errors import ReplicationError
 from applier.mysql.connection import Server
 from applier.tables.ddl import statement_kind
-from applier.tables.sql_text import tokenize
+from applier.tables.sql_text import tokenize, without_set_statement
 
 IMPLICIT_COMMIT = frozenset(
     """ALTER ANALYZE CACHE CHECK CREATE DROP FLUSH GRANT INSTALL LOAD_INDEX OPTIMIZE RENAME REPAIR RESET REVOKE TRUNCATE UNINSTALL
@@ -21,7 +22,7 @@ IMPLICIT_COMMIT = frozenset(
 )
 _TEMPORARY = re.compile(r"(CREATE(\s+OR\s+REPLACE)?|DROP)\s+TEMPORARY\b", re.IGNORECASE)
 _SET_PASSWORD = re.compile(r"SET\s+(PASSWORD|DEFAULT\s+ROLE)\b", re.IGNORECASE)
-_ATOMIC_CREATE = re.compile(r"\bSTART\s+TRANSACTION\s*$", re.IGNORECASE)
+_ATOMIC_CREATE = re.compile(r"\bSTART\s+TRANSACTION\b", re.IGNORECASE)
 _LEADING = re.compile(r"(?:\s+|/\*(?!M?!).*?\*/|#[^\n]*\n|--\s[^\n]*\n|/\*M?!\d*|\()*", re.DOTALL)
 ALREADY_DONE = frozenset(
     {1007, 1008, 1050, 1051, 1060, 1061, 1068, 1091, 1146, 1304, 1305, 1359, 1360, 1396, 1507, 1517, 1537, 1539, 3552, 4161}
@@ -47,16 +48,29 @@ def commits_by_itself(sql: str) -> bool:
 
 def is_temporary(sql: str) -> bool:
     """CREATE or DROP TEMPORARY TABLE: no commit, and nothing of it outlives the session."""
+    sql = without_set_statement(sql)
     return _TEMPORARY.match(sql, _start(sql)) is not None
 
 
 def is_atomic_create(sql: str) -> bool:
-    """CREATE TABLE ... SELECT as 8.0.21 and later log it: the table, its rows, and the end of the transaction."""
-    return _ATOMIC_CREATE.search(sql) is not None
+    """CREATE TABLE ... SELECT as 8.0.21 and later log it: the table, its rows, and the end of the transaction.
+
+    START TRANSACTION stands behind the columns there, before the table's options (seen on 9.7.4).
+    """
+    if statement_kind(sql) != "CREATE" or _ATOMIC_CREATE.search(sql) is None:
+        return False
+    tokens, depth = tokenize(sql), 0
+    for token, following in pairwise(tokens):
+        if token.kind == "op":
+            depth += (token.value == "(") - (token.value == ")")
+        elif not depth and (token.kind, token.value.upper(), following.value.upper()) == ("word", "START", "TRANSACTION"):
+            return True
+    return False
 
 
 def drops_database(sql: str) -> bool:
     """Whether the statement is a DROP DATABASE, or DROP SCHEMA."""
+    sql = without_set_statement(sql)
     words = sql[_start(sql) :].upper().split(None, 2)[:2]
     return words in (["DROP", "DATABASE"], ["DROP", "SCHEMA"])
 

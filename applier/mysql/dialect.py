@@ -34,7 +34,7 @@ ACCEPTED: dict[str, Accepted] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class TargetDialect:
     """One server as it answered when it was asked."""
 
     accepted: Accepted
@@ -47,7 +47,7 @@ class Dialect:
     """Whether it reads a table without a usable key once for each rows event, not once for each row."""
 
     @classmethod
-    def of(cls, server: Server) -> Dialect:
+    def of(cls, server: Server) -> TargetDialect:
         """Asks the server. Raises ReplicationError."""
         variables = {name or "": value or "" for name, value in server.texts("SHOW SESSION VARIABLES")}
         known = server.texts("SELECT ID, COLLATION_NAME, CHARACTER_SET_NAME FROM information_schema.COLLATIONS")

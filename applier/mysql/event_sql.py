@@ -17,8 +17,8 @@ from applier.binlog.types import to_text
 from applier.binlog.types.json import JsonDiff
 from applier.errors import ReplicationError
 from applier.mysql.connection import TRANSIENT
-from applier.mysql.outcome import Note, Place, place_of
-from applier.mysql.pipeline import Statement
+from applier.mysql.outcome import Place, Remark, place_of
+from applier.mysql.pipeline import PipelineStatement
 from applier.mysql.row_sql import Image, RowSql
 from applier.options import ReplayOptions
 from applier.tables.target import EVENT_TEXT, HINTS, IDEMPOTENT_ERRORS, passed_note
@@ -45,7 +45,7 @@ Where = partial[str]
 class Notes:
     """What the exec mode and the skip list let pass, and which rows were found to differ."""
 
-    def __init__(self, options: ReplayOptions, note: Note) -> None:
+    def __init__(self, options: ReplayOptions, note: Remark) -> None:
         self.options = options
         self.note = note
         self.divergences = 0
@@ -79,9 +79,9 @@ class EventRows:
         self.one_by_one = one_by_one
         self.table = sql.definition.full_name
         self.skips = notes.options.skips
-        self._statements: list[Statement] = []
+        self._statements: list[PipelineStatement] = []
 
-    def statements(self, rows: Sequence[Any]) -> list[Statement]:
+    def statements(self, rows: Sequence[Any]) -> list[PipelineStatement]:
         """Images of a write or delete, (before, after) pairs of an update."""
         if self.kind == "write":
             self._write(rows)
@@ -109,7 +109,7 @@ class EventRows:
             if idempotent:
                 self._overwrite(statement, self._add(NOTHING, where), chunk)
 
-    def _overwrite(self, refused: Statement, behind: Statement, row: Sequence[Image]) -> None:
+    def _overwrite(self, refused: PipelineStatement, behind: PipelineStatement, row: Sequence[Image]) -> None:
         """A row that is refused overwrites what stands in its way, by the statement that has its place behind it."""
         tell = refused.on_error
 
@@ -204,7 +204,7 @@ class EventRows:
 
     # statements and their answers
 
-    def _add(self, sql: bytes, where: Where, number: int | None = None) -> Statement:
+    def _add(self, sql: bytes, where: Where, number: int | None = None) -> PipelineStatement:
         place = len(self._statements) + 1
 
         def passed_over(error: ReplicationError) -> None:
@@ -217,7 +217,7 @@ class EventRows:
             error.message = self._message(error.number, error.message, where)
             error.hint = error.hint or HINTS.get(error.number)
 
-        statement = Statement(sql, self.event, self.table, self.notes.allowed, on_error=passed_over, explain=explain)
+        statement = PipelineStatement(sql, self.event, self.table, self.notes.allowed, on_error=passed_over, explain=explain)
         self._statements.append(statement)
         return statement
 

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
+from applier.binlog.events import parse
 from applier.binlog.filters import AnyGtidSet, check_kind, gtids_of, holds
 from applier.binlog.follow import IndexedLogs, LogFollower
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
-from applier.binlog.header import GTID_TYPES, Event, EventFlag, EventType, FormatDescription
+from applier.binlog.header import GTID_TYPES, MAGIC, Event, EventFlag, EventType, FormatDescription
 from applier.binlog.reader import LogReader
-from applier.binlog.transactions import MEMBER_TYPES, QUIET_TYPES, Kind, Transaction, TransactionTracker
+from applier.binlog.transactions import MEMBER_TYPES, QUIET_TYPES, Transaction, TransactionKind, TransactionTracker
 from applier.error_codes import Code
 from applier.errors import InputError, UsageError
 from applier.options import ReplayOptions
+from applier.sources import log_name
 from checkpoints.position import Position
 
+UNKNOWN = Position("", 0)
+"""In a log that nothing has named yet."""
 FRAME_TYPES = GTID_TYPES | {EventType.XID, EventType.XA_PREPARE, EventType.TRANSACTION_PAYLOAD}
 """What says where a transaction begins and ends; its content is the rest."""
 
@@ -48,6 +51,8 @@ class SourceTransaction:
     executed: bool = False
     """The target has it already: under its own GTID, or beyond the position."""
     bytes: int = 0
+    source_end: Position = UNKNOWN
+    """Where it ends in the source's log; no name as long as a relay log has not told."""
 
     @property
     def start(self) -> Position:
@@ -60,7 +65,7 @@ class SourceTransaction:
         return Position(self.transaction.end_file, self.transaction.end)
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> TransactionKind:
         """What it turned out to be."""
         return self.transaction.kind
 
@@ -83,7 +88,13 @@ class Feed:
     """
 
     def __init__(
-        self, files: Sequence[str], options: ReplayOptions, *, start: Position | None = None, until_gtid: str | None = None
+        self,
+        files: Sequence[str],
+        options: ReplayOptions,
+        *,
+        start: Position | None = None,
+        source_file: str = "",
+        until_gtid: str | None = None,
     ) -> None:
         self.options = options
         self._until = gtids_of("--until-gtid", until_gtid)
@@ -106,6 +117,7 @@ class Feed:
             )
         self.format: Format | None = None
         self._current: SourceTransaction | None = None
+        self._source_file = source_file
 
     def on_idle(self, call: Callable[[], None]) -> None:
         """What to do each time that logs which are followed have no more for now."""
@@ -124,6 +136,7 @@ class Feed:
                 current.events.append(event)
                 continue
             if type_code not in MEMBER_TYPES:
+                self._follow_source(event)
                 continue
             assert reader.format is not None
             opened = tracker.before_begin
@@ -166,14 +179,26 @@ class Feed:
         ended, self._current = self._current, None
         assert ended is not None
         transaction = ended.transaction
-        if ended.kind in (Kind.TRANSACTION, Kind.ROLLED_BACK) and event.type == EventType.QUERY and ended.events:
+        if ended.kind in (TransactionKind.TRANSACTION, TransactionKind.ROLLED_BACK) and event.type == EventType.QUERY and ended.events:
             ended.events.pop()  # COMMIT or ROLLBACK
         first = ended.events[0] if ended.events else event
+        is_source_log = self._source_file == transaction.end_file
+        ended.source_end = Position(self._source_file, transaction.end if is_source_log else event.log_pos)
         own = transaction.start if transaction.end_file in ("", transaction.file) else first.position
         ended.bytes = max(transaction.end - own, 0)
-        ended.wanted = self._in_time(transaction) and self._in_gtids(transaction)
+        identity = transaction.identity
+        is_half = isinstance(identity, MariadbGtidEvent) and identity.is_half_alter
+        ended.wanted = self._in_time(transaction) and self._in_gtids(transaction) and not is_half
         self.until_reached = self._is_until(transaction)
         return ended
+
+    def _follow_source(self, event: Event) -> None:
+        """A relay log says in its rotate events which of the source's logs it goes on with; that it begins anew says nothing."""
+        if event.type == EventType.FORMAT_DESCRIPTION and event.position == len(MAGIC) and not event.flags & EventFlag.RELAY_LOG:
+            self._source_file = event.file
+        elif event.type == EventType.ROTATE and not event.flags & EventFlag.RELAY_LOG and self._source_file != event.file:
+            assert self._reader.format is not None
+            self._source_file = parse(event, self._reader.format).file
 
     def _new_format(self, event: Event, tracker: TransactionTracker) -> None:
         fde, before = self._reader.format, self.format
@@ -238,7 +263,7 @@ def _place_of(files: Sequence[str], start: Position | None) -> int:
     """Where among the files the one is that `start` names."""
     if start is None:
         return 0
-    names = [Path(file).name for file in files]
+    names = [log_name(file) for file in files]
     if start.file not in names:
         raise InputError(
             f"the replay stopped in {start.file}, which is not among the files given",

@@ -7,29 +7,30 @@ together.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, Self
 
 import sqlalchemy as sql
 from sqlalchemy.dialects import mysql
+from sqlalchemy.schema import CreateTable
 
 from applier.error_codes import Code
 from applier.errors import InputError, UsageError
 from checkpoints.fields import Field, Fields
 from checkpoints.info import RelayLogInfo, SourceInfo, WorkerInfo
 from checkpoints.info_rows import COUNT_COLUMN, columns, key_columns
-from checkpoints.kinds import BITMAP, BOOLEAN, NULLABLE_TEXT, SECONDS, SIGNED, UNSIGNED, UNSIGNED_LONG, Kind
+from checkpoints.kinds import BITMAP, BOOLEAN, NULLABLE_TEXT, SECONDS, SIGNED, UNSIGNED, UNSIGNED_LONG, FieldKind
 from checkpoints.table_store import Key, Row
 
 SCHEMA = "binlag"
 ENGINES = ("InnoDB", "MyISAM")
 RECORDS = (RelayLogInfo, SourceInfo, WorkerInfo)
 _KEY_TYPES: dict[str, Callable[[], Any]] = {
-    "Channel_name": lambda: mysql.VARCHAR(64, charset="utf8"),
+    "Channel_name": lambda: mysql.VARCHAR(64, charset="utf8", collation="utf8_bin"),
     "Host": lambda: mysql.VARCHAR(255, charset="ascii"),
 }
-_TYPES: dict[Kind, Callable[[], Any]] = {
+_TYPES: dict[FieldKind, Callable[[], Any]] = {
     UNSIGNED: lambda: mysql.INTEGER(unsigned=True),
     UNSIGNED_LONG: lambda: mysql.BIGINT(unsigned=True),
     SIGNED: mysql.INTEGER,
@@ -38,6 +39,12 @@ _TYPES: dict[Kind, Callable[[], Any]] = {
     BITMAP: mysql.LONGBLOB,
 }
 """Kind of a field -> type of its column; all others are texts."""
+_OWN_TYPES: dict[str, Callable[[], Any]] = {
+    "binlag_gtids": lambda: mysql.LONGTEXT(charset="ascii"),
+    "binlag_transactions": lambda: mysql.BIGINT(unsigned=True),
+    "binlag_state": lambda: mysql.LONGTEXT(charset="utf8"),
+}
+"""What a replay keeps behind the server's columns, because a server keeps it elsewhere (gtid_executed) or not at all."""
 
 
 class ServerTableStore:
@@ -114,6 +121,14 @@ class ServerTableStore:
     def _delete(self, table: str, key: Key) -> None:
         own = self._tables[table]
         self._connection.execute(own.delete().where(*(own.c[name] == value for name, value in key.items())))
+
+
+def definition(record: type, version: str, own: Iterable[str] = (), *, schema: str = SCHEMA) -> str:
+    """The statement that makes a record's table in InnoDB when it is not there, with columns of our own behind the server's."""
+    table = _table(record, version, sql.MetaData(schema=schema), "InnoDB")
+    for name in own:
+        table.append_column(sql.Column(name, _OWN_TYPES[name](), nullable=False))
+    return str(CreateTable(table, if_not_exists=True).compile(dialect=mysql.dialect())).strip()
 
 
 def _table(record: type, version: str, metadata: sql.MetaData, storage_engine: str) -> sql.Table:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from applier.binlog.filters import gtids_of
 from applier.binlog.follow import IndexedLogs
 from applier.error_codes import Code
-from applier.errors import BinlagError, UsageError
+from applier.errors import BinlagError, InputError, UsageError
 from applier.logs import logger
 from applier.mysql.batches import DEFAULT_BATCH, Batches, Connected
 from applier.mysql.checkpoint import (
@@ -23,19 +23,23 @@ from applier.mysql.checkpoint import (
     lock_worker,
     read_checkpoint,
     replay_id,
+    take_over,
 )
+from applier.mysql.checkpoint_tracker import CheckpointTracker, PreparedTransactions
+from applier.mysql.commit_ranges import CommitRanges
 from applier.mysql.connection import Server, connect
-from applier.mysql.dialect import Dialect
-from applier.mysql.done import Done
+from applier.mysql.dialect import TargetDialect
 from applier.mysql.feed import Feed, SourceTransaction
-from applier.mysql.keeper import Keeper, PreparedTransactions
+from applier.mysql.footprint import Footprint
 from applier.mysql.native import EVENT_BYTES, NativeRows
-from applier.mysql.outcome import Outcome
+from applier.mysql.outcome import TargetOutcome
 from applier.mysql.pipeline import Pipeline
+from applier.mysql.reconnect import RECONNECT_SECONDS, Patience, Sessions, is_not_yet, is_passing
 from applier.mysql.replay import Replay
 from applier.mysql.safety import check_target
-from applier.mysql.survey import Survey
 from applier.mysql.target_tables import TargetTables
+from applier.mysql.thread_rows import keep, source_of
+from applier.mysql.transaction_tally import TransactionTally, check_filters
 from applier.mysql.url import Endpoint
 from applier.mysql.writer import RowsWriter, Writer
 from applier.options import ReplayOptions
@@ -67,79 +71,170 @@ class IntoOptions:
     replay_id: str | None = None
     until_gtid: str | None = None
     schema: str | None = None
+    password_file: str | None = None
+    """Of a live server that is the schema."""
+    default_database: str | None = None
+    """Of tables to which the dump gives none."""
+    with_routines: bool = False
+    """The dump's triggers, events and routines are installed, too."""
     disable_log_bin: bool = False
     """No session of the replay writes to the target's binary log."""
+    reconnect_seconds: float = RECONNECT_SECONDS
+    """So long a lost connection is tried again; 0: not at all."""
 
 
 @dataclass
-class Watch:
+class ReplayWatch:
     """Who looks on. `on_rows` gets the rows counted so far, about once a second, `on_start` the outcome before it grows."""
 
     on_transaction: Callable[[SourceTransaction], None] = lambda source: None
     on_rows: Callable[[int], None] = lambda rows: None
     stopped: Callable[[], bool] = lambda: False
     every_seconds: float = 1.0
-    on_start: Callable[[Outcome], None] = lambda outcome: None
+    on_start: Callable[[TargetOutcome], None] = lambda outcome: None
+    say: Callable[[str], None] = lambda text: None
+    """Gets a line for the user about what happens meanwhile."""
 
 
-def replay_into(files: Sequence[str], endpoint: Endpoint, options: ReplayOptions, into: IntoOptions, watch: Watch | None = None) -> Outcome:
+def replay_into(
+    files: Sequence[str], endpoint: Endpoint, options: ReplayOptions, into: IntoOptions, watch: ReplayWatch | None = None
+) -> TargetOutcome:
     """Replays `files` into a server. An error that ended it is in the outcome; what is said there is committed.
 
     Raises UsageError and InputError for what is wrong before the first transaction.
     """
     _check_options(options, into)
     began = time.monotonic()
-    outcome = Outcome(into.replay_id or replay_id(list(files)), str(endpoint), mode=into.apply, dry_run=into.dry_run)
-    if watch is not None:
-        watch.on_start(outcome)
-    server = connect(endpoint.without_log() if into.disable_log_bin else endpoint)
+    outcome = TargetOutcome(into.replay_id or replay_id(list(files)), str(endpoint), mode=into.apply, dry_run=into.dry_run)
+    watch = watch or ReplayWatch()
+    watch.on_start(outcome)
+    place = endpoint.without_log() if into.disable_log_bin else endpoint
     try:
-        outcome.server = server.version
-        _LOG.info("connected", extra={"server": str(endpoint), "version": server.version, "replay": outcome.replay})
-        dialect = Dialect.of(server)
-        check_target(server, dialect, force=into.force)
         if into.dry_run:
-            _look(files, server, options, into, watch or Watch(), outcome)
+            with closing(connect(place)) as server:
+                _met(server, outcome, force=into.force)
+                _look(files, server, options, into, watch, outcome)
         else:
-            _replay(files, server, dialect, options, into, watch or Watch(), outcome)
+            Into(files, place, options, into, watch, outcome).run()
     finally:
-        server.close()
         outcome.seconds = time.monotonic() - began
     return outcome
 
 
-def _replay(
-    files: Sequence[str], server: Server, dialect: Dialect, options: ReplayOptions, into: IntoOptions, watch: Watch, outcome: Outcome
-) -> None:
-    start = _start(files, server, into, outcome)
-    with ExitStack() as stack:
-        side = stack.enter_context(closing(connect(server.endpoint)))
-        run_with = Connecting(side, dialect, options, into, outcome)
-        target = run_with.connected(stack, server)
-        target.survey.owned |= start.databases
-        keeper = Keeper(files, start)
-        done = Done(outcome.replay)
-        done.read(server)
-        done.pass_before(start.position, files)
-        count = into.workers or suited_workers(files, options, into, start)
-        workers = [run_with.worker(stack, number) for number in range(1, count + 1)] if count > 1 else []
-        executed = parse_gtid_set(server.value("SELECT @@GLOBAL.gtid_executed") or "") if into.gtid and not dialect.is_mariadb else None
-        run = Replay(
-            target,
-            _batches(target, workers, keeper, outcome, done, options, into),
-            keeper,
-            PreparedTransactions(files, options),
-            outcome,
-            marker=start.ddl,
-            executed=executed,
-        )
-        feed = Feed(files, options, start=start.position, until_gtid=into.until_gtid)
-        try:
-            run.run(feed, on_transaction=_ticking(watch, run), stopped=watch.stopped)
-        except BinlagError as error:
-            outcome.error = error
-        if into.until_gtid is not None and not feed.until_reached and outcome.error is None and not outcome.interrupted:
-            outcome.note(f"--until-gtid {into.until_gtid} was not met in the log")
+def _met(server: Server, outcome: TargetOutcome, *, force: bool) -> TargetDialect:
+    """Raises UsageError for a server that is no target."""
+    outcome.server = server.version
+    _LOG.info("connected", extra={"server": str(server.endpoint), "version": server.version, "replay": outcome.replay})
+    dialect = TargetDialect.of(server)
+    check_target(server, dialect, force=force)
+    return dialect
+
+
+@dataclass
+class Into:
+    """One replay into a server, over as many connections as that takes."""
+
+    files: Sequence[str]
+    endpoint: Endpoint
+    options: ReplayOptions
+    into: IntoOptions
+    watch: ReplayWatch
+    outcome: TargetOutcome
+
+    def __post_init__(self) -> None:
+        self._tally = TransactionTally(self.options.tally())
+        self._sessions = Sessions(self.outcome.replay)
+
+    def run(self) -> None:
+        """To the end of the log, an error, or the user's wish."""
+        with closing(connect(self.endpoint)) as server:
+            dialect = _met(server, self.outcome, force=self.into.force)
+            if read_checkpoint(server, self.outcome.replay) is None:
+                check_filters(self.files, self.options)
+            self._first = self._start = _start(self.files, server, self.options, self.into, self.outcome)
+            self.outcome.file, self.outcome.position = self._start.file or None, self._start.offset
+            error = self._replay(server, dialect)
+        patience = Patience(self.into.reconnect_seconds, self.watch.stopped)
+        while error is not None and is_passing(error) and not patience.is_over():
+            self.watch.say(f"{error.message}; trying again for {patience.seconds:g} s")
+            error = self._reconnect(patience, error)
+        if error is not None and is_passing(error) and patience.seconds and self.watch.stopped():
+            self.outcome.interrupted = True
+        else:
+            self.outcome.error = error
+
+    def _reconnect(self, patience: Patience, lost: BinlagError) -> BinlagError | None:
+        """Goes on over new connections. Returns what ends that: `lost` itself when there is no connection in time."""
+        while patience.wait():
+            try:
+                with closing(connect(self.endpoint)) as server:
+                    dialect = _met(server, self.outcome, force=self.into.force)
+                    if self._go_back(server):
+                        patience.renew()
+                    self.watch.say(f"connected to {self.endpoint} again, at try {patience.tries}; going on behind {self._start.place}")
+                    self.outcome.reconnects += 1
+                    patience.tries = 0
+                    return self._replay(server, dialect)
+            except BinlagError as refused:
+                _LOG.info("not yet", extra={"tries": patience.tries, "reason": refused.message})
+                if not is_not_yet(refused):
+                    return refused
+        return lost
+
+    def _go_back(self, server: Server) -> bool:
+        """To what is committed, wherever that is. Whether it is more than when the run before began."""
+        self._sessions.end(server)
+        lock_replay(server, self.outcome.replay)
+        before, start = self._start, read_checkpoint(server, self.outcome.replay)
+        if start is None:
+            raise InputError(
+                f"the server at {self.endpoint} has no position of {self.outcome.replay!r}",
+                code=Code.REPLAY_ROW,
+                hint="it is another server than the one that was lost, and no replica of it",
+            )
+        check_mark(list(self.files), start)
+        self._start = start
+        outcome, first = self.outcome, self._first
+        outcome.transactions, outcome.bytes = start.transactions - first.transactions, start.log_bytes - first.log_bytes
+        self._tally.go_back_to(outcome.transactions)
+        return start != before
+
+    def _replay(self, server: Server, dialect: TargetDialect) -> BinlagError | None:
+        """Over this connection, and those that belong to it. Returns what ended it, if not the end of the log."""
+        files, options, into, outcome, start = self.files, self.options, self.into, self.outcome, self._start
+        with ExitStack() as stack:
+            side = stack.enter_context(closing(connect(server.endpoint)))
+            run_with = Connecting(side, dialect, options, into, outcome)
+            target = run_with.connected(stack, server)
+            target.survey.owned |= start.databases
+            keeper = CheckpointTracker(files, start)
+            done = CommitRanges(outcome.replay)
+            done.read(server)
+            done.pass_before(start.position, files)
+            count = into.workers or suited_workers(files, options, into, start)
+            workers = [run_with.worker(stack, number) for number in range(1, count + 1)] if count > 1 else []
+            keep(server, outcome.replay, len(workers), source_of(files))
+            for connected in (target, *workers):
+                self._sessions.add(connected.server)
+            executed = parse_gtid_set(server.value("SELECT @@GLOBAL.gtid_executed") or "") if into.gtid and not dialect.is_mariadb else None
+            run = Replay(
+                target,
+                _batches(target, workers, keeper, outcome, done, options, into),
+                keeper,
+                PreparedTransactions(files, options),
+                outcome,
+                self._tally,
+                marker=start.ddl,
+                executed=executed,
+            )
+            feed = Feed(files, options, start=start.position, source_file=start.source.file, until_gtid=into.until_gtid)
+            try:
+                run.run(feed, on_transaction=_ticking(self.watch, run), stopped=self.watch.stopped)
+            except BinlagError as error:
+                return error
+            if into.until_gtid is not None and not feed.until_reached and not outcome.interrupted:
+                outcome.note(f"--until-gtid {into.until_gtid} was not met in the log")
+        return None
 
 
 def suited_workers(files: Sequence[str], options: ReplayOptions, into: IntoOptions, start: Checkpoint) -> int:
@@ -158,7 +253,13 @@ def suited_workers(files: Sequence[str], options: ReplayOptions, into: IntoOptio
 
 
 def _batches(
-    target: Connected, workers: list[Connected], keeper: Keeper, outcome: Outcome, done: Done, options: ReplayOptions, into: IntoOptions
+    target: Connected,
+    workers: list[Connected],
+    keeper: CheckpointTracker,
+    outcome: TargetOutcome,
+    done: CommitRanges,
+    options: ReplayOptions,
+    into: IntoOptions,
 ) -> Batches:
     if not workers:
         return Batches(target, keeper, outcome, done, size=into.batch, gtid=into.gtid)
@@ -174,10 +275,10 @@ class Connecting:
     """Makes connections ready for the replay; a stack closes them."""
 
     side: Server
-    dialect: Dialect
+    dialect: TargetDialect
     options: ReplayOptions
     into: IntoOptions
-    outcome: Outcome
+    outcome: TargetOutcome
 
     def connected(self, stack: ExitStack, server: Server) -> Connected:
         """A connection that can be written over: its session set up, its pipeline and its writer."""
@@ -186,7 +287,7 @@ class Connecting:
         tables = TargetTables(self.side)
         rows = _rows_writer(pipeline, self.dialect, tables, self.options, self.into, self.outcome)
         writer = stack.enter_context(closing(Writer(self.dialect, self.options, rows, note=self.outcome.note)))
-        survey = Survey(self.side, writer, tables, (), force=self.into.force)
+        survey = Footprint(self.side, writer, tables, (), force=self.into.force)
         return Connected(server, self.side, self.dialect, pipeline, writer, survey)
 
     def worker(self, stack: ExitStack, number: int) -> Connected:
@@ -200,7 +301,7 @@ class Connecting:
         return self.connected(stack, server)
 
 
-def _ticking(watch: Watch, run: Replay) -> Callable[[SourceTransaction], None]:
+def _ticking(watch: ReplayWatch, run: Replay) -> Callable[[SourceTransaction], None]:
     """Tells the watcher of each transaction, and asks the server for the rows now and then."""
     told = time.monotonic()
 
@@ -215,9 +316,10 @@ def _ticking(watch: Watch, run: Replay) -> Callable[[SourceTransaction], None]:
     return tick
 
 
-def _start(files: Sequence[str], server: Server, into: IntoOptions, outcome: Outcome) -> Checkpoint:
+def _start(files: Sequence[str], server: Server, options: ReplayOptions, into: IntoOptions, outcome: TargetOutcome) -> Checkpoint:
     """The checkpoint to go on from, made when there is none."""
     lock_replay(server, outcome.replay)
+    take_over(server, outcome.replay)
     start = read_checkpoint(server, outcome.replay)
     if start is None:
         start = Checkpoint(outcome.replay, loaded=into.schema is None)
@@ -230,7 +332,8 @@ def _start(files: Sequence[str], server: Server, into: IntoOptions, outcome: Out
                 hint="give --schema FILE.sql again",
             )
         load = importlib.import_module("applier.mysql.load")  # the parser that it needs takes longer to import than all the rest
-        start = load.load_dump(server, into.schema, start, force=into.force)
+        dump = load.DumpOptions(load.Selection.of(options, into.default_database), into.with_routines, into.force)
+        start = load.load_dump(server, load.SchemaPlace(into.schema, into.password_file), start, dump, outcome.note)
     if start.file:
         check_mark(list(files), start)
         outcome.resumed_from = str(start.position)
@@ -238,12 +341,16 @@ def _start(files: Sequence[str], server: Server, into: IntoOptions, outcome: Out
     return start
 
 
-def _look(files: Sequence[str], server: Server, options: ReplayOptions, into: IntoOptions, watch: Watch, outcome: Outcome) -> None:
+def _look(
+    files: Sequence[str], server: Server, options: ReplayOptions, into: IntoOptions, watch: ReplayWatch, outcome: TargetOutcome
+) -> None:
     """--dry-run: reads the log from where the replay would go on, and changes nothing."""
     start = read_checkpoint(server, outcome.replay) or Checkpoint(outcome.replay)
     if start.file:
         check_mark(list(files), start)
         outcome.resumed_from = str(start.position)
+    else:
+        check_filters(files, options)
     outcome.total_transactions = start.transactions
     feed = Feed(files, options, start=start.position, until_gtid=into.until_gtid)
     try:
@@ -262,7 +369,7 @@ def _look(files: Sequence[str], server: Server, options: ReplayOptions, into: In
         outcome.incomplete_transaction = f"{feed.unfinished.file}:{feed.unfinished.start}"
 
 
-def _prepare_session(server: Server, dialect: Dialect, options: ReplayOptions) -> None:
+def _prepare_session(server: Server, dialect: TargetDialect, options: ReplayOptions) -> None:
     """What holds for all that is sent. A variable that the account may not set keeps its value."""
     wanted = {"completion_type": "0", dialect.accepted.applier_mode: "1"}
     if dialect.variables.get("binlog_format") == "STATEMENT":
@@ -275,7 +382,7 @@ def _prepare_session(server: Server, dialect: Dialect, options: ReplayOptions) -
 
 
 def _rows_writer(
-    pipeline: Pipeline, dialect: Dialect, tables: TargetTables, options: ReplayOptions, into: IntoOptions, outcome: Outcome
+    pipeline: Pipeline, dialect: TargetDialect, tables: TargetTables, options: ReplayOptions, into: IntoOptions, outcome: TargetOutcome
 ) -> RowsWriter:
     limit = min(EVENT_BYTES, pipeline.server.packet_bytes // 3)
     if into.apply == "sql":

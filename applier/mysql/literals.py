@@ -15,7 +15,8 @@ from applier.binlog.types import json, to_text
 from applier.binlog.types.numbers import float_to_python
 from applier.error_codes import Code
 from applier.errors import InputError
-from applier.mysql.cells import DIALECTS, quoted
+from applier.mysql.column_bytes import DIALECTS
+from applier.tables.sql_text import quoted
 from lookup.table import Column
 
 Literal = Callable[[Any], str]
@@ -79,7 +80,8 @@ def equals(column: Column, rules_version: str) -> Condition:
     name = quoted(column.name)
     make = _maker(column, rules_version)
     if _shows_signed_zero(column, rules_version):
-        return lambda stored: f"{name} IS NULL" if stored is None else f"{name} = {make(stored)}{_sign_of_zero(name, stored)}"
+        side = _side(column)
+        return lambda stored: f"{name} IS NULL" if stored is None else f"{side(stored)} = {make(stored)}{_sign_of_zero(name, stored)}"
     if column.type == "set":
         return lambda stored: f"{name} IS NULL" if stored is None else f"CAST({name} AS UNSIGNED) = {stored}"
     if column.type in SPATIAL or column.type == "vector":
@@ -89,13 +91,24 @@ def equals(column: Column, rules_version: str) -> Condition:
     return lambda stored: f"{name} IS NULL" if stored is None else f"{name} = {make(stored)}"
 
 
+def _side(column: Column) -> Literal:
+    """What of the column to compare. A FLOAT(M,D) may hold more than (M,D) says, since its greatest number is rounded: 99999.99999
+    is 100000. 8.0.18 and later take no literal beyond (M,D) for equal, but a sum is a DOUBLE (`fold_condition`, seen on 9.7.4).
+    """
+    name = quoted(column.name)
+    if column.type != "float" or column.length is None:
+        return lambda stored: name
+    read, limit = float_to_python(column), 10.0 ** (column.length - column.scale) - 10.0**-column.scale
+    return lambda stored: f"{name} + 0e0" if abs(read(stored)) > limit else name
+
+
 def key_equals(column: Column, rules_version: str) -> Condition:
     """The condition that an index on the column answers: equal as its collation says."""
     name = quoted(column.name)
     if column.type in SPATIAL or column.type in ("set", "vector"):
         return equals(column, rules_version)
-    make = _maker(column, rules_version)
-    return lambda stored: f"{name} IS NULL" if stored is None else f"{name} = {make(stored)}"
+    make, side = _maker(column, rules_version), _side(column)
+    return lambda stored: f"{name} IS NULL" if stored is None else f"{side(stored)} = {make(stored)}"
 
 
 def compares_bytes(column: Column, rules_version: str) -> bool:
@@ -160,7 +173,7 @@ def json_expression(document: json.Document, rules_version: str) -> str:
 
 def _element(document: json.Document, rules_version: str) -> str:
     """A value inside of a document."""
-    return (_opaque_expression if isinstance(document, json.Opaque) else json_expression)(document, rules_version)
+    return (_opaque_expression if isinstance(document, json.OpaqueValue) else json_expression)(document, rules_version)
 
 
 def _has_opaque(document: json.Document) -> bool:
@@ -168,10 +181,10 @@ def _has_opaque(document: json.Document) -> bool:
         return any(map(_has_opaque, document.values()))
     if isinstance(document, list):
         return any(map(_has_opaque, document))
-    return isinstance(document, json.Opaque)
+    return isinstance(document, json.OpaqueValue)
 
 
-def _opaque_expression(value: json.Opaque, rules_version: str) -> str:
+def _opaque_expression(value: json.OpaqueValue, rules_version: str) -> str:
     """A value of the very type that the document keeps."""
     text = json.to_text(value)
     kind = value.type_code

@@ -19,13 +19,14 @@ from dataclasses import dataclass, field, replace
 from applier.binlog.header import HEADER, HEADER_LENGTH, ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.refusals import unknown_table
 from applier.binlog.rows import DUMMY_TABLE_IDS, KINDS, STATEMENT_END, RowsHeads
+from applier.binlog.table_filter import SYSTEM_SCHEMAS
 from applier.binlog.table_map import TableMap, parse_table_map
 from applier.error_codes import Code
 from applier.errors import InputError
-from applier.mysql.dialect import Dialect
+from applier.mysql.dialect import TargetDialect
+from applier.mysql.event_merger import FLAGS_AT, EventMerger
 from applier.mysql.feed import Format
-from applier.mysql.joining import FLAGS_AT, JoinedRows
-from applier.mysql.pipeline import Statement
+from applier.mysql.pipeline import PipelineStatement
 from applier.mysql.target_tables import TargetTables
 from applier.options import ReplayOptions
 
@@ -46,11 +47,12 @@ EVENT_BYTES = 768 << 10
 TABLE_ID_BYTES = 6
 """The flags of a rows event follow."""
 UPDATES_AND_DELETES = frozenset(type for type, kind in KINDS.items() if kind != "write")
+_SYSTEM_NAMES = frozenset(name.encode() for name in SYSTEM_SCHEMAS)
 _FLAG_BYTES = [bytes([flags]) for flags in range(256)]
 
 
 @dataclass(slots=True)
-class Group:
+class StatementGroup:
     """Statements of the log that are carried out as one: their table maps first, then their rows, of which the last ends it.
 
     The server opens and locks the tables of a statement once. What decides how rows are carried out is the same for all of them:
@@ -69,7 +71,7 @@ class Group:
     last_flags_at: int = 0
     scanned: dict[bytes, TableMap] = field(default_factory=dict)
     """Table id -> table map of those tables that the server scans for each rows event."""
-    joined: JoinedRows | None = None
+    joined: EventMerger | None = None
     """The last event, if it is one of such a table."""
 
     def agrees(self, flags: int, second: int | None) -> bool:
@@ -84,7 +86,7 @@ class NativeRows:
     rows events of a table that it would scan for each of them are joined.
     """
 
-    def __init__(self, dialect: Dialect, options: ReplayOptions, limit: int, tables: TargetTables | None = None) -> None:
+    def __init__(self, dialect: TargetDialect, options: ReplayOptions, limit: int, tables: TargetTables | None = None) -> None:
         self.options = options
         self.limit = limit
         self.one_by_one = False
@@ -93,15 +95,15 @@ class NativeRows:
         self._any_second = frozenset() if dialect.is_mariadb else UPDATES_AND_DELETES
         self._upgrade = not dialect.accepted.rows_v1
         self._has_gtids = "gtid_next" in dialect.variables
-        self._plain = not (options.databases or options.tables or options.rewrite)
+        self._plain = not (options.only or options.rewrite)
         self._described: bytes | None = None
         self._format: Format | None = None
-        self._done: list[Statement] = []
+        self._done: list[PipelineStatement] = []
         self._maps: dict[bytes, Event] = {}
         """Of the statement that is being read: table id -> its table map."""
         self._unwanted: set[bytes] = set()
         """Bodies of table maps whose tables are left out."""
-        self._group: Group | None = None
+        self._group: StatementGroup | None = None
         self._joined = False
         """The tables of the statement that is being read are in the group."""
         self._news = False
@@ -120,7 +122,7 @@ class NativeRows:
                 return True
         return False
 
-    def flush(self) -> list[Statement]:
+    def flush(self) -> list[PipelineStatement]:
         """The statements that carry out what was added since the last time."""
         self._cut()
         done, self._done = self._done, []
@@ -132,7 +134,7 @@ class NativeRows:
         self._maps.clear()
         self._described = self._format = None
 
-    def describe(self, format: Format) -> list[Statement]:
+    def describe(self, format: Format) -> list[PipelineStatement]:
         """What must be sent, outside of a transaction, before rows of this format are added.
 
         A format description leaves GTID_NEXT "not yet determined", as if a GTID event were to follow (5.7.6 and later).
@@ -159,8 +161,8 @@ class NativeRows:
             return []
         self._described = body
         always = replace(fde, checksum=None if fde.checksum is None else 1)  # this event has one whatever the algorithm
-        shipped = Statement(literal([packed(event.header, event.type, body, always, flags=0)]), event)
-        return [shipped, Statement(AUTOMATIC_GTIDS)] if self._has_gtids else [shipped]
+        shipped = PipelineStatement(literal([packed(event.header, event.type, body, always, flags=0)]), event)
+        return [shipped, PipelineStatement(AUTOMATIC_GTIDS)] if self._has_gtids else [shipped]
 
     # table maps and rows
 
@@ -191,7 +193,7 @@ class NativeRows:
         group, self._joined = self._group, True
         if group is None or not group.agrees(flags, second) or not self._fits(group, fde):
             self._close_group()
-            group = self._group = Group(flags, second)
+            group = self._group = StatementGroup(flags, second)
         elif not self._news:
             return
         for table_id, event in self._maps.items():
@@ -208,7 +210,7 @@ class NativeRows:
             self._size += len(shipped)
             self._note_scanned(group, table_id, event, fde)
 
-    def _fits(self, group: Group, fde: FormatDescription) -> bool:
+    def _fits(self, group: StatementGroup, fde: FormatDescription) -> bool:
         """Whether no table of the statement is in the group in another form or under another number; `_news`: not all are in it."""
         bodies, self._news = group.bodies, False
         for table_id, event in self._maps.items():
@@ -220,7 +222,7 @@ class NativeRows:
                 self._news = True
         return True
 
-    def _note_scanned(self, group: Group, table_id: bytes, event: Event, fde: FormatDescription) -> None:
+    def _note_scanned(self, group: StatementGroup, table_id: bytes, event: Event, fde: FormatDescription) -> None:
         if self._tables is None:
             return
         table_map = parse_table_map(event.buffer, event.body, event.end, fde.post_header_length(EventType.TABLE_MAP))
@@ -230,7 +232,7 @@ class NativeRows:
 
     def _shipped_map(self, event: Event, fde: FormatDescription) -> bytes | None:
         """The table map with the database's name on the target; None for a table that is not wanted."""
-        if self._plain:
+        if self._plain and _database(event, fde) not in _SYSTEM_NAMES:
             return self._shipped(event, fde)
         table_map = parse_table_map(event.buffer, event.body, event.end, fde.post_header_length(EventType.TABLE_MAP))
         if not self.options.wants(table_map.database, table_map.table):
@@ -273,7 +275,7 @@ class NativeRows:
             group.rows += (shipped[:FLAGS_AT], _FLAG_BYTES[flags], shipped[FLAGS_AT + 1 :])
             self._size += len(shipped)
 
-    def _append_scanned(self, group: Group, event: Event, flags: int, table_id: bytes, fde: FormatDescription) -> None:
+    def _append_scanned(self, group: StatementGroup, event: Event, flags: int, table_id: bytes, fde: FormatDescription) -> None:
         """Joins the event to the one before it, or lets others join it."""
         if self._heads is None:
             self._heads = RowsHeads(fde)
@@ -282,7 +284,7 @@ class NativeRows:
         if group.joined is not None and group.joined.take(shipped, event, head):
             return
         group.last_flags_at = len(group.rows) + 1
-        group.joined = JoinedRows(group.rows, shipped, _FLAG_BYTES[flags], event, head, group.scanned[table_id], fde.checksum_length)
+        group.joined = EventMerger(group.rows, shipped, _FLAG_BYTES[flags], event, head, group.scanned[table_id], fde.checksum_length)
 
     def _as_it_stands(self, event: Event, fde: FormatDescription) -> bool:
         """Whether the target takes the bytes of the log: not those out of a compressed event, nor an old form that it knows no more."""
@@ -302,7 +304,7 @@ class NativeRows:
         self._close_group()
         self._joined = False
         if self._literal:
-            self._done.append(Statement(literal(self._literal), self._first, table))
+            self._done.append(PipelineStatement(literal(self._literal), self._first, table))
         self._literal, self._size, self._first = [], 0, None
 
 
@@ -311,6 +313,11 @@ def _name(body: bytes, fde: FormatDescription) -> bytes:
     start = fde.post_header_length(EventType.TABLE_MAP)
     middle = start + 2 + body[start]
     return body[start : middle + 1 + body[middle]]
+
+
+def _database(event: Event, fde: FormatDescription) -> bytes:
+    start = event.body + fde.post_header_length(EventType.TABLE_MAP)
+    return event.buffer[start + 1 : start + 1 + event.buffer[start]]
 
 
 def _full_name(event: Event | None, fde: FormatDescription) -> str | None:

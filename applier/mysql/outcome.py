@@ -21,14 +21,14 @@ def place_of(event: Event, row: int = 0) -> Place:
     return event.file, event.position, event.inner_index, row
 
 
-class Note(Protocol):
+class Remark(Protocol):
     """Takes a remark on what was passed over; `place` is where in the log, for what is said of one row or event."""
 
     def __call__(self, text: str, place: Place | None = None) -> None: ...
 
 
 @dataclass(slots=True)
-class Outcome:
+class TargetOutcome:
     """`transactions`, `rows` and `bytes` are of this run, `total_transactions` of the replay. `rows` is what the server counted."""
 
     replay: str
@@ -48,6 +48,8 @@ class Outcome:
     seconds: float = 0.0
     dry_run: bool = False
     interrupted: bool = False
+    reconnects: int = 0
+    """How often lost connections were made again."""
     incomplete_transaction: str | None = None
     notes: dict[str, int] = field(default_factory=dict)
     error: BinlagError | None = None
@@ -69,7 +71,7 @@ class Outcome:
         """The summary that `--json` prints."""
         names = (
             "replay", "target", "server", "mode", "dry_run", "resumed_from", "transactions", "total_transactions", "commits", "rows",
-            "bytes", "file", "position", "gtid", "gtids", "seconds", "interrupted", "incomplete_transaction", "notes",
+            "bytes", "file", "position", "gtid", "gtids", "seconds", "interrupted", "reconnects", "incomplete_transaction", "notes",
         )  # fmt: skip
         content = {name: getattr(self, name) for name in names}
         content["seconds"] = round(self.seconds, 3)

@@ -16,16 +16,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from applier.binlog.header import EventType
-from applier.binlog.transactions import Kind
+from applier.binlog.transactions import TransactionKind
 from applier.errors import ReplicationError
-from applier.mysql.batches import COMMIT, Batches, Connected
+from applier.mysql.batches import BEGIN, COMMIT, Batches, Connected
 from applier.mysql.checkpoint import Checkpoint
+from applier.mysql.checkpoint_tracker import CheckpointTracker
+from applier.mysql.commit_ranges import CommitRanges, Range
 from applier.mysql.connection import first_ready
-from applier.mysql.done import Done, Range
 from applier.mysql.feed import Format, SourceTransaction
-from applier.mysql.keeper import Keeper
-from applier.mysql.outcome import Outcome
-from applier.mysql.pipeline import Statement
+from applier.mysql.outcome import TargetOutcome
+from applier.mysql.pipeline import PipelineStatement
+from applier.mysql.thread_rows import worker_update
 from applier.mysql.write_sets import Touched, WriteSets
 
 ALONE = frozenset({EventType.QUERY, EventType.EXECUTE_LOAD_QUERY, EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK})
@@ -61,10 +62,10 @@ class Flight:
     touched: Touched | None = None
     row: Checkpoint | None = None
     part: Range | None = None
-    parts: list[Statement] = field(default_factory=list)
+    parts: list[PipelineStatement] = field(default_factory=list)
     """Of a long transaction: made, not sent."""
     part_bytes: int = 0
-    tail: list[Statement] = field(default_factory=list)
+    tail: list[PipelineStatement] = field(default_factory=list)
     """What is still to be sent once the rows are carried out."""
     landed: bool = False
 
@@ -76,9 +77,9 @@ class ParallelBatches(Batches):
         self,
         target: Connected,
         workers: list[Connected],
-        keeper: Keeper,
-        outcome: Outcome,
-        done: Done,
+        keeper: CheckpointTracker,
+        outcome: TargetOutcome,
+        done: CommitRanges,
         write_sets: WriteSets,
         *,
         size: int,
@@ -95,6 +96,8 @@ class ParallelBatches(Batches):
         """Rows were sent, in the order of the log; the commit of the last one may be under way."""
         self._building: Flight | None = None
         self._committing: Flight | None = None
+        self._low = keeper.row(target.survey.owned)
+        """Behind all that is committed without a gap."""
         self._unmarked: list[Flight] = []
         """Committed up to here without a gap, but the position is not written yet."""
         self._taken_bytes = 0
@@ -145,7 +148,7 @@ class ParallelBatches(Batches):
 
     def _may_overlap(self, source: SourceTransaction) -> bool:
         """Rows of an XA transaction are carried out at its end, where the numbers do not say what they depend on."""
-        if source.kind is Kind.XA_COMMIT or source.start.file != source.end.file:
+        if source.kind is TransactionKind.XA_COMMIT or source.start.file != source.end.file:
             return False
         return not any(event.type in ALONE for event in source.events)
 
@@ -174,7 +177,7 @@ class ParallelBatches(Batches):
         flight = Flight(worker, self._number, source.start.file, source.format, source.transaction.sequence_number)
         self._building = flight
         worker.writer.append_all(worker.writer.describe(source.format))
-        for sql in (*self._gtid_next(source), b"BEGIN"):
+        for sql in (*self._gtid_next(source), BEGIN):
             worker.writer.append(sql)
         return flight
 
@@ -217,11 +220,14 @@ class ParallelBatches(Batches):
         self._wait_for(flight)
         flight.row = self.keeper.row(self.target.survey.owned)
         statements = [*flight.parts, *flight.worker.writer.take()]
+        worker = self._workers.index(flight.worker) + 1
+        own = worker_update(self.outcome.replay, worker, flight.row, self._low)
+        ends = [PipelineStatement(own, check=self._one_row), COMMIT, *self._gtid_over()]
         if self._ordered:
-            flight.tail = [Statement(flight.row.update(), check=self._one_row), COMMIT, *self._gtid_over()]
+            flight.tail = [PipelineStatement(flight.row.update(), check=self._one_row), *ends]
         else:
             flight.part = self.done.add(flight.file, flight.sources[0].start.offset, flight.sources[-1].end.offset)
-            flight.tail = [Statement(self.done.insert(flight.part)), COMMIT, *self._gtid_over()]
+            flight.tail = [PipelineStatement(self.done.insert(flight.part)), *ends]
             if not any(statement.check is not None for statement in statements):
                 statements, flight.tail = [*statements, *flight.tail], []
         flight.worker.pipeline.send(statements)
@@ -232,7 +238,7 @@ class ParallelBatches(Batches):
         while any(earlier.number <= flight.needs and not earlier.landed for earlier in self._flights):
             self._land()
 
-    def _ship_part(self, statements: list[Statement]) -> None:
+    def _ship_part(self, statements: list[PipelineStatement]) -> None:
         """A part of a long transaction. It is kept for the rest: a part that was sent would have to be waited for before the next one."""
         flight = self._building
         assert flight is not None
@@ -315,6 +321,9 @@ class ParallelBatches(Batches):
     def _landed(self, flight: Flight) -> None:
         self._under_way = flight.sources
         self._confirm()
+        self.own_rows += 1  # of the worker
+        if flight.row is not None:
+            self._low = flight.row
 
     def _write_mark(self) -> None:
         """The low-water mark, and with it an end of the rows that say what was done up to it."""
@@ -322,7 +331,7 @@ class ParallelBatches(Batches):
         assert row is not None
         passed = self.done.delete([flight.part.number for flight in self._unmarked if flight.part is not None])
         pipeline = self.target.pipeline
-        pipeline.execute(b"BEGIN")
+        pipeline.execute(BEGIN)
         self._one_row(pipeline.execute(row.update()))
         self.own_rows += 1 + pipeline.execute(passed)
         pipeline.execute(b"COMMIT")

@@ -24,7 +24,7 @@ HEADER_BYTES = 1024
 
 
 @dataclass(slots=True)
-class Statement:
+class PipelineStatement:
     """One statement of a text. `event` is the first that it carries out, which an error is located at.
 
     `allowed` are the errors that leave the replay going: the statement failed on the source in the same way, or the user skips it.
@@ -47,9 +47,9 @@ class Pipeline:
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self._sent: list[Statement] = []
+        self._sent: list[PipelineStatement] = []
 
-    def send(self, statements: Iterable[Statement]) -> None:
+    def send(self, statements: Iterable[PipelineStatement]) -> None:
         """Hands over the statements once those before are answered; in several texts where one is more than the server takes at a time."""
         for text in self._texts(statements):
             self.settle()
@@ -84,9 +84,9 @@ class Pipeline:
                 self.server.receive(len(sent))
         self.server.execute(b"ROLLBACK")
 
-    def _texts(self, statements: Iterable[Statement]) -> Iterator[list[Statement]]:
+    def _texts(self, statements: Iterable[PipelineStatement]) -> Iterator[list[PipelineStatement]]:
         most = self.server.packet_bytes - HEADER_BYTES
-        text: list[Statement] = []
+        text: list[PipelineStatement] = []
         size = 0
         for statement in statements:
             length = len(statement.sql) + len(SEPARATOR)
@@ -99,7 +99,7 @@ class Pipeline:
             size += length
         yield text
 
-    def _start(self, statements: list[Statement]) -> None:
+    def _start(self, statements: list[PipelineStatement]) -> None:
         if statements:
             self._sent = statements
             self.server.send(SEPARATOR.join([statement.sql for statement in statements]))
@@ -111,7 +111,7 @@ class Pipeline:
                 return ReplicationError(int(number or 0), message or "", hint=HINTS.get(int(number or 0)))
         return error
 
-    def _failed(self, sent: list[Statement], error: ReplicationError) -> None:
+    def _failed(self, sent: list[PipelineStatement], error: ReplicationError) -> None:
         """The statement that failed, and those behind it, which the server did not look at."""
         place = self.server.answered
         failed = sent[min(place, len(sent) - 1)]
@@ -129,7 +129,7 @@ class Pipeline:
         self._start(sent[place + 1 :])
 
 
-def _too_big(statement: Statement, packet_bytes: int) -> ReplicationError:
+def _too_big(statement: PipelineStatement, packet_bytes: int) -> ReplicationError:
     needed = len(statement.sql) + HEADER_BYTES
     error = ReplicationError(
         PACKET_TOO_LARGE,
@@ -141,7 +141,7 @@ def _too_big(statement: Statement, packet_bytes: int) -> ReplicationError:
     return error
 
 
-def _check(statements: list[Statement], counts: list[int]) -> None:
+def _check(statements: list[PipelineStatement], counts: list[int]) -> None:
     for statement, count in zip(statements, counts, strict=False):
         if statement.check is None:
             continue

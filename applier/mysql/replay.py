@@ -14,21 +14,25 @@ from dataclasses import replace
 from applier.binlog.events import Query, parse
 from applier.binlog.header import EventType
 from applier.binlog.refusals import lost_events
-from applier.binlog.transactions import Kind
+from applier.binlog.transactions import TransactionKind
 from applier.errors import BinlagError, ReplicationError
-from applier.mysql.batches import Batches, Connected
+from applier.mysql.batches import BEGIN, Batches, Connected
 from applier.mysql.checkpoint import DdlMarker
+from applier.mysql.checkpoint_tracker import CheckpointTracker, PreparedTransactions
 from applier.mysql.connection import ServerLost
 from applier.mysql.ddl import ALREADY_DONE, commits_by_itself, fingerprint, is_atomic_create, is_temporary
 from applier.mysql.feed import Feed, SourceTransaction, check_own_gtid, in_set
-from applier.mysql.keeper import Keeper, PreparedTransactions
-from applier.mysql.outcome import Outcome
+from applier.mysql.outcome import TargetOutcome
 from applier.mysql.row_count import RowCount
+from applier.mysql.transaction_tally import TransactionTally
 from applier.mysql.writer import text_of
+from applier.tables.statement_names import is_wanted
 from checkpoints.gtid import GtidSet, MariadbGtidSet
 
 NOT_TRANSACTIONAL = "tables without transactions are written: what they saw last may be there twice or in part after a crash"
 """Said once: the position cannot be committed together with them."""
+ROWS_LOST = "the connection was lost: rows that were written over it since they were last counted are not among those counted"
+TEMPORARY_LOST = "the log's temporary tables were lost with the connection: see what the log does with them"
 DONE_BEFORE = "a DDL statement that was under way when the last run ended had been carried out"
 
 
@@ -39,9 +43,10 @@ class Replay:
         self,
         target: Connected,
         batches: Batches,
-        keeper: Keeper,
+        keeper: CheckpointTracker,
         prepared: PreparedTransactions,
-        outcome: Outcome,
+        outcome: TargetOutcome,
+        tally: TransactionTally,
         *,
         marker: DdlMarker | None = None,
         executed: GtidSet | MariadbGtidSet | None = None,
@@ -52,10 +57,15 @@ class Replay:
         self.prepared = prepared
         self.outcome = outcome
         self.count = RowCount([connected.pipeline for connected in batches.connections()])
+        self.tally = tally
         self._marker = marker
         """Of the DDL statement that was under way when the run before ended."""
         self._executed = executed
         """Transactions that the server has under their own GTIDs."""
+        self._rows_before = outcome.rows
+        self._unrepeatable: str | None = None
+        """Why what is under way cannot go on over another connection."""
+        self._made_temporary = False
 
     def run(self, feed: Feed, *, on_transaction: Callable[[SourceTransaction], None], stopped: Callable[[], bool]) -> None:
         """All of the feed. Raises BinlagError; all that is complete before it is committed then."""
@@ -71,7 +81,8 @@ class Replay:
                     break
             self.outcome.interrupted = stopped()
             self.batches.finish()
-        except ServerLost:
+        except ServerLost as error:
+            self._lost(error)
             raise
         except BinlagError as error:
             if taking is not None:
@@ -82,6 +93,13 @@ class Replay:
         self._sum_up()
         self._say_what_is_left(feed)
 
+    def _lost(self, error: ServerLost) -> None:
+        """Its counters went with the connection."""
+        self.outcome.note(ROWS_LOST)
+        why = self._unrepeatable or (TEMPORARY_LOST if self._made_temporary else None)
+        if why is not None:
+            error.is_final, error.hint = True, f"{why}; then the same command again"
+
     def _sum_up(self) -> None:
         row = self.keeper.row(self.target.survey.owned)
         outcome = self.outcome
@@ -91,12 +109,14 @@ class Replay:
             row.gtids,
             row.transactions,
         )
-        outcome.rows = self.rows()
+        self.rows()
+        outcome.notes.update(self.tally.tally.notes())
 
     def rows(self) -> int:
         """Rows written, changed and deleted so far; what was rolled back and done again counts twice."""
         self.batches.quiet()
-        return self.count.rows(self.batches.own_rows)
+        self.outcome.rows = self._rows_before + self.count.rows(self.batches.own_rows)
+        return self.outcome.rows
 
     def _say_what_is_left(self, feed: Feed) -> None:
         if feed.unfinished is not None and not self.outcome.interrupted:
@@ -110,22 +130,24 @@ class Replay:
 
     def _take(self, source: SourceTransaction) -> None:
         kind = source.kind
-        if kind is Kind.XA_COMMIT and not self.prepared.resolve(source, self.keeper.pending):
+        if kind is TransactionKind.XA_COMMIT and not self.prepared.resolve(source, self.keeper.pending):
             self.outcome.note("an XA transaction is committed whose content is not in the log: nothing of it is replayed")
         if self.batches.gtid:
             check_own_gtid(source.transaction, is_mariadb=self.target.dialect.is_mariadb)
         if source.wanted and self._executed is not None and in_set(self._executed, source.transaction):
             source.wanted, source.executed = self._was_done_by_this_replay(source), True
-        if kind is Kind.XA_PREPARE and source.wanted:
+        if kind is TransactionKind.XA_PREPARE and source.wanted:
             self.prepared.keep(source)
         source = self.batches.without_done(source)
+        if source.wanted:
+            self.tally.take(source)
         if not source.wanted:
             self.batches.add(source)
         elif source.executed:
             self._move(source)
-        elif kind is Kind.INCIDENT:
+        elif kind is TransactionKind.INCIDENT:
             raise lost_events(source.events[-1], source.format.fde)
-        elif kind in (Kind.XA_PREPARE, Kind.XA_ROLLBACK):
+        elif kind in (TransactionKind.XA_PREPARE, TransactionKind.XA_ROLLBACK):
             self._move(source)
         else:
             self._carry_out(source)
@@ -146,22 +168,25 @@ class Replay:
         can_roll_back = self.target.survey.can_roll_back(source)
         if committing is not None:
             self._ddl(source, committing)
-        elif source.kind is Kind.ROLLED_BACK:
-            self.batches.alone(source, opening=(b"BEGIN",), ending=(b"ROLLBACK",))
-        elif source.kind is Kind.STATEMENT and any(is_temporary(text_of(query)) for query in queries):
+        elif source.kind is TransactionKind.ROLLED_BACK:
+            self.batches.alone(source, opening=(BEGIN,), ending=(b"ROLLBACK",))
+        elif source.kind is TransactionKind.STATEMENT and any(is_temporary(text_of(query)) for query in queries):
+            self._made_temporary = True
             self.batches.alone(source)
         elif can_roll_back:
             self.batches.add(source)
         else:
             self.outcome.notes.setdefault(NOT_TRANSACTIONAL, 1)
-            self.batches.alone(source, opening=(b"BEGIN",), ending=(b"COMMIT",), position_inside=True)
+            self._unrepeatable = f"see whether the tables without transactions have what the log has at {source.start}"
+            self.batches.alone(source, opening=(BEGIN,), ending=(b"COMMIT",), position_inside=True)
+            self._unrepeatable = None
 
     def _queries(self, source: SourceTransaction) -> Iterable[Query]:
         """Its statements, as far as they are wanted."""
         for event in source.events:
             if event.type == EventType.QUERY:
                 query: Query = parse(event, source.format.fde)
-                if self.target.writer.options.wants_statement(query.database):
+                if is_wanted(self.target.writer.options.only, query):
                     yield query
 
     # statements that commit by themselves
@@ -193,4 +218,4 @@ class Replay:
         finally:
             self.batches.forget_tables()
         if not is_atomic_create(text_of(query)):
-            self.count.leave_out_since(rows, self.batches.own_rows)
+            self.count.leave_out_since(rows - self._rows_before, self.batches.own_rows)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from applier.binlog.types.json import JsonDiff
-from applier.mysql.cells import quoted
 from applier.mysql.literals import Condition, Literal, compares_bytes, diff_expression, equals, exact_order, key_equals, literal
+from applier.tables.sql_text import quoted
 from lookup.decision import BY_INDEX, HASH_OVER_INDEX, HASH_OVER_TABLE, NOT_NEEDED, Decision, decide
 from lookup.handler import traits_of
 from lookup.rows import compared_columns

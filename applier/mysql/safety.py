@@ -5,16 +5,20 @@ from __future__ import annotations
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.mysql.connection import Server
-from applier.mysql.dialect import Dialect
+from applier.mysql.dialect import TargetDialect
 
 SYSTEM_SCHEMAS = frozenset({"mysql", "sys", "performance_schema", "information_schema", "binlag"})
 FORCE_HINT = "replay into a test server, or give --force when you are sure"
 
 
-def check_target(server: Server, dialect: Dialect, *, force: bool) -> None:
+class ReadOnly(UsageError):
+    """The target takes no changes."""
+
+
+def check_target(server: Server, dialect: TargetDialect, *, force: bool) -> None:
     """Raises UsageError for a server that others depend on or that takes no changes."""
     if dialect.is_on("super_read_only") or (dialect.is_on("read_only") and not _may_write(server)):
-        raise UsageError(
+        raise ReadOnly(
             f"{server.endpoint} is read-only", code=Code.NOT_A_TEST_SERVER, hint="SET GLOBAL read_only=0 on it if it is a test server"
         )
     if force:

@@ -15,7 +15,7 @@ from applier.binlog.events import Intvar, Query, Rand, UserVar
 from applier.binlog.header import Event
 from applier.binlog.status_vars import StatusVariables
 from applier.binlog.types.numbers import decimal_to_text
-from applier.mysql.dialect import Dialect
+from applier.mysql.dialect import TargetDialect
 
 AUTO_IS_NULL, NO_FOREIGN_KEY_CHECKS, RELAXED_UNIQUE_CHECKS = 1 << 14, 1 << 26, 1 << 27
 SUPPRESS_USE, THREAD_SPECIFIC = 0x8, 0x4
@@ -29,7 +29,7 @@ INTEGER, REAL, DECIMAL = 2, 1, 4
 class SessionState:
     """What the target's session is set to. A new one for each connection."""
 
-    def __init__(self, dialect: Dialect, *, source_is_mariadb: bool = False) -> None:
+    def __init__(self, dialect: TargetDialect, *, source_is_mariadb: bool = False) -> None:
         self.dialect = dialect
         self.source_is_mariadb = source_is_mariadb
         self._set: dict[str, str] = {}
@@ -149,7 +149,7 @@ def hex_literal(value: bytes) -> str:
     return f"X'{value.hex()}'"
 
 
-def preparation(parsed: Any, dialect: Dialect) -> bytes:
+def preparation(parsed: Any, dialect: TargetDialect) -> bytes:
     """INTVAR, RAND and USER_VAR events as what they do to the next statement."""
     if isinstance(parsed, Intvar):
         return f"SET {'INSERT_ID' if parsed.type == 2 else 'LAST_INSERT_ID'}={parsed.value}".encode()
@@ -159,7 +159,7 @@ def preparation(parsed: Any, dialect: Dialect) -> bytes:
     return b"SET @" + quoted(parsed.name) + b":=" + user_value(parsed, dialect).encode()
 
 
-def user_value(variable: UserVar, dialect: Dialect) -> str:
+def user_value(variable: UserVar, dialect: TargetDialect) -> str:
     """The value of a user variable as a literal of its own type and collation."""
     raw = variable.value
     if raw is None:

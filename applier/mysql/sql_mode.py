@@ -14,19 +14,19 @@ from applier.binlog.refusals import unknown_table
 from applier.binlog.rows import DUMMY_TABLE_IDS, NO_FOREIGN_KEY_CHECKS, RELAXED_UNIQUE_CHECKS, RowsHead, RowsHeads
 from applier.binlog.table_map import TableMap, parse_table_map
 from applier.errors import InputError, ReplicationError
-from applier.mysql.cells import quoted
-from applier.mysql.dialect import Dialect
+from applier.mysql.dialect import TargetDialect
 from applier.mysql.event_sql import EventRows, Notes
 from applier.mysql.feed import Format
 from applier.mysql.literals import NotExpressible
 from applier.mysql.native import EVENT_BYTES, NativeRows
-from applier.mysql.outcome import Note, place_of
-from applier.mysql.pipeline import HEADER_BYTES, Pipeline, Statement
+from applier.mysql.outcome import Remark, place_of
+from applier.mysql.pipeline import HEADER_BYTES, Pipeline, PipelineStatement
 from applier.mysql.row_sql import SETTINGS, RowSql
 from applier.options import ReplayOptions
 from applier.tables.ddl import DdlSession
 from applier.tables.images import RowImages
 from applier.tables.schema import parse_create_table
+from applier.tables.sql_text import quoted
 from applier.tables.table_draft import SchemaRules
 from lookup.handler import traits_of
 from lookup.table import TableDefinition
@@ -53,7 +53,7 @@ class Table:
 
 
 @dataclass(slots=True)
-class Plan:
+class StatementPlan:
     """How rows events of one shape are turned into statements."""
 
     table: Table
@@ -65,7 +65,7 @@ class Plan:
 class SqlRows:
     """Implements `writer.RowsWriter`. `note` is told, once a time, of what was passed over."""
 
-    def __init__(self, pipeline: Pipeline, dialect: Dialect, options: ReplayOptions, note: Note) -> None:
+    def __init__(self, pipeline: Pipeline, dialect: TargetDialect, options: ReplayOptions, note: Remark) -> None:
         self.options = options
         self._pipeline = pipeline
         self._rules_version = pipeline.server.rules_version
@@ -76,7 +76,7 @@ class SqlRows:
         self._checks_constraints = "check_constraint_checks" in dialect.variables
         self._saved = (*SAVED, *(["check_constraint_checks"] if self._checks_constraints else []))
         self._one_by_one = False
-        self._out: list[Statement] = []
+        self._out: list[PipelineStatement] = []
         self._bytes = 0
         self._session: dict[str, str] | None = None
         """What this run has set; None while the session has its own settings."""
@@ -84,7 +84,7 @@ class SqlRows:
         self._known: dict[bytes, Table | None] = {}
         """Body of a table map -> the table, None for one that is not wanted. Its source gives a changed table another id."""
         self._maps: dict[int, tuple[Event, Table | None]] = {}
-        self._plans: dict[RowsHead, Plan] = {}
+        self._plans: dict[RowsHead, StatementPlan] = {}
 
     @property
     def one_by_one(self) -> bool:
@@ -95,7 +95,7 @@ class SqlRows:
     def one_by_one(self, value: bool) -> None:
         self._one_by_one = self._native.one_by_one = value
 
-    def describe(self, format: Format) -> list[Statement]:
+    def describe(self, format: Format) -> list[PipelineStatement]:
         """For rows that travel as events. Most need none, so that a missing privilege matters only once it is needed."""
         if format.fde.post_header_length(EventType.TABLE_MAP) == OLD_HEAD:
             return []
@@ -120,7 +120,7 @@ class SqlRows:
         self._bytes += sum(len(statement.sql) for statement in self._out[before:])
         return self._bytes >= EVENT_BYTES
 
-    def flush(self) -> list[Statement]:
+    def flush(self) -> list[PipelineStatement]:
         """The statements for all that was added since the last time."""
         self._flush_native()
         self._put_settings_back()
@@ -194,7 +194,7 @@ class SqlRows:
 
     # plans
 
-    def _plan(self, rows: RowsHead, table: Table, definition: TableDefinition) -> Plan:
+    def _plan(self, rows: RowsHead, table: Table, definition: TableDefinition) -> StatementPlan:
         plan = self._plans.get(rows)
         if plan is None or plan.table is not table:
             images = RowImages(rows, table.table_map, definition, self.options.conversions)
@@ -204,7 +204,7 @@ class SqlRows:
             missing = set(range(len(definition.columns))) - set(images.before_columns)
             defaults = [(definition.columns[at].default or "").lower() for at in missing] if rows.kind == "write" else []
             needs_time = any(word in default for default in defaults for word in MOVING_DEFAULTS)
-            plan = self._plans[rows] = Plan(table, images, sql, needs_time)
+            plan = self._plans[rows] = StatementPlan(table, images, sql, needs_time)
         return plan
 
     def _table(self, table_map: TableMap) -> Table:
@@ -259,11 +259,11 @@ class SqlRows:
 
     # the session
 
-    def _set_session(self, event: Event, rows: RowsHead, plan: Plan) -> None:
+    def _set_session(self, event: Event, rows: RowsHead, plan: StatementPlan) -> None:
         """What the event's statements need and the session does not have yet."""
         if self._session is None:
             self._session = dict(SETTINGS)
-            self._out += [Statement(saving(self._saved)), Statement(setting(SETTINGS))]
+            self._out += [PipelineStatement(saving(self._saved)), PipelineStatement(setting(SETTINGS))]
         flags = rows.flags
         wanted = {
             "foreign_key_checks": str(int(not flags & NO_FOREIGN_KEY_CHECKS)),
@@ -276,12 +276,12 @@ class SqlRows:
         changed = {name: value for name, value in wanted.items() if self._session.get(name) != value}
         if changed:
             self._session.update(changed)
-            self._out.append(Statement(setting(changed)))
+            self._out.append(PipelineStatement(setting(changed)))
 
     def _put_settings_back(self) -> None:
         if self._session is not None:
             names = [name for name in self._saved if name in self._session]
-            self._out.append(Statement(putting_back(names)))
+            self._out.append(PipelineStatement(putting_back(names)))
             self._session = None
 
 

@@ -18,10 +18,12 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.masking import SECRET_VARIABLES, mask
+from applier.mysql.compression import LEVEL_OPTION, OPTION, Compression
+from applier.mysql.tls import OPTIONS as TLS_OPTIONS
+from applier.mysql.tls import SHORT_WORDS, Tls
 
 SCHEME = "mysql"
 DEFAULT_PORT = 3306
-TLS_WORDS = ("preferred", "required", "off")
 OPTION_FILES = ("/etc/my.cnf", "/etc/mysql/my.cnf", "~/.my.cnf")
 """As the server's own clients read them; the last one that says something wins."""
 URL_HINT = "write it as mysql://USER@HOST:PORT, or mysql://USER@localhost?socket=/path for a unix socket"
@@ -35,18 +37,27 @@ class Endpoint:
     port: int = DEFAULT_PORT
     user: str = "root"
     socket: str | None = None
-    tls: str = "preferred"
+    tls: Tls = field(default_factory=Tls)
     password: str | None = field(default=None, repr=False)
+    compression: Compression = field(default_factory=Compression)
     log_bin: bool = True
     """False: what sessions here do is not written to the server's binary log (sql_log_bin)."""
 
     def __str__(self) -> str:
         """The URL that leads here again."""
         options = [f"socket={self.socket}"] if self.socket else []
-        options += [f"tls={self.tls}"] if self.tls != "preferred" else []
+        options += self.tls.texts() + self.compression.texts()
         host = f"[{self.host}]" if ":" in self.host else self.host
         place = host if self.socket else f"{host}:{self.port}"
         return f"{SCHEME}://{self.user}@{place}" + (f"?{'&'.join(options)}" if options else "")
+
+    def with_tls(self, tls: Tls) -> Endpoint:
+        """The same account over a connection that is encrypted in this way."""
+        return replace(self, tls=tls)
+
+    def with_compression(self, compression: Compression) -> Endpoint:
+        """The same account over the compressed protocol."""
+        return replace(self, compression=compression)
 
     def with_password(self, password: str) -> Endpoint:
         """The same account with this password."""
@@ -63,9 +74,9 @@ def parse_url(url: str, option: str = "--into") -> Endpoint:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise UsageError(f"{option}: the port or the address is none", code=Code.URL, hint=URL_HINT) from None
+        raise UsageError(f"{option}: the port or the host is missing or not valid", code=Code.URL, hint=URL_HINT) from None
     if parts.scheme != SCHEME:
-        raise UsageError(f"{option}: {parts.scheme or mask(url)!r} is no address of a server", code=Code.URL, hint=URL_HINT)
+        raise UsageError(f"{option}: {parts.scheme or mask(url)!r} is not a server address", code=Code.URL, hint=URL_HINT)
     if parts.password is not None:
         raise UsageError(
             f"{option}: a password in the URL stands in the process list for all to read",
@@ -80,22 +91,32 @@ def parse_url(url: str, option: str = "--into") -> Endpoint:
         port=port or DEFAULT_PORT,
         user=unquote(parts.username) if parts.username else _option_file_value("user") or getuser(),
         socket=options.get("socket"),
-        tls=options.get("tls", "preferred"),
+        tls=_tls(options, option),
+        compression=Compression.of(options.get(OPTION), options.get(LEVEL_OPTION), option),
     )
 
 
 def _options(query: str, option: str) -> dict[str, str]:
     options = {name: values[-1] for name, values in parse_qs(query, keep_blank_values=True).items()}
-    unknown = options.keys() - {"socket", "tls"}
+    unknown = options.keys() - {"socket", "tls", OPTION, LEVEL_OPTION, *TLS_OPTIONS}
     if unknown:
         raise UsageError(
-            f"{option}: {sorted(unknown)[0]!r} is no option of an address",
+            f"{option}: {sorted(unknown)[0]!r} is not an option of an address",
             code=Code.URL,
-            hint="there are socket=PATH and tls=preferred|required|off",
+            hint=f"there are socket=PATH, {', '.join(f'{name}=…' for name in (*TLS_OPTIONS, OPTION, LEVEL_OPTION))} "
+            f"and tls={'|'.join(SHORT_WORDS)}",
         )
-    if options.get("tls", TLS_WORDS[0]) not in TLS_WORDS:
-        raise UsageError(f"{option}: tls={options['tls']} is none of {', '.join(TLS_WORDS)}", code=Code.URL)
     return options
+
+
+def _tls(options: Mapping[str, str], option: str) -> Tls:
+    """?ssl-mode=…, or its short form ?tls=off."""
+    word = options.get("tls")
+    if word is None:
+        return Tls.of(options, option)
+    if word not in SHORT_WORDS:
+        raise UsageError(f"{option}: tls={word} is none of {', '.join(SHORT_WORDS)}", code=Code.URL)
+    return Tls.of({"ssl-mode": SHORT_WORDS[word], **options}, option)
 
 
 def find_password(

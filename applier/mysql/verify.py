@@ -1,4 +1,4 @@
-"""Does a server hold the rows that a log leaves behind? Table by table, the multiset of rows against tables in memory.
+"""Does a server hold what a log leaves behind? Table by table: the definition, and the multiset of rows, against tables in memory.
 
 No key is needed: rows are compared as wholes and counted, so that a table with twins and no key is checked too. The server's
 rows are streamed inside one consistent snapshot; of each row expected, sixteen bytes are kept.
@@ -12,11 +12,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from applier.errors import ReplicationError
-from applier.mysql.cells import DIALECTS, SETTINGS, Cell, Dialect, cell, expression, quoted
+from applier.errors import BinlagError, ReplicationError
+from applier.mysql.column_bytes import DIALECTS, SETTINGS, Cell, DisplayRules, cell, expression
+from applier.mysql.definitions import differences, found_definition
 from applier.tables.catalog import Tables
 from applier.tables.dump import current_rows
 from applier.tables.engine import MemoryTable
+from applier.tables.sql_text import quoted
 from lookup.handler import traits_of
 from lookup.table import TableDefinition
 
@@ -77,12 +79,21 @@ class TableReport:
     extra: int = 0
     problem: str | None = None
     """Why rows could not be compared at all."""
+    definition: list[str] = field(default_factory=list)
+    """What differs in columns and keys."""
+    not_comparable: str | None = None
+    """Why the table in memory says nothing of the server's: who compares would blame the wrong side."""
     differences: list[RowDifference] = field(default_factory=list)
 
     @property
+    def differs(self) -> bool:
+        """Whether a difference was found."""
+        return self.problem is not None or bool(self.missing or self.extra or self.definition)
+
+    @property
     def equal(self) -> bool:
-        """Whether no row differs and the table could be compared."""
-        return self.problem is None and not self.missing and not self.extra
+        """Whether nothing differs and all of the table could be compared."""
+        return not self.differs and self.not_comparable is None
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -94,6 +105,8 @@ class TableReport:
             "missing": self.missing,
             "extra": self.extra,
             "problem": self.problem,
+            "definition": self.definition,
+            "not_comparable": self.not_comparable,
             "differences": [difference.as_dict() for difference in self.differences],
         }
 
@@ -105,8 +118,13 @@ class Verification:
     tables: list[TableReport] = field(default_factory=list)
 
     @property
+    def differs(self) -> bool:
+        """Whether a difference was found in any table."""
+        return any(table.differs for table in self.tables)
+
+    @property
     def equal(self) -> bool:
-        """Whether no table differs."""
+        """Whether no table differs, and all could be compared."""
         return all(table.equal for table in self.tables)
 
     @property
@@ -125,11 +143,15 @@ def verify(
     wants: Callable[[str, str], bool] = lambda database, table: True,
     on_table: Callable[[TableReport], None] | None = None,
     databases: Collection[str] = (),
+    inexact: Callable[[str, str], str | None] = lambda database, table: None,
+    log_rules: str | None = None,
 ) -> Verification:
     """Compares the server's tables with those in memory, in the order of their names.
 
     `wants` picks tables by database and name. A table that only one side has is a difference; the databases looked at are
     those in memory and `databases`, which the log may have dropped again. `on_table` gets each report as soon as it is there.
+    `inexact` says of a table why memory does not hold what a server would; it is not compared then. `log_rules`: whose defaults
+    the definitions of the log were made by, where they are not the server's.
     """
     dialect = DIALECTS[server.rules_version]
     server.query(SETTINGS)
@@ -141,7 +163,11 @@ def verify(
         only_there = {f"{database}.{name}" for database, name in there if (database, name) not in known and wants(database, name)}
         result = Verification()
         for name in sorted(expected.keys() | only_there):
-            report = _Comparison(server, expected[name], dialect, there).run() if name in expected else _not_expected(server, name, there)
+            report = _inexact(name, inexact) or (
+                _Comparison(server, expected[name], dialect, there, log_rules or server.rules_version).run()
+                if name in expected
+                else _not_expected(server, name, there)
+            )
             result.tables.append(report)
             if on_table is not None:
                 on_table(report)
@@ -186,15 +212,23 @@ def _not_expected(server: Reader, full_name: str, there: Collection[tuple[str, s
     return TableReport(full_name, found_rows=rows, extra=rows, problem="it is on the server only")
 
 
+def _inexact(full_name: str, inexact: Callable[[str, str], str | None]) -> TableReport | None:
+    reason = inexact(*full_name.split(".", 1))
+    return None if reason is None else TableReport(full_name, not_comparable=reason)
+
+
 class _Comparison:
     """One table of both sides."""
 
-    def __init__(self, server: Reader, table: MemoryTable, dialect: Dialect, there: dict[tuple[str, str], frozenset[str]]) -> None:
+    def __init__(
+        self, server: Reader, table: MemoryTable, dialect: DisplayRules, there: dict[tuple[str, str], frozenset[str]], log_rules: str
+    ) -> None:
         definition = table.definition
         self.server = server
         self.table = table
+        self.log_rules = log_rules
         self.there = there.get((definition.database, definition.name))
-        places = [at for at, column in enumerate(definition.columns) if column.system_time is None or not column.invisible]
+        places = [at for at, column in enumerate(definition.columns) if not column.hidden]
         self.names = tuple(definition.columns[at].name for at in places)
         self.cells: list[tuple[int, Cell]] = [(at, cell(definition.columns[at], dialect)) for at in places]
         self.selected = ", ".join(expression(definition.columns[at], dialect) for at in places)
@@ -207,9 +241,7 @@ class _Comparison:
         if self.there is None:
             report.problem, report.missing = "it is not on the server", report.expected_rows
             return report
-        unknown = sorted(self.there - {column.name.lower() for column in definition.columns})
-        if unknown:
-            report.problem = f"the server's table has more columns: {', '.join(unknown)}"
+        self._compare_definition(report)
         left: dict[bytes, int] = {}
         for row in self._expected():
             digest = _digest(row)
@@ -233,6 +265,20 @@ class _Comparison:
         report.missing = sum(left.values())
         report.differences = self._pair(self._missing(left, extra), extra)
         return report
+
+    def _compare_definition(self, report: TableReport) -> None:
+        expected, version = self.table.definition, self.server.rules_version
+        shown = self.server.query(f"SHOW CREATE TABLE {quoted(expected.database)}.{quoted(expected.name)}")
+        try:
+            found = found_definition(_text(shown[0][1]), expected.database, version)
+        except BinlagError as error:
+            report.not_comparable = f"the server's definition cannot be read: {error.message}"
+            return
+        told = differences(expected, found, version)
+        if told and self.log_rules != version:
+            report.not_comparable = f"defaults of {self.log_rules} hold in the log, those of {version} on the server: {'; '.join(told)}"
+        else:
+            report.definition = told
 
     def _expected(self) -> Iterator[Cells]:
         for row in current_rows(self.table):

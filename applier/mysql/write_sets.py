@@ -8,7 +8,6 @@ one that others refer to, meets everything.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,10 +29,6 @@ from applier.tables.keys import key_extractor
 from applier.tables.schema import parse_create_table
 from lookup.table import Column, Key, TableDefinition
 
-_SURE_OF_ASCII = re.compile(
-    r"(utf8mb4|utf8mb3|utf8|latin1|ascii)_(general_ci|unicode_ci|unicode_520_ci|0900_ai_ci|0900_as_ci|0900_as_cs)|latin1_swedish_ci"
-)
-"""Collations whose equality of ASCII texts is known; of others, and of other texts, only their tables are told apart."""
 MOST_TABLES = 10_000
 Extract = Callable[[Any], Any]
 
@@ -66,7 +61,7 @@ class Touched:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KeyedTable:
     """A table of the target. `definition` None: it is not there or cannot be read, or it has foreign keys."""
 
     number: int
@@ -77,20 +72,19 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
-    """How the key values are read from one of an event's images: (number of the key, extract), and the places that must be ASCII."""
+class KeyImage:
+    """How the key values are read from one of an event's images: (number of the key, extract)."""
 
     keys: tuple[tuple[int, Extract], ...]
-    ascii: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
     """How rows events of one table and shape are read; `images` None: as a whole."""
 
-    table: Known
+    table: KeyedTable
     rows: RowImages
-    images: tuple[Image, ...] | None
+    images: tuple[KeyImage, ...] | None
 
 
 class WriteSets:
@@ -104,7 +98,7 @@ class WriteSets:
         self._format: Format | None = None
         self._heads: RowsHeads | None = None
         self._numbers: dict[tuple[str, str], int] = {}
-        self._known: dict[bytes, Known | None] = {}
+        self._known: dict[bytes, KeyedTable | None] = {}
         """Body of a table map -> its table, None for one that is not wanted."""
         self._shapes: dict[RowsHead, Shape] = {}
 
@@ -151,20 +145,18 @@ class WriteSets:
             return
         for row in shape.rows.rows(event, head):
             for image, values in zip(shape.images, row if head.kind == "update" else (row,), strict=True):
-                if any(values[place] is not None and not values[place].isascii() for place in image.ascii):
-                    touched.whole.add(table.number)
                 touched.keys.update([hash((table.number, number, extract(values))) for number, extract in image.keys])
 
     # tables
 
-    def _table(self, body: bytes) -> Known | None:
+    def _table(self, body: bytes) -> KeyedTable | None:
         if body not in self._known:
             if len(self._known) >= MOST_TABLES:
                 self.forget()
             self._known[body] = self._look(body)
         return self._known[body]
 
-    def _look(self, body: bytes) -> Known | None:
+    def _look(self, body: bytes) -> KeyedTable | None:
         assert self._format is not None
         table_map = parse_table_map(body, 0, len(body), self._format.fde.post_header_length(EventType.TABLE_MAP))
         if not self._options.wants(table_map.database, table_map.table):
@@ -172,13 +164,13 @@ class WriteSets:
         name = self._options.rewrite.get(table_map.database, table_map.database), table_map.table
         number = self._numbers.setdefault(name, len(self._numbers))
         if self._is_referred_to(*name):
-            return Known(number, table_map, None)
+            return KeyedTable(number, table_map, None)
         raw = tuple(part.encode("utf-8", "surrogateescape") for part in name)
         create = self._side.query(b"SHOW CREATE TABLE " + quoted(raw[0]) + b"." + quoted(raw[1]))[0][1] or b""
         definition = parse_create_table(create.decode("utf-8", "surrogateescape"), name[0], self._session.schema_rules(None))
         if definition.foreign_keys:
-            return Known(number, table_map, None)
-        return Known(number, table_map, definition, unique_keys(definition))
+            return KeyedTable(number, table_map, None)
+        return KeyedTable(number, table_map, definition, unique_keys(definition))
 
     def _is_referred_to(self, database: str, table: str) -> bool:
         schema, name = (f"CONVERT({hex_literal(part.encode('utf-8', 'surrogateescape'))} USING utf8)" for part in (database, table))
@@ -197,14 +189,14 @@ def unique_keys(definition: TableDefinition) -> tuple[Key, ...]:
 
 
 def _is_comparable(column: Column) -> bool:
-    return column.type not in TEXT_TYPES or is_exact(_collation(column)) or _SURE_OF_ASCII.fullmatch(_collation(column)) is not None
+    return column.type not in TEXT_TYPES or is_exact(_collation(column))
 
 
 def _collation(column: Column) -> str:
     return (column.collation or charset(column.charset).default_collation).lower()
 
 
-def _shape(table: Known, definition: TableDefinition, head: RowsHead) -> Shape:
+def _shape(table: KeyedTable, definition: TableDefinition, head: RowsHead) -> Shape:
     """Whether the images tell the values of all unique keys that they change, and how."""
     rows = RowImages(head, table.table_map, definition)
     sides = [rows.before_columns] if head.kind != "update" else [rows.before_columns, rows.after_columns]
@@ -220,7 +212,4 @@ def _shape(table: Known, definition: TableDefinition, head: RowsHead) -> Shape:
                 return Shape(table, rows, None)
     if not table.keys or not images[0]:
         return Shape(table, rows, None)
-    exact = {at for at, column in enumerate(definition.columns) if column.type not in TEXT_TYPES or is_exact(_collation(column))}
-    inexact = {column for key in table.keys for column in key.columns} - exact
-    places = [tuple(place for place, column in enumerate(columns) if column in inexact) for columns in sides]
-    return Shape(table, rows, tuple(Image(tuple(found), risky) for found, risky in zip(images, places, strict=True)))
+    return Shape(table, rows, tuple(KeyImage(tuple(found)) for found in images))

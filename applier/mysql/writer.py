@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from applier.binlog.charsets import charset_of_collation
+from applier.binlog.charsets import statement_text
 from applier.binlog.events import DeleteFile, ExecuteLoadQuery, LoadBlock, Query, parse
 from applier.binlog.header import ROWS_TYPES, Event, EventType
 from applier.binlog.refusals import OLD_LOAD_TYPES, no_loaded_file, old_load
@@ -16,18 +16,21 @@ from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 from applier.mysql.connection import TRANSIENT
 from applier.mysql.ddl import drops_database
-from applier.mysql.dialect import Dialect
+from applier.mysql.dialect import TargetDialect
 from applier.mysql.feed import Format, SourceTransaction
-from applier.mysql.outcome import Note, place_of
-from applier.mysql.pipeline import Statement
+from applier.mysql.outcome import Remark, place_of
+from applier.mysql.pipeline import PipelineStatement
 from applier.mysql.session_state import SessionState, preparation
 from applier.options import ReplayOptions
+from applier.tables.statement_names import is_wanted
 
 ROW_TYPES = ROWS_TYPES | {EventType.TABLE_MAP}
 QUIET_TYPES = frozenset({EventType.ROWS_QUERY, EventType.ANNOTATE_ROWS, EventType.VIEW_CHANGE, EventType.TRANSACTION_CONTEXT})
 PREPARING_TYPES = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})
 TEXT_BYTES = 1 << 20
 """Statements of a transaction are sent on when so much has come together."""
+NO_DATABASE = "information_schema"
+"""It is on every server, and has no table that a log could mean."""
 SKIPPED_NOTE = "skipped by --skip-errors"
 
 
@@ -42,13 +45,13 @@ class RowsWriter(Protocol):
 
     one_by_one: bool
 
-    def describe(self, format: Format) -> list[Statement]:
+    def describe(self, format: Format) -> list[PipelineStatement]:
         """What must be sent, outside of a transaction, before events of this format are added."""
 
     def add(self, event: Event, format: Format) -> bool:
         """A TABLE_MAP or rows event of a transaction, in order. True: enough has come together for a `flush`."""
 
-    def flush(self) -> list[Statement]:
+    def flush(self) -> list[PipelineStatement]:
         """The statements for all that was added since the last time, to be sent in this order."""
 
     def forget(self) -> None:
@@ -60,23 +63,23 @@ class Writer:
 
     def __init__(
         self,
-        dialect: Dialect,
+        dialect: TargetDialect,
         options: ReplayOptions,
         rows: RowsWriter,
         *,
-        note: Note,
+        note: Remark,
     ) -> None:
         self.dialect = dialect
         self.options = options
         self.rows = rows
         self.note = note
-        self.ship: Callable[[list[Statement]], None] = lambda statements: None
+        self.ship: Callable[[list[PipelineStatement]], None] = lambda statements: None
         """Where to send what of a long transaction has come together."""
         self.state = SessionState(dialect)
-        self._out: list[Statement] = []
+        self._out: list[PipelineStatement] = []
         self._rows_state: bytes | None = None
         self._statement_bytes = 0
-        self._preparing: list[Statement] = []
+        self._preparing: list[PipelineStatement] = []
         self._blocks: dict[int, bytearray] = {}
         self._files = tempfile.TemporaryDirectory(prefix="binlag-load-")
         self.loads_files = False
@@ -85,18 +88,18 @@ class Writer:
     def append(self, sql: bytes, event: Event | None = None) -> None:
         """A statement of our own, behind all that was added."""
         self._flush_rows()
-        self._out.append(Statement(sql, event))
+        self._out.append(PipelineStatement(sql, event))
 
-    def describe(self, format: Format) -> list[Statement]:
+    def describe(self, format: Format) -> list[PipelineStatement]:
         """What must be sent between two transactions before one of this format is added."""
         return self.rows.describe(format)
 
-    def append_all(self, statements: list[Statement]) -> None:
+    def append_all(self, statements: list[PipelineStatement]) -> None:
         """Statements of our own, behind all that was added."""
         self._flush_rows()
         self._out += statements
 
-    def take(self) -> list[Statement]:
+    def take(self) -> list[PipelineStatement]:
         """Everything added since the last time."""
         self._flush_rows()
         out, self._out, self._statement_bytes = self._out, [], 0
@@ -144,14 +147,14 @@ class Writer:
         sets = self.state.for_rows(parse(event, format.fde))
         if sets:
             self._flush_rows()
-            self._out += [Statement(sql, event) for sql in sets]
+            self._out += [PipelineStatement(sql, event) for sql in sets]
 
     def _statement(self, event: Event, format: Format, allowed: frozenset[int]) -> None:
         type_code = event.type
         if type_code == EventType.QUERY:
             self._query(event, parse(event, format.fde), allowed)
         elif type_code in PREPARING_TYPES:
-            self._preparing.append(Statement(preparation(parse(event, format.fde), self.dialect), event))
+            self._preparing.append(PipelineStatement(preparation(parse(event, format.fde), self.dialect), event))
         elif type_code in (EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK):
             block: LoadBlock = parse(event, format.fde)
             self._blocks.setdefault(block.file_id, bytearray()).extend(block.data)
@@ -169,7 +172,7 @@ class Writer:
         if query.sql[:3].upper() in (b"XA ", b"XA\t"):
             return  # START and END: the rows of an XA transaction are carried out as an ordinary one
         preparing, self._preparing = self._preparing, []
-        if self.options.wants_statement(query.database):
+        if is_wanted(self.options.only, query):
             self._out += preparing
             self._run(event, query, query.sql.rstrip(b" \t\r\n;\0"), allowed)
 
@@ -177,10 +180,10 @@ class Writer:
         database = self.target_database(query)
         self._rows_state = None
         prepare = self.state.for_statement(event, query, database.encode("utf-8", "surrogateescape"))
-        self._out += [Statement(text, event) for text in prepare]
+        self._out += [PipelineStatement(text, event) for text in prepare]
         if query.error_code:
             allowed |= {query.error_code}
-        self._out.append(Statement(sql, event, None, self._skipped(allowed), on_error=self._passed_over(event, allowed)))
+        self._out.append(PipelineStatement(sql, event, None, self._skipped(allowed), on_error=self._passed_over(event, allowed)))
         self._statement_bytes += len(sql)
         if drops_database(text_of(query)):
             self.state.forget_database()
@@ -201,7 +204,7 @@ class Writer:
         if data is None:
             raise no_loaded_file(event, load.file_id)
         preparing, self._preparing = self._preparing, []
-        if not self.options.wants_statement(load.query.database):
+        if not is_wanted(self.options.only, load.query):
             return
         path = Path(self._files.name) / f"{event.position}-{load.file_id}"
         path.write_bytes(data)
@@ -213,8 +216,13 @@ class Writer:
         self._run(event, load.query, sql[: load.name_start].rstrip() + name + sql[load.name_end :], allowed)
 
     def target_database(self, query: Query) -> str:
-        """The default database of a statement as it is called on the target."""
+        """The default database of a statement as it is called on the target.
+
+        One that is left out need not be there, and the statement names what it changes: then a name without a database means nothing.
+        """
         database = query.database.decode("utf-8", "surrogateescape")
+        if database and not self.options.only.wants_database(database):
+            return NO_DATABASE
         return self.options.rewrite.get(database, database)
 
 
@@ -224,4 +232,4 @@ ALL_ERRORS = frozenset(range(1000, 7000)) - TRANSIENT
 def text_of(query: Query) -> str:
     """The statement as text, in the character set of the client that sent it."""
     number = query.variables.charset[0] if query.variables.charset else 45
-    return charset_of_collation(number).decode(query.sql)
+    return statement_text(number, query.sql)

@@ -1,1 +1,1 @@
-"""A replica in time: clock, coordinator and workers, relay logs, what it says about itself."""
+"""The emulated replica: relay logs, workers, recovery, storage, and which transactions a worker may begin."""

@@ -16,7 +16,7 @@ from checkpoints.gtid import GtidError, GtidSet
 from checkpoints.position import Position
 
 
-class Verdict(Enum):
+class AdmissionVerdict(Enum):
     """What becomes of a transaction."""
 
     EXECUTE = "execute"
@@ -144,21 +144,21 @@ class Admission:
         self.over = until is not None and until.reached_at_start(self.executed)
         """UNTIL was reached before the start."""
 
-    def judge(self, group: Group) -> Verdict:
+    def judge(self, group: Group) -> AdmissionVerdict:
         """A transaction that is received moves the GTID set and the counter."""
         if group.server_id in self.ignored_server_ids or group.server_id == self.own_server_id:
-            return Verdict.NOT_RECEIVED
+            return AdmissionVerdict.NOT_RECEIVED
         if self.until is not None and self.until.reached_before(group, self.executed):
-            return Verdict.STOP
+            return AdmissionVerdict.STOP
         if self.skip_counter:
             self.skip_counter = max(self.skip_counter - group.events, 0)
-            return Verdict.SKIP
+            return AdmissionVerdict.SKIP
         identity = _identity(group.gtid) if group.gtid else None
         if identity is not None:
             if self.executed.contains(*identity):
-                return Verdict.EMPTY
+                return AdmissionVerdict.EMPTY
             self.executed.add(*identity)
-        return Verdict.EXECUTE
+        return AdmissionVerdict.EXECUTE
 
     @property
     def finished(self) -> bool:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from applier.binlog.event_bytes import rotate_target
 from applier.binlog.header import GTID_TYPES, HEADER_LENGTH, EventFlag, EventType
 from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
 from applier.errors import BinlagError
 from applier.replica.configuration import ReplicaConfiguration
-from applier.replica.event_bytes import rotate_target
-from applier.replica.execute import Executor, GroupEnd
+from applier.replica.execute import Executor, ExecutorOf, GroupEnd
 from applier.replica.relay_event import RelayEvent
 from applier.replica.relay_log import RelayLogWriter
 from applier.replica.relay_reader import FIRST_EVENT, RelayLogReader
@@ -41,11 +41,13 @@ class Applier:
     """Groups that ended since it started, transactions and others."""
     recovery_groups: list[bool] = field(default_factory=list)
     """Behind a crash with workers: for each of the next groups whether it was executed already."""
+    executor_of: ExecutorOf = Executor
+    """Who carries the events out."""
 
     def __post_init__(self) -> None:
         self.configuration: ReplicaConfiguration = self.relay_log.configuration
         self.reader = RelayLogReader(self.disk, self.relay_log.index)
-        self.executor = Executor(self.storage, self.configuration.version, before_commit=self._before_commit)
+        self.executor = self.executor_of(self.storage, self.configuration.version, before_commit=self._before_commit)
         self._committed: RelayLogInfo | None = None
         self._skipped: _SkippedGroup | None = None
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.replica.scheduling import ClockRules, rules_for
 from applier.replica.versions import ReplicaRules, replica_rules
+from checkpoints.fields import FILES_IN
 from checkpoints.sync_rules import SyncOptions
 
 FILE, TABLE = "FILE", "TABLE"
@@ -55,6 +57,8 @@ class ReplicaConfiguration:
     innodb_flush_log_at_trx_commit: int = 1
     channel: str = ""
     rules: ReplicaRules = field(init=False)
+    scheduling: ClockRules = field(init=False)
+    """What the version decides about workers."""
     sync: SyncOptions = field(init=False)
 
     def __post_init__(self) -> None:
@@ -70,34 +74,34 @@ class ReplicaConfiguration:
         fill(self, "sync", SyncOptions(**periods))
         for name, period in periods.items():
             fill(self, name, period)
-        fill(self, "workers", rules.default_workers if self.workers is None else self.workers)
-        fill(self, "parallel_type", (self.parallel_type or rules.parallel_types[0]).upper())
+        scheduling = rules_for(self.version)
+        fill(self, "scheduling", scheduling)
+        fill(self, "workers", scheduling.workers if self.workers is None else self.workers)
+        fill(self, "parallel_type", (self.parallel_type or scheduling.parallel_type).upper())
         if self.preserve_commit_order is None:
-            fill(self, "preserve_commit_order", rules.preserve_commit_order)
+            fill(self, "preserve_commit_order", scheduling.preserve_commit_order)
         for name in ("relay_log_info_repository", "master_info_repository"):
             fill(self, name, self._repository(name))
         self._check()
 
     def _repository(self, name: str) -> str:
         value = getattr(self, name)
-        files = self.rules.name in ("5.6", "5.7", "8.0")
         if value is None:
-            return FILE if self.rules.name in ("5.6", "5.7") else TABLE
+            return self.rules.info_repository
         value = value.upper()
         if value not in (FILE, TABLE):
             raise UsageError(f"{name}={value!r}", code=Code.CONFIGURATION, hint="give FILE or TABLE")
-        if value == FILE and not files:
+        if value == FILE and self.rules.name not in FILES_IN:
             raise UsageError(
                 f"MySQL {self.version} has no {name}=FILE", code=Code.CONFIGURATION, hint="files were taken away in 8.3: use TABLE"
             )
         return str(value)
 
     def _check(self) -> None:
-        rules = self.rules
         workers = self.workers or 0
         ranges = {
             "server_id": (self.server_id, 1, (1 << 32) - 1),
-            "workers": (workers, rules.least_workers, 1024),
+            "workers": (workers, self.scheduling.fewest_workers, 1024),
             "checkpoint_group": (self.checkpoint_group, 32, 524280),
             "innodb_flush_log_at_trx_commit": (self.innodb_flush_log_at_trx_commit, 0, 2),
             "sync_binlog": (self.sync_binlog, 0, (1 << 32) - 1),
@@ -115,8 +119,8 @@ class ReplicaConfiguration:
             )
         if self.checkpoint_group % 8:
             raise UsageError(f"checkpoint_group={self.checkpoint_group}", code=Code.CONFIGURATION, hint="give a multiple of 8")
-        if self.parallel_type not in rules.parallel_types:
-            known = ", ".join(rules.parallel_types)
+        if self.parallel_type not in self.scheduling.parallel_types:
+            known = ", ".join(sorted(self.scheduling.parallel_types))
             raise UsageError(
                 f"MySQL {self.version} has no parallel_type={self.parallel_type}", code=Code.CONFIGURATION, hint=f"it has {known}"
             )
@@ -127,16 +131,15 @@ class ReplicaConfiguration:
         self._check_commit_order()
 
     def _check_commit_order(self) -> None:
-        rules = self.rules
         if not self.preserve_commit_order or not self.workers:
             return
-        if rules.name == "5.6":
+        if not self.scheduling.has_commit_order:
             raise UsageError("MySQL 5.6 has no preserve_commit_order", code=Code.CONFIGURATION, hint="leave it out: it came with 5.7.5")
         if self.parallel_type == "DATABASE":
             raise UsageError(
                 "preserve_commit_order is not supported with parallel_type=DATABASE", code=Code.CONFIGURATION, hint="use LOGICAL_CLOCK"
             )
-        if rules.name == "5.7" and not (self.log_bin and self.log_replica_updates):
+        if self.scheduling.commit_order_needs_binlog and not (self.log_bin and self.log_replica_updates):
             raise UsageError(
                 "preserve_commit_order of 5.7 needs log_bin and log_replica_updates", code=Code.CONFIGURATION, hint="8.0.19 needs neither"
             )

@@ -6,8 +6,9 @@ executed are passed over, and each commit is told before it happens, so that the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from applier.binlog.events import parse
 from applier.binlog.gtid_events import Gtid
@@ -19,7 +20,7 @@ from applier.errors import InputError, ReplicationError
 from applier.options import parse_options
 from applier.replay_loop import ReplayLoop
 from applier.replica.relay_event import RelayEvent
-from applier.replica.storage import Commit, RowChange, Statement, Storage, row_changes
+from applier.replica.storage import Commit, DdlGroup, RowChange, Storage, row_changes
 from applier.tables.ddl import DDL_STATEMENTS, statement_kind
 from applier.tables.engine import Change
 from lookup.handler import traits_of
@@ -35,21 +36,67 @@ class GroupEnd:
     ddl: bool
 
 
-class Executor:
-    """Feeds events into the tables of a storage. `before_commit` is called inside the storage's transaction, right before its commit."""
+BeforeCommit = Callable[[RelayEvent, GroupEnd], None]
 
-    def __init__(self, storage: Storage, version: str, *, before_commit: Callable[[RelayEvent, GroupEnd], None]) -> None:
+
+class GroupExecutor(Protocol):
+    """What the applier asks of who carries out the events of the groups, one after the other."""
+
+    @property
+    def in_group(self) -> bool:
+        """A GTID, BEGIN or another first event was seen and its end was not."""
+        ...
+
+    @property
+    def first(self) -> RelayEvent | None:
+        """The first event of the open group, by which it can be told from all others."""
+        ...
+
+    @property
+    def open_tables(self) -> tuple[int, ...]:
+        """The table maps that wait for rows, by their ids: none between groups of a log that is whole."""
+        ...
+
+    def feed(self, relay: RelayEvent) -> GroupEnd | None:
+        """One event of a group; its end when this was the last. Raises ReplicationError: the transaction is taken back then."""
+        ...
+
+    def abandon(self) -> None:
+        """The open transaction is taken back: it failed, or its end will never come."""
+        ...
+
+
+class ExecutorOf(Protocol):
+    """Makes the executor of an applier over a storage, for a version. `before_commit` is called inside the storage's transaction."""
+
+    def __call__(self, storage: Storage, version: str, *, before_commit: BeforeCommit) -> GroupExecutor: ...
+
+
+class Executor:
+    """Feeds events into the tables of a storage. `before_commit` is called inside the storage's transaction, right before its commit.
+
+    Implements `GroupExecutor`.
+    """
+
+    def __init__(self, storage: Storage, version: str, *, before_commit: BeforeCommit) -> None:
         self.storage = storage
         self._before_commit = before_commit
         self._loop = ReplayLoop(storage.tables, parse_options(server=version), None, keep_events=False)
         self._loop.before_commit = self._commit
+        self._loop.prepared = {
+            xid: [(storage.tables[change.table], change.ref_before, change.before, change.ref_after, change.after) for change in changes]
+            for xid, changes in storage.prepared.items()
+        }
+        self._loop.knows_prepared = True
         self._unprotected: list[Change] = []
-        self._statements: list[Statement] = []
+        self._statements: list[DdlGroup] = []
         self._group: list[RelayEvent] = []
         self._now: RelayEvent | None = None
         self._end: GroupEnd | None = None
         self._gtid: str | None = None
         self._described = b""
+        self._prepared: Mapping[str, list[Change]] = {}
+        """The XA transactions that were prepared before the event."""
         self._watch_unprotected_tables()
 
     @property
@@ -78,7 +125,7 @@ class Executor:
             self.storage.begin()
         self._group.append(relay)
         self._now, self._end = relay, None
-        prepared = dict(self._loop.prepared)
+        prepared = self._prepared = dict(self._loop.prepared)
         try:
             self._feed(relay)
         except (ReplicationError, InputError) as error:
@@ -89,8 +136,9 @@ class Executor:
             self._commit(relay.event)
         if self._end is None and relay.event.type == EventType.QUERY and self._loop.transaction.first is None:
             self._end = GroupEnd(False, False, False)
-            taken_back = [change for xid, changes in prepared.items() if xid not in self._loop.prepared for change in changes]
-            self.storage.commit(Commit(self._gtid, tuple(_inverse(change) for change in reversed(row_changes(taken_back)))))
+            ended = self._ended(prepared)
+            taken_back = prepared[ended] if ended is not None else []
+            self.storage.commit(Commit(self._gtid, tuple(_inverse(change) for change in reversed(row_changes(taken_back))), ends=ended))
         if self._end is not None:
             self._group.clear()
             self._gtid = None
@@ -131,7 +179,7 @@ class Executor:
         Rows_log_event::do_apply_event and cleanup_context, 5.6 to 9.7; seen of 5.7.29.
         """
         head = parse_rows_head(relay.event, relay.format)
-        self._loop.maps.setdefault(head.table_id, None)
+        self._loop.maps.setdefault(head.table_id, "")
         self._loop.feed(relay.event, relay.format)
         if head.ends_statement:
             self._loop.maps.clear()
@@ -151,17 +199,22 @@ class Executor:
             self.storage.rollback()
             return
         if event.type == EventType.QUERY and _is_ddl(event):
-            self._statements.append(Statement(self._described, tuple(relay.data for relay in self._group)))
+            self._statements.append(DdlGroup(self._described, tuple(relay.data for relay in self._group)))
         elif by_xid:  # CREATE TABLE … SELECT of 8.0: the table and its rows are one transaction
             made = tuple(relay.data for relay in self._group if relay.event.type == EventType.QUERY and _is_ddl(relay.event))
-            self._statements += [Statement(self._described, made)] if made else []
+            self._statements += [DdlGroup(self._described, made)] if made else []
         journal = row_changes(self.storage.tables.journal)
-        if event.type == EventType.XA_PREPARE and self._loop.prepared:
-            journal = row_changes(next(reversed(self._loop.prepared.values())))
+        prepares = next((xid for xid in self._loop.prepared if xid not in self._prepared), None)
+        if prepares is not None:
+            journal = row_changes(self._loop.prepared[prepares])
         self._end = GroupEnd(True, by_xid, bool(self._statements))
         self._before_commit(self._now, self._end)
-        self.storage.commit(Commit(self._gtid, journal, tuple(self._statements)))
+        self.storage.commit(Commit(self._gtid, journal, tuple(self._statements), prepares, self._ended(self._prepared)))
         self._statements.clear()
+
+    def _ended(self, before: Mapping[str, list[Change]]) -> str | None:
+        """The XA transaction that is not prepared any more."""
+        return next((xid for xid in before if xid not in self._loop.prepared), None)
 
     def _watch_unprotected_tables(self) -> None:
         """Tables without transactions get a journal of their own, which no rollback looks at."""

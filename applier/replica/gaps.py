@@ -84,6 +84,11 @@ def starts_group(relay: RelayEvent) -> bool:
     return relay.event.type == EventType.QUERY and _text(relay).startswith((b"BEGIN", b"XA START"))
 
 
+def starts_xa(relay: RelayEvent) -> bool:
+    """XA START."""
+    return relay.event.type == EventType.QUERY and _text(relay).startswith(b"XA START")
+
+
 def ends_group(relay: RelayEvent) -> bool:
     """XID, XA PREPARE, COMMIT, or ROLLBACK that is not to a savepoint (Query_log_event::ends_group)."""
     if relay.event.type != EventType.QUERY:

@@ -7,6 +7,8 @@ a whole at the moment of its commit.
 
 Positions (Slave_worker::commit_positions, mta_checkpoint_routine): each worker records its last group and, in a bitmap that counts from the
 last checkpoint it has heard of, which groups it executed; the applier's own record is the low-water mark and moves with checkpoints only.
+A worker that fails kills the coordinator, which makes none on its way out (slave_worker_ends_group,
+slave_stop_workers); after an error of its own it makes one.
 """
 
 from __future__ import annotations
@@ -23,18 +25,17 @@ from applier.binlog.header import GTID_TYPES, EventType
 from applier.binlog.payload import payload_events
 from applier.binlog.table_map import parse_table_map
 from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
+from applier.errors import BinlagError, ReplicationError
 from applier.replica.applier import Applier
 from applier.replica.execute import GroupEnd
+from applier.replica.gaps import starts_xa
 from applier.replica.relay_event import RelayEvent
+from applier.replica.scheduling import DATABASE, LogicalClockOrder
 from checkpoints import bitmap
 from checkpoints.info import RelayLogInfo, WorkerInfo
 from checkpoints.position import Position
 from checkpoints.repository import Repository
 from checkpoints.sync_rules import Occasion
-
-DATABASE = "DATABASE"
-REFERRED_BY_FOREIGN_KEY = 1 << 2
-"""Flag of a table map: rows of other databases may be concerned (TM_REFERRED_FK_DB_F)."""
 
 
 class Interleaving(Protocol):
@@ -48,9 +49,16 @@ class Interleaving(Protocol):
         """Whether the coordinator's checkpoint period has elapsed since it was asked last."""
         ...
 
+    @property
+    def reads_ahead(self) -> bool:
+        """Whether the coordinator hands out more while groups wait to be executed."""
+        ...
+
 
 class InOrder:
     """The oldest group first; a checkpoint only where it is forced. Implements `Interleaving`."""
+
+    reads_ahead = True
 
     def next(self, runnable: int) -> int:
         return 0
@@ -59,11 +67,19 @@ class InOrder:
         return False
 
 
+class Eager(InOrder):
+    """The workers are never behind the coordinator: a group is executed as soon as it was handed out. Implements `Interleaving`."""
+
+    reads_ahead = False
+
+
 class Shuffled:
     """Any group that may run, by a seed; a checkpoint after one group of `checkpoint_every` on average, never with 0.
 
     Implements `Interleaving`.
     """
+
+    reads_ahead = True
 
     def __init__(self, seed: int, *, checkpoint_every: int = 8) -> None:
         self._random = random.Random(seed)
@@ -88,6 +104,8 @@ class Job:
     """Nothing else may run beside it."""
     last_committed: int
     sequence_number: int
+    is_barrier: bool = False
+    """LOGICAL_CLOCK: all groups before it have to be done first."""
     number: int = 0
     worker: int = -1
     checkpoint: RelayLogInfo | None = None
@@ -124,7 +142,7 @@ class ParallelApplier(Applier):
         self._partial: list[RelayEvent] = []
         self._tracker = TransactionTracker()
         self._next_number = 0
-        self._previous_sequence_number = 0
+        self._dependencies = LogicalClockOrder(self.configuration.scheduling)
         self._job: Job | None = None
         self._exhausted = False
         self._started = False
@@ -141,7 +159,9 @@ class ParallelApplier(Applier):
         self._waiting.clear()
         self._partial.clear()
         self._tracker = TransactionTracker()
-        self._next_number = self._previous_sequence_number = 0
+        self._next_number = 0
+        self._dependencies = LogicalClockOrder(self.configuration.scheduling)
+        self._job = None
         self._started = False
 
     def stop(self) -> None:
@@ -167,7 +187,8 @@ class ParallelApplier(Applier):
             return self._step()
         except Exception as error:
             if not isinstance(error, OSError):
-                self._checkpoint()
+                if self._job is None:
+                    self._checkpoint()
                 self.error = error  # type: ignore[assignment]
             raise
 
@@ -185,7 +206,7 @@ class ParallelApplier(Applier):
             if isinstance(head, RelayEvent):
                 self._waiting.popleft()
                 self._take(head)
-                self._previous_sequence_number = 0
+                self._dependencies.new_log()
                 for worker in self._crew:
                     worker.knows_checkpoint = False
             elif head is None and not moved and self._exhausted:
@@ -225,7 +246,9 @@ class ParallelApplier(Applier):
         while (relay := self._next()) is not None:
             event = relay.event
             if event.type not in MEMBER_TYPES:
-                if event.type != EventType.PREVIOUS_GTIDS and not self._partial and not self._is_own(relay):
+                if event.type == EventType.FORMAT_DESCRIPTION and self._partial and not relay.own and event.log_pos:
+                    self._roll_back_partial(relay)
+                if event.type != EventType.PREVIOUS_GTIDS and not self._partial and not self._is_passed_by(relay):
                     return relay
                 continue
             if event.type in GTID_TYPES and self._partial:
@@ -239,8 +262,26 @@ class ParallelApplier(Applier):
                 return self._job_of(events)
         return None
 
-    def _is_own(self, relay: RelayEvent) -> bool:
-        return relay.own or relay.event.server_id == self.configuration.server_id
+    def _roll_back_partial(self, relay: RelayEvent) -> None:
+        """The source sends a group of which a part is here from its beginning: the worker that has the part is given a ROLLBACK
+        (coord_handle_partial_binlog_transaction), which an XA transaction that is not at its end refuses."""
+        if any(starts_xa(member) for member in self._partial):
+            raise ReplicationError(
+                1399,
+                "Error 'XAER_RMFAIL: The command cannot be executed when global transaction is in the ACTIVE state' on query. "
+                "Query: 'ROLLBACK'",
+                file=relay.event.file,
+                position=relay.event.position,
+            )
+        self._partial.clear()
+        self._tracker = TransactionTracker()
+
+    def _is_passed_by(self, relay: RelayEvent) -> bool:
+        """Whether nobody waits for workers because of it: its own, or the copy of the source's format description at the
+        head of a relay log that was begun for its size (Log_event::get_mts_execution_mode: EVENT_EXEC_ASYNC)."""
+        if relay.own or relay.event.server_id == self.configuration.server_id:
+            return True
+        return bool(self.queue) and relay.event.type == EventType.FORMAT_DESCRIPTION and relay.event.log_pos == 0
 
     def _job_of(self, events: list[RelayEvent]) -> Job:
         last, first = events[-1], events[0]
@@ -256,17 +297,40 @@ class ParallelApplier(Applier):
     def _hand_out(self) -> None:
         """Reads ahead and gives groups to workers, until a group or an event has to wait."""
         while len(self.queue) < self.configuration.checkpoint_group:
+            if not self._order.reads_ahead and not all(job.done for job in self.queue):
+                return
             if not self._waiting:
-                found = self._read()
+                found = self._read_or_finish()
                 self._exhausted = found is None
                 if found is None:
                     return
                 self._waiting.append(found)
+                if isinstance(found, Job) and self.configuration.parallel_type != DATABASE:
+                    found.is_barrier = self._is_barrier(found)
             head = self._waiting[0]
             if isinstance(head, RelayEvent) or not self._may_be_handed_out(head):
                 return
             self._waiting.popleft()
             self._assign(head)
+
+    def _read_or_finish(self) -> RelayEvent | Job | None:
+        """The next group or event. Where the relay log cannot be read on, the workers first execute what they have begun, or all."""
+        try:
+            return self._read()
+        except BinlagError:
+            undone = [job for job in self.queue if not job.done]
+            begun = undone if self.configuration.rules.workers_finish_queues else self._heads()
+            for job in undone[: undone.index(begun[-1]) + 1 if begun else 0]:
+                self._execute(job)
+            raise
+
+    def _is_barrier(self, job: Job) -> bool:
+        try:
+            return self._dependencies.is_barrier(job.last_committed, job.sequence_number)
+        except ReplicationError as error:
+            event = job.events[0].event
+            error.locate(file=event.file, position=event.position)
+            raise
 
     def _may_be_handed_out(self, job: Job) -> bool:
         undone = [other for other in self.queue if not other.done]
@@ -277,8 +341,7 @@ class ParallelApplier(Applier):
         if self.configuration.parallel_type == DATABASE:
             owners = {other.worker for other in undone if other.databases & job.databases}
             return len(owners) <= 1
-        barrier = not job.sequence_number or not job.last_committed or job.sequence_number > self._previous_sequence_number + 1
-        if barrier or not self._previous_sequence_number or len(undone) >= len(self._crew):
+        if job.is_barrier or len(undone) >= len(self._crew):
             return False
         return all(other.sequence_number > job.last_committed for other in undone)
 
@@ -291,7 +354,6 @@ class ParallelApplier(Applier):
         if not worker.knows_checkpoint:
             job.checkpoint, job.shifted = self.info, worker.shifted
             worker.knows_checkpoint, worker.shifted = True, 0
-        self._previous_sequence_number = job.sequence_number
         self.queue.append(job)
 
     def _choose_worker(self, job: Job) -> int:
@@ -308,12 +370,16 @@ class ParallelApplier(Applier):
 
     def _runnable(self) -> list[Job]:
         """The groups that may commit now: the oldest of each worker; only the oldest of all where commit order is preserved."""
+        jobs = self._heads()
+        return jobs[:1] if self.configuration.preserve_commit_order else jobs
+
+    def _heads(self) -> list[Job]:
+        """The groups that are being executed: the oldest of each worker, in the order of the log."""
         found: dict[int, Job] = {}
         for job in self.queue:
             if not job.done:
                 found.setdefault(job.worker, job)
-        jobs = list(found.values())
-        return jobs[:1] if self.configuration.preserve_commit_order else jobs
+        return list(found.values())
 
     def _checkpoint(self) -> bool:
         """mta_checkpoint_routine: the low-water mark goes to the last group before which all are done. Whether it moved."""
@@ -391,7 +457,7 @@ def _databases(events: list[RelayEvent]) -> tuple[frozenset[str], bool]:
             if event.type == EventType.TABLE_MAP:
                 table_map = parse_table_map(event.buffer, event.body, event.end, relay.format.post_header_length(EventType.TABLE_MAP))
                 found.add(table_map.database)
-                isolated = isolated or bool(table_map.flags & REFERRED_BY_FOREIGN_KEY)
+                isolated = isolated or table_map.crosses_databases
             elif event.type == EventType.QUERY:
                 query: Query = parse(event, relay.format)
                 if query.sql not in (b"BEGIN", b"COMMIT"):

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from applier.binlog.event_bytes import Head, as_artificial_format, event_of, has_checksum, head_of, rotate_target, with_checksum
 from applier.binlog.events import Heartbeat, parse
 from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import CHECKSUM_LENGTH, GTID_TYPES, HEADER_LENGTH, EventType, FormatDescription, parse_format_description
 from applier.binlog.transactions import TransactionTracker
 from applier.errors import ReplicationError
-from applier.replica.event_bytes import Head, as_artificial_format, event_of, has_checksum, head_of, rotate_target, with_checksum
 from applier.replica.relay_log import RelayLogWriter
 from checkpoints.gtid import GtidSet
 from checkpoints.info import SourceInfo

@@ -6,20 +6,23 @@ rpl_relay_log_sanitizer.cc (8.0 to 9.7).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from applier.binlog.event_bytes import rotate_target
 from applier.binlog.events import parse
 from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import GTID_TYPES, EventType
 from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
 from applier.errors import InputError, ReplicationError
-from applier.replica.event_bytes import rotate_target
 from applier.replica.relay_event import RelayEvent
 from applier.replica.relay_index import RelayLogIndex
-from applier.replica.relay_reader import FIRST_EVENT, RelayLogReader
+from applier.replica.relay_reader import FIRST_EVENT, NO_MAGIC, START_AGAIN, RelayLogReader
+from applier.replica.versions import ReplicaRules
 from checkpoints.disk import Disk, digest, read_file
 from checkpoints.gtid import GtidSet
-from checkpoints.info import RelayLogInfo
+from checkpoints.info import RelayLogInfo, SourceInfo
 from checkpoints.position import Position
 
 UNINITIALIZED = "Replica failed to initialize relay log info structure from the repository"
@@ -30,9 +33,46 @@ FORBIDDEN_BY_GAPS = (
 SINCE_GAPS = "start with relay_log_recovery=0 and fill the gaps (UNTIL SQL_AFTER_MTS_GAPS), then restart with 1"
 
 
+READ_FAILED, NOT_INITIALIZED = 1594, 1872
+WORDS_OF = {
+    NOT_INITIALIZED: UNINITIALIZED,
+    1593: "Error initializing relay log position: I/O error reading event at position 4",
+    13117: "I/O error reading the header from the binary log",
+}
+"""Number -> what the server says of a head that cannot be read."""
+UNREADABLE = {
+    RelayLogInfo: (NOT_INITIALIZED, UNINITIALIZED),
+    SourceInfo: (1201, "Could not initialize connection metadata structure; more error messages can be found in the MySQL error log"),
+}
+"""Record -> what START REPLICA says of one that cannot be read: ER_SLAVE_RLI_INIT_REPOSITORY, ER_MASTER_INFO (5.7.29)."""
+
+
+@contextmanager
+def heads_read(rules: ReplicaRules, *, starts: bool = False) -> Iterator[None]:
+    """A relay log whose head cannot be read has the version's own error number; `starts` as START REPLICA finds it."""
+    try:
+        yield
+    except ReplicationError as error:
+        number = _number_of(error, rules, starts)
+        if number == error.number:
+            raise
+        words = f"{WORDS_OF[number]}: {error.message}"
+        raise ReplicationError(number, words, file=error.file, position=error.position, hint=START_AGAIN) from None
+
+
+def _number_of(error: ReplicationError, rules: ReplicaRules, starts: bool) -> int:
+    if error.number != READ_FAILED or NO_MAGIC in error.message:
+        return error.number
+    if error.position == 0:
+        return rules.empty_relay_log_error
+    if starts:
+        return rules.unreadable_head_error
+    return rules.cut_head_error if error.position == FIRST_EVENT else error.number
+
+
 def not_initialized(reason: str, hint: str, file: str | None = None) -> ReplicationError:
     """Error 1872 as START REPLICA gives it; the reason goes to a server's error log."""
-    return ReplicationError(1872, f"{UNINITIALIZED}: {reason}", file=file, hint=hint)
+    return ReplicationError(NOT_INITIALIZED, f"{UNINITIALIZED}: {reason}", file=file, hint=hint)
 
 
 class _Groups:
@@ -112,7 +152,11 @@ def recovered(info: RelayLogInfo, new_relay_log: str) -> tuple[RelayLogInfo, Pos
 
 @dataclass(frozen=True, slots=True)
 class Sanitized:
-    """What the end of the relay logs was cut to. `source` is where the receiver goes on; None: it keeps its position."""
+    """What the end of the relay logs was cut to. `source` is where the receiver goes on; None: it keeps its position.
+
+    Its file is "" where the relay log was left for its size or by FLUSH, so that no rotate event of the source is in it: the receiver
+    goes on in the log that its record names.
+    """
 
     file: str
     size: int
@@ -124,11 +168,19 @@ def last_boundary(disk: Disk, index: RelayLogIndex) -> Sanitized | None:
 
     Where a file begins inside a transaction, it tells nothing before a rotate event of the source or the first end of a group.
     """
-    for name in reversed(index.names):
-        found = _last_boundary_of(disk, index, name)
-        if found is not None:
-            return found
-    return None
+    boundaries = (_last_boundary_of(disk, index, name) for name in reversed(index.names))
+    return next((found for found in boundaries if found is not None), None)
+
+
+def cut_behind(found: Sanitized, disk: Disk, index: RelayLogIndex) -> None:
+    """Newer relay logs go, whatever they hold, and what is open at the end of this one."""
+    index.remove_after(found.file)
+    file = disk.open(found.file)
+    try:
+        if file.size() > found.size:
+            file.truncate(found.size)
+    finally:
+        file.close()
 
 
 def _last_boundary_of(disk: Disk, index: RelayLogIndex, name: str) -> Sanitized | None:
@@ -143,7 +195,7 @@ def _last_boundary_of(disk: Disk, index: RelayLogIndex, name: str) -> Sanitized 
                 file = source.file
                 found = Sanitized(name, relay.end.offset, source)
             elif relay.event.type in MEMBER_TYPES and groups.feed(relay):
-                source = Position(file, relay.event.log_pos) if file and relay.event.log_pos else source
+                source = Position(file, relay.event.log_pos) if relay.event.log_pos else source
                 found = Sanitized(name, relay.end.offset, source)
             elif found is not None and not groups.tracker.in_transaction:
                 found = Sanitized(name, relay.end.offset, source)

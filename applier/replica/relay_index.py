@@ -49,7 +49,7 @@ class RelayLogIndex:
 
     def add(self, name: str) -> None:
         """The new relay log counts from here on."""
-        self._replace([*self.names, name])
+        self.replace([*self.names, name])
         self._disk.remove(self._register)
 
     def remove_before(self, name: str) -> list[str]:
@@ -57,7 +57,7 @@ class RelayLogIndex:
         gone = self.names[: self.names.index(name)]
         if gone:
             self.register(gone)
-            self._replace(self.names[len(gone) :])
+            self.replace(self.names[len(gone) :])
             self._clean_up(gone)
         return gone
 
@@ -66,7 +66,7 @@ class RelayLogIndex:
         gone = self.names[self.names.index(name) + 1 :]
         if gone:
             self.register(gone)
-            self._replace(self.names[: -len(gone)])
+            self.replace(self.names[: -len(gone)])
             self._clean_up(gone)
         return gone
 
@@ -86,7 +86,8 @@ class RelayLogIndex:
         if self._register in there:
             self._disk.remove(self._register)
 
-    def _replace(self, names: list[str]) -> None:
+    def replace(self, names: list[str]) -> None:
+        """These are the relay logs that count."""
         self._write(self._next, names)
         self._disk.remove(self.file)
         self._disk.rename(self._next, self.file)

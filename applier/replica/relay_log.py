@@ -13,16 +13,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from applier.binlog.event_bytes import format_body, make_event, rotate_body
 from applier.binlog.header import MAGIC, EventFlag, EventType
 from applier.error_codes import Code
 from applier.errors import InputError
 from applier.replica.configuration import ReplicaConfiguration
-from applier.replica.event_bytes import format_body, make_event, rotate_body
 from applier.replica.relay_index import RelayLogIndex
 from checkpoints.disk import Disk, DiskFile, plain
 from checkpoints.gtid import GtidSet
 from checkpoints.position import Position
-from checkpoints.sync_rules import Kept, Occasion, Subject, SyncCounter
+from checkpoints.sync_rules import Occasion, RecordStorage, Subject, SyncCounter
 
 Clock = Callable[[], int]
 """Seconds since 1970."""
@@ -64,7 +64,7 @@ class RelayLogWriter:
         channel = f"-{configuration.channel.lower()}" if configuration.channel else ""
         self._base = f"{configuration.relay_log}{channel}"
         self.index = RelayLogIndex(disk, self._base)
-        self.counter: SyncCounter = configuration.sync.counter(Subject.RELAY_LOG, Kept.FILE, configuration.version)
+        self.counter: SyncCounter = configuration.sync.counter(Subject.RELAY_LOG, RecordStorage.FILE, configuration.version)
         self._file: DiskFile | None = None
         self.name = ""
         """The file that is written, as the index names it; "" before the first."""
@@ -122,16 +122,20 @@ class RelayLogWriter:
         self._file, self.name, self.size = file, name, len(head)
         self.index.add(name)
 
-    def append(self, data: bytes) -> Written:
-        """Writes one event as it is. Does not rotate; the caller knows whether a transaction is open."""
+    def append(self, data: bytes, events: int = 1) -> Written:
+        """Writes one event as it is, or several at once. Does not rotate; the caller knows whether a transaction is open."""
         file = self._open_file()
         start = self.position
-        done = self.counter.flush(Occasion.EVENT)
+        done = self.counter.flush(Occasion.EVENT, events)
         file.write(self.size, data)
         self.size += len(data)
         if done.syncs:
             file.fsync()
         return Written(start, self.position)
+
+    def sync(self) -> None:
+        """Makes all that was written durable, so that a crash can only damage the newest file."""
+        self._open_file().fsync()
 
     def append_position(self, source: Position) -> Written:
         """A rotate event of server id 0 for what is not written but moves the position: the applier takes the position from it."""

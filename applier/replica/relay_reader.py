@@ -33,6 +33,8 @@ READ_FAILURE = (
     "Relay log read failure: Could not parse relay log event entry. The possible reasons are: the source's binary log is corrupted, the "
     "replica's relay log is corrupted, a network problem, or a bug. {problem}"
 )
+EMPTY = "the file is empty"
+NO_MAGIC = "it is not a relay log: it does not start with fe 62 69 6e"
 START_AGAIN = "start again from the source: relay_log_recovery=1, or CHANGE REPLICATION SOURCE TO the position that is applied"
 _FRAME = frozenset({EventType.FORMAT_DESCRIPTION, EventType.PREVIOUS_GTIDS, EventType.ROTATE})
 FIRST_EVENT = len(MAGIC)
@@ -83,8 +85,13 @@ class RelayLogReader:
         return found
 
     def following_file(self) -> str | None:
-        """The file after this one."""
+        """The file after this one; None for the one that is written, though an older line of the index has its name, too.
+
+        That is so where the newest relay log went missing: the next one gets its number (find_uniq_filename, is_active).
+        """
         names = self._index.names
+        if names[-1:] == [self.position.file]:
+            return None
         at = names.index(self.position.file) + 1 if self.position.file in names else len(names)
         return names[at] if at < len(names) else None
 
@@ -114,8 +121,10 @@ class RelayLogReader:
                 file=plain(name) if name else None,
                 hint=START_AGAIN,
             )
-        if len(content) >= FIRST_EVENT and not content.startswith(MAGIC):
-            raise self._failure(name, 0, "it is no relay log: it does not start with fe 62 69 6e")
+        if not content:
+            raise self._failure(name, 0, EMPTY)
+        if not content.startswith(MAGIC[: len(content)]):
+            raise self._failure(name, 0, NO_MAGIC)
         return content
 
     def _event_at(self, offset: int) -> RelayEvent | None:

@@ -19,14 +19,17 @@ from applier.error_codes import Code
 from applier.errors import BinlagError, ReplicationError, UsageError
 from applier.replica.applier import Applier
 from applier.replica.configuration import ReplicaConfiguration
+from applier.replica.execute import Executor, ExecutorOf
 from applier.replica.gaps import find_gaps
 from applier.replica.parallel import Interleaving, ParallelApplier
 from applier.replica.receiver import Receiver
 from applier.replica.recovery import (
     FORBIDDEN_BY_GAPS,
     SINCE_GAPS,
-    Sanitized,
+    UNREADABLE,
+    cut_behind,
     first_source_position,
+    heads_read,
     last_boundary,
     not_initialized,
     received_gtids,
@@ -39,6 +42,7 @@ from applier.replica.source import Source
 from applier.replica.storage import Storage
 from applier.tables.catalog import Tables
 from checkpoints.disk import Disk, digest, plain, read_file
+from checkpoints.errors import InfoError
 from checkpoints.gtid import GtidSet
 from checkpoints.info import RelayLogInfo, SourceInfo, WorkerInfo
 from checkpoints.position import Position
@@ -89,8 +93,9 @@ class Replica:
         interleaving: Interleaving | None = None,
         clock: Clock = system_clock,
         known: KnownRelayLogs | None = None,
+        executor_of: ExecutorOf = Executor,
     ) -> None:
-        """`known` is shared by replicas that read the same relay logs again and again."""
+        """`known` is shared by replicas that read the same relay logs again and again. `executor_of` makes who carries events out."""
         self.disk = disk
         self.configuration = configuration
         self.source = source
@@ -100,6 +105,7 @@ class Replica:
         self.recovered_from: RelayLogInfo | None = None
         """The applier's record that relay_log_recovery replaced at the start."""
         self._interleaving = interleaving
+        self._executor_of = executor_of
         self._dump: Iterator[bytes] | None = None
         self._ignore_space_limit = False
         self._retrieved, self._last_gtid = GtidSet(), ""
@@ -117,10 +123,10 @@ class Replica:
     def start(self) -> None:
         """Server start: tables, records, relay logs, recovery. The threads start with the first `receive` and `apply`.
 
-        Raises ReplicationError (1872 and others) when START REPLICA would fail, InfoError for records that cannot be read.
+        Raises ReplicationError (1872 and others) when START REPLICA would fail.
         """
         self.storage.recover()
-        info, source = self._infos.read(), self._sources.read()
+        info, source = self._read_records()
         self._memory = Stand(info, source)
         self.relay_log.index.open()
         if info is None or source is None:
@@ -130,6 +136,8 @@ class Replica:
         self.relay_log.begin_file(at_start=True)
         try:
             info, source = self._recover(info, source)
+            self._memory = Stand(info, source)
+            self._check_relay_logs()
         except ReplicationError:
             self.relay_log.close()
             raise
@@ -160,7 +168,8 @@ class Replica:
     def apply(self, transactions: int | None = None) -> int:
         """Up to `transactions` groups, all that are there without it. Returns how many. Raises what stops the applier."""
         applier = self._threads()[1]
-        count = applier.apply(transactions)
+        with heads_read(self.configuration.rules):
+            count = applier.apply(transactions)
         self._ignore_space_limit = count == 0
         return count
 
@@ -176,8 +185,11 @@ class Replica:
         self._dump = None
 
     def restart_applier(self) -> None:
-        """START REPLICA after an error, or after `stop`."""
-        self._threads()[1].start()
+        """START REPLICA after an error, or after `stop`: gaps that workers left are looked for."""
+        applier = self._threads()[1]
+        applier.recovery_groups = self._gaps_at_start(applier.info)
+        with heads_read(self.configuration.rules, starts=True):
+            applier.start()
 
     def shutdown(self) -> None:
         """A clean shutdown; also of a server whose replica could not be started."""
@@ -272,7 +284,13 @@ class Replica:
         )
 
     def _persisted(self) -> Stand:
-        """What is kept, read by somebody else than the running threads."""
+        """What is kept, read by somebody else than the running threads; nothing where it cannot be read."""
+        try:
+            return self._kept()
+        except InfoError:
+            return Stand(None, None)
+
+    def _kept(self) -> Stand:
         fresh, channel = self._repositories(), self.configuration.channel
         info = fresh.relay_log_info(channel).read()
         count = info.number_of_workers if info is not None else 0
@@ -288,9 +306,18 @@ class Replica:
             configuration.relay_log_info_repository or "",
             configuration.master_info_repository or "",
             configuration.sync,
+            as_server=True,
         )
 
     # the start
+
+    def _read_records(self) -> tuple[RelayLogInfo | None, SourceInfo | None]:
+        """Raises ReplicationError as START REPLICA says it of a record that cannot be read."""
+        try:
+            return self._infos.read(), self._sources.read()
+        except InfoError as error:
+            number, words = UNREADABLE[SourceInfo if error.file == SourceInfo.fields.file_name else RelayLogInfo]
+            raise ReplicationError(number, f"{words}: {error}", file=error.file, hint=START_AGAIN) from error
 
     def _change_source(self) -> None:
         """CHANGE REPLICATION SOURCE TO on a server that was no replica before."""
@@ -303,7 +330,7 @@ class Replica:
             source_log_name=start.file,
             source_log_pos=max(start.offset, FIRST_EVENT),
             enabled_auto_position=configuration.auto_position,
-            heartbeat_period=1800.0 if configuration.rules.name == "5.6" else 30.0,
+            heartbeat_period=configuration.rules.heartbeat_period_seconds,
             ignored_server_ids=configuration.ignore_server_ids,
         )
         self._sources.flush(source, Occasion.CHANGE)
@@ -329,28 +356,20 @@ class Replica:
         if configuration.rules.sanitizes:
             found = last_boundary(self.disk, self.relay_log.index)
             if found is not None:
-                self._cut(found)
+                cut_behind(found, self.disk, self.relay_log.index)
                 at = found.source or info.source_position
+                at = at if at.file else Position(source.source_log_name, at.offset)
                 source = source.at(at) if at.file else source
         if configuration.gtid_mode:
             self._retrieved, self._last_gtid = received_gtids(self.disk, self.relay_log.index)
         return source
-
-    def _cut(self, found: Sanitized) -> None:
-        self.relay_log.index.remove_after(found.file)
-        file = self.disk.open(found.file)
-        try:
-            if file.size() > found.size:
-                file.truncate(found.size)
-        finally:
-            file.close()
 
     def _recover(self, info: RelayLogInfo, source: SourceInfo) -> tuple[RelayLogInfo, SourceInfo]:
         configuration, rules = self.configuration, self.configuration.rules
         gaps: list[bool] = []
         if configuration.relay_log_recovery:
             if rules.gaps_matter_to_recovery or not configuration.auto_position:
-                gaps = self._find_gaps(info)
+                gaps = self._find_gaps_at_start(info)
             elif rules.recovery_forgets_workers:
                 info = replace(info, number_of_workers=0)
             if gaps and rules.gaps_forbid_recovery:
@@ -380,6 +399,20 @@ class Replica:
         self.recovered_from = info
         return recovered(info, self.relay_log.name)[0]
 
+    def _check_relay_logs(self) -> None:
+        """The server adds up the sizes of all that the index names (count_relay_log_space, 5.6 to 9.7; seen of 5.7.29)."""
+        there = self.disk.names()
+        missing = next((name for name in self.relay_log.index.names if plain(name) not in there), None)
+        if missing is not None:
+            raise not_initialized(f"log {missing} listed in the index, but failed to stat", START_AGAIN, plain(missing))
+
+    def _find_gaps_at_start(self, info: RelayLogInfo) -> list[bool]:
+        """While the server starts: what START REPLICA says of relay logs that do not hold the gaps is then that nothing is initialized."""
+        try:
+            return self._find_gaps(info)
+        except ReplicationError as error:
+            raise not_initialized(error.message, START_AGAIN, error.file) from None
+
     def _find_gaps(self, info: RelayLogInfo) -> list[bool]:
         if not info.number_of_workers:
             return []
@@ -405,16 +438,19 @@ class Replica:
 
     def _open(self, info: RelayLogInfo, source: SourceInfo) -> None:
         """Both threads are ready to run; gaps are looked for, as START REPLICA does."""
-        configuration, rules = self.configuration, self.configuration.rules
         self._memory = Stand(info, source)
-        gaps: list[bool] = []
-        if not configuration.relay_log_recovery and (rules.gaps_matter_to_start or not configuration.auto_position):
-            gaps = self._find_gaps(info)
+        gaps = [] if self.configuration.relay_log_recovery else self._gaps_at_start(info)
         self._receiver = Receiver(self.relay_log, source, self._sources, retrieved=self._retrieved)
         self._receiver.last_gtid = self._last_gtid or None
         self._applier = self._new_applier(info)
         self._applier.recovery_groups = gaps
-        self._applier.start()
+        with heads_read(self.configuration.rules, starts=True):
+            self._applier.start()
+
+    def _gaps_at_start(self, info: RelayLogInfo) -> list[bool]:
+        """What START REPLICA finds; with auto-position later versions do not look."""
+        matter = self.configuration.rules.gaps_matter_to_start or not self.configuration.auto_position
+        return self._find_gaps(info) if matter else []
 
     def _new_applier(self, info: RelayLogInfo) -> Applier:
         if self.configuration.workers:
@@ -423,9 +459,16 @@ class Replica:
                 for number in range(1, max(self.configuration.workers, info.number_of_workers) + 1)
             ]
             return ParallelApplier(
-                self.disk, self.relay_log, self.storage, info, self._infos, workers=repositories, interleaving=self._interleaving
+                self.disk,
+                self.relay_log,
+                self.storage,
+                info,
+                self._infos,
+                workers=repositories,
+                interleaving=self._interleaving,
+                executor_of=self._executor_of,
             )
-        return Applier(self.disk, self.relay_log, self.storage, info, self._infos)
+        return Applier(self.disk, self.relay_log, self.storage, info, self._infos, executor_of=self._executor_of)
 
     # the receiver
 

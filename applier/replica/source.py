@@ -17,6 +17,7 @@ from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
+from applier.binlog.event_bytes import event_of, has_checksum, head_of, make_event, rotate_body, rotate_target
 from applier.binlog.events import parse
 from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import (
@@ -32,7 +33,6 @@ from applier.binlog.header import (
 )
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
-from applier.replica.event_bytes import event_of, has_checksum, head_of, make_event, rotate_body, rotate_target
 from checkpoints.gtid import GtidSet
 
 _FATAL = "Got fatal error 1236 from source when reading data from binary log: "

@@ -33,7 +33,7 @@ class RowChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class DdlGroup:
     """A statement that changes tables themselves (DDL): the relay log's events of its group, to be executed again.
 
     `format` is the format description event that governs them.
@@ -49,7 +49,15 @@ class Commit:
 
     gtid: str | None
     changes: tuple[RowChange, ...] = ()
-    statements: tuple[Statement, ...] = ()
+    statements: tuple[DdlGroup, ...] = ()
+    prepares: str | None = None
+    """The XA transaction that this one prepares: `changes` are its rows, until it ends."""
+    ends: str | None = None
+    """The prepared XA transaction that this one commits or rolls back."""
+
+
+Prepared = dict[str, tuple[RowChange, ...]]
+"""The prepared XA transactions of a storage: identifier as of `applier.binlog.xa.plain_xid` -> their rows, which are in the tables."""
 
 
 class Storage(Protocol):
@@ -68,6 +76,11 @@ class Storage(Protocol):
     @property
     def executed_gtids(self) -> GtidSet:
         """gtid_executed, as it is durable."""
+
+    @property
+    def prepared(self) -> Prepared:
+        """XA RECOVER: what was prepared and has not ended."""
+        ...
 
     def recover(self) -> None:
         """Server start: what was committed is there, what was open is not. Changes of non-transactional tables that survived are."""
@@ -95,8 +108,16 @@ class MemoryStorage:
     Implements `Storage`.
     """
 
-    def __init__(self, tables: Tables, *, info_transactional: bool = True, executed_gtids: GtidSet | None = None) -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        *,
+        info_transactional: bool = True,
+        executed_gtids: GtidSet | None = None,
+        prepared: Prepared | None = None,
+    ) -> None:
         self._tables = tables
+        self._prepared: Prepared = dict(prepared or {})
         self._info = MemoryTableStore(transactional=info_transactional)
         self._executed = executed_gtids or GtidSet()
 
@@ -111,6 +132,10 @@ class MemoryStorage:
     @property
     def executed_gtids(self) -> GtidSet:
         return self._executed
+
+    @property
+    def prepared(self) -> Prepared:
+        return self._prepared
 
     def recover(self) -> None:
         self._tables.rollback()
@@ -127,10 +152,19 @@ class MemoryStorage:
         self._info.commit()
         if commit.gtid is not None:
             self._executed = self._executed.union(GtidSet(commit.gtid))
+        note_prepared(self._prepared, commit)
 
     def rollback(self) -> None:
         self._tables.rollback()
         self._info.rollback()
+
+
+def note_prepared(prepared: Prepared, commit: Commit) -> None:
+    """What a commit makes of the prepared XA transactions."""
+    if commit.prepares is not None:
+        prepared[commit.prepares] = commit.changes
+    if commit.ends is not None:
+        prepared.pop(commit.ends, None)
 
 
 def row_changes(journal: list[Change]) -> tuple[RowChange, ...]:

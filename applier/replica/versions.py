@@ -12,13 +12,12 @@ from typing import Final
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.server_versions import asked_rules
-from checkpoints.fields import column_of
 from lookup.versions import RULES
 
 _LENGTHS_56: Final = bytes.fromhex("380d0008001200040404041200005c00041a08000000080808020000000a0a0a191900")
 _LENGTHS_57: Final = bytes.fromhex("380d0008001200040404041200005f00041a08000000080808020000000a0a0a2a2a00123400")
 _LENGTHS_80: Final = bytes.fromhex("000d0008000000000400040000006200041a08000000080808020000000a0a0a2a2a001234000a2800")
-_LENGTHS_83: Final = bytes.fromhex("000d0008000000000400040000006300041a08000000000000020000000a0a0a2a2a001234000a280000")
+_LENGTHS_84: Final = bytes.fromhex("000d0008000000000400040000006300041a08000000000000020000000a0a0a2a2a001234000a280000")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +59,27 @@ class ReplicaRules:
     """Where it does not look for them, it records that there were no workers (5.7.29 with auto-position)."""
     gap_error: int
     """START REPLICA says this when the relay logs do not hold the gaps (1201 as seen of 5.7.29; ER_MTA_RECOVERY_FAILURE from 8.0 on)."""
-    parallel_types: tuple[str, ...]
-    """The first one is the default."""
-    default_workers: int
-    least_workers: int
-    preserve_commit_order: bool
-    """The default of replica_preserve_commit_order."""
+    heartbeat_period_seconds: float
+    """What CHANGE REPLICATION SOURCE records when nobody names one: half of slave_net_timeout, 3600 s up to 5.6, 60 s later."""
+    info_repository: str
+    """The default of relay_log_info_repository and master_info_repository."""
     sanitizes: bool
     """A partial transaction at the end of the relay logs is cut off at the start (8.4 on, without relay_log_recovery)."""
     atomic_ddl: bool
     """DDL commits together with the position."""
+    xa_prepare_is_durable: bool
+    """XA PREPARE waits for the redo log. 5.7 writes its own binary log first and does not wait: kill -9 right behind it leaves the GTID and
+    no prepared transaction (5.7.29)."""
+    workers_finish_queues: bool
+    """Where the coordinator cannot read on, workers execute all that they were given (5.6.24). Later versions finish the groups that are
+    begun, and those before them (set_max_updated_index_on_stop, 5.7; seen of 5.7.29)."""
+    empty_relay_log_error: int
+    """START REPLICA on a relay log of zero bytes (5.7.29: 1872, ER_SLAVE_RLI_INIT_REPOSITORY; 9.7.4: 13117)."""
+    cut_head_error: int
+    """A relay log that is come to ends inside its format description (9.7.4: 13117)."""
+    unreadable_head_error: int
+    """START REPLICA goes to a place inside a relay log, and of the events at its head one cannot be read
+    (init_relay_log_pos; 5.7.29: 1593, ER_SLAVE_FATAL_ERROR; 9.7.4: 13117)."""
 
 
 _R56: Final = ReplicaRules(
@@ -91,12 +101,15 @@ _R56: Final = ReplicaRules(
     reset_keeps_connection=False,
     recovery_forgets_workers=False,
     gap_error=1201,
-    parallel_types=("DATABASE",),
-    default_workers=0,
-    least_workers=0,
-    preserve_commit_order=False,
+    heartbeat_period_seconds=1800.0,
+    info_repository="FILE",
     sanitizes=False,
     atomic_ddl=False,
+    xa_prepare_is_durable=True,
+    workers_finish_queues=True,
+    empty_relay_log_error=1872,
+    cut_head_error=1594,
+    unreadable_head_error=1593,
 )
 _R57: Final = replace(
     _R56,
@@ -112,7 +125,9 @@ _R57: Final = replace(
     heartbeat_flushes=False,
     refetches_last_gtid=False,
     recovery_forgets_workers=True,
-    parallel_types=("DATABASE", "LOGICAL_CLOCK"),
+    xa_prepare_is_durable=False,
+    workers_finish_queues=False,
+    heartbeat_period_seconds=30.0,
 )
 _R80: Final = replace(
     _R57,
@@ -126,22 +141,17 @@ _R80: Final = replace(
     purges_inside_groups=False,
     recovery_forgets_workers=False,
     gap_error=1803,
-    parallel_types=("LOGICAL_CLOCK", "DATABASE"),
-    default_workers=4,
-    preserve_commit_order=True,
+    info_repository="TABLE",
     atomic_ddl=True,
+    xa_prepare_is_durable=True,
+    empty_relay_log_error=13117,
+    cut_head_error=13117,
+    unreadable_head_error=13117,
 )
-_R83: Final = replace(
-    _R80,
-    name="8.3",
-    server_version="9.7.4",
-    post_header_lengths=_LENGTHS_83,
-    parallel_types=("LOGICAL_CLOCK",),
-    least_workers=1,
-    sanitizes=True,
-)
-VERSIONS: Final[dict[str, ReplicaRules]] = {rules.name: rules for rules in (_R56, _R57, _R80, _R83)}
-"""Named as the columns of checkpoints.fields; 8.3 stands for 8.4 and 9.x."""
+_R84: Final = replace(_R80, name="8.4", server_version="8.4.9", post_header_lengths=_LENGTHS_84, sanitizes=True)
+_R97: Final = replace(_R84, name="9.7", server_version="9.7.4")
+VERSIONS: Final[dict[str, ReplicaRules]] = {rules.name: rules for rules in (_R56, _R57, _R80, _R84, _R97)}
+"""8.4's event types are 9.7's: its source (libs/mysql/binlog/event) has version 1 rows events obsolete, too."""
 
 
 def replica_rules(server: str) -> ReplicaRules:
@@ -154,4 +164,4 @@ def replica_rules(server: str) -> ReplicaRules:
             code=Code.UNKNOWN_VERSION,
             hint=f"name one of {known}",
         )
-    return VERSIONS[column_of(server)]
+    return VERSIONS[rules.name]

@@ -7,82 +7,139 @@ over. A clause that would lose rows by partition is refused with a clear word.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from applier.binlog.charsets import charset
-from applier.binlog.types import ValueRefused, from_sql, to_text
 from applier.errors import ReplicationError
+from applier.tables.alter_rows import numbered, row_converter
+from applier.tables.altered_columns import AlteredColumn, AlteredColumns, names_in, rename_in, with_names
 from applier.tables.catalog import Tables
-from applier.tables.defaults import column_default, number_rows, row_generator
+from applier.tables.collation import sort_key
+from applier.tables.conversions import copies
+from applier.tables.defaults import default_in_utc
+from applier.tables.dump import current_rows
 from applier.tables.engine import MemoryTable
+from applier.tables.merge_tables import is_merge, refuse_merge
+from applier.tables.partition_exchange import exchange_rows
+from applier.tables.partitions import PartitionChange, PartitionClause, not_exact
 from applier.tables.schema import SchemaParser
+from applier.tables.sql_mode_flags import SqlModeFlag
 from applier.tables.sql_text import Parser
 from applier.tables.table_draft import (
     BINARY_TWINS,
     CHARACTER_TYPES,
+    LONGEST_VARCHAR,
     ColumnDraft,
     NamedKey,
     SchemaRules,
     TableParts,
     build_definition,
+    fit_size,
     table_defaults,
 )
-from lookup.handler import DuplicateKey, Row
+from applier.tables.table_options import option_ahead, read_option, refuse_substitute
+from lookup.handler import DuplicateKey, Row, traits_of
 from lookup.table import Column, TableDefinition
 
-MAINTENANCE = frozenset(
-    "COALESCE REORGANIZE REBUILD ANALYZE CHECK OPTIMIZE REPAIR REMOVE PARTITION WITHOUT WITH".split(),
-)
-"""Words of ALTER TABLE that change no row and no definition."""
+MAINTENANCE = frozenset("REBUILD ANALYZE CHECK OPTIMIZE REPAIR REMOVE PARTITION".split())
+"""Words of ALTER TABLE that change no row and no definition; with them a statement ends."""
+CHECKED_PARTITIONS = frozenset({"ANALYZE", "CHECK", "OPTIMIZE", "REPAIR"})
+"""What ALTER TABLE does with partitions beside changing them; it is logged, and succeeds, for a table that is not there, too."""
+LAST_WORDS = frozenset({"PARTITION", "REMOVE"})
+"""What stands behind the last clause without a comma: PARTITION BY and REMOVE PARTITIONING."""
+PARTITION_WORDS = ("TRUNCATE", "COALESCE", "REORGANIZE", "EXCHANGE")
 
 
-def alter_table(tables: Tables, table: MemoryTable, clause: str, rules: SchemaRules) -> None:
-    """Carries out the clauses behind ALTER TABLE name. Raises ReplicationError with the server's number."""
-    change = _Alteration(table.definition, clause, rules)
+def alter_table(
+    tables: Tables, table: MemoryTable, clause: str, rules: SchemaRules, *, database: str, ignoring: bool = False
+) -> None:
+    """Carries out the clauses behind ALTER TABLE name; `ignoring`: ALTER IGNORE TABLE, which leaves out rows with a key that is there.
+
+    `database`: the session's; a table that is renamed without one goes there. In 5.x and MariaDB a table that is copied
+    under another name loses its foreign keys, and those that point to it keep the old name (seen on 5.7.29, 10.11.18).
+    Raises ReplicationError with the server's number.
+    """
+    change = _Alteration(table.definition, clause, rules, database)
     change.read()
     definition = change.definition()
+    if not is_merge(definition):
+        refuse_merge(table.definition)
     moved = definition.full_name != table.definition.full_name
-    if moved and tables.get(definition.database, definition.name) is not None:
+    taken = tables.same_kind(definition) is not None or (definition.database, definition.name) in tables.views
+    if moved and taken:
         raise ReplicationError(1050, f"Table '{definition.name}' already exists", table=definition.full_name)
+    copied = change.copies(definition)
+    loses_keys = moved and copied and (rules.mariadb or not rules.modern_utf8mb4)
+    if loses_keys:
+        definition = replace(definition, foreign_keys=())
     new = MemoryTable(definition)
     new.auto_increment = change.auto_increment or table.auto_increment
-    convert = _row_converter(table.definition, definition, change.sources)
-    rows = [row for _, row in table.scan()]
+    conversions = replace(rules.conversions, copies=copied)
+    convert = row_converter(table.definition, definition, change.sources, rules.session, conversions)
+    ends_versioning = table.definition.system_versioned and not definition.system_versioned
+    kept = list(current_rows(table)) if ends_versioning else [row for _, row in table.scan()]
+    if change.partitions is not None:
+        kept = change.partitions.kept_rows(table.definition, kept, rules.session)
     if change.order_by and definition.primary is None:
-        places = [(table.definition.positions[name.lower()], down) for name, down in change.order_by]
-        for place, down in reversed(places):
-            rows.sort(key=lambda row: (row[place] is not None, row[place] if row[place] is not None else 0), reverse=down)
+        for name, down in reversed(change.order_by):
+            kept.sort(key=_order_key(table.definition, name), reverse=down)
+    rows = numbered(table.definition, definition, change.sources, map(convert, kept), change.auto_increment or 1, rules.sql_mode)
     try:
-        new.load(_numbered(table.definition, definition, change.sources, map(convert, rows), change.auto_increment or 1))
+        if ignoring:
+            _load_first(new, rows)
+        else:
+            new.load(rows)
     except DuplicateKey as duplicate:
         raise ReplicationError(1062, str(duplicate), table=definition.full_name) from None
-    tables.replace(table, new)
+    tables.replace(table, new, change.columns.renamed, children_follow=not loses_keys)
+    if change.partitions is not None and change.partitions.exchanged is not None:
+        exchange_rows(tables, new, change.partitions, rules.session)
+
+
+def _load_first(table: MemoryTable, rows: Iterable[Row]) -> None:
+    """Of rows with the same unique key the one that is read first stays (`copy_data_between_tables`, seen on MariaDB 10.11.18)."""
+    for row in rows:
+        with suppress(DuplicateKey):
+            table.insert(row)
 
 
 class _Alteration:
-    """The definition while it is changed. `sources`: for each column the position it had before, None for a new one."""
+    """The definition while it is changed."""
 
-    def __init__(self, old: TableDefinition, clause: str, rules: SchemaRules) -> None:
+    def __init__(self, old: TableDefinition, clause: str, rules: SchemaRules, database: str) -> None:
         self.old = old
         self.rules = rules
-        self.parser = Parser(clause, ansi_quotes=rules.ansi_quotes)
+        self.parser = Parser(clause, rules.lexis)
         self.reader = SchemaParser(self.parser, rules, old.database, old.name)
-        self.columns: list[Column] = list(old.columns)
-        self.sources: list[int | None] = list(range(len(old.columns)))
+        self.columns = AlteredColumns(old)
+        self.sources: list[int | None] = []
+        """For each column of the new definition the position it had before, None for a new one."""
         self.keys = [_named(key, old) for key in old.keys]
+        self.new_keys: list[NamedKey] = []
+        self.key_names: dict[str, str] = {}
+        """Old name of a key in lower case -> its new name."""
         self.parts = TableParts(
             foreign_keys=list(old.foreign_keys),
             checks=list(old.checks),
             options=dict(old.options),
             system_versioned=old.system_versioned,
             partitioned=old.partitioned,
+            period=old.period,
         )
         self.parts.options.pop("AUTO_INCREMENT", None)
         self.table_charset, self.table_collation = old.charset, old.collation
         self.name = (old.database, old.name)
+        self.database = database
         self.auto_increment: int | None = None
         self.order_by: list[tuple[str, bool]] = []
+        self.partitions: PartitionChange | None = None
+        self.copy_asked = False
+        """ALGORITHM=COPY."""
+        self.says_timestamp = False
+        """Whether a TIMESTAMP is among the columns defined; only then does the log say what explicit_defaults_for_timestamp was."""
 
     def read(self) -> None:
         handlers: dict[str, Callable[[], None]] = {
@@ -97,16 +154,14 @@ class _Alteration:
             "DISABLE": lambda: self.parser.expect("KEYS"),
             "ENABLE": lambda: self.parser.expect("KEYS"),
             "FORCE": lambda: None,
-            "IGNORE": lambda: None,
-            "TRUNCATE": lambda: self._partition("TRUNCATE"),
-            "EXCHANGE": lambda: self._partition("EXCHANGE"),
-            "DISCARD": lambda: self._partition("DISCARD"),
-            "IMPORT": lambda: self._partition("IMPORT"),
+            "WITH": lambda: self.parser.expect("VALIDATION"),
+            "WITHOUT": lambda: self.parser.expect("VALIDATION"),
+            **{word: partial(self._partition, word) for word in PARTITION_WORDS},
+            "DISCARD": lambda: self._tablespace("DISCARD"),
+            "IMPORT": lambda: self._tablespace("IMPORT"),
         }
         parser = self.parser
         while not parser.done:
-            if parser.accept(","):
-                continue
             word = parser.word()
             if word in MAINTENANCE:
                 self._maintenance(word)
@@ -115,60 +170,86 @@ class _Alteration:
                 handlers[word]()
             else:
                 self._option()
+            if not (parser.accept(",") or parser.done or parser.word() in LAST_WORDS or option_ahead(parser, self.rules)):
+                raise parser.refuse("the next clause was expected")
 
     def definition(self) -> TableDefinition:
-        self.parts.columns = self.columns
-        self.parts.named_keys = [key for key in self.keys if key.parts]
-        rules = replace(self.rules, implicit_timestamps=False)
-        renamed = build_definition(*self.name, self.parts, rules, self.table_charset, self.table_collation)
-        return replace(renamed, temporary=self.old.temporary)
+        """The new definition. Raises ReplicationError for names that are not there, or twice."""
+        columns = self.columns.in_places()
+        self.sources = [column.source for column in columns]
+        self.parts.columns = [column.column for column in columns]
+        self._follow_names(columns)
+        self.parts.named_keys = [key for key in self.keys + self.new_keys if key.parts]
+        rules = replace(self.rules, implicit_timestamps=self.rules.implicit_timestamps and self.says_timestamp)
+        definition = build_definition(*self.name, self.parts, rules, self.table_charset, self.table_collation)
+        return replace(definition, temporary=self.old.temporary)
+
+    def copies(self, new: TableDefinition) -> bool:
+        """Whether the server copies the rows value by value; a change in place leaves a FLOAT as it is under its new (M,D).
+
+        Seen on 5.7.29, 9.7.4 and MariaDB 10.11.18.
+        """
+        pairs = [(self.old.columns[at], column) for at, column in zip(self.sources, new.columns, strict=False) if at is not None]
+        moved = self.sources != [*range(len(self.old.columns))] or new.keys != self.old.keys or new.engine != self.old.engine
+        if self.copy_asked or copies(pairs) or (moved and self.old.engine.lower() != "innodb") or new.engine != self.old.engine:
+            return True
+        strict = self.rules.session.sql_mode & SqlModeFlag.STRICT
+        return not self.rules.mariadb and not strict and any(one.nullable and not two.nullable for one, two in pairs)
 
     # columns
 
-    def _position(self, name: str) -> int:
-        for at, column in enumerate(self.columns):
-            if column.name.lower() == name.lower():
-                return at
-        raise ReplicationError(1054, f"Unknown column '{name}' in '{self.old.name}'", table=self.old.full_name)
+    def _follow_names(self, columns: list[AlteredColumn]) -> None:
+        """Keys and foreign keys that were there know the columns by their old names; so do expressions, which only MariaDB writes anew.
 
-    def _has(self, name: str) -> bool:
-        return any(column.name.lower() == name.lower() for column in self.columns)
+        MySQL refuses the change, or takes the expression as it stands: then it means the column that has the name now.
+        """
+        renamed = self.columns.renamed
+        for key in self.keys:
+            key.parts = self.columns.follow_parts(key.parts)
+            key.name = self.key_names.get((key.name or "").lower(), key.name)
+        self.parts.foreign_keys = self.columns.follow_foreign_keys(self.parts.foreign_keys)
+        if self.parts.options.get("PARTITION") and renamed.keys() & names_in(self.parts.options["PARTITION"]):
+            text = self.parts.options["PARTITION"]
+            self.parts.options["PARTITION"] = rename_in(text, renamed) if self.rules.mariadb else ""
+        if renamed and self.rules.mariadb:
+            self.parts.checks = [rename_in(text, renamed) if text in self.old.checks else text for text in self.parts.checks]
+            self.parts.columns = [column.column if column.redefined else with_names(column.column, renamed) for column in columns]
 
-    def _place(self, column: Column, source: int | None, default: int) -> None:
-        """Puts a column FIRST, AFTER another, or at `default`."""
-        at = default
+    def _place(self, column: AlteredColumn) -> None:
+        """FIRST or AFTER another, where they stand behind a column."""
         if self.parser.accept("FIRST"):
-            at = 0
+            column.after = ""
         elif self.parser.accept("AFTER"):
-            at = self._position(self.parser.name()) + 1
-        self.columns.insert(at, column)
-        self.sources.insert(at, source)
+            column.after = self.parser.name()
+        if column.after is not None or column.source is None:
+            self.columns.placed.append(column)
 
     def _build(self, draft: ColumnDraft) -> Column:
-        key = draft.key()
-        if key is not None:
-            self.keys.append(key)
-        return draft.build(self.rules, self.table_charset, self.table_collation)
+        parts = TableParts(foreign_keys=self.parts.foreign_keys)
+        self.reader.take_keys(draft, parts)
+        self.new_keys.extend(parts.named_keys)
+        column = draft.build(self.rules, self.table_charset, self.table_collation)
+        self.says_timestamp = self.says_timestamp or column.type == "timestamp"
+        return column
 
     def _add(self) -> None:
         parser = self.parser
         if parser.word() == "PARTITION":
-            self._maintenance("ADD")
+            self._partition("ADD")
             return
-        if parser.accept("SYSTEM", "VERSIONING"):
+        if self.rules.mariadb and parser.accept("SYSTEM", "VERSIONING"):
             self.parts.system_versioned = True
             return
-        parts = TableParts(foreign_keys=self.parts.foreign_keys, checks=self.parts.checks)
+        parts = TableParts(foreign_keys=self.parts.foreign_keys, checks=self.parts.checks, period=self.parts.period)
         if self.reader.key_or_constraint(parts):
-            self.keys.extend(parts.named_keys)
+            self._add_keys(parts)
             return
         parser.accept("COLUMN")
         exists_ok = parser.accept("IF", "NOT", "EXISTS")
         if parser.accept("("):
             while True:
                 if self.reader.key_or_constraint(parts):
-                    self.keys.extend(parts.named_keys)
-                    parts.named_keys = []
+                    self._add_keys(parts)
                 else:
                     self._add_column(self.reader.column(), exists_ok)
                 if not parser.accept(","):
@@ -177,37 +258,40 @@ class _Alteration:
             return
         self._add_column(self.reader.column(), exists_ok)
 
+    def _add_keys(self, parts: TableParts) -> None:
+        """The keys of one clause; with IF NOT EXISTS only those whose name is not there."""
+        names = {(key.name or "").lower() for key in self.keys + self.new_keys}
+        self.new_keys.extend(key for key in parts.named_keys if not (key.if_not_exists and (key.name or "").lower() in names))
+        parts.named_keys = []
+        self.parts.period = parts.period
+
     def _add_column(self, draft: ColumnDraft, exists_ok: bool) -> None:
-        if self._has(draft.name):
-            if exists_ok:
-                return
-            raise ReplicationError(1060, f"Duplicate column name '{draft.name}'", table=self.old.full_name)
-        hidden = next((at for at, column in enumerate(self.columns) if column.system_time == "start"), len(self.columns))
-        self._place(self._build(draft), None, hidden)
+        column = AlteredColumn(self._build(draft), None, redefined=True)
+        if exists_ok and draft.name in self.columns:
+            self.parser.skip_until(",")
+            return
+        self._place(column)
 
     def _modify(self) -> None:
         self.parser.accept("COLUMN")
-        self.parser.accept("IF", "EXISTS")
+        missing_ok = self.parser.accept("IF", "EXISTS")
         draft = self.reader.column()
-        self._redefine(draft.name, draft)
+        self._redefine(draft.name, draft, missing_ok)
 
     def _change(self) -> None:
         self.parser.accept("COLUMN")
-        self.parser.accept("IF", "EXISTS")
+        missing_ok = self.parser.accept("IF", "EXISTS")
         old_name = self.parser.name()
-        self._redefine(old_name, self.reader.column())
+        self._redefine(old_name, self.reader.column(), missing_ok)
 
-    def _redefine(self, old_name: str, draft: ColumnDraft) -> None:
-        at = self._position(old_name)
-        source = self.sources[at]
-        column = self._build(draft)
-        self._rename_in_keys(self.columns[at].name, column.name)
-        del self.columns[at], self.sources[at]
-        self._place(column, source, at)
-
-    def _rename_in_keys(self, old: str, new: str) -> None:
-        for key in self.keys:
-            key.parts = [(new if name and name.lower() == old.lower() else name, *rest) for name, *rest in key.parts]  # type: ignore[misc]
+    def _redefine(self, old_name: str, draft: ColumnDraft, missing_ok: bool) -> None:
+        if missing_ok and old_name not in self.columns:
+            self.parser.skip_until(",")
+            return
+        column = self.columns[old_name]
+        column.column = self._build(draft)
+        column.redefined = True
+        self._place(column)
 
     def _drop(self) -> None:
         parser = self.parser
@@ -217,33 +301,47 @@ class _Alteration:
             exists_ok = parser.accept("IF", "EXISTS")
             self._drop_key(parser.name(), exists_ok)
         elif parser.accept("FOREIGN", "KEY"):
-            parser.accept("IF", "EXISTS")
-            name = parser.name().lower()
-            self.parts.foreign_keys = [key for key in self.parts.foreign_keys if key.name.lower() != name]
+            exists_ok = parser.accept("IF", "EXISTS")
+            self._drop_foreign_key(parser.name(), exists_ok)
         elif parser.accept_any("CHECK", "CONSTRAINT"):
             parser.accept("IF", "EXISTS")
             name = parser.name()
             self.parts.foreign_keys = [key for key in self.parts.foreign_keys if key.name.lower() != name.lower()]
             self.keys = [key for key in self.keys if (key.name or "").lower() != name.lower()]
-        elif parser.accept("PARTITION"):
+        elif parser.word() == "PARTITION":
             self._partition("DROP")
-        elif parser.accept("SYSTEM", "VERSIONING"):
-            raise self._unsupported("DROP SYSTEM VERSIONING")
+        elif self.rules.mariadb and (parser.accept("PERIOD", "FOR") or parser.accept("PERIOD", "IF", "EXISTS", "FOR")):
+            name = parser.name().lower()
+            if self.parts.period is not None and self.parts.period[0].lower() == name:
+                self.parts.period = None
+        elif self.rules.mariadb and parser.accept("SYSTEM", "VERSIONING"):
+            self._drop_system_versioning()
         else:
             parser.accept("COLUMN")
             self._drop_column(parser.accept("IF", "EXISTS"))
 
+    def _drop_system_versioning(self) -> None:
+        self.parts.system_versioned = False
+        ends = {column.name for column in self.old.columns if column.system_time == "end"}
+        for key in self.keys:
+            key.parts = [part for part in key.parts if part[0] not in ends]
+        for column in self.columns.kept:
+            column.dropped = column.dropped or column.column.hidden
+
     def _drop_column(self, exists_ok: bool) -> None:
         name = self.parser.name()
-        if not self._has(name):
-            if exists_ok:
-                return
-            raise ReplicationError(1091, f"Can't DROP '{name}'; check that column/key exists", table=self.old.full_name)
-        at = self._position(name)
-        del self.columns[at], self.sources[at]
         self.parser.accept_any("RESTRICT", "CASCADE")
-        for key in self.keys:
-            key.parts = [part for part in key.parts if part[0] is None or part[0].lower() != name.lower()]
+        if name in self.columns:
+            self.columns[name].dropped = True
+        elif not exists_ok:
+            raise ReplicationError(1091, f"Can't DROP '{name}'; check that column/key exists", table=self.old.full_name)
+
+    def _drop_foreign_key(self, name: str, exists_ok: bool) -> None:
+        kept = [key for key in self.parts.foreign_keys if key.name.lower() != name.lower()]
+        known = traits_of(self.old).foreign_keys
+        if known and len(kept) == len(self.parts.foreign_keys) and not exists_ok:
+            raise ReplicationError(1091, f"Can't DROP '{name}'; check that column/key exists", table=self.old.full_name)
+        self.parts.foreign_keys = kept
 
     def _drop_key(self, name: str, exists_ok: bool = False) -> None:
         kept = [key for key in self.keys if (key.name or "").lower() != name.lower()]
@@ -254,22 +352,21 @@ class _Alteration:
     def _rename(self) -> None:
         parser = self.parser
         if parser.accept("COLUMN"):
-            parser.accept("IF", "EXISTS")
-            at = self._position(parser.name())
+            missing_ok = parser.accept("IF", "EXISTS")
+            old = parser.name()
             parser.expect("TO")
             new = parser.name()
-            self._rename_in_keys(self.columns[at].name, new)
-            self.columns[at] = replace(self.columns[at], name=new)
+            if not missing_ok or old in self.columns:
+                column = self.columns[old]
+                column.column = replace(column.column, name=new)
         elif parser.accept_any("INDEX", "KEY"):
+            parser.accept("IF", "EXISTS")
             old = parser.name().lower()
             parser.expect("TO")
-            new = parser.name()
-            for key in self.keys:
-                if (key.name or "").lower() == old:
-                    key.name = new
+            self.key_names[old] = parser.name()
         else:
             parser.accept_any("TO", "AS", "=")
-            self.name = parser.table_name(self.old.database)
+            self.name = parser.table_name(self.database)
 
     def _alter(self) -> None:
         parser = self.parser
@@ -287,16 +384,21 @@ class _Alteration:
             parser.accept("ENFORCED")
             return
         parser.accept("COLUMN")
-        at = self._position(parser.name())
+        missing_ok = parser.accept("IF", "EXISTS")
+        name = parser.name()
+        column = AlteredColumn(Column(name, "int"), None) if missing_ok and name not in self.columns else self.columns.with_new(name)
         if parser.accept("DROP", "DEFAULT"):
-            self.columns[at] = replace(self.columns[at], default=None)
+            column.column = replace(column.column, default=None)
         elif parser.accept("SET", "DEFAULT"):
             draft = ColumnDraft("")
             self.reader._default(draft)
-            self.columns[at] = replace(self.columns[at], default=str(draft.values["default"]))
-        else:
+            changed = replace(column.column, default=str(draft.values["default"]))
+            column.column = default_in_utc(changed, self.rules.session)
+        elif parser.accept("SET", "MASKING", "POLICY"):
+            parser.name()
+        elif not parser.accept("DROP", "MASKING", "POLICY"):
             parser.expect("SET")
-            self.columns[at] = replace(self.columns[at], invisible=parser.next().value.upper() == "INVISIBLE")
+            column.column = replace(column.column, invisible=parser.next().value.upper() == "INVISIBLE")
 
     # the table as a whole
 
@@ -305,12 +407,12 @@ class _Alteration:
         parser.expect("TO")
         if not parser.accept_any("CHARSET"):
             parser.expect("CHARACTER", "SET")
-        name = parser.name()
-        options = {"CHARSET": self.rules.charset if name.upper() == "DEFAULT" else name}
+        options = {"CHARSET": parser.name()}
         if parser.accept("COLLATE"):
             options["COLLATE"] = parser.name()
         self.table_charset, self.table_collation = table_defaults(options, self.rules)
-        self.columns = [self._converted(column) for column in self.columns]
+        for column in self.columns.kept:
+            column.column = self._converted(column.column)
 
     def _converted(self, column: Column) -> Column:
         if column.type not in CHARACTER_TYPES or column.charset is None:
@@ -319,25 +421,40 @@ class _Alteration:
             return replace(column, type=BINARY_TWINS[column.type], charset=None, collation=None)
         wider = charset(self.table_charset).max_bytes > charset(column.charset).max_bytes
         grown = {"tinytext": "text", "text": "mediumtext", "mediumtext": "longtext"}.get(column.type) if wider else None
-        return replace(column, type=grown or column.type, charset=self.table_charset, collation=self.table_collation)
+        if column.labels and not "".join(column.labels).isascii() and self.table_charset != column.charset:
+            raise ReplicationError(
+                1235,
+                f"CONVERT TO CHARACTER SET is not supported in memory for `{column.name}`, whose labels are not ASCII",
+                table=self.old.full_name,
+                hint="skip it with --skip-errors 1235, or replay into a test DB",
+            )
+        if column.type in ("varchar", "varbinary") and self.rules.modern_utf8mb4 and charset(column.charset).max_bytes > 1:
+            most = charset(self.table_charset).max_bytes * (column.length or 0)
+            grown = "text" if most > LONGEST_VARCHAR else None
+        length = None if grown else column.length
+        values: dict[str, Any] = {"type": grown or column.type, "length": length, "charset": self.table_charset}
+        fit_size(values, self.rules)
+        return replace(column, **{"length": None, **values}, collation=self.table_collation)
 
     def _order(self) -> None:
         self.parser.expect("BY")
         while True:
-            self.order_by.append((self.parser.name(), self.parser.accept_any("ASC", "DESC") == "DESC"))
+            self.order_by.append((self.parser.column_name(), self.parser.accept_any("ASC", "DESC") == "DESC"))
             if not self.parser.accept(","):
                 return
 
     def _option(self) -> None:
         before = dict(self.parts.options)
         self.parts.options = {}
-        self.reader._option(self.parts)
+        read_option(self.parser, self.rules, self.parts)
         said = self.parts.options
         self.parts.options = {**before, **said}
+        refuse_substitute(said.get("ENGINE", ""), self.rules)
         if "CHARSET" in said or "COLLATE" in said:
             self.table_charset, self.table_collation = table_defaults(said, self.rules)
         if said.get("AUTO_INCREMENT", "").isdigit():
             self.auto_increment = int(said["AUTO_INCREMENT"])
+        self.copy_asked = self.copy_asked or said.get("ALGORITHM", "").upper() == "COPY"
         for word in ("ALGORITHM", "LOCK", "AUTO_INCREMENT"):
             self.parts.options.pop(word, None)
 
@@ -346,17 +463,16 @@ class _Alteration:
         text = self.parser.skip_until()
         if word == "REMOVE" or text.upper().startswith("PARTITION BY"):
             self.parts.partitioned = word != "REMOVE"
+            self.parts.options["PARTITION"] = "" if word == "REMOVE" else text
 
     def _partition(self, word: str) -> None:
-        raise self._unsupported(f"{word} PARTITION")
+        self.parser.expect("PARTITION")
+        self.partitions = PartitionClause(self.old, self.parser, self.database).read(word)
+        after = self.partitions.after
+        self.parts.options["PARTITION"] = "" if after is None else after.sql
 
-    def _unsupported(self, what: str) -> ReplicationError:
-        return ReplicationError(
-            1235,
-            f"ALTER TABLE … {what} is not supported in memory: which rows it takes away is not known",
-            table=self.old.full_name,
-            hint="skip it with --skip-errors 1235, or replay into a test DB",
-        )
+    def _tablespace(self, word: str) -> None:
+        raise not_exact(self.old, f"ALTER TABLE … {word} TABLESPACE")
 
 
 def _named(key: Any, definition: TableDefinition) -> NamedKey:
@@ -364,64 +480,13 @@ def _named(key: Any, definition: TableDefinition) -> NamedKey:
         (None if part.column is None else definition.columns[part.column].name, part.prefix, part.descending, part.expression)
         for part in key.parts
     ]
-    return NamedKey(key.name, parts, key.unique, key.kind, key.visible)
+    return NamedKey(key.name, parts, key.unique, key.kind, key.visible, generated=key.generated)
 
 
-# rows
-
-
-def _row_converter(old: TableDefinition, new: TableDefinition, sources: list[int | None]) -> Callable[[Row], Row]:
-    """A function from rows of the old definition to rows of the new one."""
-    steps: list[tuple[int | None, Callable[[Any], Any] | None]] = []
-    if len(sources) < len(new.columns):
-        sources = [*sources, *[None] * (len(new.columns) - len(sources))]
-    for source, column in zip(sources, new.columns, strict=True):
-        steps.append((source, None if source is None else value_converter(old.columns[source], column)))
-    defaults = [None if source is not None else column_default(column) for source, column in zip(sources, new.columns, strict=True)]
-    generate = row_generator(new)
-
-    def convert(row: Row) -> Row:
-        values = tuple(
-            defaults[at] if source is None else row[source] if change is None else change(row[source])
-            for at, (source, change) in enumerate(steps)
-        )
-        return values if generate is None else generate(values)
-
-    return convert
-
-
-def _numbered(
-    old: TableDefinition, new: TableDefinition, sources: list[int | None], rows: Iterable[Row], start: int
-) -> Iterable[Row]:
-    """A column that becomes AUTO_INCREMENT numbers the rows in their order; one that was it keeps even its zeros."""
-    for source, column in zip(sources, new.columns, strict=False):
-        if column.auto_increment and (source is None or not old.columns[source].auto_increment):
-            return number_rows(new, rows, start)
-    return rows
-
-
-def value_converter(old: Column, new: Column) -> Callable[[Any], Any] | None:
-    """A function that carries stored values from one column definition to another; None when they stay as they are.
-
-    It raises ReplicationError for a value that the new column does not hold.
-    """
-    same_bytes = ("type", "length", "scale", "unsigned", "charset", "labels")
-    if all(getattr(old, name) == getattr(new, name) for name in same_bytes) and (new.nullable or not old.nullable):
-        return None
-    read, write, missing = to_text(old), from_sql(new), None if new.nullable else column_default(replace(new, default=None))
-    plain = all(getattr(old, name) == getattr(new, name) for name in same_bytes)
-    hexadecimal = old.type in ("binary", "varbinary") or old.type.endswith("blob") or old.type in ("geometry", "vector")
-
-    def convert(value: Any) -> Any:
-        if value is None:
-            return missing
-        if plain:
-            return value
-        try:
-            return write(value if hexadecimal or (old.type == "bit" and new.type == "bit") else read(value))
-        except ValueRefused as refused:
-            if refused.closest is not None:
-                return refused.closest
-            raise ReplicationError(refused.number, refused.message) from None
-
-    return convert
+def _order_key(definition: TableDefinition, name: str) -> Callable[[Row], Any]:
+    """Rows in the order of a column; NULL is the smallest. Raises ReplicationError 1054."""
+    at = definition.positions.get(name.lower())
+    if at is None:
+        raise ReplicationError(1054, f"Unknown column '{name}' in 'order clause'", table=definition.full_name)
+    convert = sort_key(definition.columns[at])
+    return lambda row: () if row[at] is None else (row[at] if convert is None else convert(row[at]),)

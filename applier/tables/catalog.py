@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from applier.errors import ReplicationError
-from applier.tables.engine import Change, MemoryTable
-from applier.tables.foreign_keys import ForeignKeys
+from applier.tables.engine import Change, MemoryTable, SequenceTable
+from applier.tables.foreign_keys import ForeignKeys, renamed_keys
+from applier.tables.triggers import Triggers
 from lookup.handler import Ref, Row, traits_of
 from lookup.table import TableDefinition
+
+MOST_SHOWN = 15
+"""Tables that `repr` shows."""
 
 
 @dataclass(slots=True)
@@ -26,7 +31,8 @@ class Database:
 class Tables:
     """The tables of a replica in memory: `tables["db.t"]`, `in`, and iteration over them.
 
-    Names are case-sensitive, as with lower_case_table_names=0. Changes to transactional tables since the last commit can be rolled
+    Names are case-sensitive, as with lower_case_table_names=0. Within `session` the temporary tables of one session hide those of the
+    same name; iteration, `in` and dumps know none. Changes to transactional tables since the last commit can be rolled
     back; those to tables without transactions stay, as in a server. Not thread-safe.
     """
 
@@ -34,8 +40,14 @@ class Tables:
         self.databases: dict[str, Database] = {}
         self.display_widths = False
         """Dumps write integer types as 5.x and MariaDB do, with a display width."""
-        self.foreign_keys = ForeignKeys(self.get)
+        self.foreign_keys = ForeignKeys(self.base)
+        self.triggers = Triggers()
+        self.views: set[tuple[str, str]] = set()
         self._tables: dict[tuple[str, str], MemoryTable] = {}
+        self._temporaries: dict[tuple[int, int], dict[tuple[str, str], MemoryTable]] = {}
+        """Server id and thread -> its temporary tables."""
+        self._own: dict[tuple[str, str], MemoryTable] = {}
+        """Those of the session at hand."""
         self._journal: list[Change] = []
         self._savepoints: dict[str, int] = {}
 
@@ -44,6 +56,13 @@ class Tables:
 
     def __len__(self) -> int:
         return len(self._tables)
+
+    def __repr__(self) -> str:
+        """One screen: each table with its rows and its primary key."""
+        tables = sorted(self, key=lambda table: table.definition.full_name)
+        lines = [f"Tables: {len(tables):,}, with {sum(map(len, tables)):,} rows", *(f"  {table!r}" for table in tables[:MOST_SHOWN])]
+        more = len(tables) - MOST_SHOWN
+        return "\n".join(lines + [f"  … and {more:,} more"] * (more > 0))
 
     def __contains__(self, full_name: str) -> bool:
         return self._lookup(full_name) is not None
@@ -57,48 +76,140 @@ class Tables:
         return table
 
     def get(self, database: str, name: str) -> MemoryTable | None:
-        """The table of this name, None when there is none."""
+        """The table that this name means to the session at hand, None when there is none."""
+        own = self._own.get((database, name))
+        return self._tables.get((database, name)) if own is None else own
+
+    def base(self, database: str, name: str) -> MemoryTable | None:
+        """The table of this name that is not temporary, None when there is none."""
         return self._tables.get((database, name))
+
+    def same_kind(self, definition: TableDefinition) -> MemoryTable | None:
+        """The table whose place a new one of this definition would take: a temporary one hides others, and is not in their way."""
+        kind = self.temporary if definition.temporary else self.base
+        return kind(definition.database, definition.name)
+
+    def temporary(self, database: str, name: str) -> MemoryTable | None:
+        """The temporary table of this name in the session at hand, None when there is none."""
+        return self._own.get((database, name))
+
+    def drop_views(self, names: Iterable[tuple[str, str]], *, number: int) -> None:
+        """`number`: with which error the statement ended on the source. Without one, an unknown view stems from before the log.
+
+        The views that are there go also where another one is missing (5.7, MariaDB). Raises ReplicationError with that number.
+        """
+        missing = sorted(set(names) - self.views)
+        self.views -= set(names)
+        if missing and number:
+            name = ".".join(missing[0])
+            raise ReplicationError(number, f"Unknown VIEW: '{name}'", table=name)
+
+    def refuse_view(self, database: str, name: str) -> None:
+        """Raises ReplicationError 1235 where the name is a view's."""
+        if (database, name) in self.views:
+            raise ReplicationError(
+                1235,
+                f"`{database}`.`{name}` is a view, and views are not evaluated in memory",
+                table=f"{database}.{name}",
+                hint="skip the statement with --skip-errors 1235, or replay into a test DB",
+            )
+
+    @contextmanager
+    def session(self, server_id: int, thread_id: int) -> Iterator[None]:
+        """Names mean what they mean to this session of the source (`pseudo_thread_id`), which has temporary tables of its own."""
+        identity, outside = (server_id, thread_id), self._own
+        self._own = self._temporaries.get(identity, {})
+        try:
+            yield
+        finally:
+            if self._own:
+                self._temporaries[identity] = self._own
+            else:
+                self._temporaries.pop(identity, None)
+            self._own = outside
+
+    def end_sessions(self) -> None:
+        """The source was started anew: the temporary tables of its sessions are gone."""
+        self._temporaries.clear()
 
     def create(self, definition: TableDefinition) -> MemoryTable:
         """A new empty table; one of the same name is replaced. Its database comes into being with it."""
-        self._forget(definition.database, definition.name)
-        self.databases.setdefault(definition.database, Database(definition.database))
-        table = MemoryTable(definition)
+        table = (SequenceTable if "SEQUENCE" in definition.options else MemoryTable)(definition)
+        if not definition.temporary:
+            self._forget(definition.database, definition.name)
+            self.databases.setdefault(definition.database, Database(definition.database))
         self._adopt(table)
         return table
 
     def drop(self, database: str, name: str) -> None:
-        """Raises KeyError when the table is not there."""
-        if (database, name) not in self._tables:
+        """Drops what the name means to the session at hand. Raises KeyError when nothing is there."""
+        table = self.get(database, name)
+        if table is None:
             raise KeyError(f"{database}.{name}")
-        self._forget(database, name)
-        self._tables.pop((database, name)).replaced = True
+        self.drop_table(table)
+
+    def drop_table(self, table: MemoryTable) -> None:
+        """Drops a table of this set, temporary or not."""
+        definition = table.definition
+        if not definition.temporary:
+            self.triggers.forget(definition.database, definition.name)
+        self._take_out(definition)
+
+    def _take_out(self, definition: TableDefinition) -> None:
+        """The table of this definition; what else knows it by its name stays."""
+        name = definition.database, definition.name
+        if definition.temporary:
+            self._own.pop(name).replaced = True
+            return
+        self._forget(*name)
+        del self._tables[name]
 
     def drop_database(self, name: str) -> None:
         """Raises KeyError when the database is not there."""
         del self.databases[name]
-        for key in [key for key in self._tables if key[0] == name]:
-            self.drop(*key)
+        self.views = {view for view in self.views if view[0] != name}
+        for table in [table for table in self if table.definition.database == name]:
+            self.drop_table(table)
 
     def rename(self, table: MemoryTable, database: str, name: str) -> None:
-        """Moves a table to another name; its rows and views come along."""
-        old = table.definition
-        self._forget(old.database, old.name)
-        self._tables.pop((old.database, old.name)).replaced = True
-        table.definition = dataclasses.replace(old, database=database, name=name)
-        self._adopt(table)
+        """Moves a table to another name; its rows and views come along, foreign keys and triggers follow."""
+        before = table.definition
+        self._take_out(before)
+        table.definition = dataclasses.replace(before, database=database, name=name)
+        self._take_place(before, table, {})
 
-    def replace(self, old: MemoryTable, new: MemoryTable) -> None:
-        """Puts `new` in the place of `old`, under the name that its own definition has."""
-        self.drop(old.definition.database, old.definition.name)
-        self._forget(new.definition.database, new.definition.name)
-        self._adopt(new)
+    def replace(
+        self, old: MemoryTable, new: MemoryTable, columns: Mapping[str, str] | None = None, *, children_follow: bool = True
+    ) -> None:
+        """Puts `new` in the place of `old`, under the name that its own definition has.
+
+        `columns`: old name in lower case -> new name, of those that have another; foreign keys that point there follow
+        where `children_follow`.
+        """
+        before = old.definition
+        self._take_out(before)
+        self._take_place(before, new, columns or {}, children_follow=children_follow)
+
+    def _take_place(
+        self, before: TableDefinition, table: MemoryTable, columns: Mapping[str, str], *, children_follow: bool = True
+    ) -> None:
+        """`table` is what stood under the name `before` has; foreign keys that its old self had or that pointed to it are its own now."""
+        old = before.database, before.name
+        table.definition = renamed_keys(table.definition, before.name)
+        new = table.definition.database, table.definition.name
+        self._adopt(table)
+        if not before.temporary and (new != old or columns):
+            self.triggers.rename(old, new)
+            if children_follow:
+                self.foreign_keys.rename_parent(old, new, columns)
+            self._hook(new)
 
     def copy(self) -> Tables:
         """An independent set with the same rows; cheap next to loading them again."""
         twin = Tables()
         twin.display_widths = self.display_widths
+        twin.triggers = self.triggers.copy()
+        twin.views = self.views.copy()
         twin.databases = {name: Database(name, base.charset, base.collation) for name, base in self.databases.items()}
         for table in self:
             twin._adopt(table.copy())
@@ -179,22 +290,29 @@ class Tables:
             change[0].undo(change)
 
     def _lookup(self, full_name: str) -> MemoryTable | None:
-        direct = (key for key in self._tables if f"{key[0]}.{key[1]}" == full_name)
+        direct = (key for key, table in self._tables.items() if table.definition.full_name == full_name)
         found = next(direct, None)
         return None if found is None else self._tables[found]
 
     def _adopt(self, table: MemoryTable) -> None:
         definition = table.definition
+        name = definition.database, definition.name
         table.replaced = False
-        self._tables[definition.database, definition.name] = table
         if traits_of(definition).transactional:
             table.journal = self._journal
+        if definition.temporary:
+            self._own[name] = table
+            return
+        self._tables[name] = table
         self.foreign_keys.declare(definition)
-        names = [(key.referenced_database, key.referenced_table) for key in definition.foreign_keys]
-        for name in [(definition.database, definition.name), *names]:
-            related = self._tables.get(name)
-            if related is not None:
-                related.foreign_keys = self.foreign_keys if self.foreign_keys.concerns(related.definition) else None
+        self._hook(name, *((key.referenced_database, key.referenced_table) for key in definition.foreign_keys))
+
+    def _hook(self, *names: tuple[str, str]) -> None:
+        """Tables that foreign keys concern ask these at each change of a row; the others need not."""
+        for name in names:
+            table = self._tables.get(name)
+            if table is not None:
+                table.foreign_keys = self.foreign_keys if self.foreign_keys.concerns(table.definition) else None
 
     def _forget(self, database: str, name: str) -> None:
         old = self._tables.get((database, name))

@@ -1,148 +1,216 @@
 """Sort keys: stored values in the order, and with the equalities, that an index of the server has.
 
-Integers, dates, decimals and packed times are their own sort keys. Text is folded by its collation: case and accents go as
-the collation says, trailing spaces count only where it is NO PAD. For ASCII text the keys of the common collations are
-exact; beyond ASCII letters fold to their base letter and other scripts sort by code point, which keeps equality right for
-the scripts that the tests cover and order approximate. `is_exact` tells.
+Integers, dates, decimals and packed times are their own sort keys. Text is weighed by its collation as real servers weigh it
+(`applier.tables.weights`), character by character and level by level; where the collation pads, trailing spaces do not count.
+What is not known is refused: keys raise `Incomparable` rather than guess.
 """
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Callable
-from functools import lru_cache
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from applier.binlog.charsets import Charset, charset
+from applier.binlog.charsets import ALIASES, CHARSETS, Charset, charset
 from applier.binlog.types.numbers import float_codec
 from applier.binlog.types.texts import TEXT_TYPES
+from applier.tables import weights as tables
+from applier.tables.padding import Padding
+from applier.tables.weight_keys import Incomparable, Pads, WeightKeys
 from lookup.table import Column
 
 SortKey = Callable[[Any], Any]
 
-_UCA_ORDER = "\t\n\v\f\r _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz"
-"""ASCII in the order of the default Unicode collation table; the other control characters are ignored."""
-_UCA_TABLE = bytes(
-    1 + _UCA_ORDER.index(chr(code).lower()) if chr(code).lower() in _UCA_ORDER else 0 for code in range(128)
-) + bytes(range(128, 256))
-_UCA_IGNORED = bytes(code for code in range(128) if chr(code).lower() not in _UCA_ORDER)
-_UCA_SPACE = bytes([1 + _UCA_ORDER.index(" ")])
-_STROKES = str.maketrans({"ø": "o", "đ": "d", "ł": "l", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th", "ŧ": "t"})
-_SWEDISH = {"Å": "[", "Ä": "\\", "Æ": "\\", "Ö": "]", "Ø": "]", "Ü": "Y", "Ð": "D", "Þ": "Þ"}
+UNICODE = {"utf8mb3": "utf-8", "utf8mb4": "utf-8", "ucs2": "utf-16-be", "utf16": "utf-16-be", "utf16le": "utf-16-le", "utf32": "utf-32-be"}
+"""Character sets whose characters are weighed as code points, and their codecs."""
+_TWO_BYTES = rb"[\x80-\xff].|."
+_THREE_BYTES = rb"\x8f..|[\x80-\xff].|."
+_CHARACTERS = {
+    name: re.compile(pattern, re.DOTALL)
+    for name, pattern in {
+        "big5": _TWO_BYTES, "euckr": _TWO_BYTES, "gb2312": _TWO_BYTES, "gbk": _TWO_BYTES, "ujis": _THREE_BYTES, "eucjpms": _THREE_BYTES,
+        "sjis": rb"[\x81-\x9f\xe0-\xfc].|.", "cp932": rb"[\x81-\x9f\xe0-\xfc].|.",
+        "gb18030": rb"[\x81-\xfe][0-9]..|[\x81-\xfe].|.",
+    }.items()
+}  # fmt: skip
+"""How the bytes of the other character sets are cut into characters; one byte each where it is not said."""
+
+
+def characters_of(charset_name: str) -> Iterator[bytes]:
+    """All sequences of bytes that may be a character of a character set; some of those of several bytes are none."""
+    if charset_name in UNICODE:
+        last = 0x10000 if charset_name in ("ucs2", "utf8mb3") else 0x110000
+        yield from (chr(code).encode(UNICODE[charset_name]) for code in (*range(0xD800), *range(0xE000, last)))
+        return
+    most = charset(charset_name).max_bytes
+    yield from (bytes([one]) for one in range(256))
+    if most > 1:
+        yield from (bytes([one, two]) for one in range(0x80, 0x100) for two in range(0x30, 0x100))
+    if most == 3:
+        yield from (bytes([0x8F, one, two]) for one in range(0xA0, 0x100) for two in range(0xA0, 0x100))
+    if most == 4:
+        yield from (bytes([n // 12600 + 0x81, n // 1260 % 10 + 0x30, n // 10 % 126 + 0x81, n % 10 + 0x30]) for n in range(126 * 12600))
 
 
 def sort_key(column: Column, prefix: int | None = None) -> SortKey | None:
     """A function from stored values (not NULL) to sort keys; None when a value is its own.
 
-    `prefix` cuts to that many characters (bytes for binary types) first.
+    `prefix` cuts to that many characters (bytes for binary types) first. The function raises Incomparable.
     """
     if column.type in TEXT_TYPES:
-        return _text_key(column.charset, column.collation, prefix)
+        key = _text_key(column.charset, column.collation, prefix)
+        return _whole_char(column, prefix, key) if column.type == "char" and "nopad_" in (column.collation or "") else key
     if column.type in ("float", "double"):
         unpack = float_codec(column).unpack
-        return lambda stored: unpack(stored)[0]
+        return lambda stored: unpack(bytes(stored))[0]
     if prefix is not None:
         return lambda stored: stored[:prefix]
     return None
 
 
+def _whole_char(column: Column, prefix: int | None, key: SortKey) -> SortKey:
+    """MariaDB compares a CHAR of a NOPAD collation with its spaces (seen on 10.11.18).
+
+    In CHAR(5) 'ss' and 'ß', which is one character shorter, are two keys then.
+    """
+    own, width = charset(column.charset), prefix or column.length or 1
+
+    def padded(stored: bytes) -> Any:
+        cut = own.cut(stored, width)
+        return key(cut + own.pad * (width - len(own.decode(cut))))
+
+    return padded
+
+
 def is_exact(collation: str | None) -> bool:
-    """Whether keys of this collation are exact for all text, not only for ASCII."""
-    return collation is not None and (collation == "binary" or collation.endswith("_bin"))
+    """Whether the order of a collation is known, for all texts that are well formed in its character set."""
+    return collation is not None and rule_of(full_name(collation.lower(), "")) is not None
 
 
-@lru_cache(maxsize=512)
+@cache
 def _text_key(charset_name: str | None, collation: str | None, prefix: int | None) -> SortKey:
     own = charset(charset_name)
-    name = (collation or own.default_collation).lower()
-    fold = _fold(own, name)
+    key = collation_key(full_name((collation or own.default_collation).lower(), own.name))
     if prefix is None:
-        return fold
-    return lambda stored: fold(own.cut(stored, prefix))
+        return key
+    cut = _cut(own, prefix)
+    return lambda stored: key(cut(stored))
 
 
-def _fold(own: Charset, name: str) -> SortKey:
-    no_pad = "_0900_" in name or "nopad" in name or name == "binary"
-    if name == "binary" or name.endswith("_bin"):
-        return bytes if no_pad else _binary_padded(own.pad)
-    ascii_alike = own.codec == "utf-8" or own.max_bytes == 1
-    if "_0900_" in name or "unicode" in name or "uca1400" in name:
-        return _unicode_key(own, ascii_alike, no_pad=no_pad, accents=_accents(name), case="_cs" in name)
-    if name.endswith("_cs"):
-        return _binary_padded(own.pad)
-    return _general_key(own, ascii_alike, _swedish_letter if name == "latin1_swedish_ci" else _general_letter)
+def _cut(own: Charset, prefix: int) -> Callable[[bytes], bytes]:
+    characters = _CHARACTERS.get(own.name)
+    if characters is None:
+        return lambda stored: own.cut(stored, prefix)
+    return lambda stored: stored[:prefix] if stored.isascii() else b"".join(characters.findall(stored)[:prefix])
 
 
-def _accents(name: str) -> bool:
-    return "_as_" in name or name.endswith("_cs")
+# names
 
 
-def _binary_padded(pad: bytes) -> SortKey:
-    if len(pad) == 1:
-        return lambda stored: stored.rstrip(b" ") + b" "
-    return lambda stored: stored.rstrip(pad) + pad
+def full_name(collation: str, charset_name: str) -> str:
+    """With the character set in front: MariaDB's `uca1400_ai_ci` goes with several. utf8 is utf8mb3."""
+    if collation.startswith("uca1400_"):
+        return f"{charset_name or 'utf8mb4'}_{collation}"
+    first, _, rest = collation.partition("_")
+    return f"{ALIASES[first]}_{rest}" if first in ALIASES else collation
 
 
-def _general_key(own: Charset, ascii_alike: bool, letter: Callable[[str], str]) -> SortKey:
-    """*_general_ci and its kin: upper case letter by letter, trailing spaces ignored."""
-    decode = own.decode
+@dataclass(frozen=True, slots=True)
+class CollationRule:
+    """How a collation is made of a table: `table` None: by the bytes. `levels`: which levels count, in their order."""
+
+    charset: str
+    table: str | None
+    levels: tuple[int, ...]
+    pads: Pads
+
+
+_LEVELS = {"ai_ci": (0,), "as_ci": (0, 1), "ai_cs": (0, 2), "as_cs": (0, 1, 2), "as_cs_ks": (0, 1, 2, 3)}
+_SEVERAL_LEVELS = re.compile(r"(.*(?:0900|uca1400(?:_\w+?)?))_(ai_ci|as_ci|ai_cs|as_cs|as_cs_ks)")
+
+
+def pads_with_spaces(collation: str) -> bool:
+    """PAD SPACE, by the collation's name; the others compare spaces at the end like any character."""
+    return "nopad_" not in collation and "0900_" not in collation
+
+
+@cache
+def rule_of(collation: str) -> CollationRule | None:
+    """None when the collation is not known."""
+    if collation == "binary":
+        return CollationRule("binary", None, (), Pads(False, False))
+    own, _, rest = collation.partition("_")
+    pads = Pads(pads_with_spaces(rest), "0900_" not in rest)  # MariaDB's NOPAD is of the first level only
+    rest = rest.replace("nopad_", "")
+    if rest in ("bin", "0900_bin"):
+        return CollationRule(own, None, (), pads) if own in CHARSETS else None
+    table = rest if own in UNICODE else f"{own}_{rest}"
+    levels: tuple[int, ...] = (0,)
+    several = _SEVERAL_LEVELS.fullmatch(table)
+    if several is not None:
+        table, levels = several[1], _LEVELS[several[2]]
+    return CollationRule(own, table, levels, pads) if table in tables.names() else None
+
+
+# keys
+
+
+@cache
+def collation_key(collation: str) -> SortKey:
+    """The function from stored bytes to sort keys, of a collation by its full name; it raises Incomparable."""
+    rule = rule_of(collation)
+    if rule is None:
+        return _refusal(collation)
+    if rule.table is not None:
+        return weight_keys(collation, rule).function()
+    if rule.charset in UNICODE and UNICODE[rule.charset] != "utf-8":
+        return _code_point_key(collation, UNICODE[rule.charset], pads=rule.pads.first)
+    return _byte_key() if rule.pads.first else bytes
+
+
+def weight_keys(collation: str, rule: CollationRule) -> WeightKeys:
+    """The keys of a collation that has a table."""
+    assert rule.table is not None
+    table = tables.weights(rule.table)
+    if rule.charset in UNICODE:
+        codec = UNICODE[rule.charset]
+        return WeightKeys(
+            collation, table, rule.levels, lambda stored: stored.decode(codec), pads=rule.pads, whole=128 * (codec == "utf-8")
+        )
+    characters = _CHARACTERS.get(rule.charset)
+    if characters is not None:
+        return WeightKeys(collation, table, rule.levels, characters.findall, pads=rule.pads, whole=128)
+    return WeightKeys(collation, table, rule.levels, lambda stored: stored, pads=rule.pads, whole=256 if table.unit == 1 else 128)
+
+
+def _byte_key() -> SortKey:
+    padding = Padding(" ")
+    marked = bytes(0 if byte < ord(" ") else byte for byte in range(256))
 
     def key(stored: bytes) -> bytes:
-        if ascii_alike and stored.isascii():
-            return stored.upper().rstrip(b" ") + b" "
-        text = "".join(map(letter, decode(stored).rstrip(" ")))
-        return text.encode("utf-8", "surrogatepass") + b" "
+        weights = stored.rstrip(b" ")
+        return padding.end(weights.decode("latin-1")).encode("latin-1") if 0 in weights.translate(marked) else weights + b" "
 
     return key
 
 
-def _general_letter(char: str) -> str:
-    """One character folded as general_ci does: base letter in upper case; beyond the BMP all characters are alike."""
-    if char > "\uffff":
-        return "\ufffd"
-    if char == "ß":
-        return "S"
-    base = unicodedata.normalize("NFD", char)[0] if char < "\u2000" else char
-    upper = base.upper()
-    return upper if len(upper) == 1 else base
-
-
-def _swedish_letter(char: str) -> str:
-    upper = char.upper()
-    return _SWEDISH.get(upper) or (char if char == "ß" else _general_letter(char))
-
-
-def _unicode_key(own: Charset, ascii_alike: bool, *, no_pad: bool, accents: bool, case: bool) -> SortKey:
-    """UCA collations: base letters first, then accents, then case, as far as the collation looks at them."""
-    decode = own.decode
-    end = b"" if no_pad else _UCA_SPACE
+def _code_point_key(collation: str, codec: str, *, pads: bool) -> SortKey:
+    padding = Padding(" ")
 
     def key(stored: bytes) -> bytes:
-        if ascii_alike and stored.isascii():
-            text = ""
-            primary = stored.translate(_UCA_TABLE, _UCA_IGNORED)
-        else:
-            text = decode(stored)
-            primary = _primary(text)
-        if not no_pad:
-            primary = primary.rstrip(_UCA_SPACE)
-        primary += end
-        if not accents:
-            return primary
-        text = text or decode(stored)
-        secondary = unicodedata.normalize("NFD", text.casefold()).encode("utf-8", "surrogatepass")
-        tertiary = b"\0" + text.swapcase().encode("utf-8", "surrogatepass") if case else b""
-        return primary + b"\0" + secondary + tertiary
+        try:
+            text = stored.decode(codec)
+        except UnicodeDecodeError:
+            raise Incomparable(collation) from None
+        return (padding.end(text) if pads else text).encode("utf-32-be")
 
     return key
 
 
-def _primary(text: str) -> bytes:
-    letters = unicodedata.normalize("NFKD", text.casefold().translate(_STROKES))
-    parts = []
-    for char in letters:
-        if char < "\x80":
-            parts.append(char.encode().translate(_UCA_TABLE, _UCA_IGNORED))
-        elif not unicodedata.combining(char):
-            parts.append(b"\xff" + ord(char).to_bytes(3, "big"))
-    return b"".join(parts)
+def _refusal(collation: str) -> SortKey:
+    def key(stored: bytes) -> bytes:
+        raise Incomparable(collation)
+
+    return key

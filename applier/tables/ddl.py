@@ -7,19 +7,24 @@ definition and copies the rows over in physical order, as the server's rebuild d
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from applier.binlog.charsets import charset, charset_of_collation_name
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
-from applier.tables.alter import alter_table
+from applier.tables.alter import CHECKED_PARTITIONS, alter_table
 from applier.tables.catalog import Database, Tables
+from applier.tables.create_select import create_from_select
 from applier.tables.defaults import complete_rows
 from applier.tables.engine import MemoryTable
+from applier.tables.expressions import Session
+from applier.tables.merge_tables import refuse_merge
 from applier.tables.schema import read_table_body
-from applier.tables.sql_text import Parser, statement_kind
-from applier.tables.table_draft import SchemaRules
-from lookup.table import Column, Key, KeyPart, TableDefinition
+from applier.tables.sequences import read_sequence, sequence_definition
+from applier.tables.sql_text import Lexis, Parser, statement_kind, without_set_statement
+from applier.tables.table_draft import SchemaRules, TableParts
+from applier.tables.table_options import option_ahead, read_option, refuse_substitute
+from lookup.table import Key, KeyPart, TableDefinition
 from lookup.versions import NEWEST
 
 IGNORED_OBJECTS = frozenset(
@@ -31,16 +36,20 @@ IGNORED_OBJECTS = frozenset(
 IGNORED_STATEMENTS = frozenset(
     """
         ANALYZE OPTIMIZE REPAIR CHECK FLUSH GRANT REVOKE SET INSTALL UNINSTALL LOCK UNLOCK KILL RESET PURGE CHANGE START STOP
-        IMPORT CACHE CALL DO SELECT
+        CACHE
     """.split()
 )
+ROUTINE_CALLS = frozenset({"SELECT", "DO", "CALL"})
+"""In a log they stand for what a stored routine that they call changed; anywhere else they change no table."""
 DDL_STATEMENTS = frozenset({"CREATE", "ALTER", "DROP", "RENAME", "TRUNCATE"})
+OBJECTS = frozenset({"TABLE", "TABLES", "DATABASE", "SCHEMA", "INDEX", "SEQUENCE"})
+MODIFIERS = frozenset({"OR", "REPLACE", "TEMPORARY", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR", "ONLINE", "OFFLINE", "IGNORE"})
 OLD_SERVERS = ("5.6", "5.7")
-SEQUENCE_COLUMNS = (
-    ("next_not_cached_value", "bigint", False), ("minimum_value", "bigint", False), ("maximum_value", "bigint", False),
-    ("start_value", "bigint", False), ("increment", "bigint", False), ("cache_size", "bigint", True),
-    ("cycle_option", "tinyint", True), ("cycle_count", "bigint", False),
-)  # fmt: skip
+COMMENT_VERSIONS = {"5.6": 50699, "5.7": 50799, "8.0": 80099, "8.4": 80499, "9.7": 99998, "mariadb": 999998}
+"""What a server compares the numbers of version comments with: the last release of its series; the newest ones execute all that
+any release does."""
+COLUMN_REFERENCES = frozenset({"9.7", "mariadb"})
+"""Where REFERENCES behind a column is more than a comment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +57,15 @@ class DdlSession:
     """What the session of a statement decides. `server`: the name of a row of `lookup.versions.RULES`."""
 
     server: str = NEWEST
-    ansi_quotes: bool = False
     server_charset: str | None = None
     server_collation: str | None = None
     utf8mb4_collation: str | None = None
     explicit_defaults_for_timestamp: bool | None = None
     foreign_key_checks: bool = True
+    error_code: int = 0
+    """With which the statement ended on the source."""
+    expressions: Session = field(default_factory=Session)
+    """The clock, the time zone and the SQL mode of the statement."""
 
     @property
     def is_mariadb(self) -> bool:
@@ -64,6 +76,21 @@ class DdlSession:
     def is_old(self) -> bool:
         """Whether the rules of 5.x hold."""
         return self.server in OLD_SERVERS
+
+    @property
+    def lexis(self) -> Lexis:
+        """How the session reads SQL text."""
+        return Lexis.of(self.expressions.sql_mode, mariadb=self.is_mariadb, version=COMMENT_VERSIONS.get(self.server))
+
+    @property
+    def drops_one_by_one(self) -> bool:
+        """Whether a DROP TABLE that fails for one table drops the others; from 8.0 on it drops none."""
+        return self.is_old or self.is_mariadb
+
+    @property
+    def parent_error(self) -> int:
+        """The error of DROP TABLE for a table that foreign keys of others point to."""
+        return 1451 if self.is_mariadb else 1217 if self.is_old else 3730
 
     def schema_rules(self, database: Database | None) -> SchemaRules:
         """What a CREATE TABLE leaves to defaults, in this database."""
@@ -78,7 +105,9 @@ class DdlSession:
             utf8mb4_collation=self.utf8mb4_collation,
             implicit_timestamps=not explicit if explicit is not None else self.is_old,
             mariadb=self.is_mariadb,
-            ansi_quotes=self.ansi_quotes,
+            column_references=self.server in COLUMN_REFERENCES,
+            lexis=self.lexis,
+            session=self.expressions,
         )
 
 
@@ -96,10 +125,13 @@ class _Ddl:
         self.sql = sql
         self.database = database
         self.session = session
-        self.parser = Parser(sql, ansi_quotes=session.ansi_quotes)
+        self.modifiers: set[str] = set()
+        self.parser = Parser(without_set_statement(sql), session.lexis)
 
     def run(self) -> str | None:
         word = self.parser.word()
+        if self.parser.done:
+            return "a comment is not replayed: it changes no table"
         if word in IGNORED_STATEMENTS:
             return f"{word} is not replayed: it changes no table"
         handlers: dict[str, Callable[[], str | None]] = {
@@ -118,34 +150,55 @@ class _Ddl:
         return self.session.schema_rules(self.tables.databases.get(database))
 
     def _object(self) -> str:
-        """Steps over OR REPLACE, DEFINER=… and the like up to the word that says what is created, altered or dropped."""
-        parser = self.parser
+        """Steps over OR REPLACE, DEFINER=… and the like up to the word that says what is created, altered or dropped.
+
+        Raises InputError where a table, an index, a database or a sequence has a prefix that is not known, or nothing known follows.
+        """
+        parser, start = self.parser, self.parser.at
         while not parser.done:
             word = parser.word()
-            if word in IGNORED_OBJECTS or word in ("TABLE", "DATABASE", "SCHEMA", "INDEX", "SEQUENCE", "TABLES"):
-                parser.at += 1
-                return word
             parser.at += 1
-        return ""
+            if word in IGNORED_OBJECTS:
+                return word
+            if word in OBJECTS and word not in self.modifiers:
+                unknown = self.modifiers - MODIFIERS
+                if unknown:
+                    parser.at = start
+                    raise parser.refuse(f"unknown word {min(unknown)}")
+                return word
+            self.modifiers.add(word)
+        parser.at = start
+        raise parser.refuse("unknown kind of object")
+
+    def _end(self) -> None:
+        """Raises InputError unless the statement was read to its end."""
+        if not self.parser.done:
+            raise self.parser.refuse("the end was expected")
+
+    def _wait(self) -> None:
+        """MariaDB's WAIT n and NOWAIT."""
+        if self.session.is_mariadb and not self.parser.accept("NOWAIT") and self.parser.accept("WAIT"):
+            self.parser.next()
 
     # CREATE
 
     def _create(self) -> str | None:
-        replacing = "OR REPLACE" in " ".join(self.parser.word(ahead) for ahead in range(2))
-        temporary = self.parser.word() == "TEMPORARY" or self.parser.word(2) == "TEMPORARY"
-        unique = self.parser.word()
         what = self._object()
+        replacing, temporary = "REPLACE" in self.modifiers, "TEMPORARY" in self.modifiers
         if what in ("DATABASE", "SCHEMA"):
             self._create_database(replacing)
             return None
         if what == "TABLE":
             return self._create_table(replacing, temporary)
         if what == "INDEX":
-            self._create_index(unique)
+            self._create_index(replacing)
             return None
         if what == "SEQUENCE":
-            self._create_sequence()
-            return None
+            return self._create_sequence(replacing)
+        if what == "TRIGGER":
+            self.tables.triggers.create(self.parser, self.database)
+        if what == "VIEW":
+            self._create_view()
         return f"CREATE {what or 'of something unknown'} is not replayed"
 
     def _create_database(self, replacing: bool) -> None:
@@ -159,86 +212,123 @@ class _Ddl:
         if replacing and name in self.tables.databases:
             self.tables.drop_database(name)
         charset_name, collation = self._database_options()
+        if charset_name is None:
+            charset_name, collation = self.session.server_charset, self.session.server_collation
         self.tables.databases[name] = Database(name, charset_name, collation)
 
     def _database_options(self) -> tuple[str | None, str | None]:
         parser = self.parser
-        charset_name = collation = None
+        parts, rules = TableParts(), self._rules("")
         while not parser.done:
-            word = parser.next().value.upper()
-            if word == "CHARSET" or (word == "CHARACTER" and parser.accept("SET")):
+            option = option_ahead(parser, rules)
+            if parser.word() == "READ":
+                parser.expect("READ", "ONLY")
                 parser.accept("=")
-                charset_name = charset(parser.name()).name
-            elif word == "COLLATE":
-                parser.accept("=")
-                collation = parser.name()
+                parser.next()
+            elif option in ("CHARSET", "COLLATE", "ENCRYPTION", "COMMENT"):
+                read_option(parser, rules, parts)
+            else:
+                raise parser.refuse("unknown database option")
+        said = {name: text for name, text in parts.options.items() if text.upper() != "DEFAULT"}
+        charset_name, collation = said.get("CHARSET"), said.get("COLLATE")
+        if charset_name is not None:
+            charset_name = charset(charset_name).name
         if collation is not None and charset_name is None:
             charset_name = charset_of_collation_name(collation)
         if charset_name is not None and collation is None:
             collation = self._rules("").collation_of(charset_name)
         return charset_name, collation
 
+    def _create_view(self) -> None:
+        exists_ok = self.parser.accept("IF", "NOT", "EXISTS")
+        database, name = self.parser.table_name(self.database)
+        if self.tables.base(database, name) is None:
+            self.tables.views.add((database, name))
+        elif not exists_ok:
+            raise ReplicationError(1050, f"Table '{name}' already exists", table=f"{database}.{name}")
+
     def _create_table(self, replacing: bool, temporary: bool) -> str | None:
+        parser = self.parser
+        exists_ok = parser.accept("IF", "NOT", "EXISTS")
+        database, name = parser.table_name(self.database)
+        if replacing and self.session.error_code:
+            self._drop_replaced(database, name)
+        old = self.tables.temporary(database, name) if temporary else self.tables.base(database, name)
+        taken = old is not None or (not temporary and (database, name) in self.tables.views)
+        if taken and not replacing:
+            if exists_ok:
+                return f"`{database}`.`{name}` exists already; CREATE TABLE IF NOT EXISTS leaves it alone"
+            raise ReplicationError(1050, f"Table '{name}' already exists", table=f"{database}.{name}")
+        if parser.accept("LIKE") or parser.accept("(", "LIKE"):
+            like = self._table(parser.table_name(self.database)).definition
+            parser.accept(")")
+            self._end()
+            self._put(replace(like, database=database, name=name, foreign_keys=(), temporary=temporary), old)
+            return None
+        definition, select = read_table_body(parser, database, name, self._rules(database))
+        refuse_substitute(definition.engine, self._rules(database))
+        definition = replace(definition, temporary=temporary)
+        if select is None:
+            self._put(definition, old)
+            return None
+        create_from_select(self.tables, definition, select, self.database, self.session.lexis)
+        return None
+
+    def _drop_replaced(self, database: str, name: str) -> None:
+        """MariaDB logs a CREATE OR REPLACE that fails when the old table is gone already (seen on 10.11.18)."""
+        if self.tables.get(database, name) is not None:
+            self.tables.drop(database, name)
+        raise ReplicationError(
+            self.session.error_code,
+            f"CREATE OR REPLACE TABLE failed on the source behind its DROP of `{database}`.`{name}`",
+            table=f"{database}.{name}",
+        )
+
+    def _put(self, definition: TableDefinition, old: MemoryTable | None) -> None:
+        if old is not None:
+            self.tables.drop_table(old)
+        table = self.tables.create(definition)
+        start = definition.options.get("AUTO_INCREMENT")
+        if start is not None and start.isdigit():
+            table.auto_increment = int(start)
+
+    def _create_index(self, replacing: bool) -> None:
+        """CREATE INDEX is ALTER TABLE … ADD KEY."""
+        parser = self.parser
+        exists_ok = parser.accept("IF", "NOT", "EXISTS")
+        name = parser.raw_name()
+        using = parser.accept_any("USING", "TYPE") and parser.name()
+        parser.expect("ON")
+        target = parser.table_name(self.database)
+        kind = next((word for word in ("UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR") if word in self.modifiers), "")
+        dropping = f"DROP INDEX IF EXISTS {name}, " if replacing else ""
+        exists = "IF NOT EXISTS" if exists_ok else ""
+        clause = f"{dropping}ADD {kind} INDEX {exists} {name} {'USING ' + using if using else ''} {parser.rest()}"
+        self._alter_by(target, clause)
+
+    def _create_sequence(self, replacing: bool) -> str | None:
         parser = self.parser
         exists_ok = parser.accept("IF", "NOT", "EXISTS")
         database, name = parser.table_name(self.database)
         old = self.tables.get(database, name)
         if old is not None and not replacing:
             if exists_ok:
-                return f"`{database}`.`{name}` exists already; CREATE TABLE IF NOT EXISTS leaves it alone"
+                return f"`{database}`.`{name}` exists already; CREATE SEQUENCE IF NOT EXISTS leaves it alone"
             raise ReplicationError(1050, f"Table '{name}' already exists", table=f"{database}.{name}")
-        if parser.accept("LIKE") or parser.accept("(", "LIKE"):
-            definition = replace(self._table(parser.table_name(self.database)).definition, database=database, name=name, foreign_keys=())
-            self._put(definition, old)
-            return None
-        definition, select = read_table_body(parser, database, name, self._rules(database))
-        definition = replace(definition, temporary=temporary)
-        if select is None:
-            self._put(definition, old)
-            return None
-        from applier.tables.statements import create_from_select
-
-        create_from_select(self.tables, definition, select, self.database, self.session)
+        row = read_sequence(parser, self._rules(database))
+        self._put(sequence_definition(database, name), old)
+        self._table((database, name)).insert(row)
         return None
 
-    def _put(self, definition: TableDefinition, old: MemoryTable | None) -> None:
-        if old is not None:
-            self.tables.drop(definition.database, definition.name)
-        table = self.tables.create(definition)
-        start = definition.options.get("AUTO_INCREMENT")
-        if start is not None and start.isdigit():
-            table.auto_increment = int(start)
-
-    def _create_index(self, unique: str) -> None:
-        """CREATE INDEX is ALTER TABLE … ADD KEY."""
-        parser = self.parser
-        parser.accept("IF", "NOT", "EXISTS")
-        name = parser.raw_name()
-        using = parser.accept_any("USING", "TYPE") and parser.name()
-        parser.expect("ON")
-        target = parser.table_name(self.database)
-        rest = parser.rest()
-        kind = unique if unique in ("UNIQUE", "FULLTEXT", "SPATIAL") else ""
-        clause = f"ADD {kind} INDEX {name} {'USING ' + using if using else ''} {rest}"
-        self._alter_by(target, clause)
-
-    def _create_sequence(self) -> None:
-        """MariaDB keeps a sequence as a table of one row, and logs changes of that row."""
-        parser = self.parser
-        parser.accept("IF", "NOT", "EXISTS")
-        database, name = parser.table_name(self.database)
-        numbers = {"START": 1, "INCREMENT": 1, "MINVALUE": 1, "MAXVALUE": (1 << 63) - 2, "CACHE": 1000}
-        while not parser.done:
-            word = parser.next().value.upper()
-            if word in numbers:
-                parser.accept_any("WITH", "BY", "=")
-                sign = -1 if parser.accept("-") else 1
-                numbers[word] = sign * parser.integer()
-        columns = tuple(Column(column, kind, unsigned=unsigned, nullable=False) for column, kind, unsigned in SEQUENCE_COLUMNS)
-        table = self.tables.create(TableDefinition(database, name, columns, options={"SEQUENCE": "1"}))
-        table.insert(
-            (numbers["START"], numbers["MINVALUE"], numbers["MAXVALUE"], numbers["START"], numbers["INCREMENT"], numbers["CACHE"], 0, 0)
-        )
+    def _alter_sequence(self) -> str | None:
+        missing_ok = self.parser.accept("IF", "EXISTS")
+        target = self.parser.table_name(self.database)
+        if missing_ok and self.tables.get(*target) is None:
+            return "ALTER SEQUENCE IF EXISTS of a sequence that is not there"
+        table = self._table(target)
+        rows = table.stored_rows()
+        table.insert(read_sequence(self.parser, self._rules(target[0]), rows[0] if rows else None))
+        return None
 
     # ALTER
 
@@ -253,81 +343,151 @@ class _Ddl:
             if charset_name is not None:
                 database.charset, database.collation = charset_name, collation
             return None
+        if what == "SEQUENCE":
+            return self._alter_sequence()
         if what != "TABLE":
             return f"ALTER {what or 'of something unknown'} is not replayed"
         missing_ok = self.parser.accept("IF", "EXISTS")
         target = self.parser.table_name(self.database)
+        self._wait()
         if missing_ok and self.tables.get(*target) is None:
             return "ALTER TABLE IF EXISTS of a table that is not there"
+        if self.parser.word() in CHECKED_PARTITIONS and self.parser.word(1) == "PARTITION" and self.tables.get(*target) is None:
+            return f"ALTER TABLE … {self.parser.word()} PARTITION of a table that is not there"
         clause = "" if self.parser.done else self.parser.rest()
         self._alter_by(target, clause)
         return None
 
     def _alter_by(self, target: tuple[str, str], clause: str) -> None:
         table = self._table(target)
-        alter_table(self.tables, table, clause, self._rules(target[0]))
+        rules, ignoring = self._rules(target[0]), "IGNORE" in self.modifiers
+        alter_table(self.tables, table, clause, rules, database=self.database or target[0], ignoring=ignoring)
 
     # DROP, RENAME, TRUNCATE
 
     def _drop(self) -> str | None:
         parser = self.parser
+        temporary = parser.word() == "TEMPORARY"
         what = self._object()
         exists_ok = parser.accept("IF", "EXISTS")
         if what in ("DATABASE", "SCHEMA"):
             name = parser.name()
+            self._end()
             if name in self.tables.databases:
                 self.tables.drop_database(name)
             elif not exists_ok:
                 raise ReplicationError(1008, f"Can't drop database '{name}'; database doesn't exist")
             return None
         if what in ("TABLE", "TABLES", "SEQUENCE"):
-            return self._drop_tables(exists_ok)
+            return self._drop_tables(exists_ok, temporary)
         if what == "INDEX":
             name = parser.raw_name()
             parser.expect("ON")
-            self._alter_by(parser.table_name(self.database), f"DROP INDEX {name}")
+            target = parser.table_name(self.database)
+            rest = "" if parser.done else parser.rest()
+            self._alter_by(target, f"DROP INDEX {'IF EXISTS' if exists_ok else ''} {name} {rest}")
             return None
+        if what == "TRIGGER":
+            self.tables.triggers.drop(parser, self.database)
+        if what == "VIEW":
+            self.tables.drop_views(self._names(), number=0 if exists_ok else self.session.error_code)
         return f"DROP {what or 'of something unknown'} is not replayed"
 
-    def _drop_tables(self, exists_ok: bool) -> str | None:
-        missing = []
-        while True:
-            database, name = self.parser.table_name(self.database)
-            if self.tables.get(database, name) is None:
-                missing.append(f"{database}.{name}")
+    def _names(self) -> list[tuple[str, str]]:
+        names = [self.parser.table_name(self.database)]
+        while self.parser.accept(","):
+            names.append(self.parser.table_name(self.database))
+        return names
+
+    def _drop_tables(self, exists_ok: bool, temporary: bool) -> str | None:
+        """Up to 5.7 and in MariaDB each table by itself; from 8.0 on all or none (`mysql_rm_table_no_locks`)."""
+        find = self.tables.temporary if temporary else self.tables.get
+        names = self._names()
+        self._wait()
+        self.parser.accept_any("RESTRICT", "CASCADE")
+        self._end()
+        found = [table for name in names if (table := find(*name)) is not None]
+        missing = [f"{database}.{name}" for database, name in names if find(database, name) is None]
+        exists_ok = exists_ok or self.session.is_mariadb
+        wrong = [] if exists_ok else missing
+        parents = []
+        if not self.session.drops_one_by_one:
+            self._refuse_drop(wrong, self._parents(found, going=found))
+        for table in found:
+            if self.session.drops_one_by_one and self._parents([table], going=[]):
+                parents.append(table)
             else:
-                self.tables.drop(database, name)
-            if not self.parser.accept(","):
-                break
-        if missing and not exists_ok:
+                self.tables.drop_table(table)
+        self._refuse_drop(wrong, parents)
+        return f"DROP TABLE of {', '.join(missing)}, which is not there" if missing else None
+
+    def _parents(self, tables: list[MemoryTable], going: list[MemoryTable]) -> list[MemoryTable]:
+        """Those of `tables` that foreign keys of other tables point to, which do not go as well."""
+        if not self.session.foreign_key_checks:
+            return []
+        leaving = {(table.definition.database, table.definition.name) for table in going}
+        keys = self.tables.foreign_keys
+        return [table for table in tables if not table.definition.temporary and keys.other_children(table.definition) - leaving]
+
+    def _refuse_drop(self, missing: list[str], parents: list[MemoryTable]) -> None:
+        if parents:
+            number, name = self.session.parent_error, parents[0].definition.full_name
+            raise ReplicationError(number, f"Cannot drop table '{name}' referenced by a foreign key constraint", table=name)
+        if missing:
             raise ReplicationError(1051, f"Unknown table '{','.join(missing)}'", table=missing[0])
-        return f"DROP TABLE IF EXISTS of {', '.join(missing)}, which is not there" if missing else None
 
     def _rename(self) -> str | None:
         parser = self.parser
         if not parser.accept_any("TABLE", "TABLES"):
             return f"RENAME {parser.word()} is not replayed"
+        missing_ok = parser.accept("IF", "EXISTS")
+        pairs = []
         while True:
-            parser.accept("IF", "EXISTS")
-            table = self._table(parser.table_name(self.database))
+            old = parser.table_name(self.database)
+            self._wait()
             parser.expect("TO")
-            self.rename(table, *parser.table_name(self.database))
+            pairs.append((old, parser.table_name(self.database)))
             if not parser.accept(","):
-                return None
+                break
+        self._end()
+        for old, new in pairs:
+            self._rename_one(old, new, missing_ok)
+        return None
 
-    def rename(self, table: MemoryTable, database: str, name: str) -> None:
-        if self.tables.get(database, name) is not None:
+    def _rename_one(self, old: tuple[str, str], new: tuple[str, str], missing_ok: bool) -> None:
+        views = self.tables.views
+        if old in views and self.tables.get(*old) is None:
+            self._refuse_taken(*new)
+            views.remove(old)
+            views.add(new)
+        elif not missing_ok or self.tables.get(*old) is not None:
+            table = self._table(old)
+            if not table.definition.temporary or self.tables.temporary(*new) is not None:
+                self._refuse_taken(*new)
+            self.tables.rename(table, *new)
+
+    def _refuse_taken(self, database: str, name: str) -> None:
+        if self.tables.get(database, name) is not None or (database, name) in self.tables.views:
             raise ReplicationError(1050, f"Table '{name}' already exists", table=f"{database}.{name}")
-        self.tables.rename(table, database, name)
 
     def _truncate(self) -> None:
         self.parser.accept("TABLE")
-        self._table(self.parser.table_name(self.database)).truncate()
+        table = self._table(self.parser.table_name(self.database))
+        self._wait()
+        if self.session.is_mariadb and self.parser.accept_any("DROP", "REUSE"):  # Oracle's
+            self.parser.expect("STORAGE")
+        self._end()
+        refuse_merge(table.definition)
+        if self._parents([table], going=[]):
+            name = table.definition.full_name
+            raise ReplicationError(1701, f"Cannot truncate a table referenced in a foreign key constraint ({name})", table=name)
+        table.truncate()
 
     def _table(self, target: tuple[str, str]) -> MemoryTable:
         table = self.tables.get(*target)
         if table is None:
             full_name = f"{target[0]}.{target[1]}"
+            self.tables.refuse_view(*target)
             raise ReplicationError(
                 1146,
                 f"Table '{full_name}' doesn't exist",

@@ -7,24 +7,23 @@ Tab, newline, carriage return, backslash and NUL are escaped with a backslash; N
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from applier.binlog.types import TYPES, json, to_python, to_text
-from applier.binlog.types.names import column_type
+from applier.binlog.types.names import column_type, zerofill_width
 from applier.binlog.types.numbers import double_text
-from applier.binlog.types.temporal import pack_timestamp
-from applier.whole_file import whole_file
+from applier.tables.end_of_time import ENDS_OF_TIME
+from applier.tables.merge_tables import refuse_merge
+from applier.tables.virtual_columns import as_read
+from applier.whole_file import whole_files
 from lookup.handler import Row
 from lookup.table import Column
 
 if TYPE_CHECKING:
     from applier.tables.engine import MemoryTable
 
-END_OF_TIME = pack_timestamp(((1 << 31) - 1) * 1_000_000 + 999_999, 6)
-"""The end of a system-versioned row that still holds (MariaDB: 2038-01-19 03:14:07.999999 UTC)."""
 TYPE_WIDTH = 60
 """Characters of a column type that the header shows."""
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0"})
@@ -36,19 +35,15 @@ def file_name(database: str, table: str) -> str:
     return f"{database.replace('/', '@002f')}.{escaped}.tsv"
 
 
-DOUBLE_WIDTH = 22
-"""Characters that 8.0+ has for a DOUBLE in a result."""
-
-
 def _double_text(column: Column, *, old_server: bool) -> Callable[[Any], str | None]:
-    """5.x and MariaDB are asked for the number plus zero, which has no sign when it is zero and no limit of characters."""
+    """A text that reads back to the same number. 5.x and MariaDB are asked for the number plus zero, which has no sign when it is zero."""
     read = to_python(column)
 
     def convert(stored: Any) -> str | None:
         value = read(stored)
         if value is None:
             return None
-        return double_text(value or 0.0) if old_server else double_text(value, DOUBLE_WIDTH)
+        return double_text(value or 0.0 if old_server else value)
 
     return convert
 
@@ -62,14 +57,14 @@ def _cell_text(column: Column, *, old_server: bool) -> Callable[[Any], str | Non
 
 
 def _cell(column: Column, *, old_server: bool) -> Callable[[Any], str]:
-    text = _cell_text(column, old_server=old_server)
+    text, width = _cell_text(column, old_server=old_server), zerofill_width(column)
     escape = TYPES[column.type].encoding == "text"
 
     def convert(stored: Any) -> str:
         shown: str | None = text(stored)
         if shown is None:
             return "\\N"
-        return shown.translate(_ESCAPES) if escape else shown
+        return shown.translate(_ESCAPES).rjust(width, "0") if escape else shown
 
     return convert
 
@@ -77,21 +72,25 @@ def _cell(column: Column, *, old_server: bool) -> Callable[[Any], str]:
 def dump_lines(table: MemoryTable, *, display_widths: bool = False) -> list[bytes]:
     """The header and the sorted rows of one table, without line ends."""
     definition = table.definition
-    columns = [(at, column) for at, column in enumerate(definition.columns) if column.system_time is None or not column.invisible]
+    columns = [(at, column) for at, column in enumerate(definition.columns) if not column.hidden]
     header = "\t".join(
         f"{column.name}:{column_type(column, display_widths=display_widths)[:TYPE_WIDTH]}:{TYPES[column.type].encoding}"
         for _, column in columns
     )
     cells = [(at, _cell(column, old_server=display_widths)) for at, column in columns]
     rows = sorted("\t".join(cell(row[at]) for at, cell in cells).encode("utf-8", "surrogateescape") for row in current_rows(table))
-    return [header.encode("utf-8"), *rows]
+    return [header.encode("utf-8", "surrogateescape"), *rows]
 
 
-def current_rows(table: MemoryTable) -> list[Row]:
-    """The rows of a table; of a system-versioned one those that are not history."""
+def current_rows(table: MemoryTable) -> Sequence[Row]:
+    """The rows of a table as a session at +00:00 reads them; of a system-versioned one those that are not history.
+
+    Raises ReplicationError 1235 for a MERGE table.
+    """
+    refuse_merge(table.definition)
     end = next((at for at, column in enumerate(table.definition.columns) if column.system_time == "end"), None)
     rows = table.stored_rows()
-    return rows if end is None else [row for row in rows if row[end] == END_OF_TIME]
+    return as_read(table.definition, rows if end is None else [row for row in rows if row[end] in ENDS_OF_TIME])
 
 
 def dump_tables(tables: Iterable[MemoryTable], directory: str | Path, *, display_widths: bool) -> list[Path]:
@@ -102,12 +101,12 @@ def dump_tables(tables: Iterable[MemoryTable], directory: str | Path, *, display
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    with ExitStack() as complete:  # all files get their names when the last one is written
+    with whole_files(folder) as place:  # all files get their names when the last one is written
         for table in tables:
             definition = table.definition
             if "SEQUENCE" not in definition.options:
                 path = folder / file_name(definition.database, definition.name)
                 lines = dump_lines(table, display_widths=display_widths)
-                complete.enter_context(whole_file(path)).write_bytes(b"".join(line + b"\n" for line in lines))
+                place(path.name).write_bytes(b"".join(line + b"\n" for line in lines))
                 written.append(path)
     return written

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 from applier.binlog.types import to_python
+from applier.errors import ReplicationError
 from applier.tables.keys import (
     ChecksumView,
     ContentView,
+    EqualView,
     Extract,
     OrderedView,
     OrderView,
@@ -49,14 +51,14 @@ class References(Protocol):
     def has_children(self, definition: TableDefinition) -> bool:
         """Whether a foreign key points to the table."""
 
-    def check_parents(self, definition: TableDefinition, row: Row, old: Row | None = None) -> None:
+    def check_parents(self, table: MemoryTable, row: Row, old: Row | None = None) -> None:
         """Before a row is written: whether each foreign key points to a row. `old`: the row that it replaces. Raises NoReferencedRow."""
 
     def parent_updated(self, parent: MemoryTable, old: Row, row: Row) -> None:
         """After `old` has become `row`: carries out ON UPDATE. Raises RowIsReferenced."""
 
-    def parent_deleted(self, parent: MemoryTable, ref: Ref, row: Row) -> None:
-        """Before a row goes: carries out ON DELETE. Raises RowIsReferenced."""
+    def parent_deleted(self, parent: MemoryTable, row: Row) -> None:
+        """After `row` has gone: carries out ON DELETE. Raises RowIsReferenced."""
 
 
 class MemoryTable:
@@ -98,6 +100,7 @@ class MemoryTable:
         self._order: OrderView | None = None
         self._ordered: dict[str, OrderedView] = {}
         self._contents: dict[tuple[int, ...], ContentView] = {}
+        self._equal: dict[tuple[int, ...], EqualView] = {}
         self._checksums: dict[tuple[tuple[int, ...], bool], ChecksumView] = {}
         self._statistics: dict[str, tuple[int, float]] = {}
 
@@ -158,6 +161,19 @@ class MemoryTable:
     def matches(self, columns: tuple[int, ...], image: Image) -> Iterable[Ref]:
         return self._content(columns).all(image)
 
+    def equal(self, columns: tuple[int, ...], values: Image) -> Iterable[Ref]:
+        """The rows whose `columns` compare equal to `values`, by their collations, in scan order."""
+        key = self.definition.primary
+        if key is not None and key.columns == tuple(sorted(columns)) and not key.has_prefix and self._clustered is key:
+            image = tuple(value for _, value in sorted(zip(columns, values, strict=True)))
+            ref = self.primary_lookup(key.columns)(image)
+            return () if ref is None else (ref,)
+        view = self._equal.get(columns)
+        if view is None:
+            view = self._equal[columns] = EqualView(self.definition, columns, self._rows.items())
+            self._views.append(view)
+        return view.all(values)
+
     def checksums(self, columns: tuple[int, ...], make: Callable[[], Callable[[Image], int]], *, flags: bool) -> ChecksumView:
         """The checksums of the contents of `columns`, with the function of the first call."""
         view = self._checksums.get((columns, flags))
@@ -186,6 +202,13 @@ class MemoryTable:
             view = self._ordered[key.name] = OrderedView(self.definition, key, self._extractor(key), self._rows.items())
             self._views.append(view)
         return view
+
+    def __repr__(self) -> str:
+        """The name, the rows, and the key that finds a single one."""
+        key = self.definition.primary
+        names = [self.definition.columns[at].name for at in key.columns] if key is not None else []
+        what = f"primary key ({', '.join(names)})" if names else "no primary key"
+        return f"{self.definition.full_name}: {len(self):,} rows, {what}"
 
     def rows_per_value(self, key: Key) -> float:
         """Rows of the table over distinct values of the key; 0 for an empty table, as without statistics.
@@ -219,12 +242,10 @@ class MemoryTable:
             if value is not None and value in unique.refs:
                 raise self._duplicate(unique.key, unique.refs[value], row)
         if self.foreign_keys is not None:
-            self.foreign_keys.check_parents(self.definition, row)
+            self.foreign_keys.check_parents(self, row)
         if ref is None:
             ref = self._new_ref()
-        rows[ref] = row
-        for view in self._views:
-            view.add(ref, row)
+        self._put(ref, row)
         if self.journal is not None:
             self.journal.append((self, None, None, ref, row))
         if self._auto_column is not None:
@@ -242,7 +263,7 @@ class MemoryTable:
             if value is not None and unique.refs.get(value, ref) != ref:
                 raise self._duplicate(unique.key, unique.refs[value], row)
         if self.foreign_keys is not None:
-            self.foreign_keys.check_parents(self.definition, row, old)
+            self.foreign_keys.check_parents(self, row, old)
         self._replace(ref, old, new_ref, row)
         if self.journal is not None:
             self.journal.append((self, ref, old, new_ref, row))
@@ -253,13 +274,13 @@ class MemoryTable:
     def delete(self, ref: Ref) -> None:
         """Removes a row. Raises RowIsReferenced, and then nothing has changed."""
         row = self._rows[ref]
-        if self.foreign_keys is not None:
-            self.foreign_keys.parent_deleted(self, ref, row)
         self._remove(ref, row)
         if self._slots:
             self._free_refs.append(ref)
         if self.journal is not None:
             self.journal.append((self, ref, row, None, None))
+        if self.foreign_keys is not None:
+            self.foreign_keys.parent_deleted(self, row)
 
     def truncate(self) -> None:
         """Removes all rows without a trace for rollback, as the server's TRUNCATE does."""
@@ -300,7 +321,7 @@ class MemoryTable:
 
     def copy(self) -> MemoryTable:
         """An independent table with the same rows. O(rows) for the dictionaries, none for the rows themselves."""
-        twin = MemoryTable(self.definition)
+        twin = type(self)(self.definition)
         twin._rows = self._rows.copy()
         twin._next_ref = self._next_ref
         twin._free_refs = self._free_refs.copy()
@@ -313,9 +334,16 @@ class MemoryTable:
 
     def _put(self, ref: Ref, row: Row | None) -> None:
         assert row is not None
+        done = 0
+        try:
+            for view in self._views:
+                view.add(ref, row)
+                done += 1
+        except ReplicationError:  # a key that cannot be compared
+            for view in self._views[:done]:
+                view.remove(ref, row)
+            raise
         self._rows[ref] = row
-        for view in self._views:
-            view.add(ref, row)
 
     def _remove(self, ref: Ref, row: Row) -> None:
         del self._rows[ref]
@@ -323,14 +351,15 @@ class MemoryTable:
             view.remove(ref, row)
 
     def _replace(self, ref: Ref, old: Row, new_ref: Ref, row: Row) -> None:
-        if new_ref == ref:
-            self._rows[ref] = row
-        else:
-            del self._rows[ref]
-            self._rows[new_ref] = row
         for view in self._views:
             view.remove(ref, old)
-            view.add(new_ref, row)
+        if new_ref != ref:
+            del self._rows[ref]
+        try:
+            self._put(new_ref, row)
+        except ReplicationError:
+            self._put(ref, old)
+            raise
 
     def _new_ref(self) -> int:
         """The next hidden row id; in a table with slots the slot freed last."""
@@ -374,6 +403,16 @@ class MemoryTable:
 
         expressions = {part: key_expression(self.definition, part) for part in key.parts if part.column is None}
         return key_extractor(self.definition, key, None, expressions)
+
+
+class SequenceTable(MemoryTable):
+    """A sequence of MariaDB: it has one row, and a new one takes its place (`ha_sequence::write_row`, sql/ha_sequence.cc 10.11)."""
+
+    def insert(self, row: Row) -> Ref:
+        """Puts the row in the place of the one that is there."""
+        for ref in self.refs():
+            self.delete(ref)
+        return super().insert(row)
 
 
 def has_dynamic_rows(definition: TableDefinition) -> bool:

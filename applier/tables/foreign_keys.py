@@ -1,4 +1,8 @@
-"""Foreign keys as InnoDB carries them out below the replica's applier: checks, cascades, SET NULL.
+"""Foreign keys as InnoDB carries them out below the replica's applier: one graph over all tables, checks, cascades, SET NULL.
+
+A key names its parent and the columns there, and finds them by these names: a parent that was dropped and made anew is the parent
+again, and one that is renamed, or whose columns are, takes the names in its children along (`row_rename_table_for_mysql` in 5.7 and
+MariaDB 10.11, `adjust_fks_for_rename_table` in 8.0 and later; with foreign_key_checks=0, too; seen on 5.7.29, 9.7.4, MariaDB 10.11).
 
 Up to 9.5 a cascade is done inside InnoDB, on the source and again on the replica, and is not in the log. From 9.6 on the
 source logs the child rows too, before the parent's, in events that check no foreign keys. All events have the flag USE_SQL_FOREIGN_KEY
@@ -7,83 +11,237 @@ source logs the child rows too, before the parent's, in events that check no for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
 
+from applier.errors import ReplicationError
+from applier.tables.altered_columns import names_in
+from applier.tables.collation import pads_with_spaces
+from applier.tables.defaults import row_generator
+from applier.tables.end_of_time import ENDS_OF_TIME
 from applier.tables.engine import MemoryTable
-from lookup.handler import NoReferencedRow, Ref, Row, RowError, RowIsReferenced
+from applier.tables.table_draft import generated_number
+from lookup.handler import CascadeTooDeep, NoReferencedRow, Ref, Row, RowError, RowIsReferenced, traits_of
 from lookup.table import ForeignKey, TableDefinition
 
+Name = tuple[str, str]
+"""Database and table."""
 Find = Callable[[str, str], MemoryTable | None]
+
+ACTIONS = frozenset({"cascade", "set null"})
+MOST_CASCADES = 15
+"""FK_MAX_CASCADE_DEL of InnoDB: so many rows may follow one another, the first one counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A foreign key between two tables that are there. `own` and `theirs`: positions in child and parent, in the key's order.
+
+    `generated`: positions in the child of the generated columns that follow from `own`; a cascade changes them, too.
+    """
+
+    key: ForeignKey
+    child: MemoryTable
+    parent: MemoryTable
+    own: tuple[int, ...]
+    theirs: tuple[int, ...]
+    generated: tuple[int, ...]
+
+    def is_exact(self, action: str, *, updates: bool) -> bool:
+        """Whether the child's rows are found, and changed, by values alone, as it is done here.
+
+        InnoDB compares and copies a CHAR with the spaces that fill it. Beside a VARCHAR it therefore finds no row in a collation
+        without PAD SPACE, and a cascade from CHAR to VARCHAR stores spaces, how many the row format and the character set decide
+        (seen on 5.7.29, 9.7.4, MariaDB 10.11.18).
+        """
+        if self.fills_with_zeros:
+            return False
+        for own, theirs in zip(self.own, self.theirs, strict=True):
+            child, parent = self.child.definition.columns[own], self.parent.definition.columns[theirs]
+            if {child.type, parent.type} == {"char", "varchar"}:
+                copied = updates and action == "cascade" and parent.type == "char"
+                if copied or not pads_with_spaces(child.collation or ""):
+                    return False
+        return True
+
+    @property
+    def fills_with_zeros(self) -> bool:
+        """Whether zeros that fill a BINARY, which are not kept here, decide which rows InnoDB finds: beside VARBINARY or another length."""
+        for own, theirs in zip(self.own, self.theirs, strict=True):
+            child, parent = self.child.definition.columns[own], self.parent.definition.columns[theirs]
+            if "binary" in (child.type, parent.type) and (child.type, child.length) != (parent.type, parent.length):
+                return True
+        return False
+
+    def children(self, parent_row: Row) -> list[Ref]:
+        """The child's rows that point to this row of the parent; where zeros decide it, one that may."""
+        if self.fills_with_zeros:
+            return [ref for ref, _ in islice(self.child.scan(), 1)]
+        values = tuple(parent_row[at] for at in self.theirs)
+        return [] if None in values else list(self.child.equal(self.own, values))
+
+    def has_parent(self, child_row: Row) -> bool:
+        """Whether the parent has the row that this one points to; a row may point to itself."""
+        values = tuple(child_row[at] for at in self.own)
+        if self.fills_with_zeros:  # the source has found it
+            return True
+        if self.parent is self.child and tuple(child_row[at] for at in self.theirs) == values:
+            return True
+        return any(True for _ in self.parent.equal(self.theirs, values))
+
+    def changed(self, child_row: Row, values: tuple[object, ...]) -> Row:
+        """The child's row with other values in the key's columns."""
+        new = list(child_row)
+        for at, value in zip(self.own, values, strict=True):
+            new[at] = value
+        if self.generated and (generate := row_generator(self.child.definition)) is not None:
+            made = generate(tuple(new))
+            for at in self.generated:
+                new[at] = made[at]
+        return tuple(new)
 
 
 class ForeignKeys:
-    """All foreign keys of a set of tables; implements `engine.References`. `enabled` follows the flags of the rows event at hand."""
+    """All foreign keys of a set of tables; implements `engine.References`. `enabled` follows the flags of the event at hand."""
 
     def __init__(self, find: Find) -> None:
         self.enabled = True
         self._find = find
-        self._children: dict[tuple[str, str], list[tuple[tuple[str, str], ForeignKey]]] = {}
+        self._children: dict[Name, set[Name]] = {}
+        """Parent, which may not be there -> the tables whose keys name it."""
+        self._downwards: dict[Name, list[Link]] = {}
+        self._upwards: dict[Name, list[tuple[ForeignKey, Link | None]]] = {}
+        self._updating: list[MemoryTable] = []
+        self._depth = 0
+
+    # the graph
 
     def declare(self, definition: TableDefinition) -> None:
         """Takes in the foreign keys of a new table."""
-        child = (definition.database, definition.name)
         for key in definition.foreign_keys:
-            self._children.setdefault((key.referenced_database, key.referenced_table), []).append((child, key))
+            self._children.setdefault((key.referenced_database, key.referenced_table), set()).add(_name(definition))
+        self._forget_links()
 
     def forget(self, definition: TableDefinition) -> None:
         """Drops the foreign keys of a table that goes away."""
-        child = (definition.database, definition.name)
-        for links in self._children.values():
-            links[:] = [link for link in links if link[0] != child]
+        for children in self._children.values():
+            children.discard(_name(definition))
+        self._forget_links()
 
     def has_children(self, definition: TableDefinition) -> bool:
         """Whether a foreign key points to the table."""
-        return bool(self._children.get((definition.database, definition.name)))
+        return bool(self._children.get(_name(definition)))
 
     def concerns(self, definition: TableDefinition) -> bool:
         """Whether the table has foreign keys or one points to it."""
         return bool(definition.foreign_keys) or self.has_children(definition)
 
-    def check_parents(self, definition: TableDefinition, row: Row, old: Row | None = None) -> None:
+    def other_children(self, definition: TableDefinition) -> set[Name]:
+        """The tables with keys that point to this one, itself left out."""
+        return self._children.get(_name(definition), set()) - {_name(definition)}
+
+    def rename_parent(self, old: Name, new: Name, columns: Mapping[str, str] | None = None) -> None:
+        """The keys that name `old` name `new` from now on. `columns`: old name in lower case -> new name, of columns that change theirs."""
+        for child in sorted(self._children.get(old, ())):
+            table = self._find(*child)
+            if table is not None:
+                table.definition = repointed(table.definition, old, new, columns or {})
+        moved = self._children.pop(old, set())
+        if moved:
+            self._children.setdefault(new, set()).update(moved)
+        self._forget_links()
+
+    def _forget_links(self) -> None:
+        self._downwards.clear()
+        self._upwards.clear()
+
+    def _link(self, key: ForeignKey, child: MemoryTable) -> Link | None:
+        """None where no table serves as the parent: it is not there, its engine knows no foreign keys, or a column is not there."""
+        parent = self._find(key.referenced_database, key.referenced_table)
+        if parent is None or not traits_of(parent.definition).foreign_keys:
+            return None
+        own = [child.definition.positions.get(name.lower()) for name in key.columns]
+        theirs = [parent.definition.positions.get(name.lower()) for name in key.referenced_columns]
+        if not theirs and parent.definition.primary is not None:
+            theirs = list(parent.definition.primary.columns)
+        if None in own or None in theirs or len(own) != len(theirs):
+            return None
+        positions = tuple(at for at in own if at is not None)
+        return Link(key, child, parent, positions, tuple(at for at in theirs if at is not None), _following(child.definition, positions))
+
+    def _links_up(self, table: MemoryTable) -> list[tuple[ForeignKey, Link | None]]:
+        name = _name(table.definition)
+        links = self._upwards.get(name)
+        if links is None:
+            links = self._upwards[name] = [(key, self._link(key, table)) for key in table.definition.foreign_keys]
+        return links
+
+    def _links_down(self, table: MemoryTable) -> list[Link]:
+        """In the order of the keys' names, as InnoDB keeps them (`dict_foreign_compare`)."""
+        name = _name(table.definition)
+        links = self._downwards.get(name)
+        if links is None:
+            children = [child for child in (self._find(*child) for child in self._children.get(name, ())) if child is not None]
+            found = [
+                self._link(key, child)
+                for child in children
+                for key in child.definition.foreign_keys
+                if (key.referenced_database, key.referenced_table) == name
+            ]
+            links = [link for link in found if link is not None]
+            links.sort(key=lambda link: (link.child.definition.database, link.key.name))
+            self._downwards[name] = links
+        return links
+
+    # rows
+
+    def check_parents(self, table: MemoryTable, row: Row, old: Row | None = None) -> None:
         """Raises NoReferencedRow when a foreign key of the row points nowhere."""
         if not self.enabled:
             return
-        for key in definition.foreign_keys:
-            values = tuple(row[definition.positions[name.lower()]] for name in key.columns)
-            if None in values or (old is not None and values == tuple(old[definition.positions[name.lower()]] for name in key.columns)):
+        positions = table.definition.positions
+        for key, link in self._links_up(table):
+            own = [positions[name.lower()] for name in key.columns]
+            values = [row[at] for at in own]
+            if None in values or (old is not None and values == [old[at] for at in own]):
                 continue
-            if not self._has_parent(key, values, definition, row):
-                raise NoReferencedRow(_message("add or update a child row", definition, key))
+            if link is None or not link.has_parent(row):
+                raise NoReferencedRow(_message("add or update a child row", table.definition, key))
 
-    def parent_deleted(self, parent: MemoryTable, ref: Ref, row: Row) -> None:
-        """Carries out ON DELETE for the rows that point to `row`. Raises RowIsReferenced."""
+    def parent_deleted(self, parent: MemoryTable, row: Row) -> None:
+        """Carries out ON DELETE for the rows that point to `row`, which has just gone. Raises RowIsReferenced, CascadeTooDeep."""
         if not self.enabled:
             return
         with self._all_or_nothing(parent):
-            for child, key, children in self._referring(parent.definition, row):
-                for child_ref in children:
-                    if child is parent and child_ref == ref:
-                        continue
-                    self._act(key.on_delete, child, child_ref, key, None)
+            for link in self._links_down(parent):
+                for ref in link.children(row):
+                    self._act(link, link.key.on_delete, ref, None)
 
     def parent_updated(self, parent: MemoryTable, old: Row, row: Row) -> None:
-        """Carries out ON UPDATE for the rows that point to `old`. Raises RowIsReferenced."""
+        """Carries out ON UPDATE for the rows that point to `old`. Raises RowIsReferenced, CascadeTooDeep."""
         if not self.enabled:
             return
-        with self._all_or_nothing(parent, own_change=True):
-            for child, key, children in self._referring(parent.definition, old):
-                columns = [parent.definition.positions[name.lower()] for name in key.referenced_columns]
-                if all(old[column] == row[column] for column in columns):
-                    continue
-                for child_ref in children:
-                    self._act(key.on_update, child, child_ref, key, tuple(row[column] for column in columns))
+        self._updating.append(parent)
+        try:
+            with self._all_or_nothing(parent):
+                for link in self._links_down(parent):
+                    if all(old[at] == row[at] for at in link.theirs):
+                        if link.key.on_delete in ACTIONS and _ends(parent.definition, old, row):
+                            self._refuse_versions(link, link.children(old))
+                        continue
+                    for ref in link.children(old):
+                        self._act(link, link.key.on_update, ref, tuple(row[at] for at in link.theirs))
+        finally:
+            self._updating.pop()
 
     @contextmanager
-    def _all_or_nothing(self, parent: MemoryTable, *, own_change: bool = False) -> Iterator[None]:
-        """A refused cascade takes back what it did, and with `own_change` the change of the parent before it."""
+    def _all_or_nothing(self, parent: MemoryTable) -> Iterator[None]:
+        """A refused cascade takes back what it did, and the change of the parent before it."""
         journal = parent.journal
-        mark = 0 if journal is None else len(journal) - own_change
+        mark = 0 if journal is None else len(journal) - 1
+        self._depth += 1
         try:
             yield
         except RowError:
@@ -92,51 +250,92 @@ class ForeignKeys:
             if journal is not None:
                 del journal[mark:]
             raise
+        finally:
+            self._depth -= 1
 
-    def _has_parent(self, key: ForeignKey, values: tuple[object, ...], definition: TableDefinition, row: Row) -> bool:
-        parent = self._find(key.referenced_database, key.referenced_table)
-        if parent is None:
-            return False
-        columns = tuple(parent.definition.positions[name.lower()] for name in key.referenced_columns)
-        if parent.definition is definition and tuple(row[column] for column in columns) == values:
-            return True
-        ordered = sorted(zip(columns, values, strict=True), key=lambda pair: pair[0])
-        places, image = tuple(column for column, _ in ordered), tuple(value for _, value in ordered)
-        primary = parent.definition.primary
-        if primary is not None and set(primary.columns) == set(places) and not primary.has_prefix:
-            return parent.primary_lookup(places)(image) is not None
-        return parent.first_match(places, image) is not None
-
-    def _referring(self, definition: TableDefinition, row: Row) -> list[tuple[MemoryTable, ForeignKey, list[Ref]]]:
-        found = []
-        for name, key in self._children.get((definition.database, definition.name), ()):
-            child = self._find(*name)
-            if child is None:
-                continue
-            pairs = sorted(
-                (child.definition.positions[own.lower()], row[definition.positions[theirs.lower()]])
-                for own, theirs in zip(key.columns, key.referenced_columns, strict=True)
-            )
-            columns, image = tuple(column for column, _ in pairs), tuple(value for _, value in pairs)
-            children = list(child.matches(columns, image)) if None not in image else []
-            if children:
-                found.append((child, key, children))
-        return found
-
-    def _act(self, action: str, child: MemoryTable, ref: Ref, key: ForeignKey, values: tuple[object, ...] | None) -> None:
+    def _act(self, link: Link, action: str, ref: Ref, values: tuple[object, ...] | None) -> None:
         """`values`: the parent's new key, None when the parent row goes away."""
+        child = link.child
         row = child.get(ref)
         if row is None:
             return
+        if not link.is_exact(action, updates=values is not None):
+            raise ReplicationError(
+                1235,
+                f"the foreign key {link.key.name} of {link.child.definition.full_name} is between types of fixed and of varying "
+                "length: what the spaces or zeros at the end do there is not supported in memory",
+                table=link.parent.definition.full_name,
+                hint="leave the table out with --exclude-table, or replay into a test DB",
+            )
+        if action not in ACTIONS:
+            raise self._referenced(link)
+        if any(column.system_time for column in (*child.definition.columns, *link.parent.definition.columns)):
+            self._refuse_versions(link, [ref])
+        if self._depth >= MOST_CASCADES:
+            raise CascadeTooDeep(f"Foreign key cascade delete/update exceeds max depth of {MOST_CASCADES}.")
         if action == "cascade" and values is None:
             child.delete(ref)
             return
-        if action not in ("cascade", "set null"):
-            raise RowIsReferenced(_message("delete or update a parent row", child.definition, key))
-        new = list(row)
-        for at, name in enumerate(key.columns):
-            new[child.definition.positions[name.lower()]] = values[at] if action == "cascade" and values else None
-        child.update(ref, tuple(new))
+        if child in self._updating:  # `row_ins_cascade_ancestor_updates_table`: the cascade could go round for ever
+            raise self._referenced(link)
+        child.update(ref, link.changed(row, values if action == "cascade" and values else (None,) * len(link.own)))
+
+    def _refuse_versions(self, link: Link, refs: list[Ref]) -> None:
+        """MariaDB keeps the child's old row as history, and ends rows where others are deleted."""
+        if refs:
+            raise ReplicationError(
+                1235,
+                f"the foreign key {link.key.name} of {link.child.definition.full_name} would change rows that have a system time; "
+                "that is not supported in memory",
+                table=link.parent.definition.full_name,
+                hint="leave the table out with --exclude-table, or replay into a test DB",
+            )
+
+    def _referenced(self, link: Link) -> RowIsReferenced:
+        return RowIsReferenced(_message("delete or update a parent row", link.child.definition, link.key))
+
+
+def repointed(definition: TableDefinition, old: Name, new: Name, columns: Mapping[str, str]) -> TableDefinition:
+    """The child's definition after its parent, or columns of it, have another name."""
+
+    def follow(key: ForeignKey) -> ForeignKey:
+        if (key.referenced_database, key.referenced_table) != old:
+            return key
+        theirs = tuple(columns.get(name.lower(), name) for name in key.referenced_columns)
+        return replace(key, referenced_database=new[0], referenced_table=new[1], referenced_columns=theirs)
+
+    return replace(definition, foreign_keys=tuple(map(follow, definition.foreign_keys)))
+
+
+def renamed_keys(definition: TableDefinition, old: str) -> TableDefinition:
+    """The names that the server made up for foreign keys begin with the table's name, and follow it."""
+
+    def follow(key: ForeignKey) -> ForeignKey:
+        number = generated_number(key.name, old)
+        return key if number is None else replace(key, name=f"{definition.name}_ibfk_{number}")
+
+    return replace(definition, foreign_keys=tuple(map(follow, definition.foreign_keys)))
+
+
+def _ends(definition: TableDefinition, old: Row, row: Row) -> bool:
+    """Whether an update makes a row of a system-versioned table history, as its DELETE does."""
+    at = next((at for at, column in enumerate(definition.columns) if column.system_time == "end"), None)
+    return at is not None and old[at] in ENDS_OF_TIME and row[at] not in ENDS_OF_TIME
+
+
+def _following(definition: TableDefinition, positions: tuple[int, ...]) -> tuple[int, ...]:
+    """The generated columns whose expressions name one of these columns, or a generated column that does."""
+    names = {definition.columns[at].name.lower() for at in positions}
+    found = []
+    for at, column in enumerate(definition.columns):
+        if column.expression is not None and names_in(column.expression) & names:
+            names.add(column.name.lower())
+            found.append(at)
+    return tuple(found)
+
+
+def _name(definition: TableDefinition) -> Name:
+    return definition.database, definition.name
 
 
 def _message(what: str, definition: TableDefinition, key: ForeignKey) -> str:

@@ -1,255 +1,200 @@
-"""The SQL functions that defaults, generated columns and simple statements use, by name. Each takes the session first."""
+"""The SQL functions that are exact here, by name, each with its domain: the types of arguments for which it is.
+
+A function that is not in the table, and arguments outside of its domain, are refused with 1235. Held against real servers by
+tests/tables/test_functions_servers.py.
+"""
 
 from __future__ import annotations
 
+import base64
 import hashlib
-import json as stdlib_json
-import re
+import math
 import zlib
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
-from decimal import ROUND_HALF_UP, Decimal
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, Decimal
 from typing import Any
 
-from applier.binlog.types import json
-from applier.binlog.types.temporal import parse_datetime
-from applier.tables.sql_values import Value, compare, number, remainder, text, unsupported
-from lookup.table import Column
-
-Function = Callable[..., Value]
-_DATETIME = Column("", "datetime", scale=6)
-
-
-def strict(function: Function) -> Function:
-    """NULL in, NULL out."""
-
-    def call(session: Any, *arguments: Value) -> Value:
-        return None if any(argument is None for argument in arguments) else function(session, *arguments)
-
-    return call
-
-
-def _now(session: Any, digits: Value = 0) -> datetime:
-    keep = 10 ** (6 - int(digits or 0))
-    moment: datetime = session.now
-    return moment.replace(microsecond=moment.microsecond // keep * keep)
-
-
-def _substring(_session: Any, value: Value, start: Value, length: Value = None) -> str:
-    data, at = text(value), int(start)
-    begin = at - 1 if at > 0 else len(data) + at if at < 0 else len(data)
-    if begin < 0:
-        return ""
-    return data[begin:] if length is None else data[begin : begin + max(int(length), 0)]
-
-
-def _round(_session: Any, value: Value, places: Value = 0) -> Value:
-    if isinstance(value, float):
-        return round(value, int(places))
-    number = Decimal(text(value))
-    rounded = number.quantize(Decimal(1).scaleb(-int(places)), ROUND_HALF_UP)
-    return int(rounded) if isinstance(value, int) or int(places) <= 0 else rounded
-
-
-def _json_extract(_session: Any, document: Value, path: Value) -> Value:
-    found: Any = [json.parse_text(text(document))]
-    for leg in [0, *json.path_legs(text(path))]:
-        inner = json.child(found, leg)
-        if inner is None:
-            return None
-        found = inner[0]
-    return JsonText(json.to_text(found), found)
-
-
-class JsonText(str):
-    """JSON text together with the value it stands for."""
-
-    value: Any
-
-    def __new__(cls, text: str, value: Any) -> JsonText:
-        self = super().__new__(cls, text)
-        self.value = value
-        return self
-
-
-def _json_unquote(_session: Any, value: Value) -> Value:
-    if isinstance(value, JsonText):
-        return value.value if isinstance(value.value, str) else str(value)
-    plain = text(value)
-    return str(stdlib_json.loads(plain)) if plain.startswith('"') and plain.endswith('"') and len(plain) > 1 else plain
-
-
-def _cast(session: Any, value: Value, kind: str) -> Value:
-    if value is None:
-        return None
-    base = kind.split("(", maxsplit=1)[0].strip()
-    plain = value.value if isinstance(value, JsonText) else value
-    unsigned = base.startswith("u") or base.endswith("unsigned")
-    if unsigned or base in ("signed", "bigint", "int", "signed integer"):
-        number = Decimal(_leading_number(plain)).to_integral_value(ROUND_HALF_UP)
-        return int(number) % (1 << 64) if unsigned and number < 0 else int(number)
-    if base in ("char", "varchar", "text", "nchar"):
-        limit = kind.partition("(")[2].rstrip(")").strip()
-        return text(plain)[: int(limit)] if limit.isdigit() else text(plain)
-    if base in ("decimal", "numeric"):
-        scale = int(kind.partition(",")[2].rstrip(") ") or 0)
-        return Decimal(_leading_number(plain)).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
-    if base in ("double", "float", "real"):
-        return float(_leading_number(plain))
-    if base == "date":
-        return date(*parse_datetime(text(plain), _DATETIME)[:3])
-    if base in ("datetime", "timestamp"):
-        return datetime(*parse_datetime(text(plain), _DATETIME))
-    if base in ("binary", "varbinary"):
-        return text(plain).encode("utf-8", "surrogateescape")
-    if base == "json":
-        return JsonText(json.to_text(json.parse_text(text(plain))), json.parse_text(text(plain)))
-    raise unsupported(f"CAST(… AS {kind})")
-
-
-def _leading_number(value: Value) -> str:
-    found = number(value)
-    return text(found if found is not None else 0) if not isinstance(found, float) else repr(found)
-
-
-def _concat(_session: Any, *values: Value) -> str:
-    flat = [item for value in values for item in (value if isinstance(value, list) else [value])]
-    return "".join(map(text, flat))
-
-
-def _concat_ws(_session: Any, separator: Value, *values: Value) -> Value:
-    return None if separator is None else text(separator).join(text(value) for value in values if value is not None)
-
-
-def _digest(name: str) -> Function:
-    return strict(lambda session, value: hashlib.new(name, _raw(value)).hexdigest())
-
-
-def _raw(value: Value) -> bytes:
-    return value if isinstance(value, bytes) else text(value).encode("utf-8", "surrogateescape")
-
-
-def _hex(_session: Any, value: Value) -> str:
-    return f"{value:X}" if isinstance(value, int) else _raw(value).hex().upper()
-
-
-def _part(name: str) -> Function:
-    places = {"YEAR": 0, "MONTH": 1, "DAY": 2, "HOUR": 3, "MINUTE": 4, "SECOND": 5}
-    return strict(lambda session, value: parse_datetime(text(value), _DATETIME)[places[name]])
-
-
-def like(value: str, pattern: str) -> bool:
-    """LIKE without regard to case. What stands between two % has a fixed length, so the leftmost place for each is the right one.
-
-    One regular expression for the whole would try every place of every part: %a%a%a%a%b never ends.
-    """
-    pieces: list[list[str]] = [[]]
-    for part in re.findall(r"\\.|.", pattern, re.DOTALL):
-        if part == "%":
-            pieces.append([])
-        else:
-            pieces[-1].append("." if part == "_" else re.escape(part[-1]))
-    first, *others = (re.compile("".join(piece), re.DOTALL | re.IGNORECASE) for piece in pieces)
-    start = first.match(value)
-    if start is None or not others:
-        return start is not None and start.end() == len(value)
-    at, last = start.end(), len(value) - len(pieces[-1])
-    for piece in others[:-1]:
-        found = piece.search(value, at)
-        if found is None:
-            return False
-        at = found.end()
-    return last >= at and others[-1].match(value, last) is not None
-
-
-def _coalesce(_session: Any, *values: Value) -> Value:
-    return next((value for value in values if value is not None), None)
-
-
-def _nullif(_session: Any, one: Value, two: Value) -> Value:
-    return None if compare(one, two) == 0 else one
-
-
-def _mod(one: Value, two: Value) -> Value:
-    dividend, divisor = number(one), number(two)
-    if not divisor:
-        return None
-    return remainder(dividend, divisor)
-
-
-def _extreme(choose: Callable[..., Value]) -> Function:
-    return strict(lambda session, *values: choose(values))
-
-
-FUNCTIONS: dict[str, Function] = {
-    "RAND": lambda session, *seed: session.random(),
-    "NOW": _now,
-    "CURRENT_TIMESTAMP": _now,
-    "LOCALTIME": _now,
-    "LOCALTIMESTAMP": _now,
-    "SYSDATE": _now,
-    "CURRENT_DATE": lambda session: session.now.date(),
-    "CURDATE": lambda session: session.now.date(),
-    "CURRENT_TIME": lambda session, digits=0: timedelta(hours=session.now.hour, minutes=session.now.minute, seconds=session.now.second),
-    "UNIX_TIMESTAMP": lambda session: int((session.now - session.offset - datetime(1970, 1, 1)).total_seconds()),
-    "LAST_INSERT_ID": lambda session: session.last_insert_id,
-    "CONCAT": strict(_concat),
-    "CONCAT_WS": _concat_ws,
-    "UPPER": strict(lambda session, value: text(value).upper()),
-    "LOWER": strict(lambda session, value: text(value).lower()),
-    "UCASE": strict(lambda session, value: text(value).upper()),
-    "LCASE": strict(lambda session, value: text(value).lower()),
-    "LEFT": strict(lambda session, value, count: text(value)[: max(int(count), 0)]),
-    "RIGHT": strict(lambda session, value, count: text(value)[-int(count) :] if int(count) > 0 else ""),
-    "SUBSTRING": strict(_substring),
-    "SUBSTR": strict(_substring),
-    "MID": strict(_substring),
-    "LENGTH": strict(lambda session, value: len(_raw(value))),
-    "CHAR_LENGTH": strict(lambda session, value: len(text(value))),
-    "CHARACTER_LENGTH": strict(lambda session, value: len(text(value))),
-    "REPEAT": strict(lambda session, value, count: _repeated(text(value), int(count))),
-    "REVERSE": strict(lambda session, value: text(value)[::-1]),
-    "REPLACE": strict(lambda session, value, old, new: text(value).replace(text(old), text(new))),
-    "TRIM": strict(lambda session, value: text(value).strip(" ")),
-    "LTRIM": strict(lambda session, value: text(value).lstrip(" ")),
-    "RTRIM": strict(lambda session, value: text(value).rstrip(" ")),
-    "LPAD": strict(lambda session, value, size, pad: _pad(text(value), int(size), text(pad), left=True)),
-    "RPAD": strict(lambda session, value, size, pad: _pad(text(value), int(size), text(pad), left=False)),
-    "HEX": strict(_hex),
-    "UNHEX": strict(lambda session, value: bytes.fromhex(text(value))),
-    "MD5": _digest("md5"),
-    "SHA": _digest("sha1"),
-    "SHA1": _digest("sha1"),
-    "CRC32": strict(lambda session, value: zlib.crc32(_raw(value))),
-    "COALESCE": _coalesce,
-    "IFNULL": _coalesce,
-    "NULLIF": _nullif,
-    "ABS": strict(lambda session, value: abs(value)),
-    "ROUND": strict(_round),
-    "FLOOR": strict(lambda session, value: int(Decimal(text(value)).to_integral_value("ROUND_FLOOR"))),
-    "CEIL": strict(lambda session, value: int(Decimal(text(value)).to_integral_value("ROUND_CEILING"))),
-    "MOD": strict(lambda session, one, two: _mod(one, two)),
-    "GREATEST": _extreme(max),
-    "LEAST": _extreme(min),
-    "YEAR": _part("YEAR"),
-    "MONTH": _part("MONTH"),
-    "DAY": _part("DAY"),
-    "HOUR": _part("HOUR"),
-    "MINUTE": _part("MINUTE"),
-    "SECOND": _part("SECOND"),
-    "DATE": strict(lambda session, value: date(*parse_datetime(text(value), _DATETIME)[:3])),
-    "JSON_EXTRACT": strict(_json_extract),
-    "JSON_UNQUOTE": strict(_json_unquote),
-    "CAST": _cast,
-}
-FUNCTIONS["JSON_EXTRACT_SCALAR"] = strict(lambda session, document, path: _json_unquote(session, _json_extract(session, document, path)))
-
+from applier.tables.comparisons import compared, comparison, text_key
+from applier.tables.operands import (
+    BYTES,
+    NUMERIC,
+    Dialect,
+    Operand,
+    OperandKind,
+    Scope,
+    Value,
+    as_number,
+    as_text,
+    constant,
+    shared_collation,
+    unsupported,
+)
+from applier.tables.operators import EXACT, arithmetic, checked_integer, common, null_or, typed_as
 
 MAX_PACKET = 64 << 20
 """max_allowed_packet: a longer result is NULL (warning 1301)."""
 
 
-def _repeated(value: str, count: int) -> str | None:
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call whose arguments are in the domain already."""
+
+    name: str
+    arguments: list[Operand]
+    dialect: Dialect
+
+    @property
+    def sql(self) -> str:
+        """For messages."""
+        return f"{self.name}({', '.join(argument.sql for argument in self.arguments)})"[:80]
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """Types that an argument may have, and what is made of them before the call."""
+
+    kinds: frozenset[OperandKind]
+    convert: Callable[[Operand, Dialect], Operand]
+
+    def take(self, operand: Operand, call: str, dialect: Dialect) -> Operand:
+        """The converted argument. Raises ReplicationError 1235 for one outside of the domain."""
+        if operand.kind is OperandKind.NULL:
+            return operand
+        if operand.kind not in self.kinds:
+            raise unsupported(f"function {call} of {operand.kind.name.lower()} ({operand.sql[:40]})")
+        return self.convert(operand, dialect)
+
+
+def _as_bytes(operand: Operand, dialect: Dialect) -> Operand:
+    """Text in its own character set."""
+    if operand.kind in (OperandKind.BINARY, OperandKind.HEX):
+        return replace(operand, kind=OperandKind.BINARY)
+    text = as_text(operand, dialect)
+    encode, inner = text.charset.encode, text.value
+
+    def value(scope: Scope) -> Value:
+        found = inner(scope)
+        return None if found is None else encode(found)
+
+    return replace(text, kind=OperandKind.BINARY, value=value)
+
+
+def _number(operand: Operand, _dialect: Dialect) -> Operand:
+    return as_number(operand)
+
+
+def _same(operand: Operand, _dialect: Dialect) -> Operand:
+    return operand
+
+
+PRINTED = frozenset(
+    {
+        OperandKind.TEXT,
+        OperandKind.LABELS,
+        OperandKind.INTEGER,
+        OperandKind.DECIMAL,
+        OperandKind.DOUBLE,
+        OperandKind.DATE,
+        OperandKind.DATETIME,
+        OperandKind.TIME,
+        OperandKind.YEAR,
+    }
+)
+TEXTS = Domain(PRINTED, as_text)
+WORDS = Domain(frozenset({OperandKind.TEXT, OperandKind.LABELS}), as_text)
+RAW = Domain(PRINTED | {OperandKind.BINARY, OperandKind.HEX}, _as_bytes)
+STRINGS = Domain(PRINTED | BYTES, lambda operand, dialect: operand if operand.kind in BYTES else as_text(operand, dialect))
+WHOLE = Domain(frozenset({OperandKind.INTEGER, OperandKind.YEAR}), _number)
+EXACT_NUMBERS = Domain(frozenset({OperandKind.INTEGER, OperandKind.DECIMAL, OperandKind.YEAR}), _number)
+REAL_NUMBERS = Domain(
+    frozenset({OperandKind.INTEGER, OperandKind.DECIMAL, OperandKind.DOUBLE, OperandKind.FLOAT, OperandKind.YEAR}), _number
+)
+ANY = Domain(frozenset(OperandKind), _same)
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """`domains` of the arguments in order; the last one holds for all others, at most `most` in all."""
+
+    domains: tuple[Domain, ...]
+    build: Callable[[Call], Operand]
+    least: int
+    most: int = 1000
+
+    def call(self, name: str, arguments: list[Operand], dialect: Dialect) -> Operand:
+        """The result of a call. Raises ReplicationError 1235 outside of the domain."""
+        if not self.least <= len(arguments) <= self.most:
+            raise unsupported(f"function {name} of {len(arguments)} arguments")
+        last = len(self.domains) - 1
+        taken = [self.domains[min(at, last)].take(argument, name, dialect) for at, argument in enumerate(arguments)]
+        return self.build(Call(name, taken, dialect))
+
+
+# results
+
+
+def text_result(compute: Callable[..., Value], *, sources: int | None = None) -> Callable[[Call], Operand]:
+    """Text; its collation is that of the first `sources` arguments together, of all texts without."""
+
+    def build(call: Call) -> Operand:
+        texts = [argument for argument in call.arguments[:sources] if argument.kind is OperandKind.TEXT]
+        collation, strength = shared_collation(texts) if texts else (call.dialect.collation, NUMERIC)
+        return Operand(OperandKind.TEXT, null_or(call.arguments, compute), call.sql, collation=collation, strength=strength)
+
+    return build
+
+
+def string_result(compute: Callable[..., Value], *, sources: int | None = None) -> Callable[[Call], Operand]:
+    """As `text_result`; bytes where one of the strings is binary, with the other texts in their own character sets."""
+    as_text_result = text_result(compute, sources=sources)
+
+    def build(call: Call) -> Operand:
+        strings = call.arguments[:sources]
+        if not any(argument.kind in BYTES for argument in strings):
+            return as_text_result(call)
+        raw = [argument if argument.kind is OperandKind.NULL else _as_bytes(argument, call.dialect) for argument in strings]
+        return Operand(OperandKind.BINARY, null_or([*raw, *call.arguments[len(raw) :]], compute), call.sql)
+
+    return build
+
+
+def plain_text(compute: Callable[..., Value]) -> Callable[[Call], Operand]:
+    """Text of ASCII characters in the connection's collation."""
+    return lambda call: Operand(OperandKind.TEXT, null_or(call.arguments, compute), call.sql, collation=call.dialect.collation)
+
+
+def integer_result(compute: Callable[..., Value], *, unsigned: bool = False) -> Callable[[Call], Operand]:
+    """An integer."""
+    return lambda call: Operand(OperandKind.INTEGER, null_or(call.arguments, compute), call.sql, unsigned=unsigned)
+
+
+def _binary_result(compute: Callable[..., Value]) -> Callable[[Call], Operand]:
+    return lambda call: Operand(OperandKind.BINARY, null_or(call.arguments, compute), call.sql)
+
+
+# text
+
+
+def _ascii(change: Callable[[str], str]) -> Callable[[str], str]:
+    """Case of other letters is the character set's."""
+
+    def of(text: str) -> str:
+        if not text.isascii():
+            raise unsupported(f"another case of '{text[:40]}'")
+        return change(text)
+
+    return of
+
+
+def _substring(value: Any, start: int, length: int | None = None) -> Any:
+    begin = start - 1 if start > 0 else len(value) + start if start < 0 else len(value)
+    if begin < 0 or (length is not None and length <= 0):
+        return value[:0]
+    return value[begin:] if length is None else value[begin : begin + length]
+
+
+def _repeated(value: Any, count: int) -> Any:
     return None if len(value) * count > MAX_PACKET else value * max(count, 0)
 
 
@@ -260,3 +205,278 @@ def _pad(value: str, size: int, pad: str, *, left: bool) -> str | None:
         return value[:size]
     filler = (pad * size)[: size - len(value)]
     return filler + value if left else value + filler
+
+
+def trimmed(text: str, cut: str, side: str) -> str:
+    """TRIM."""
+    while cut and side != "TRAILING" and text.startswith(cut):
+        text = text[len(cut) :]
+    while cut and side != "LEADING" and text.endswith(cut):
+        text = text[: -len(cut)]
+    return text
+
+
+def _concat_ws(call: Call) -> Operand:
+    texts = [argument for argument in call.arguments if argument.kind is OperandKind.TEXT]
+    collation, strength = shared_collation(texts) if texts else (call.dialect.collation, NUMERIC)
+    separator, *others = call.arguments
+
+    def value(scope: Scope) -> Value:
+        between = separator.value(scope)
+        if between is None:
+            return None
+        found = [other.value(scope) for other in others]
+        return between.join(text for text in found if text is not None)
+
+    return Operand(OperandKind.TEXT, value, call.sql, collation=collation, strength=strength)
+
+
+def _unhex(value: bytes) -> bytes | None:
+    digits = value.decode("ascii", "replace")
+    try:
+        return bytes.fromhex("0" * (len(digits) % 2) + digits) if " " not in digits else None
+    except ValueError:
+        return None
+
+
+def _hex(call: Call) -> Operand:
+    (argument,) = call.arguments
+    if argument.kind in (OperandKind.INTEGER, OperandKind.YEAR):
+        return plain_text(lambda value: f"{value & (1 << 64) - 1:X}")(call)
+    if argument.kind in (OperandKind.DECIMAL, OperandKind.DOUBLE, OperandKind.DATE, OperandKind.DATETIME, OperandKind.TIME):
+        raise unsupported(call.sql)
+    raw = replace(call, arguments=[argument if argument.kind is OperandKind.NULL else _as_bytes(argument, call.dialect)])
+    return plain_text(lambda value: value.hex().upper())(raw)
+
+
+def _locate(call: Call) -> Operand:
+    if (len(call.arguments) > 2 and not call.arguments[2].literal) or call.arguments[-1].kind is OperandKind.NULL:
+        raise unsupported(call.sql)
+    texts = call.arguments[:2]
+    plain = constant(OperandKind.TEXT, "", collation="utf8mb4_bin")
+    collation, _ = shared_collation([text for text in texts if text.kind is OperandKind.TEXT] or [plain])
+    folded = not collation.endswith(("_bin", "_cs"))
+    if folded:
+        text_key(collation)
+
+    def find(wanted: str, value: str, start: int = 1) -> int:
+        if folded:
+            if not (wanted.isascii() and value.isascii() and wanted.isprintable() and value.isprintable()):
+                raise unsupported(f"the place of '{wanted[:40]}' in the collation {collation}")
+            wanted, value = wanted.lower(), value.lower()
+        if start < 1 or start > len(value) + 1:
+            return 0
+        return value.find(wanted, start - 1) + 1
+
+    return integer_result(find)(call)
+
+
+def _instr(call: Call) -> Operand:
+    return _locate(replace(call, arguments=call.arguments[::-1]))
+
+
+def _elt(call: Call) -> Operand:
+    at, *texts = call.arguments
+    shared = common(texts, call.dialect, call.sql)
+
+    def value(scope: Scope) -> Value:
+        number = at.value(scope)
+        return shared[number - 1].value(scope) if number is not None and 0 < number <= len(shared) else None
+
+    return typed_as(shared, value, call.sql)
+
+
+def _field(call: Call) -> Operand:
+    wanted, *others = call.arguments
+    if len({argument.kind for argument in call.arguments} - {OperandKind.NULL}) > 1:
+        raise unsupported(call.sql)
+    orders = [comparison(wanted, other, call.dialect) for other in others]
+    return Operand(OperandKind.INTEGER, lambda scope: next((at for at, order in enumerate(orders, 1) if order(scope) == 0), 0), call.sql)
+
+
+def _sha2(value: bytes, size: int) -> str | None:
+    name = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}.get(size)
+    return None if name is None else hashlib.new(name, value).hexdigest()
+
+
+def _known(build: Callable[[Call], Operand]) -> Callable[[Call], Operand]:
+    """The last argument must be a number that stands in the statement: MariaDB takes NULL for one."""
+
+    def checked(call: Call) -> Operand:
+        if call.arguments[-1].kind is OperandKind.NULL or not call.arguments[-1].literal:
+            raise unsupported(call.sql)
+        return build(call)
+
+    return checked
+
+
+def _to_base64(value: bytes) -> str:
+    text = base64.b64encode(value).decode()
+    return "\n".join(text[at : at + 76] for at in range(0, len(text), 76))
+
+
+# numbers
+
+
+def _kept(compute: Callable[[Any], Any]) -> Callable[[Call], Operand]:
+    """A number of the argument's own type."""
+
+    def build(call: Call) -> Operand:
+        (argument,) = call.arguments
+        return replace(argument, value=null_or([argument], compute), sql=call.sql, literal=False, column=None)
+
+    return build
+
+
+def _absolute(call: Call) -> Operand:
+    (argument,) = call.arguments
+    if argument.kind is OperandKind.INTEGER:
+        return _kept(lambda value: checked_integer(abs(value), call.sql, unsigned=argument.unsigned))(call)
+    return _kept(EXACT.abs if argument.kind is OperandKind.DECIMAL else abs)(call)
+
+
+def _to_whole(rounding: str) -> Callable[[Call], Operand]:
+    """FLOOR and CEILING. A DOUBLE stays one."""
+
+    def build(call: Call) -> Operand:
+        (argument,) = call.arguments
+        if argument.kind is OperandKind.DOUBLE:
+            turn = math.floor if rounding == ROUND_FLOOR else math.ceil
+            return replace(argument, value=null_or([argument], lambda value: float(turn(value))), sql=call.sql, column=None)
+        compute = lambda value: checked_integer(int(Decimal(value).to_integral_value(rounding)), call.sql, unsigned=argument.unsigned)  # noqa: E731
+        return Operand(OperandKind.INTEGER, null_or([argument], compute), call.sql, unsigned=argument.unsigned)
+
+    return build
+
+
+def _to_places(rounding: str) -> Callable[[Call], Operand]:
+    """ROUND and TRUNCATE of exact numbers, to places that stand in the statement."""
+
+    def build(call: Call) -> Operand:
+        argument = call.arguments[0]
+        given = call.arguments[1] if len(call.arguments) > 1 else constant(OperandKind.INTEGER, 0)
+        if not given.literal or given.kind is OperandKind.NULL or argument.kind is OperandKind.NULL:
+            raise unsupported(call.sql)
+        wanted = int(given.value(Scope((), _NO_SESSION)))
+        if argument.kind is OperandKind.DECIMAL and wanted > argument.digits:
+            raise unsupported(call.sql)
+        digits = max(min(wanted, argument.digits), 0)
+        places, final = Decimal(1).scaleb(-max(min(wanted, argument.digits), -66)), Decimal(1).scaleb(-digits)
+
+        def compute(value: Any) -> Value:
+            number = Decimal(value)
+            if rounding != ROUND_DOWN:
+                return number.quantize(places, context=EXACT).quantize(final, context=EXACT)
+            return number.quantize(places, ROUND_DOWN, EXACT).quantize(final, context=EXACT)
+
+        if argument.kind is OperandKind.INTEGER:
+            whole = lambda value: checked_integer(int(compute(value)), call.sql, unsigned=argument.unsigned)  # noqa: E731
+            return Operand(OperandKind.INTEGER, null_or([argument], whole), call.sql, unsigned=argument.unsigned)
+        return Operand(OperandKind.DECIMAL, null_or([argument], compute), call.sql, digits)
+
+    return build
+
+
+_NO_SESSION: Any = None
+
+
+def _extreme(order: int) -> Callable[[Call], Operand]:
+    """GREATEST and LEAST."""
+
+    def build(call: Call) -> Operand:
+        kinds = {argument.kind for argument in call.arguments}
+        if OperandKind.INTEGER in kinds and kinds & {OperandKind.TEXT, OperandKind.LABELS}:
+            raise unsupported(call.sql)
+        shared = common(call.arguments, call.dialect, call.sql)
+        pick = max if order > 0 else min
+        key = text_key(shared_collation(shared)[0]) if shared[0].kind is OperandKind.TEXT else None
+        return typed_as(shared, null_or(shared, lambda *values: pick(values, key=key)), call.sql)
+
+    return build
+
+
+# NULL
+
+
+def _coalesce(call: Call) -> Operand:
+    shared = common(call.arguments, call.dialect, call.sql)
+
+    def value(scope: Scope) -> Value:
+        return next((found for item in shared if (found := item.value(scope)) is not None), None)
+
+    return typed_as(shared, value, call.sql)
+
+
+def _nullif(call: Call) -> Operand:
+    one, two = call.arguments
+    same = compared("=", one, two, call.dialect)
+    if one.kind is OperandKind.HEX:
+        one = replace(one, kind=OperandKind.BINARY)
+    return replace(one, value=lambda scope: None if same.value(scope) == 1 else one.value(scope), sql=call.sql, literal=False, column=None)
+
+
+def _is_null(call: Call) -> Operand:
+    (one,) = call.arguments
+    return Operand(OperandKind.INTEGER, lambda scope: int(one.value(scope) is None), call.sql)
+
+
+_ALIASES = {
+    "UCASE": "UPPER", "LCASE": "LOWER", "SUBSTR": "SUBSTRING", "MID": "SUBSTRING", "CHARACTER_LENGTH": "CHAR_LENGTH",
+    "OCTET_LENGTH": "LENGTH", "SHA": "SHA1", "IFNULL": "COALESCE", "NVL": "COALESCE", "CEIL": "CEILING",
+}  # fmt: skip
+FUNCTIONS: dict[str, Function] = {
+    "CONCAT": Function((STRINGS,), string_result(lambda *values: values[0][:0].join(values)), 1),
+    "CONCAT_WS": Function((TEXTS,), _concat_ws, 2),
+    "UPPER": Function((WORDS,), text_result(_ascii(str.upper)), 1, 1),
+    "LOWER": Function((WORDS,), text_result(_ascii(str.lower)), 1, 1),
+    "LEFT": Function((STRINGS, WHOLE), string_result(lambda value, count: value[: max(count, 0)], sources=1), 2, 2),
+    "RIGHT": Function((STRINGS, WHOLE), string_result(lambda value, count: value[-count:] if count > 0 else value[:0], sources=1), 2, 2),
+    "SUBSTRING": Function((STRINGS, WHOLE), string_result(_substring, sources=1), 2, 3),
+    "CHAR_LENGTH": Function((TEXTS,), integer_result(len), 1, 1),
+    "LENGTH": Function((RAW,), integer_result(len), 1, 1),
+    "BIT_LENGTH": Function((RAW,), integer_result(lambda value: len(value) * 8), 1, 1),
+    "REPEAT": Function((STRINGS, WHOLE), string_result(_repeated, sources=1), 2, 2),
+    "SPACE": Function((WHOLE,), plain_text(lambda count: _repeated(" ", count)), 1, 1),
+    "REVERSE": Function((STRINGS,), string_result(lambda value: value[::-1]), 1, 1),
+    "REPLACE": Function((TEXTS,), text_result(lambda value, old, new: value.replace(old, new) if old else value), 3, 3),
+    "TRIM": Function((TEXTS,), text_result(lambda value: value.strip(" ")), 1, 1),
+    "LTRIM": Function((TEXTS,), text_result(lambda value: value.lstrip(" ")), 1, 1),
+    "RTRIM": Function((TEXTS,), text_result(lambda value: value.rstrip(" ")), 1, 1),
+    "LPAD": Function((TEXTS, WHOLE, TEXTS), text_result(lambda value, size, pad: _pad(value, size, pad, left=True)), 3, 3),
+    "RPAD": Function((TEXTS, WHOLE, TEXTS), text_result(lambda value, size, pad: _pad(value, size, pad, left=False)), 3, 3),
+    "ASCII": Function((RAW,), integer_result(lambda value: value[0] if value else 0), 1, 1),
+    "LOCATE": Function((TEXTS, TEXTS, WHOLE), _locate, 2, 3),
+    "INSTR": Function((TEXTS,), _instr, 2, 2),
+    "ELT": Function((WHOLE, TEXTS), _elt, 2),
+    "FIELD": Function((Domain(frozenset({OperandKind.TEXT, OperandKind.INTEGER}), _same),), _field, 2),
+    "HEX": Function((Domain(PRINTED | {OperandKind.BINARY, OperandKind.HEX}, _same),), _hex, 1, 1),
+    "UNHEX": Function((RAW,), _binary_result(_unhex), 1, 1),
+    "BIN": Function((WHOLE,), plain_text(lambda value: f"{value & (1 << 64) - 1:b}"), 1, 1),
+    "OCT": Function((WHOLE,), plain_text(lambda value: f"{value & (1 << 64) - 1:o}"), 1, 1),
+    "MD5": Function((RAW,), plain_text(lambda value: hashlib.md5(value).hexdigest()), 1, 1),
+    "SHA1": Function((RAW,), plain_text(lambda value: hashlib.sha1(value).hexdigest()), 1, 1),
+    "SHA2": Function((RAW, WHOLE), _known(plain_text(_sha2)), 2, 2),
+    "CRC32": Function((RAW,), integer_result(zlib.crc32, unsigned=True), 1, 1),
+    "TO_BASE64": Function((RAW,), plain_text(_to_base64), 1, 1),
+    "ABS": Function((REAL_NUMBERS,), _absolute, 1, 1),
+    "SIGN": Function((REAL_NUMBERS,), integer_result(lambda value: (value > 0) - (value < 0)), 1, 1),
+    "FLOOR": Function((REAL_NUMBERS,), _to_whole(ROUND_FLOOR), 1, 1),
+    "CEILING": Function((REAL_NUMBERS,), _to_whole(ROUND_CEILING), 1, 1),
+    "ROUND": Function((EXACT_NUMBERS, WHOLE), _to_places("ROUND_HALF_UP"), 1, 2),
+    "TRUNCATE": Function((EXACT_NUMBERS, WHOLE), _to_places(ROUND_DOWN), 2, 2),
+    "MOD": Function((REAL_NUMBERS,), lambda call: arithmetic("%", call.arguments[0], call.arguments[1], call.dialect), 2, 2),
+    "SQRT": Function(
+        (REAL_NUMBERS,),
+        lambda call: Operand(
+            OperandKind.DOUBLE, null_or(call.arguments, lambda value: math.sqrt(value) if value >= 0 else None), call.sql
+        ),
+        1,
+        1,
+    ),
+    "GREATEST": Function((ANY,), _extreme(1), 2),
+    "LEAST": Function((ANY,), _extreme(-1), 2),
+    "COALESCE": Function((ANY,), _coalesce, 1),
+    "NULLIF": Function((ANY,), _nullif, 2, 2),
+    "ISNULL": Function((ANY,), _is_null, 1, 1),
+}  # fmt: skip
+FUNCTIONS |= {alias: FUNCTIONS[name] for alias, name in _ALIASES.items()}

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from applier.binlog.cursor import Cursor
 from applier.binlog.header import Event
 from applier.binlog.matching import match
-from applier.binlog.row_decoder import ImageColumn, ImageReader, image_reader, rows_reader
+from applier.binlog.partial_rows import PartialRowsReader, json_columns
+from applier.binlog.row_decoder import ImageColumn, image_reader, rows_reader
 from applier.binlog.rows import RowsHead
 from applier.binlog.table_map import TableMap
 from applier.binlog.types.json import JsonDiff, canonical
-from applier.binlog.wire import JSON, wire_of
+from applier.binlog.wire import wire_of
 from applier.error_codes import Code
 from applier.errors import InputError
 from applier.tables.defaults import column_default, implicit_default
@@ -35,9 +35,8 @@ class RowImages:
     __slots__ = (
         "_canonical_json",
         "_matching",
-        "_partial_readers",
+        "_partial",
         "_read",
-        "_second",
         "after_columns",
         "after_reader",
         "before_columns",
@@ -68,7 +67,6 @@ class RowImages:
                 code=Code.BAD_ROWS,
                 table=table_map.full_name,
             )
-        self._second = second
         self.bitmap_full = len(first) == width
         self.before_columns = self._matching.local(first)
         self.after_columns = self._matching.local(second)
@@ -76,34 +74,15 @@ class RowImages:
         self._read = rows_reader(before, after if rows.kind == "update" else None)
         self.before_reader = image_reader(before)
         self.after_reader = image_reader(after)
-        self._partial_readers: dict[frozenset[int], ImageReader] = {frozenset(): self.after_reader}
+        self._partial = PartialRowsReader(
+            json_columns(table_map.columns), before, lambda changed: [self._column(at, diff=at in changed) for at in second]
+        )
 
     def rows(self, event: Event, rows: RowsHead) -> list[Any]:
         """Images, or (before, after) pairs of an update. A JsonDiff stands where an after image holds changes to a document."""
         if rows.partial:
-            return self._partial(event, rows)
+            return [pair[:2] for pair in self._partial(event.buffer, event.body + rows.length, event.end)]
         return self._read(event.buffer, event.body + rows.length, event.end)
-
-    def _partial(self, event: Event, rows: RowsHead) -> list[Any]:
-        """Rows of PARTIAL_UPDATE_ROWS: an after image may hold changes to a JSON document instead of the document."""
-        table_map, readers = self.table_map, self._partial_readers
-        json_columns = [at for at, column in enumerate(table_map.columns) if column.real_type == JSON]
-        buffer, at, end, pairs = event.buffer, event.body + rows.length, event.end, []
-        while at < end:
-            before, at = self.before_reader(buffer, at)
-            cursor = Cursor(buffer, at, end)
-            options = cursor.packed()
-            if options not in (0, 1):
-                raise InputError(f"a partial update has value options {options}", code=Code.BAD_VALUE, table=table_map.full_name)
-            bits = int.from_bytes(cursor.take((len(json_columns) + 7) // 8), "little") if options else 0
-            partial = frozenset(column for place, column in enumerate(json_columns) if bits >> place & 1)
-            if partial not in readers:
-                readers[partial] = image_reader([self._column(column, diff=column in partial) for column in self._second])
-            after, at = readers[partial](buffer, cursor.at)
-            pairs.append((before, after))
-        if at != end:
-            raise InputError("a row image runs past the end of its event", code=Code.BAD_ROWS, table=table_map.full_name)
-        return pairs
 
     def _column(self, at: int, *, diff: bool = False) -> ImageColumn:
         source, target = self.table_map.columns[at], self._matching.targets[at]

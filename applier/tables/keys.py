@@ -13,7 +13,8 @@ from typing import Any, Protocol
 from sortedcontainers import SortedList
 
 from applier.binlog.types import to_text
-from applier.tables.collation import sort_key
+from applier.tables.collation import SortKey, sort_key
+from applier.tables.weight_keys import Incomparable
 from lookup.handler import Image, Ref, Row
 from lookup.table import Key, KeyPart, TableDefinition
 
@@ -53,7 +54,7 @@ def picker(columns: tuple[int, ...]) -> Extract:
 
 
 def _part_value(
-    definition: TableDefinition, part: KeyPart, place: int | None, expression: Callable[[Row], Any] | None
+    definition: TableDefinition, key: Key, part: KeyPart, place: int | None, expression: Callable[[Row], Any] | None
 ) -> Callable[[Row], Any]:
     """The sort key of one key part, read at `place` of a row or image. A nullable part gives () for NULL and (key,) else."""
     if part.column is None or place is None:
@@ -66,14 +67,23 @@ def _part_value(
     if convert is None:
         value = itemgetter(place)
     else:
-        to_key = convert
-        value = lambda row: to_key(row[place])  # noqa: E731
+        value = _sort_key_of_column(definition, key, place, convert)
     if column.nullable:
         plain = value
         value = lambda row: () if row[place] is None else (plain(row),)  # noqa: E731
     if part.descending:
         ascending = value
         value = lambda row: Descending(ascending(row))  # noqa: E731
+    return value
+
+
+def _sort_key_of_column(definition: TableDefinition, key: Key, place: int, convert: SortKey) -> Callable[[Row], Any]:
+    def value(row: Row) -> Any:
+        try:
+            return convert(row[place])
+        except Incomparable as error:
+            raise error.in_key(key.name, f"{definition.database}.{definition.name}") from None
+
     return value
 
 
@@ -95,7 +105,7 @@ def key_extractor(
     for part in key.parts:
         expression = expressions.get(part) if expressions and part.column is None else None
         at = None if part.column is None else place[part.column]
-        parts.append(_part_value(definition, part, at, expression))
+        parts.append(_part_value(definition, key, part, at, expression))
         column = None if part.column is None else definition.columns[part.column]
         if column is not None and not column.nullable and not part.descending and sort_key(column, part.prefix) is None:
             plain.append(at)
@@ -249,9 +259,11 @@ class ContentView:
 
     __slots__ = ("_pick", "_refs", "_whole")
 
-    def __init__(self, columns: tuple[int, ...], width: int, rows: Iterable[tuple[Ref, Row]]) -> None:
-        self._whole = columns == tuple(range(width))
-        self._pick = picker(columns)
+    def __init__(
+        self, columns: tuple[int, ...], width: int, rows: Iterable[tuple[Ref, Row]], pick: Extract | None = None
+    ) -> None:
+        self._whole = columns == tuple(range(width)) and pick is None
+        self._pick = pick or picker(columns)
         self._refs: dict[Image, Any] = {}
         for ref, row in rows:
             self.add(ref, row)
@@ -296,6 +308,32 @@ class ContentView:
             yield from held
         elif held is not None:
             yield held
+
+
+class EqualView:
+    """Values of some columns as a key compares them -> the rows that hold them, in scan order. Implements `View`."""
+
+    __slots__ = ("_contents", "_fold")
+
+    def __init__(self, definition: TableDefinition, columns: tuple[int, ...], rows: Iterable[tuple[Ref, Row]]) -> None:
+        keys = [sort_key(definition.columns[at]) for at in columns]
+        self._fold = _folder([(lambda value: value) if key is None else key for key in keys])
+        pick, fold = picker(columns), self._fold
+        self._contents = ContentView(columns, len(definition.columns), rows, lambda row: fold(pick(row)))
+
+    def add(self, ref: Ref, row: Row) -> None:
+        self._contents.add(ref, row)
+
+    def remove(self, ref: Ref, row: Row) -> None:
+        self._contents.remove(ref, row)
+
+    def all(self, values: Image) -> Iterator[Ref]:
+        """The rows whose columns compare equal to these values."""
+        return self._contents.all(self._fold(values))
+
+
+def _folder(keys: list[Callable[[Any], Any]]) -> Callable[[Image], Image]:
+    return lambda values: tuple(None if value is None else key(value) for key, value in zip(keys, values, strict=True))
 
 
 SPARE_CHECKSUMS = 10_000

@@ -5,31 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from applier.tables.sql_text import Parser, hex_bytes
+from applier.errors import ReplicationError
+from applier.tables.column_types import read_type
+from applier.tables.sql_text import Parser, tokenize
 from applier.tables.table_draft import (
-    BINARY_TWINS,
     ColumnDraft,
     NamedKey,
     SchemaRules,
     TableParts,
     build_definition,
+    generated_number,
     table_defaults,
 )
+from applier.tables.table_options import read_table_options
 from lookup.table import ForeignKey, TableDefinition
 
-TYPE_NAMES: dict[str, str] = {
-    **{name: name for name in """
-        tinyint smallint mediumint int bigint decimal float double bit year date time datetime timestamp char varchar binary
-        varbinary tinytext text mediumtext longtext tinyblob blob mediumblob longblob enum set json geometry point linestring
-        polygon multipoint multilinestring multipolygon geometrycollection vector uuid inet4 inet6
-    """.split()},
-    "integer": "int", "int1": "tinyint", "int2": "smallint", "int3": "mediumint", "int4": "int", "int8": "bigint",
-    "middleint": "mediumint", "dec": "decimal", "numeric": "decimal", "fixed": "decimal", "real": "double", "float4": "float",
-    "float8": "double", "character": "char", "nchar": "char", "varcharacter": "varchar", "nvarchar": "varchar",
-    "geomcollection": "geometrycollection", "bool": "bool", "boolean": "bool", "serial": "serial", "long": "long",
-}  # fmt: skip
-
-TEMPORAL = frozenset({"time", "datetime", "timestamp"})
+KEY_KINDS = {"FULLTEXT": "fulltext", "SPATIAL": "spatial", "VECTOR": "vector"}
+INDEX_METHODS = frozenset({"BTREE", "HASH", "RTREE"})
+TEMPORAL_LITERALS = frozenset({"DATE", "TIME", "TIMESTAMP"})
 
 
 class SchemaParser:
@@ -45,39 +38,41 @@ class SchemaParser:
             "NULL": lambda draft: draft.set(nullable=True, said_null=True),
             "DEFAULT": self._default,
             "ON": self._on_update,
-            "AUTO_INCREMENT": lambda draft: draft.set(auto_increment=True),
+            "AUTO_INCREMENT": lambda draft: draft.set(auto_increment=True, nullable=False),
             "UNIQUE": self._unique,
             "PRIMARY": self._primary,
-            "KEY": lambda draft: draft.set(key="PRIMARY"),
+            "KEY": lambda draft: draft.set(primary=True),
             "COMMENT": lambda draft: self._skip_text(),
             "COLLATE": lambda draft: draft.set(collation=self.parser.name()),
             "CHARSET": lambda draft: draft.set(charset=self.parser.name()),
+            "BYTE": lambda draft: draft.set(charset="binary"),
             "CHARACTER": self._character_set,
             "BINARY": lambda draft: draft.set(binary=True),
             "ASCII": lambda draft: draft.set(charset="latin1"),
             "UNICODE": lambda draft: draft.set(charset="ucs2"),
             "UNSIGNED": lambda draft: draft.set(unsigned=True),
-            "ZEROFILL": lambda draft: draft.set(unsigned=True),
+            "ZEROFILL": lambda draft: draft.set(unsigned=True, zerofill=True),
             "SIGNED": lambda draft: None,
             "COLUMN_FORMAT": lambda draft: self._skip_word(),
             "STORAGE": lambda draft: self._skip_word(),
-            "ENGINE_ATTRIBUTE": lambda draft: self._skip_assignment(),
-            "SECONDARY_ENGINE_ATTRIBUTE": lambda draft: self._skip_assignment(),
+            "ENGINE_ATTRIBUTE": lambda draft: self._engine_text(),
+            "SECONDARY_ENGINE_ATTRIBUTE": lambda draft: self._engine_text(),
             "GENERATED": self._generated,
-            "AS": self._generated_as,
+            "AS": self._as,
             "VIRTUAL": lambda draft: draft.set(generated="virtual"),
             "STORED": lambda draft: draft.set(generated="stored"),
             "PERSISTENT": lambda draft: draft.set(generated="stored"),
             "INVISIBLE": lambda draft: draft.set(invisible=True),
             "VISIBLE": lambda draft: draft.set(invisible=False),
+            "MASKING": lambda draft: self._masking_policy(),
             "SRID": lambda draft: draft.set(srid=self.parser.integer()),
             "REF_SYSTEM_ID": self._ref_system_id,
             "CHECK": self._check,
             "CONSTRAINT": self._constraint,
             "REFERENCES": self._references,
-            "COMPRESSED": lambda draft: self._skip_assignment(),
-            "WITH": lambda draft: self._versioning(),
-            "WITHOUT": lambda draft: self._versioning(),
+            "COMPRESSED": self._compressed,
+            "WITH": lambda draft: self.parser.expect("SYSTEM", "VERSIONING"),
+            "WITHOUT": lambda draft: self.parser.expect("SYSTEM", "VERSIONING"),
             "SERIAL": self._serial_default,
             "ENFORCED": lambda draft: None,
         }
@@ -86,91 +81,24 @@ class SchemaParser:
 
     def column(self) -> ColumnDraft:
         """name type attributes…"""
-        draft = ColumnDraft(self.parser.name())
-        self._type(draft)
-        while (word := self.parser.word()) in self._attributes:
-            if word == "KEY" and self.parser.op(1) == "(":
-                break
-            self.parser.at += 1
-            self._attributes[word](draft)
-        return draft
-
-    def _type(self, draft: ColumnDraft) -> None:
-        parser = self.parser
-        if parser.accept("NATIONAL"):
-            draft.set(charset="utf8mb3")
-        word = parser.name().lower()
-        name = TYPE_NAMES.get(word)
-        if name is None:
-            parser.at -= 1
-            raise parser.refuse("unknown column type")
-        if word in ("nchar", "nvarchar"):
-            draft.set(charset="utf8mb3")
-        if name == "long":
-            name = "mediumblob" if parser.accept("VARBINARY") else "mediumtext"
-            parser.accept_any("VARCHAR", "VARCHARACTER")
-        if name in ("char",) and parser.accept_any("VARYING"):
-            name = "varchar"
-        if name == "double":
-            parser.accept("PRECISION")
-        if name == "bool":
-            draft.set(type="tinyint", length=1)
-            return
-        if name == "serial":
-            draft.set(type="bigint", unsigned=True, nullable=False, auto_increment=True, key="UNIQUE")
-            return
-        draft.set(type=name)
-        if name in ("enum", "set"):
-            draft.set(labels=self._labels())
-        elif parser.op() == "(":
-            self._length(draft)
-        if name in ("char", "varchar") and parser.accept("BYTE"):
-            draft.set(type=BINARY_TWINS[name])
-
-    def _labels(self) -> tuple[str, ...]:
-        self.parser.expect("(")
-        labels = []
+        draft = ColumnDraft(self.parser.column_name())
+        read_type(self.parser, self.rules, draft)
         while True:
-            token = self.parser.next()
-            if token.kind not in ("string", "hex"):
-                self.parser.at -= 1
-                raise self.parser.refuse("expected a label")
-            labels.append(hex_bytes(token.value).decode("utf-8", "replace") if token.kind == "hex" else token.value)
-            if not self.parser.accept(","):
-                break
-        self.parser.expect(")")
-        return tuple(label.rstrip(" ") for label in labels)
+            word = self.parser.word()
+            if word in self._attributes:
+                self.parser.at += 1
+                self._attributes[word](draft)
+            elif not self._engine_attribute():
+                return draft
 
-    def _length(self, draft: ColumnDraft) -> None:
-        numbers = self._numbers()
-        name = draft.values["type"]
-        if name in TEMPORAL:
-            draft.set(scale=numbers[0])
-        elif name == "year":
-            pass
-        elif name == "float" and len(numbers) == 1:
-            draft.set(type="float" if numbers[0] <= 24 else "double")
-        elif name in ("text", "blob"):
-            self._sized_lob(draft, str(name), numbers[0])
-        else:
-            draft.set(length=numbers[0], scale=numbers[1] if len(numbers) > 1 else 0)
-
-    def _numbers(self) -> list[int]:
-        """(number, …)"""
-        parser = self.parser
-        parser.expect("(")
-        numbers = [parser.integer()]
-        while parser.accept(","):
-            numbers.append(parser.integer())
-        parser.expect(")")
-        return numbers
-
-    def _sized_lob(self, draft: ColumnDraft, name: str, length: int) -> None:
-        size = length * (4 if name == "text" else 1)
-        for prefix, most in (("tiny", 255), ("", 65535), ("medium", (1 << 24) - 1), ("long", 1 << 40)):
-            if size <= most:
-                draft.set(type=prefix + name)
-                return
+    def _engine_attribute(self) -> bool:
+        """MariaDB's storage engines have attributes of their own: name = value."""
+        if not self.rules.mariadb or self.parser.op(1) != "=":
+            return False
+        self.parser.name()
+        self.parser.expect("=")
+        self.parser.next()
+        return True
 
     def _not(self, draft: ColumnDraft) -> None:
         if self.parser.accept("ENFORCED"):
@@ -181,29 +109,45 @@ class SchemaParser:
         draft.set(nullable=False, said_null=True)
 
     def _default(self, draft: ColumnDraft) -> None:
-        parser = self.parser
-        start = parser.tokens[parser.at].start if parser.at < len(parser.tokens) else len(parser.sql)
-        if parser.op() == "(":
-            parser.parenthesized()
-        elif parser.accept("NEXT", "VALUE", "FOR"):
-            parser.table_name(self.database)
+        start = self.parser.at
+        if self.parser.op() == "(":
+            self.parser.parenthesized()
+        elif self.parser.accept("NEXT", "VALUE", "FOR"):
+            self.parser.table_name(self.database)
+        elif self.parser.accept("CASE"):
+            self._case()
         else:
-            parser.accept_any("-", "+")
-            parser.next()
-            while parser.at < len(parser.tokens) and parser.tokens[parser.at].kind == "string":
-                parser.at += 1
-            if parser.tokens[parser.at - 1].kind == "word" and parser.tokens[parser.at - 1].value.startswith("_"):
-                parser.next()
+            self._literal_or_call()
+        text = self.parser.text_since(start)
+        draft.set(default=None if text.upper() == "NULL" and self.rules.empty_is_null else text)
+
+    def _case(self) -> None:
+        """CASE … END, behind its first word."""
+        depth = 1
+        while depth:
+            depth += {"CASE": 1, "END": -1}.get(self.parser.word(), 0)
+            self.parser.next()
+
+    def _literal_or_call(self) -> None:
+        """A signed literal, or a name with what is called behind it."""
+        parser = self.parser
+        parser.accept_any("-", "+")
+        token = parser.next()
+        if token.kind in ("word", "quoted"):
+            if token.value.startswith("_") or token.value.upper() in TEMPORAL_LITERALS:
+                parser.accept_kinds("string", "hex", "bit")
+            while parser.accept("."):
+                parser.name()
             if parser.op() == "(":
                 parser.parenthesized()
-        draft.set(default=parser.sql[start : parser.tokens[parser.at - 1].end])
+        while parser.accept_kinds("string"):
+            pass
 
     def _on_update(self, draft: ColumnDraft) -> None:
         self.parser.expect("UPDATE")
-        start = self.parser.next().start
-        if self.parser.op() == "(":
-            self.parser.parenthesized()
-        draft.set(on_update=self.parser.sql[start : self.parser.tokens[self.parser.at - 1].end])
+        start = self.parser.at
+        self._literal_or_call()
+        draft.set(on_update=self.parser.text_since(start))
 
     def _character_set(self, draft: ColumnDraft) -> None:
         self.parser.expect("SET")
@@ -215,40 +159,56 @@ class SchemaParser:
 
     def _unique(self, draft: ColumnDraft) -> None:
         self.parser.accept("KEY")
-        draft.set(key="UNIQUE")
+        draft.set(unique=True)
 
     def _primary(self, draft: ColumnDraft) -> None:
         self.parser.accept("KEY")
-        draft.set(key="PRIMARY")
+        draft.set(primary=True)
 
     def _generated(self, draft: ColumnDraft) -> None:
         self.parser.expect("ALWAYS", "AS")
-        if self.parser.accept("ROW"):
-            draft.set(system_time=self.parser.next().value.lower(), nullable=False, said_null=True)
-            return
-        self._generated_as(draft)
+        self._as(draft)
 
-    def _generated_as(self, draft: ColumnDraft) -> None:
-        draft.set(expression=self.parser.parenthesized())
+    def _as(self, draft: ColumnDraft) -> None:
+        """AS (expression), or MariaDB's AS ROW START and AS ROW END."""
+        if self.parser.accept("ROW"):
+            end = self.parser.accept_any("START", "END")
+            if not end:
+                raise self.parser.refuse("expected START or END")
+            draft.set(system_time=end.lower(), nullable=False, said_null=True)
+            return
+        expression = self.parser.expression_in_parentheses()
+        self._refuse_literals(draft.name, expression)
+        draft.set(expression=expression)
         draft.values.setdefault("generated", "virtual")
 
+    def _refuse_literals(self, name: str, expression: str) -> None:
+        """5.7 reads the text anew in the character set of whoever opens the table first, so that the column's values change."""
+        texts = (token.value for token in tokenize(expression, self.rules.lexis) if token.kind == "string")
+        if self.rules.session.old and not all(map(str.isascii, texts)):
+            raise ReplicationError(
+                1235,
+                f"the generated column `{name}` has a literal that is not ASCII, which 5.7 reads in the character set of the session that "
+                "opens the table; that is not supported in memory",
+                table=f"{self.database}.{self.table}",
+                hint="leave the table out with --exclude-table, or replay into a test DB",
+            )
+
     def _check(self, draft: ColumnDraft) -> None:
-        self.parser.parenthesized()
+        self.parser.expression_in_parentheses()
 
     def _constraint(self, draft: ColumnDraft) -> None:
         if self.parser.word() != "CHECK":
             self.parser.name()
 
     def _references(self, draft: ColumnDraft) -> None:
-        """Ignored on a column in MySQL (9.0+ and MariaDB honour it; such keys come out of dumps as table constraints)."""
-        self.parser.table_name(self.database)
-        if self.parser.op() == "(":
-            self.parser.parenthesized()
-        self._reference_actions()
+        key = self._reference("", (draft.name,))
+        if self.rules.column_references:
+            draft.reference = key
 
     def _serial_default(self, draft: ColumnDraft) -> None:
         self.parser.expect("DEFAULT", "VALUE")
-        draft.set(nullable=False, auto_increment=True, key="UNIQUE")
+        draft.set(nullable=False, auto_increment=True, unique=True)
 
     def _skip_text(self) -> None:
         self.parser.text()
@@ -256,84 +216,126 @@ class SchemaParser:
     def _skip_word(self) -> None:
         self.parser.next()
 
-    def _skip_assignment(self) -> None:
-        if self.parser.accept("="):
-            self.parser.next()
+    def _masking_policy(self) -> None:
+        """Of 9.7; it changes what is read, not what is stored."""
+        self.parser.expect("POLICY")
+        self.parser.name()
 
-    def _versioning(self) -> None:
-        self.parser.expect("SYSTEM", "VERSIONING")
+    def _engine_text(self) -> None:
+        self.parser.accept("=")
+        self.parser.text()
+
+    def _compressed(self, draft: ColumnDraft) -> None:
+        """COMPRESSED [= method]"""
+        draft.set(compressed=True)
+        if self.parser.accept("="):
+            self.parser.name()
 
     # keys
 
     def key_or_constraint(self, parts: TableParts) -> bool:
         """Reads a table-level key or constraint into `parts`; False when a column definition stands there."""
         parser = self.parser
-        start = parser.at
         symbol = None
-        if parser.accept("CONSTRAINT"):
+        if constraint := parser.accept("CONSTRAINT"):
+            parser.accept("IF", "NOT", "EXISTS")
             symbol = None if parser.word() in ("PRIMARY", "UNIQUE", "FOREIGN", "CHECK") else parser.name()
         word = parser.word()
-        quoted = parser.at < len(parser.tokens) and parser.tokens[parser.at].kind == "quoted"
-        if quoted or word not in ("PRIMARY", "UNIQUE", "KEY", "INDEX", "FULLTEXT", "SPATIAL", "FOREIGN", "CHECK", "PERIOD"):
-            parser.at = start
-            return False
-        parser.at += 1
         if word == "CHECK":
-            parts.checks.append(parser.parenthesized())
-            parser.accept("NOT")
-            parser.accept("ENFORCED")
-        elif word == "PERIOD":
-            parser.skip_until(",", ")")
+            parser.at += 1
+            parts.checks.append(parser.expression_in_parentheses())
+            if not parser.accept("NOT", "ENFORCED"):
+                parser.accept("ENFORCED")
         elif word == "FOREIGN":
+            parser.at += 1
             self._foreign_key(parts, symbol)
-        else:
+        elif word in ("PRIMARY", "UNIQUE", "KEY", "INDEX", "FULLTEXT", "SPATIAL") or self._is_vector_key():
+            parser.at += 1
             self._key(parts, word, symbol)
+        elif constraint:
+            raise parser.refuse("expected a constraint")
+        elif self.rules.mariadb and (parser.accept("PERIOD", "FOR") or parser.accept("PERIOD", "IF", "NOT", "EXISTS", "FOR")):
+            self.period(parts)
+        else:
+            return False
         return True
+
+    def _is_vector_key(self) -> bool:
+        """MariaDB 11.7."""
+        return self.rules.mariadb and self.parser.word() == "VECTOR" and self.parser.word(1) in ("KEY", "INDEX")
+
+    def period(self, parts: TableParts) -> None:
+        """name (start, end), behind PERIOD FOR. That of SYSTEM_TIME names what AS ROW START and AS ROW END say already."""
+        name = self.parser.name()
+        start, end = (part[0] or "" for part in self._key_parts(parts))
+        is_there = parts.period is not None and parts.period[0].lower() == name.lower()  # then it says IF NOT EXISTS
+        if name.upper() != "SYSTEM_TIME" and not is_there:
+            parts.period = (name, start, end)
 
     def _key(self, parts: TableParts, word: str, symbol: str | None) -> None:
         parser = self.parser
-        if word != "KEY" and word != "INDEX":
+        if word == "PRIMARY":
+            parser.expect("KEY")
+        elif word not in ("KEY", "INDEX"):
             parser.accept_any("KEY", "INDEX")
-        parser.accept("IF", "NOT", "EXISTS")
-        name = symbol
-        if word != "PRIMARY" and parser.op() != "(" and parser.word() not in ("USING", "TYPE"):
-            name = parser.name()
-        kind = {"FULLTEXT": "fulltext", "SPATIAL": "spatial"}.get(word, "btree")
-        key = NamedKey("PRIMARY" if word == "PRIMARY" else name, [], word in ("PRIMARY", "UNIQUE"), kind)
-        if parser.accept_any("USING", "TYPE"):
-            key.kind = self._using(key.kind)
-        key.parts = self._key_parts()
+        key = NamedKey(symbol, [], word in ("PRIMARY", "UNIQUE"), KEY_KINDS.get(word, "btree"))
+        key.if_not_exists = parser.accept("IF", "NOT", "EXISTS")
+        if parser.op() != "(" and not self._is_using():
+            key.name = parser.name()
+        if self._is_using():
+            self._using(key)
+        if word == "PRIMARY":
+            key.name = "PRIMARY"
+        key.parts = self._key_parts(parts)
         self.key_options(key)
         parts.named_keys.append(key)
 
-    def _using(self, kind: str) -> str:
-        algorithm = self.parser.name().lower()
-        return "hash" if algorithm == "hash" and kind == "btree" else kind
+    def _is_using(self) -> bool:
+        """TYPE is a name, too: KEY type (a)."""
+        return self.parser.word() == "USING" or (self.parser.word() == "TYPE" and self.parser.word(1) in INDEX_METHODS)
 
-    def _key_parts(self) -> list[tuple[str | None, int | None, bool, str | None]]:
+    def _using(self, key: NamedKey) -> None:
+        self.parser.at += 1
+        algorithm = self.parser.accept_any(*INDEX_METHODS)
+        if not algorithm:
+            raise self.parser.refuse("unknown index method")
+        if key.kind == "btree" and algorithm == "HASH":
+            key.kind = "hash"
+
+    def _key_parts(self, parts: TableParts) -> list[tuple[str | None, int | None, bool, str | None]]:
         parser = self.parser
         parser.expect("(")
-        parts: list[tuple[str | None, int | None, bool, str | None]] = []
+        found: list[tuple[str | None, int | None, bool, str | None]] = []
         while True:
             name, prefix, expression = None, None, None
             if parser.op() == "(":
-                expression = parser.parenthesized()
+                expression = parser.expression_in_parentheses()
             else:
                 name = parser.name()
-                if parser.op() == "(":
-                    prefix = self._numbers()[0]
-            parts.append((name, prefix, parser.accept_any("ASC", "DESC") == "DESC", expression))
+                if parser.accept("("):
+                    prefix = parser.integer()
+                    parser.expect(")")
+            if self.rules.mariadb and parser.accept("WITHOUT", "OVERLAPS"):
+                found += [(column, None, False, None) for column in self._period_columns(parts, name)]
+            else:
+                found.append((name, prefix, parser.accept_any("ASC", "DESC") == "DESC", expression))
             if not parser.accept(","):
                 break
         parser.expect(")")
-        return parts
+        return found
+
+    def _period_columns(self, parts: TableParts, name: str | None) -> tuple[str, str]:
+        """What WITHOUT OVERLAPS puts into the key: the period's end and start (seen on MariaDB 10.11.18)."""
+        if parts.period is None or parts.period[0].lower() != (name or "").lower():
+            raise ReplicationError(1072, f"Key column '{name}' doesn't exist in table", table=f"{self.database}.{self.table}")
+        return parts.period[2], parts.period[1]
 
     def key_options(self, key: NamedKey) -> None:
         """What stands behind the columns of a key: USING, KEY_BLOCK_SIZE, VISIBLE, …"""
         parser = self.parser
         while True:
-            if parser.accept_any("USING", "TYPE"):
-                key.kind = self._using(key.kind)
+            if self._is_using():
+                self._using(key)
             elif parser.accept("COMMENT"):
                 parser.text()
             elif parser.accept_any("KEY_BLOCK_SIZE", "ENGINE_ATTRIBUTE", "SECONDARY_ENGINE_ATTRIBUTE", "CLUSTERING"):
@@ -341,24 +343,45 @@ class SchemaParser:
                 parser.next()
             elif parser.accept("WITH", "PARSER"):
                 parser.name()
-            elif parser.accept_any("INVISIBLE"):
+            elif parser.accept("INVISIBLE"):
                 key.visible = False
-            elif not parser.accept_any("VISIBLE", "NOT", "IGNORED"):
+            elif not (
+                parser.accept_any("VISIBLE", "IGNORED") or parser.accept("NOT", "IGNORED") or self._engine_attribute()
+            ):
                 return
 
     def _foreign_key(self, parts: TableParts, symbol: str | None) -> None:
         parser = self.parser
         parser.expect("KEY")
-        parser.accept("IF", "NOT", "EXISTS")
+        exists_ok = parser.accept("IF", "NOT", "EXISTS")
         index_name = parser.name() if parser.op() != "(" else None
-        columns = tuple(name for name, *_ in self._key_parts() if name is not None)
+        columns = tuple(name for name, *_ in self._key_parts(parts) if name is not None)
         parser.expect("REFERENCES")
-        database, table = parser.table_name(self.database)
-        theirs = tuple(name for name, *_ in self._key_parts() if name is not None) if parser.op() == "(" else columns
-        on_delete, on_update = self._reference_actions()
-        name = symbol or f"{self.table}_ibfk_{len(parts.foreign_keys) + 1}"
-        parts.foreign_keys.append(ForeignKey(name, columns, database, table, theirs, on_delete, on_update))
-        parts.named_keys.append(NamedKey(index_name or symbol, [(column, None, False, None) for column in columns], kind="foreign"))
+        key = self._reference(symbol or (index_name if self.rules.mariadb else None) or "", columns)
+        if not exists_ok or all(other.name.lower() != key.name.lower() for other in parts.foreign_keys):
+            self.add_reference(parts, key, index_name)
+
+    def _reference(self, name: str, columns: tuple[str, ...]) -> ForeignKey:
+        """table (columns) actions, behind REFERENCES."""
+        database, table = self.parser.table_name(self.database)
+        theirs: tuple[str, ...] = ()
+        if self.parser.op() == "(":
+            theirs = tuple(name for name, *_ in self._key_parts(TableParts()) if name is not None)
+        return ForeignKey(name, columns, database, table, theirs, *self._reference_actions())
+
+    def add_reference(self, parts: TableParts, key: ForeignKey, index_name: str | None = None) -> None:
+        """A foreign key and the index that it needs. One without a name gets table_ibfk_n, with n one above those that there are."""
+        numbers = [generated_number(other.name, self.table) or 0 for other in parts.foreign_keys]
+        name = key.name or f"{self.table}_ibfk_{max(numbers, default=0) + 1}"
+        parts.foreign_keys.append(replace(key, name=name))
+        index = NamedKey(key.name or index_name, [(column, None, False, None) for column in key.columns], kind="foreign")
+        parts.named_keys.append(index)
+
+    def take_keys(self, draft: ColumnDraft, parts: TableParts) -> None:
+        """The keys that a column's own clauses ask for."""
+        parts.named_keys.extend(draft.keys(mariadb=self.rules.mariadb))
+        if draft.reference is not None:
+            self.add_reference(parts, draft.reference)
 
     def _reference_actions(self) -> tuple[str, str]:
         parser = self.parser
@@ -366,55 +389,19 @@ class SchemaParser:
             parser.next()
         actions = {"DELETE": "restrict", "UPDATE": "restrict"}
         while parser.accept("ON"):
-            event = parser.next().value.upper()
+            event = parser.accept_any(*actions)
+            if not event:
+                raise parser.refuse("expected DELETE or UPDATE")
             words = [parser.next().value.lower()]
             if words[0] in ("set", "no"):
                 words.append(parser.next().value.lower())
             actions[event] = " ".join(words)
         return actions["DELETE"], actions["UPDATE"]
 
-    # table options
-
-    def table_options(self, parts: TableParts, *ends: str) -> None:
-        """ENGINE=, CHARSET=, … up to the end, PARTITION BY, a SELECT or one of `ends`."""
-        parser = self.parser
-        while not parser.done and (parser.word() or parser.op()) not in ends:
-            if parser.accept(","):
-                continue
-            if parser.word() in ("SELECT", "AS", "IGNORE", "REPLACE") or parser.op() == "(":
-                parts.select = parser.sql[parser.tokens[parser.at].start :].rstrip("; ")
-                parser.at = len(parser.tokens)
-                return
-            if parser.accept("START", "TRANSACTION"):
-                continue
-            if parser.word() == "PARTITION":
-                parts.partitioned = True
-                parts.options["PARTITION"] = parser.skip_until(*ends)
-                continue
-            if parser.accept("WITH", "SYSTEM", "VERSIONING"):
-                parts.system_versioned = True
-                continue
-            self._option(parts)
-
-    def _option(self, parts: TableParts) -> None:
-        parser = self.parser
-        parser.accept("DEFAULT")
-        word = parser.next().value.upper()
-        if word == "CHARACTER":
-            parser.expect("SET")
-            word = "CHARSET"
-        if word in ("DATA", "INDEX"):
-            parser.expect("DIRECTORY")
-        parser.accept("=")
-        if parser.op() == "(":
-            parts.options[word] = parser.parenthesized()
-        else:
-            parts.options[word] = parser.next().value
-
 
 def parse_create_table(sql: str, database: str, rules: SchemaRules) -> TableDefinition:
     """The definition that `CREATE TABLE … (…)` makes. Raises InputError when it cannot be read."""
-    parser = Parser(sql, ansi_quotes=rules.ansi_quotes)
+    parser = Parser(sql, rules.lexis)
     parser.expect("CREATE")
     parser.accept("OR", "REPLACE")
     temporary = parser.accept("TEMPORARY")
@@ -430,19 +417,16 @@ def read_table_body(parser: Parser, database: str, name: str, rules: SchemaRules
     reader = SchemaParser(parser, rules, database, name)
     parts = TableParts()
     drafts: list[ColumnDraft] = []
-    if parser.op() == "(" and parser.word(1) != "SELECT":
+    if parser.op() == "(" and parser.word(1) != "SELECT" and parser.op(1) != "(":
         parser.expect("(")
         while True:
             if not reader.key_or_constraint(parts):
-                draft = reader.column()
-                drafts.append(draft)
-                own = draft.key()
-                if own is not None:
-                    parts.named_keys.append(own)
+                drafts.append(reader.column())
+                reader.take_keys(drafts[-1], parts)
             if not parser.accept(","):
                 break
         parser.expect(")")
-    reader.table_options(parts)
+    read_table_options(parser, rules, parts)
     table_charset, table_collation = table_defaults(parts.options, rules)
     parts.columns = [draft.build(rules, table_charset, table_collation) for draft in drafts]
     return build_definition(database, name, parts, rules, table_charset, table_collation), parts.select

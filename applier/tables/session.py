@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
-import re
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
-from zoneinfo import ZoneInfo
 
-from applier.binlog.charsets import charset_of_collation, collation_name
+from applier.binlog.charsets import charset_of_collation, collation_name, statement_text
 from applier.binlog.events import ExecuteLoadQuery, Intvar, LoadBlock, Query, Rand, UserVar
 from applier.binlog.header import Event
 from applier.binlog.refusals import no_loaded_file
+from applier.binlog.status_vars import StatusVariables
+from applier.binlog.time_zone import from_utc, time_zone
 from applier.binlog.types.numbers import decimal_to_text
 from applier.binlog.wire import decimal_bytes
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError
 from applier.tables.catalog import Tables
-from applier.tables.ddl import DDL_STATEMENTS, IGNORED_STATEMENTS, DdlSession, apply_ddl, statement_kind
+from applier.tables.ddl import (
+    COMMENT_VERSIONS,
+    DDL_STATEMENTS,
+    IGNORED_STATEMENTS,
+    OLD_SERVERS,
+    ROUTINE_CALLS,
+    DdlSession,
+    apply_ddl,
+    statement_kind,
+)
 from applier.tables.expressions import Session
-from applier.tables.sql_text import UNREADABLE, reason
-from applier.tables.statements import DML_STATEMENTS, StatementSession, execute_statement, load_data
+from applier.tables.load_file import load_data
+from applier.tables.operands import unsupported
+from applier.tables.set_statement import check_variables
+from applier.tables.sql_mode_flags import SqlModeFlag
+from applier.tables.sql_text import UNREADABLE, reason, without_set_statement
+from applier.tables.statements import DML_STATEMENTS, StatementSession, execute_statement
 
-ANSI_QUOTES = 1 << 2
 NO_FOREIGN_KEY_CHECKS = 1 << 26
+EXPLICIT_DEFAULTS = 1 << 24
+"""In flags2 of MariaDB (`OPTION_EXPLICIT_DEF_TIMESTAMP`, seen on 10.11.18)."""
 STRING, REAL, INTEGER, DECIMAL = 0, 1, 2, 4
 
 
@@ -49,7 +65,6 @@ class StatementApplier:
         elif isinstance(parsed, Rand):
             session.expressions.seeds = (parsed.seed1, parsed.seed2)
         elif isinstance(parsed, UserVar):
-            session.expressions.variables["@" + parsed.name.decode("utf-8", "replace").lower()] = user_value(parsed)
             session.expressions.variables[parsed.name.decode("utf-8", "replace").lower()] = user_value(parsed)
         elif isinstance(parsed, LoadBlock):
             session.files.setdefault(parsed.file_id, bytearray()).extend(parsed.data)
@@ -64,17 +79,27 @@ class StatementApplier:
         database = query.database.decode("utf-8", "surrogateescape")
         database = self.rename.get(database, database)
         try:
-            if kind in DML_STATEMENTS:
-                self._set_clock(event, query)
-                execute_statement(self.tables, sql, database, self.statement)
-                self.forget()
-                return None
-            if kind in DDL_STATEMENTS or kind in IGNORED_STATEMENTS:
-                self.tables.commit()
-                return apply_ddl(self.tables, sql, database, self._ddl_session(query))
-            raise ReplicationError(1235, f"statement that is not known: {sql[:80]!r}", hint="skip it with --skip-errors 1235")
+            self._set_session(event, query)
+            check_variables(sql)
+            sql = without_set_statement(sql)
+            with self._session(event, query):
+                if kind in DML_STATEMENTS:
+                    self._execute_dml(sql, database, query)
+                    return None
+                if kind in DDL_STATEMENTS or kind in IGNORED_STATEMENTS:
+                    self.tables.commit()
+                    return apply_ddl(self.tables, sql, database, self._ddl_session(query))
+            what = "stored routines are not run in memory" if kind in ROUTINE_CALLS else "statement that is not known"
+            raise ReplicationError(1235, f"{what}: {sql[:80]!r}", hint="skip it with --skip-errors 1235, or replay into a test DB")
         except (BinlagError, *UNREADABLE) as error:
             raise self._located(error, event, sql) from None
+
+    def _execute_dml(self, sql: str, database: str, query: Query) -> None:
+        """A statement that the source logged with an error, and that succeeds here, did only a part of its work there."""
+        execute_statement(self.tables, sql, database, self.statement)
+        self.forget()
+        if query.error_code:
+            raise unsupported(f"a statement that failed on the source with error {query.error_code}: {sql[:80]}")
 
     def load(self, event: Event, load: ExecuteLoadQuery) -> None:
         """LOAD DATA with the file that came in pieces before it. Raises InputError when it did not, ReplicationError for what fails."""
@@ -83,12 +108,20 @@ class StatementApplier:
             raise no_loaded_file(event, load.file_id)
         sql = self.text(load.query)
         database = load.query.database.decode("utf-8", "surrogateescape")
-        self._set_clock(event, load.query)
         try:
-            load_data(self.tables, sql, self.rename.get(database, database), bytes(data), self.statement)
+            self._set_session(event, load.query)
+            with self._session(event, load.query):
+                load_data(self.tables, sql, self.rename.get(database, database), bytes(data), self.statement, load.duplicate_handling)
         except (BinlagError, *UNREADABLE) as error:
             raise self._located(error, event, sql) from None
         self.forget()
+
+    @contextmanager
+    def _session(self, event: Event, query: Query) -> Iterator[None]:
+        """What the statement's session sees: its temporary tables, and foreign keys where it checks them."""
+        self.tables.foreign_keys.enabled = query.variables.foreign_key_checks
+        with self.tables.session(event.server_id, query.thread_id):
+            yield
 
     def forget(self) -> None:
         """INSERT_ID, RAND and user variables hold for one statement."""
@@ -99,7 +132,7 @@ class StatementApplier:
     def text(self, query: Query) -> str:
         """The statement's text in the client's character set; what does not decode survives."""
         number = query.variables.charset[0] if query.variables.charset else 45
-        return charset_of_collation(number).decode(query.sql)
+        return statement_text(number, query.sql)
 
     def _located(self, error: Exception, event: Event, sql: str) -> ReplicationError:
         if not isinstance(error, ReplicationError):
@@ -121,36 +154,41 @@ class StatementApplier:
         default = variables.default_collation_for_utf8mb4
         return DdlSession(
             server=self.server,
-            ansi_quotes=bool((variables.sql_mode or 0) & ANSI_QUOTES),
+            expressions=self.statement.expressions,
             server_charset=names[0],
             server_collation=names[1],
             utf8mb4_collation=None if default is None else collation_name(default),
-            explicit_defaults_for_timestamp=variables.explicit_defaults_for_timestamp,
+            explicit_defaults_for_timestamp=self._explicit_defaults(variables),
             foreign_key_checks=variables.foreign_key_checks,
+            error_code=query.error_code,
         )
 
-    def _set_clock(self, event: Event, query: Query) -> None:
-        """NOW() is the event's timestamp in the session's time zone."""
+    def _explicit_defaults(self, variables: StatusVariables) -> bool | None:
+        """explicit_defaults_for_timestamp, which MariaDB keeps among the flags (10.11)."""
+        if self.server == "mariadb" and variables.flags2 is not None:
+            return bool(variables.flags2 & EXPLICIT_DEFAULTS)
+        return variables.explicit_defaults_for_timestamp
+
+    def _set_session(self, event: Event, query: Query) -> None:
+        """What the event says of its session. NOW() is the event's timestamp in the session's time zone.
+
+        Raises ReplicationError 1298 for a time zone that is not known here.
+        """
         moment = datetime.fromtimestamp(event.timestamp, UTC) + timedelta(microseconds=query.variables.microseconds)
-        offset = _zone_offset((query.variables.time_zone or b"SYSTEM").decode("latin-1"), moment)
         session: Session = self.statement.expressions
-        session.offset = offset
-        session.now = (moment + offset).replace(tzinfo=None)
+        session.zone = time_zone((query.variables.time_zone or b"SYSTEM").decode("latin-1"))
+        session.now = from_utc(moment, session.zone)
+        session.offset = moment.astimezone(session.zone).utcoffset() or timedelta(0)
+        session.sql_mode = SqlModeFlag(query.variables.sql_mode or 0)
+        session.mariadb = self.server == "mariadb"
+        session.old = self.server in OLD_SERVERS
+        session.comment_version = COMMENT_VERSIONS.get(self.server)
+        if query.variables.charset is not None:
+            client, connection, _ = query.variables.charset
+            session.client, session.collation = charset_of_collation(client).name, collation_name(connection)
         increment = query.variables.auto_increment
-        self.statement.auto_increment_increment = increment[0] if increment else 1
-
-
-def _zone_offset(name: str, moment: datetime) -> timedelta:
-    match = re.fullmatch(r"([+-])(\d{1,2}):(\d{2})", name)
-    if match is not None:
-        offset = timedelta(hours=int(match[2]), minutes=int(match[3]))
-        return -offset if match[1] == "-" else offset
-    if name in ("SYSTEM", "UTC"):
-        return timedelta(0)
-    try:
-        return moment.astimezone(ZoneInfo(name)).utcoffset() or timedelta(0)
-    except (KeyError, ValueError):
-        return timedelta(0)
+        self.statement.auto_increment_increment, self.statement.auto_increment_offset = increment or (1, 1)
+        self.statement.explicit_defaults_for_timestamp = self._explicit_defaults(query.variables)
 
 
 def user_value(variable: UserVar) -> Any:

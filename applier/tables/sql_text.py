@@ -6,22 +6,35 @@ import re
 from dataclasses import dataclass
 
 from applier.error_codes import Code
-from applier.errors import InputError
+from applier.errors import InputError, ReplicationError
+from applier.tables.sql_mode_flags import SqlModeFlag
 
-_TOKEN = re.compile(
-    r"""(?P<space>\s+|\#[^\n]*|--(?=[\s\x00-\x1f]|$)[^\n]*|/\*(?!M?!).*?\*/|/\*M?!\d*|\*/)
+
+def _token_pattern(single: str, double: str) -> re.Pattern[str]:
+    """`single` and `double`: the inside of a string literal, up to its quote."""
+    return re.compile(
+        rf"""(?P<space>\s+|\#[^\n]*|--(?=[\s\x00-\x1f]|$)[^\n]*|/\*(?!M?!).*?\*/|\*/)
+    |(?P<version>/\*M?!(?:\d{{5,6}})?)
     |(?P<quoted>`[^`]*(?:``[^`]*)*`)
-    |(?P<string>[nN]?'[^'\\]*(?:(?:''|\\.)[^'\\]*)*'|"[^"\\]*(?:(?:""|\\.)[^"\\]*)*")
-    |(?P<hex>0x[0-9a-fA-F]+|[xX]'[0-9a-fA-F]*')
-    |(?P<bit>0b[01]+|[bB]'[01]*')
+    |(?P<string>[nN]?'{single}'|"{double}")
+    |(?P<hex>0x[0-9a-fA-F]+(?![\w$])|[xX]'[0-9a-fA-F]*')
+    |(?P<bit>0b[01]+(?![\w$])|[bB]'[01]*')
     |(?P<open>[nN]?['"`].*|/\*(?!M?!).*)
     |(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?(?![\w$])|\.\d+(?:[eE][+-]?\d+)?)
-    |(?P<word>@{0,2}[\w$]+)
+    |(?P<word>@{{0,2}}[\w$]+)
     |(?P<op><=>|<<|>>|<=|>=|<>|!=|:=|->>|->|\|\||&&|.)""",
-    re.VERBOSE | re.DOTALL,
-)
-"""Each alternative takes time in proportion to what it passes over, also where it fails: SQL out of a log may be made to be slow."""
+        re.VERBOSE | re.DOTALL,
+    )
+
+
+_TOKEN = {
+    False: _token_pattern(r"[^'\\]*(?:(?:''|\\.)[^'\\]*)*", r"[^\"\\]*(?:(?:\"\"|\\.)[^\"\\]*)*"),
+    True: _token_pattern(r"[^']*(?:''[^']*)*", r"[^\"]*(?:\"\"[^\"]*)*"),
+}
+"""By NO_BACKSLASH_ESCAPES. Each alternative takes time in proportion to what it passes over, also where it fails: SQL out of a
+log may be made to be slow."""
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_INSIDE = {mark: re.compile(rf"\\(.)|{mark}{mark}", re.DOTALL) for mark in "'\""}
 _SKIPPED = re.compile(r"\s+|#[^\n]*|--(?=\s|\Z)[^\n]*|/\*M?!\d*|\*/|\(")
 _WORD = re.compile(r"\w+")
 _NO_SERVERS = "/*M!999999"
@@ -59,13 +72,35 @@ def unescape(body: str) -> str:
     """The text of a string literal's inside, backslash escapes resolved; \\% and \\_ stay as they are."""
     if "\\" not in body:
         return body
-    return _ESCAPE.sub(lambda match: match[0] if match[1] in "%_" else _ESCAPED.get(match[1], match[1]), body)
+    return _ESCAPE.sub(_escaped, body)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return match[0] if match[1] in "%_" else _ESCAPED.get(match[1], match[1])
+
+
+def _text_inside(body: str, mark: str, *, escapes: bool) -> str:
+    """The text between two marks; a doubled mark stands for one."""
+    if not escapes or "\\" not in body:
+        return body.replace(mark * 2, mark)
+    return _INSIDE[mark].sub(lambda match: mark if match[1] is None else _escaped(match), body)
 
 
 def hex_bytes(literal: str) -> bytes:
     """The bytes of 0x… or x'…'; an odd digit counts as the low half of the first byte."""
     digits = literal[2:].rstrip("'")
     return bytes.fromhex("0" * (len(digits) % 2) + digits)
+
+
+def quoted(name: str) -> str:
+    """An identifier as every sql_mode reads it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def unquoted(name: str) -> str:
+    """What an identifier as it stands in a statement names; of doubled quotes inside one is meant."""
+    mark = name[:1]
+    return name[1:-1].replace(mark * 2, mark) if mark in ("`", '"') else name
 
 
 def statement_kind(sql: str) -> str:
@@ -83,30 +118,132 @@ def statement_kind(sql: str) -> str:
             break
         at = skipped.end()
     word = _WORD.match(sql, at)
-    return word[0].upper() if word else ""
+    if word is None:
+        return ""
+    if word[0].upper() == "SET" and (inner := without_set_statement(sql)) is not sql:
+        return statement_kind(inner)
+    return word[0].upper()
 
 
-def tokenize(sql: str, *, ansi_quotes: bool = False) -> list[Token]:
-    """Version comments (/*!50100 ... */ and /*M! ... */) are read as if they were no comments.
+_SET_STATEMENT = re.compile(r"SET\s+STATEMENT\s", re.IGNORECASE)
+
+
+def set_statement_names(sql: str) -> list[str]:
+    """The variables of MariaDB's SET STATEMENT … FOR, in lower case; none for any other statement."""
+    return _set_statement(sql)[0]
+
+
+def without_set_statement(sql: str) -> str:
+    """The statement behind SET STATEMENT … FOR; `sql` itself where there is no such prefix."""
+    return _set_statement(sql)[1]
+
+
+def _set_statement(sql: str) -> tuple[list[str], str]:
+    if _SET_STATEMENT.search(sql[:1000]) is None:
+        return [], sql
+    tokens = tokenize(sql)
+    if [token.value.upper() for token in tokens[:2]] != ["SET", "STATEMENT"]:
+        return [], sql
+    names, depth = [tokens[2].value.lower()] if len(tokens) > 2 else [], 0
+    for at, token in enumerate(tokens):
+        if token.kind == "op":
+            depth += (token.value == "(") - (token.value == ")")
+            if token.value == "," and not depth and at + 1 < len(tokens):
+                names.append(tokens[at + 1].value.lower())
+        elif token.kind == "word" and token.value.upper() == "FOR" and not depth:
+            inner_names, inner = _set_statement(sql[token.end :].lstrip())
+            return names + inner_names, inner
+    return [], sql
+
+
+@dataclass(frozen=True, slots=True)
+class Lexis:
+    """How a session reads SQL text: bits of its sql_mode, and which version comments are for its server.
+
+    `version` is the server's number as version comments write it (50744, 101118); None takes every version comment in.
+    """
+
+    ansi_quotes: bool = False
+    no_backslash_escapes: bool = False
+    mariadb: bool = False
+    version: int | None = None
+    pipes_as_concat: bool = False
+    empty_string_is_null: bool = False
+
+    @classmethod
+    def of(cls, sql_mode: int, *, mariadb: bool = False, version: int | None = None) -> Lexis:
+        """The reading of a session with this sql_mode."""
+        mode = SqlModeFlag(sql_mode)
+        return cls(
+            ansi_quotes=SqlModeFlag.ANSI_QUOTES in mode,
+            no_backslash_escapes=SqlModeFlag.NO_BACKSLASH_ESCAPES in mode,
+            mariadb=mariadb,
+            version=version,
+            pipes_as_concat=SqlModeFlag.PIPES_AS_CONCAT in mode,
+            empty_string_is_null=mariadb and SqlModeFlag.EMPTY_STRING_IS_NULL in mode,
+        )
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether no mode changes what a text means."""
+        return not (self.ansi_quotes or self.no_backslash_escapes or self.pipes_as_concat or self.empty_string_is_null)
+
+    def executes(self, comment: str) -> bool:
+        """Whether the server reads what stands in a version comment that begins so ("/*!50100", "/*M!").
+
+        MariaDB passes over those of MySQL 5.7 and later, MySQL over all of MariaDB's (sql/sql_lex.cc, 9.7 and 10.11).
+        """
+        if self.version is None:
+            return comment != _NO_SERVERS
+        mine, digits = comment[2] == "M", comment.partition("!")[2]
+        if not digits:
+            return self.mariadb or not mine
+        asked = int(digits)
+        if not self.mariadb:
+            return not mine and asked <= self.version
+        return asked <= self.version and (mine or not 50700 <= asked <= 99999)
+
+
+DEFAULT_LEXIS = Lexis()
+
+
+_COMMENT_MARK = re.compile(r"/\*|\*/")
+
+
+def _comment_end(sql: str, at: int) -> int:
+    """Behind the version comment whose inside begins at `at`; comments in it go along."""
+    depth = 1
+    for mark in _COMMENT_MARK.finditer(sql, at):
+        depth += 1 if mark[0] == "/*" else -1
+        if not depth:
+            return mark.end()
+    return len(sql)
+
+
+def tokenize(sql: str, lexis: Lexis = DEFAULT_LEXIS) -> list[Token]:
+    """Version comments (/*!50100 ... */ and /*M! ... */) that are for this server are read as if they were no comments.
 
     Raises InputError for what is no SQL, or more of it than anybody writes.
     """
     tokens = []
-    for match in _TOKEN.finditer(sql):
+    pattern, at = _TOKEN[lexis.no_backslash_escapes], 0
+    while (match := pattern.match(sql, at)) is not None:
+        at = match.end()
         kind = match.lastgroup or "op"
         if kind == "space":
             continue
         text = match[0]
+        if kind == "version":
+            at = at if lexis.executes(text) else _comment_end(sql, at)
+            continue
         value = text
-        if kind == "word":
-            value = text
-        elif kind == "quoted":
+        if kind == "quoted":
             value = text[1:-1].replace("``", "`")
         elif kind == "string":
             body = text.lstrip("nN")
             mark = body[0]
-            value = unescape(body[1:-1].replace(mark * 2, mark))
-            if mark == '"' and ansi_quotes:
+            value = _text_inside(body[1:-1], mark, escapes=not lexis.no_backslash_escapes)
+            if mark == '"' and lexis.ansi_quotes:
                 kind = "quoted"
         tokens.append(Token(kind, value, match.start(), match.end()))
         if len(tokens) > MOST_TOKENS:
@@ -117,9 +254,10 @@ def tokenize(sql: str, *, ansi_quotes: bool = False) -> list[Token]:
 class Parser:
     """A cursor over tokens with what a recursive-descent parser asks for. Raises InputError showing where it stands."""
 
-    def __init__(self, sql: str, *, ansi_quotes: bool = False) -> None:
+    def __init__(self, sql: str, lexis: Lexis = DEFAULT_LEXIS) -> None:
         self.sql = sql
-        self.tokens = tokenize(sql, ansi_quotes=ansi_quotes)
+        self.lexis = lexis
+        self.tokens = tokenize(sql, lexis)
         self.at = 0
 
     def word(self, ahead: int = 0) -> str:
@@ -197,8 +335,17 @@ class Parser:
             raise self.refuse("expected a name")
         return token.value
 
+    def column_name(self) -> str:
+        """[[database.]table.]column; a point may lead."""
+        self.accept(".")
+        name = self.name()
+        while self.accept("."):
+            name = self.name()
+        return name
+
     def table_name(self, database: str) -> tuple[str, str]:
-        """[database.]table"""
+        """[database.]table; `.table` is the same as `table`."""
+        self.accept(".")
         first = self.name()
         if self.op() == ".":
             self.at += 1
@@ -224,6 +371,15 @@ class Parser:
             raise self.refuse("expected a number")
         return int(token.value)
 
+    def size(self) -> int:
+        """The length of a type: of 10.3 the server takes 10 (`field_length`, sql/sql_yacc.yy). Raises InputError."""
+        token = self.next()
+        whole = token.value.partition(".")[0]
+        if token.kind != "number" or not whole.isdigit():
+            self.at -= 1
+            raise self.refuse("expected a number")
+        return int(whole)
+
     def parenthesized(self) -> str:
         """The SQL between a balanced pair of parentheses, which is stepped over."""
         self.expect("(")
@@ -234,6 +390,44 @@ class Parser:
             if token.kind == "op":
                 depth += (token.value == "(") - (token.value == ")")
         return self.sql[start : self.tokens[self.at - 1].start].strip()
+
+    def accept_kinds(self, *kinds: str) -> bool:
+        """Steps over a token of one of these kinds."""
+        found = self.at < len(self.tokens) and self.tokens[self.at].kind in kinds
+        self.at += found
+        return found
+
+    def text_since(self, start: int) -> str:
+        """The SQL from token `start` up to the cursor, spelled as a session without modes reads it."""
+        if not self.tokens[start : self.at]:
+            return ""
+        if self.lexis.is_plain:
+            return self.sql[self.tokens[start].start : self.tokens[self.at - 1].end]
+        return " ".join(map(self._plain, self.tokens[start : self.at]))
+
+    def _plain(self, token: Token) -> str:
+        if token.kind == "quoted":
+            return "`" + token.value.replace("`", "``") + "`"
+        if token.kind == "string":
+            if not token.value and self.lexis.empty_string_is_null:
+                return "NULL"
+            return "'" + token.value.replace("\\", "\\\\").replace("'", "''") + "'"
+        if token.value == "||" and self.lexis.pipes_as_concat:
+            raise ReplicationError(
+                1235,
+                "|| as CONCAT in an expression of a table is not supported in memory",
+                hint="skip it with --skip-errors 1235, or replay into a test DB",
+            )
+        return self.sql[token.start : token.end]
+
+    def expression_in_parentheses(self) -> str:
+        """As `parenthesized`, spelled as a session without modes reads it."""
+        start = self.at + 1
+        self.parenthesized()
+        self.at -= 1
+        text = self.text_since(start)
+        self.at += 1
+        return text
 
     def skip_until(self, *ends: str) -> str:
         """Steps up to one of `ends` outside of parentheses (or to the end); returns the SQL passed over."""

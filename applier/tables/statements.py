@@ -1,7 +1,8 @@
-"""Statement-format DML on tables in memory: INSERT, REPLACE, UPDATE, DELETE and LOAD DATA of one table.
+"""Statement-format DML on tables in memory: INSERT, REPLACE, UPDATE and DELETE of one table.
 
-The clauses are cut apart here, the expressions in them go to `expressions`. Joins, subqueries and stored routines are refused
-by name: a log in statement format only says what was asked, and guessing what came of it would be a silent divergence.
+The clauses are read here, the expressions in them by `expression_parser`. Joins, subqueries and stored routines are refused by name,
+and so is an order of rows that the statement leaves open where it decides which rows change: a log in statement format only says what
+was asked, and guessing what came of it would be a silent divergence.
 """
 
 from __future__ import annotations
@@ -10,20 +11,26 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from applier.binlog.charsets import charset
 from applier.binlog.types import ValueRefused, from_sql
-from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 from applier.tables.catalog import Tables
-from applier.tables.defaults import complete_rows, default_row, row_generator
+from applier.tables.comparisons import text_key
+from applier.tables.defaults import column_default, default_row, implicit_default, row_generator
 from applier.tables.engine import MemoryTable
-from applier.tables.expressions import Evaluate, Scope, Session, compile_expression, row_scope
-from applier.tables.sql_text import Parser, unescape
-from applier.tables.sql_values import truth, unsupported
-from lookup.handler import DuplicateKey, Row, RowError
+from applier.tables.expression_parser import ExpressionParser, sql_parser
+from applier.tables.expressions import compile_expression
+from applier.tables.merge_tables import refuse_merge
+from applier.tables.operands import Dialect, Operand, OperandKind, Scope, Session, truth, unsupported
+from applier.tables.sql_mode_flags import SqlModeFlag
+from applier.tables.storing import storer
+from lookup.handler import DuplicateKey, NoReferencedRow, Row, RowError, RowIsReferenced, traits_of
 from lookup.table import Column, TableDefinition
 
 DML_STATEMENTS = frozenset({"INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD"})
+
+Write = Callable[[Scope], Any]
+Assignment = tuple[int, Write | None]
+"""A column and what is stored in it; None: its DEFAULT."""
 
 
 @dataclass
@@ -33,16 +40,26 @@ class StatementSession:
     expressions: Session = field(default_factory=Session)
     insert_id: int | None = None
     auto_increment_increment: int = 1
+    auto_increment_offset: int = 1
+    explicit_defaults_for_timestamp: bool | None = None
     files: dict[int, bytearray] = field(default_factory=dict)
     """LOAD DATA files by their number."""
+
+    def number_after(self, number: int) -> int:
+        """The next AUTO_INCREMENT number (`compute_next_insert_id`, sql/handler.cc)."""
+        step = self.auto_increment_increment
+        if step == 1:
+            return number + 1
+        return (number + step - self.auto_increment_offset) // step * step + self.auto_increment_offset
 
 
 def execute_statement(tables: Tables, sql: str, database: str, session: StatementSession) -> int:
     """Carries one DML statement out; returns the number of rows changed.
 
-    Raises ReplicationError: the server's number for what the server refuses too, 1235 for what is not supported here.
+    Raises ReplicationError: the server's number for what the server refuses too, 1235 for what is not supported here. What the
+    statement changed in tables with transactions is taken back then.
     """
-    statement = _Statement(tables, sql, database, session)
+    statement = Statement(tables, sql, database, session)
     word = statement.parser.word()
     handlers: dict[str, Callable[[], int]] = {
         "INSERT": lambda: statement.insert(replacing=False),
@@ -53,98 +70,163 @@ def execute_statement(tables: Tables, sql: str, database: str, session: Statemen
     if word not in handlers:
         raise unsupported(f"statement {word or sql[:40]}")
     statement.parser.at += 1
-    try:
-        return handlers[word]()
-    except RowError as error:
-        raise ReplicationError(error.number, str(error), table=statement.table_name) from None
-    except ValueRefused as refused:
-        raise ReplicationError(refused.number, refused.message, table=statement.table_name) from None
-    except InputError as error:
-        raise unsupported(f"{sql[:80]!r}: {error.message}") from None
+    return statement.carried_out(handlers[word])
 
 
-class _Statement:
+class Statement:
+    """One statement: a cursor over its SQL, and the table that it names."""
+
     def __init__(self, tables: Tables, sql: str, database: str, session: StatementSession) -> None:
         self.tables = tables
-        self.parser = Parser(sql)
+        self.sql = sql
+        self.dialect: Dialect = session.expressions.dialect
+        self.parser = sql_parser(sql, self.dialect)
         self.database = database
         self.session = session
         self.table_name: str | None = None
+        self.ignore = False
 
-    def _table(self) -> MemoryTable:
+    def carried_out(self, work: Callable[[], int]) -> int:
+        """The result of `work`; its errors as ReplicationError, and then without its changes."""
+        mark = self.tables.changes
+        try:
+            return work()
+        except RowError as error:
+            failure = ReplicationError(error.number, str(error), table=self.table_name)
+        except ValueRefused as refused:
+            failure = ReplicationError(refused.number, refused.message, table=self.table_name)
+        except InputError as error:
+            failure = unsupported(f"{self.sql[:80]!r}: {error.message}")
+        except ReplicationError as error:
+            failure = error
+        self.tables.rollback_to_mark(mark)
+        raise failure
+
+    def table(self, *events: str) -> MemoryTable:
+        """The table that stands at the cursor; `events`: those of triggers that the statement fires."""
         name = self.parser.table_name(self.database)
         self.table_name = ".".join(name)
         table = self.tables.get(*name)
         if table is None:
+            self.tables.refuse_view(*name)
             raise ReplicationError(1146, f"Table '{self.table_name}' doesn't exist", table=self.table_name)
+        self.tables.triggers.refuse(*name, *events)
+        refuse_merge(table.definition)
+        if any(column.system_time for column in table.definition.columns):
+            raise unsupported(f"a statement on `{self.table_name}`, whose rows have a system time")
         return table
+
+    def _reader(self, definition: TableDefinition) -> ExpressionParser:
+        return ExpressionParser(self.parser, definition, self.dialect, self.session.expressions)
 
     # INSERT, REPLACE
 
     def insert(self, *, replacing: bool) -> int:
+        """INSERT and REPLACE, behind their first word."""
         parser = self.parser
-        ignore = False
         while word := parser.accept_any("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO"):
-            ignore = ignore or word == "IGNORE"
-        table = self._table()
+            self.ignore = self.ignore or word == "IGNORE"
+        table = self.table("INSERT", "DELETE") if replacing else self.table("INSERT")
         definition = table.definition
-        columns = self._column_list(definition)
-        assignments: list[tuple[int, Evaluate]] = []
+        columns = self.column_list(definition)
         if parser.accept_any("VALUES", "VALUE"):
-            rows = [self._expressions(parser.parenthesized()) for _ in self._list()]
+            rows = list(self._value_lists(definition, columns))
         elif parser.accept("SET"):
-            pairs = self._assignments(definition, parser.skip_until("ON"))
-            columns, rows = tuple(at for at, _ in pairs), [[evaluate for _, evaluate in pairs]]
+            rows = [self._assignments(definition)]
         else:
             raise unsupported("INSERT … SELECT")
+        on_duplicate: list[Assignment] = []
         if parser.accept("ON", "DUPLICATE", "KEY", "UPDATE"):
-            assignments = self._assignments(definition, parser.skip_until())
-        return self._insert_rows(table, columns, rows, ignore=ignore, replacing=replacing, on_duplicate=assignments)
+            self.tables.triggers.refuse(definition.database, definition.name, "UPDATE")
+            on_duplicate = self._assignments(definition)
+        self._at_end()
+        return self.insert_rows(table, rows, replacing=replacing, on_duplicate=on_duplicate)
 
-    def _list(self) -> Iterator[None]:
-        yield
-        while self.parser.accept(","):
-            yield
-
-    def _column_list(self, definition: TableDefinition) -> tuple[int, ...]:
-        if self.parser.op() != "(":
+    def column_list(self, definition: TableDefinition) -> tuple[int, ...]:
+        """The columns that stand in parentheses at the cursor, or all visible ones."""
+        parser = self.parser
+        if not parser.accept("("):
             return tuple(at for at, column in enumerate(definition.columns) if not column.invisible)
-        names = [Parser(piece).name() for piece in split_commas(self.parser.parenthesized())]
-        return tuple(position(definition, name) for name in names)
+        found: list[int] = []
+        while not parser.accept(")"):
+            found.append(position(definition, self._column_name()))
+            parser.accept(",")
+        return tuple(found)
 
-    def _expressions(self, text: str) -> list[Evaluate | None]:
-        return [None if piece.upper() == "DEFAULT" else compile_expression(piece) for piece in split_commas(text)]
+    def _column_name(self) -> str:
+        name = self.parser.name()
+        while self.parser.accept("."):
+            name = self.parser.name()
+        return name
 
-    def _insert_rows(
-        self,
-        table: MemoryTable,
-        columns: tuple[int, ...],
-        rows: list[Any],
-        *,
-        ignore: bool,
-        replacing: bool,
-        on_duplicate: list[tuple[int, Evaluate]],
-    ) -> int:
+    def _value_lists(self, definition: TableDefinition, columns: tuple[int, ...]) -> Iterator[list[Assignment]]:
+        while True:
+            self.parser.expect("(")
+            found: list[Assignment] = []
+            while not self.parser.accept(")"):
+                if len(found) < len(columns):
+                    found.append((columns[len(found)], self._value(definition, columns[len(found)])))
+                else:
+                    raise _other_width(definition)
+                self.parser.accept(",")
+            if len(found) != len(columns) and found:
+                raise _other_width(definition)
+            yield found
+            if not self.parser.accept(","):
+                return
+
+    def _value(self, definition: TableDefinition, at: int) -> Write | None:
+        """What stands at the cursor, for a column; None for DEFAULT."""
+        if self.parser.word() == "DEFAULT" and self.parser.op(1) not in ("(", "."):
+            self.parser.at += 1
+            return None
+        operand = self._reader(definition).expression()
+        return self.writer(definition.columns[at], operand)
+
+    def writer(self, column: Column, operand: Operand) -> Write:
+        """How an operand is stored; for a generated column nothing but DEFAULT or NULL may be."""
+        if column.generated:
+            if operand.kind is OperandKind.NULL or self.ignore:
+                return lambda scope: None
+            raise unsupported(f"a value for the generated column `{column.name}`")
+        return storer(column, operand, self.dialect)
+
+    def insert_rows(self, table: MemoryTable, rows: list[list[Assignment]], *, replacing: bool, on_duplicate: list[Assignment]) -> int:
+        """Inserts rows of assignments; returns how many rows changed.
+
+        A number that a row took and did not need goes to the next one (`restore_auto_increment`, sql/handler.cc).
+        """
         changed = 0
-        for expressions in rows:
-            row = self._new_row(table, columns, expressions)
+        generate = row_generator(table.definition, self.dialect)
+        for at, assignments in enumerate(rows):
+            next_number = self.session.insert_id
+            row = self._new_row(table, assignments, alone=len(rows) == 1, first=at == 0)
+            row = row if generate is None else generate(row)
             try:
                 table.insert(row)
                 changed += 1
             except DuplicateKey as duplicate:
                 if replacing:
                     changed += self._replace(table, row, duplicate)
-                elif on_duplicate:
-                    old = table.get(duplicate.ref)
-                    assert old is not None
-                    table.update(duplicate.ref, self._assigned(table.definition, old, on_duplicate, row))
-                    changed += 1
-                elif not ignore:
+                    continue
+                if not on_duplicate and not self.ignore:
                     raise
+                self.session.insert_id = next_number
+                if on_duplicate:
+                    changed += self._update_row(table, duplicate.ref, on_duplicate, row)
+            except NoReferencedRow:
+                if not self.ignore:
+                    raise
+                self.session.insert_id = next_number
         return changed
 
     def _replace(self, table: MemoryTable, row: Row, duplicate: DuplicateKey) -> int:
+        """Rows in the way go; the row of the last unique key is overwritten where nothing refers to it (`write_record`)."""
+        uniques = [key for key in table.definition.sorted_keys if key.unique]
         while True:
+            if duplicate.key is uniques[-1] and not table.is_referenced:
+                table.update(duplicate.ref, row)
+                return 1
             table.delete(duplicate.ref)
             try:
                 table.insert(row)
@@ -152,64 +234,122 @@ class _Statement:
             except DuplicateKey as again:
                 duplicate = again
 
-    def _new_row(self, table: MemoryTable, columns: tuple[int, ...], expressions: list[Evaluate | None]) -> Row:
+    def _new_row(self, table: MemoryTable, assignments: list[Assignment], *, alone: bool, first: bool) -> Row:
         definition = table.definition
         session = self.session.expressions
         base = default_row(definition, session)
         row = list(base)
-        scope = row_scope(definition, base, session)
-        if len(columns) != len(expressions) and expressions:
-            raise ReplicationError(1136, "Column count doesn't match value count at row 1", table=definition.full_name)
-        for at, evaluate in zip(columns, expressions, strict=False):
-            if evaluate is not None and not definition.columns[at].generated:
-                row[at] = store(definition.columns[at], evaluate(scope))
-        self._number(table, row)
-        generate = row_generator(definition)
-        return tuple(row) if generate is None else generate(tuple(row))
+        strict = self._strict(definition, first=first)
+        for at, write in assignments:
+            column = definition.columns[at]
+            if write is None or column.generated:
+                continue
+            value = self._fitted(write, Scope(tuple(row), session), strict=strict)
+            if value is None and not column.nullable and not column.auto_increment:
+                value = self._instead_of_null(column, definition, strict=strict or (alone and not self.ignore))
+            row[at] = value
+        given = {at for at, write in assignments if write is not None}
+        self._number(table, row, given)
+        return tuple(row)
 
-    def _number(self, table: MemoryTable, row: list[Any]) -> None:
-        """Fills an AUTO_INCREMENT column from the INSERT_ID event, or from the table's own counter."""
+    def _strict(self, definition: TableDefinition, *, first: bool) -> bool:
+        modes = self.dialect.sql_mode
+        if self.ignore or not modes & SqlModeFlag.STRICT:
+            return False
+        return bool(modes & SqlModeFlag.STRICT_ALL_TABLES) or first or traits_of(definition).transactional
+
+    def _fitted(self, write: Write, scope: Scope, *, strict: bool) -> Any:
+        """The stored value; the closest to one that does not fit where the mode allows. Raises ValueRefused."""
+        try:
+            return write(scope)
+        except ValueRefused as refused:
+            if strict:
+                raise
+            if refused.closest is None:
+                raise unsupported(refused.message) from None
+            return refused.closest
+
+    def _instead_of_null(self, column: Column, definition: TableDefinition, *, strict: bool) -> Any:
+        """What a NOT NULL column takes for NULL. Raises ReplicationError 1048."""
+        if column.type == "timestamp" and not self.session.explicit_defaults_for_timestamp:
+            if self.session.explicit_defaults_for_timestamp is None and not self.dialect.old:
+                raise unsupported(f"NULL for the TIMESTAMP `{column.name}`, whose meaning explicit_defaults_for_timestamp decides")
+            return column_default(replace(column, default=f"CURRENT_TIMESTAMP({column.scale})"), self.session.expressions)
+        if strict:
+            raise ReplicationError(1048, f"Column '{column.name}' cannot be null", table=definition.full_name)
+        return 0 if column.type == "enum" and not self.dialect.mariadb else implicit_default(column)
+
+    def _number(self, table: MemoryTable, row: list[Any], given: set[int]) -> None:
+        """Fills an AUTO_INCREMENT column from the INSERT_ID event, or from the table's own counter.
+
+        NO_AUTO_VALUE_ON_ZERO is about a zero that is given; a column that is not among those gets a number.
+        """
         at = next((at for at, column in enumerate(table.definition.columns) if column.auto_increment), None)
-        if at is None or row[at] not in (None, 0):
+        if at is None:
             return
-        number = self.session.insert_id if self.session.insert_id is not None else table.auto_increment
-        row[at] = number
-        self.session.insert_id = number + self.session.auto_increment_increment if self.session.insert_id is not None else None
-        self.session.expressions.last_insert_id = number
+        session, column = self.session, table.definition.columns[at]
+        if at not in given:
+            row[at] = None
+        zero = None if self.dialect.sql_mode & SqlModeFlag.NO_AUTO_VALUE_ON_ZERO else from_sql(column)(0)
+        if row[at] is not None and row[at] != zero:
+            if session.insert_id is not None and isinstance(row[at], int) and row[at] >= session.insert_id:
+                session.insert_id = session.number_after(row[at])
+            return
+        number = session.insert_id if session.insert_id is not None else table.auto_increment
+        if row[at] is not None or not column.nullable:  # AUTO_INCREMENT NULL uses a number up and stays NULL
+            row[at] = from_sql(column)(number)
+        session.insert_id = session.number_after(number) if session.insert_id is not None else None
 
     # UPDATE, DELETE
 
     def update(self) -> int:
+        """UPDATE, behind its first word."""
         self.parser.accept_any("LOW_PRIORITY")
-        self.parser.accept_any("IGNORE")
-        table = self._table()
+        self.ignore = self.parser.accept("IGNORE")
+        table = self.table("UPDATE")
         self._alias()
         if not self.parser.accept("SET"):
             raise unsupported("UPDATE of several tables")
-        assignments = self._assignments(table.definition, self.parser.skip_until("WHERE", "ORDER", "LIMIT"))
+        assignments = self._assignments(table.definition)
         changed = 0
         for ref in self._matching(table):
-            old = table.get(ref)
-            if old is None:
-                continue
-            new = self._assigned(table.definition, old, assignments, None)
-            if new != old:
-                table.update(ref, new)
-                changed += 1
+            if table.get(ref) is not None:
+                try:
+                    changed += self._update_row(table, ref, assignments, None)
+                except (DuplicateKey, NoReferencedRow, RowIsReferenced):
+                    if self.ignore:
+                        raise unsupported("UPDATE IGNORE over rows in the way") from None
+                    raise
         return changed
 
+    def _update_row(self, table: MemoryTable, ref: Any, assignments: list[Assignment], inserted: Row | None) -> int:
+        old = table.get(ref)
+        assert old is not None
+        new = self._assigned(table.definition, old, assignments, inserted)
+        if new == old:
+            return 0
+        table.update(ref, new)
+        return 1
+
     def delete(self) -> int:
-        while self.parser.accept_any("LOW_PRIORITY", "QUICK", "IGNORE"):
-            pass
+        """DELETE, behind its first word."""
+        while word := self.parser.accept_any("LOW_PRIORITY", "QUICK", "IGNORE"):
+            self.ignore = self.ignore or word == "IGNORE"
         if not self.parser.accept("FROM"):
             raise unsupported("DELETE of several tables")
-        table = self._table()
+        table = self.table("DELETE")
         self._alias()
         if self.parser.op() == "," or self.parser.word() in ("USING", "JOIN", "INNER", "LEFT", "RIGHT"):
             raise unsupported("DELETE of several tables")
         refs = self._matching(table)
         for ref in refs:
-            table.delete(ref)
+            if table.get(ref) is not None:
+                try:
+                    table.delete(ref)
+                except RowIsReferenced:
+                    if self.ignore:
+                        raise unsupported("DELETE IGNORE of rows that others refer to") from None
+                    raise
         return len(refs)
 
     def _alias(self) -> None:
@@ -217,63 +357,97 @@ class _Statement:
         if self.parser.accept("AS") or (following and following not in ("SET", "WHERE", "ORDER", "LIMIT", "JOIN", "USING")):
             raise unsupported("a table alias")
 
-    def _assignments(self, definition: TableDefinition, text: str) -> list[tuple[int, Evaluate]]:
-        pairs = []
-        for piece in split_commas(text):
-            inner = Parser(piece)
-            name = inner.table_name("")[1]
-            inner.expect("=")
-            expression = inner.rest().strip()
-            at = position(definition, name)
-            if expression.upper() == "DEFAULT":
-                default = default_row(definition, self.session.expressions)[at]
-                raise unsupported(f"SET {name} = DEFAULT ({default!r})")
-            pairs.append((at, compile_expression(expression)))
-        return pairs
+    def _assignments(self, definition: TableDefinition) -> list[Assignment]:
+        found: list[Assignment] = []
+        while True:
+            at = position(definition, self._column_name())
+            self.parser.expect("=")
+            found.append((at, self._value(definition, at)))
+            if not self.parser.accept(","):
+                return found
 
-    def _assigned(self, definition: TableDefinition, old: Row, assignments: list[tuple[int, Evaluate]], inserted: Row | None) -> Row:
+    def _assigned(self, definition: TableDefinition, old: Row, assignments: list[Assignment], inserted: Row | None) -> Row:
         """The row after SET: each assignment sees the ones before it. ON UPDATE columns follow when anything changed."""
         session = self.session.expressions
+        simultaneous = self.dialect.mariadb and self.dialect.sql_mode & SqlModeFlag.SIMULTANEOUS_ASSIGNMENT
+        strict = self._strict(definition, first=True)
         row = list(old)
-        offered = dict(row_scope(definition, inserted, session).values) if inserted is not None else None
-        for at, evaluate in assignments:
-            scope = replace(row_scope(definition, tuple(row), session), inserted=offered)
-            value, column = evaluate(scope), definition.columns[at]
+        for at, write in assignments:
+            column = definition.columns[at]
+            if column.generated:
+                continue
+            if write is None:
+                row[at] = column_default(column, session)
+                continue
+            value = self._fitted(write, Scope(old if simultaneous else tuple(row), session, inserted), strict=strict)
             if value is None and not column.nullable:
-                raise ReplicationError(1048, f"Column '{column.name}' cannot be null", table=definition.full_name)
-            row[at] = store(column, value)
+                value = self._instead_of_null(column, definition, strict=strict)
+            row[at] = value
         if tuple(row) != old:
             touched = {at for at, _ in assignments}
             for at, column in enumerate(definition.columns):
                 if column.on_update is not None and at not in touched:
-                    row[at] = store(column, compile_expression(column.on_update)(Scope({}, session, {})))
-        generate = row_generator(definition)
+                    row[at] = storer(column, compile_expression(column.on_update), self.dialect)(Scope(old, session))
+        generate = row_generator(definition, self.dialect)
         return tuple(row) if generate is None else generate(tuple(row))
 
     def _matching(self, table: MemoryTable) -> list[Any]:
         """The refs that WHERE, ORDER BY and LIMIT leave, in the order in which the server would change them."""
-        parser, session = self.parser, self.session.expressions
-        condition = compile_expression(parser.skip_until("ORDER", "LIMIT")) if parser.accept("WHERE") else None
-        order: list[tuple[Evaluate, bool]] = []
-        if parser.accept("ORDER", "BY"):
-            for piece in split_commas(parser.skip_until("LIMIT")):
-                down = piece.upper().endswith(" DESC")
-                order.append((compile_expression(piece.rsplit(None, 1)[0] if down or piece.upper().endswith(" ASC") else piece), down))
+        parser = self.parser
+        reader = self._reader(table.definition)
+        condition = truth(reader.expression()) if parser.accept("WHERE") else None
+        order = self._order(reader) if parser.accept("ORDER", "BY") else []
         limit = parser.integer() if parser.accept("LIMIT") else None
-        if not parser.done:
-            raise unsupported(parser.sql[parser.tokens[parser.at].start :][:60])
+        self._at_end()
+        session = self.session.expressions
         found = []
         for ref, row in table.scan():
-            scope = row_scope(table.definition, row, session)
-            if condition is None or truth(condition(scope)):
-                found.append((ref, scope))
-        for evaluate, down in reversed(order):
-            found.sort(key=lambda item: _sortable(evaluate(item[1])), reverse=down)
-        return [ref for ref, _ in found[:limit]]
+            scope = Scope(row, session)
+            if condition is None or condition(scope):
+                found.append((ref, tuple(key(scope) for key, _ in order), row))
+        for at in range(len(order) - 1, -1, -1):
+            found.sort(key=lambda item: item[1][at], reverse=order[at][1])
+        if limit is not None and 0 < limit < len(found):
+            tied = {row for _, key, row in found if key == found[limit][1]}
+            if len(tied) > 1 and found[limit - 1][1] == found[limit][1]:  # equal rows may stand in for each other
+                raise unsupported("LIMIT among rows whose order the statement leaves open")
+        return [ref for ref, _, _ in found[:limit]]
+
+    def _order(self, reader: ExpressionParser) -> list[tuple[Callable[[Scope], Any], bool]]:
+        found = []
+        while True:
+            operand = reader.expression()
+            if operand.literal:
+                raise unsupported(f"ORDER BY {operand.sql}")
+            found.append((_sort_key(operand), self.parser.accept_any("DESC", "ASC") == "DESC"))
+            if not self.parser.accept(","):
+                return found
+
+    def _at_end(self) -> None:
+        """MariaDB's RETURNING makes a result only, as long as it calls no function and sets no variable."""
+        if self.dialect.mariadb and self.parser.word() == "RETURNING":
+            rest = self.parser.tokens[self.parser.at :]
+            if not any(token.value in ("(", ":=") for token in rest):
+                return
+        if not self.parser.done:
+            raise unsupported(self.parser.sql[self.parser.tokens[self.parser.at].start :][:60])
 
 
-def _sortable(value: Any) -> tuple[int, Any]:
-    return (0, 0) if value is None else (1, value)
+def _other_width(definition: TableDefinition) -> ReplicationError:
+    return ReplicationError(1136, "Column count doesn't match value count at row 1", table=definition.full_name)
+
+
+def _sort_key(operand: Operand) -> Callable[[Scope], Any]:
+    """NULL first, then by value."""
+    if operand.kind in (OperandKind.LABELS, OperandKind.JSON, OperandKind.OTHER):
+        raise unsupported(f"ORDER BY {operand.sql}")
+    key = text_key(operand.collation) if operand.kind is OperandKind.TEXT and operand.collation else None
+
+    def of(scope: Scope) -> Any:
+        value = operand.value(scope)
+        return (0, 0) if value is None else (1, value if key is None else key(value))
+
+    return of
 
 
 def position(definition: TableDefinition, name: str) -> int:
@@ -282,161 +456,3 @@ def position(definition: TableDefinition, name: str) -> int:
     if at is None:
         raise ReplicationError(1054, f"Unknown column '{name}' in 'field list'", table=definition.full_name)
     return at
-
-
-def store(column: Column, value: Any) -> Any:
-    """An expression's value as the column stores it; out of range clamps as without strict mode.
-
-    Raises ReplicationError 1048 for a NULL in a NOT NULL column.
-    """
-    if value is None and not column.nullable and not column.auto_increment:
-        raise ReplicationError(1048, f"Column '{column.name}' cannot be null")
-    if isinstance(value, bytes) and column.charset is not None and charset(column.charset).codec == "utf-8":
-        value = _well_formed(value)
-    try:
-        return from_sql(column)(value)
-    except ValueRefused as refused:
-        if refused.closest is None:
-            raise
-        return refused.closest
-
-
-def _well_formed(value: bytes) -> bytes:
-    """Binary data in a UTF-8 column is cut at the first byte that is not UTF-8 (warning 1366 without strict mode)."""
-    try:
-        value.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return value[: error.start]
-    return value
-
-
-def split_commas(text: str) -> list[str]:
-    """The pieces between commas that stand outside of parentheses and quotes."""
-    parser = Parser(text)
-    pieces = []
-    while not parser.done:
-        pieces.append(parser.skip_until(","))
-        parser.accept(",")
-    return pieces
-
-
-def value_rows(definition: TableDefinition, columns: tuple[int, ...], text: str) -> Iterator[tuple[Any, ...]]:
-    """The rows of a VALUES list that holds expressions, as stored values of `columns`.
-
-    Raises InputError for what cannot be read, and for rows of another width.
-    """
-    parser = Parser(text)
-    session = Session()
-    scope = row_scope(definition, default_row(definition), session)
-    defaults = default_row(definition)
-    while not parser.done:
-        pieces = split_commas(parser.parenthesized())
-        if len(pieces) != len(columns):
-            raise InputError(f"{len(pieces)} values for {len(columns)} columns of {definition.full_name}", code=Code.SCHEMA_ROWS)
-        yield tuple(
-            defaults[at] if piece.upper() == "DEFAULT" else store(definition.columns[at], compile_expression(piece)(scope))
-            for at, piece in zip(columns, pieces, strict=True)
-        )
-        if not parser.accept(","):
-            break
-    if not parser.done:
-        raise InputError(f"cannot read {parser.sql[parser.tokens[parser.at].start :][:60]!r}", code=Code.SCHEMA_SQL)
-
-
-def create_from_select(tables: Tables, definition: TableDefinition, select: str, database: str, session: Any) -> None:
-    """CREATE TABLE … SELECT of plain columns of one table; a log in row format holds the rows as events instead.
-
-    Raises ReplicationError 1235 for any other.
-    """
-    parser = Parser(select)
-    parser.accept("AS")
-    parser.expect("SELECT")
-    listed = parser.skip_until("FROM")
-    parser.expect("FROM")
-    source = tables.get(*parser.table_name(database))
-    if source is None or not parser.done:
-        raise unsupported(f"CREATE TABLE … {select[:60]}")
-    every = [column.name for column in source.definition.columns]
-    names = every if listed == "*" else [Parser(piece).name() for piece in split_commas(listed)]
-    places = [position(source.definition, name) for name in names]
-    own = {column.name.lower() for column in definition.columns}
-    new = [at for at, name in zip(places, names, strict=True) if name.lower() not in own]
-    added = tuple(replace(source.definition.columns[at], auto_increment=False) for at in new)
-    table = tables.create(replace(definition, columns=definition.columns + added))
-    targets = tuple(table.definition.positions[name.lower()] for name in names)
-    rows = [tuple(row[at] for at in places) for _, row in source.scan()]
-    table.load(complete_rows(table.definition, targets, rows))
-
-
-# LOAD DATA
-
-
-def load_data(tables: Tables, sql: str, database: str, data: bytes, session: StatementSession) -> int:
-    """LOAD DATA INFILE … INTO TABLE with FIELDS and LINES options over the file that the log carried along.
-
-    Raises ReplicationError 1235 for LOAD DATA … SET.
-    """
-    statement = _Statement(tables, sql, database, session)
-    parser = statement.parser
-    parser.skip_until("INTO")
-    replacing, ignore = " REPLACE " in f" {sql.upper()} ", " IGNORE " in f" {sql.upper().split('LINES')[0]} "
-    parser.expect("INTO")
-    parser.expect("TABLE")
-    table = statement._table()
-    options = _LoadOptions.read(parser)
-    columns = statement._column_list(table.definition)
-    if parser.accept("SET"):
-        raise unsupported("LOAD DATA … SET")
-    rows = []
-    for fields in options.records(data):
-        row = [None if field is None else _literal(field) for field in fields]
-        rows.append(row[: len(columns)] + [None] * (len(columns) - len(row)))
-    return statement._insert_rows(table, columns, rows, ignore=ignore, replacing=replacing, on_duplicate=[])
-
-
-def _literal(field: str) -> Evaluate:
-    value = None if field == "\0NULL" else field
-    return lambda scope: value
-
-
-@dataclass
-class _LoadOptions:
-    terminated: str = "\t"
-    enclosed: str = ""
-    escaped: str = "\\"
-    starting: str = ""
-    ending: str = "\n"
-    skipped: int = 0
-
-    @classmethod
-    def read(cls, parser: Parser) -> _LoadOptions:
-        options = cls()
-        while True:
-            if parser.accept("CHARACTER", "SET") or parser.accept("CHARSET"):
-                parser.name()
-            elif parser.accept_any("FIELDS", "COLUMNS"):
-                while word := parser.accept_any("TERMINATED", "OPTIONALLY", "ENCLOSED", "ESCAPED"):
-                    if word != "OPTIONALLY":
-                        parser.expect("BY")
-                        setattr(options, word.lower(), parser.text())
-            elif parser.accept("LINES"):
-                while word := parser.accept_any("STARTING", "TERMINATED"):
-                    parser.expect("BY")
-                    setattr(options, "starting" if word == "STARTING" else "ending", parser.text())
-            elif parser.accept("IGNORE"):
-                options.skipped = parser.integer()
-                parser.accept_any("LINES", "ROWS")
-            else:
-                return options
-
-    def records(self, data: bytes) -> Iterator[list[str | None]]:
-        lines = data.decode("utf-8", "surrogateescape").split(self.ending)
-        for line in lines[self.skipped : len(lines) - (not lines[-1])]:
-            yield [self._field(field) for field in line.removeprefix(self.starting).split(self.terminated)]
-
-    def _field(self, field: str) -> str:
-        if self.escaped and field == f"{self.escaped}N":
-            return "\0NULL"
-        if self.enclosed and field.startswith(self.enclosed) and field.endswith(self.enclosed) and len(field) > 1:
-            field = field[1:-1]
-        return unescape(field) if self.escaped == "\\" else field

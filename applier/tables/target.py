@@ -21,7 +21,8 @@ from applier.tables.catalog import Tables
 from applier.tables.defaults import default_row, row_generator
 from applier.tables.engine import MemoryTable
 from applier.tables.images import RowImages
-from lookup.batch import ApplyOptions, CorruptRow, Failure, Outcome, RowsShape
+from applier.tables.merge_tables import refuse_merge
+from lookup.batch import ApplyOptions, CorruptRow, RowFailure, RowsOutcome, RowsShape
 from lookup.handler import Counters, Row
 from lookup.rows import RowsPlan
 
@@ -34,7 +35,7 @@ IDEMPOTENT_ERRORS = frozenset({1032, 1062, 1451, 1452})
 HINTS = {
     1032: "the tables differ from the source's: start from a dump of the log's first position, or let it pass with --exec-mode idempotent",
     1062: "the row is there already: start from a dump of the log's first position, or let it pass with --exec-mode idempotent",
-    1610: "a row was misread after a missing one, as this server version does; replay with --server 8.0 or mend the data",
+    1610: "a row was misread after a missing one, as this server version does; replay with --server 8.0 or fix the data",
 }
 
 
@@ -53,7 +54,7 @@ def passed_note(number: int, table: str, *, idempotent: bool) -> str:
 
 
 @dataclass(slots=True)
-class Plan:
+class TablePlan:
     """How rows events of one shape are applied to one table."""
 
     table_map: TableMap
@@ -76,7 +77,7 @@ class RowsApplier:
     """--rewrite-db: database in the log -> database here."""
     source_version: int = 0
     """Who wrote the log, as 80030; 0 for MariaDB."""
-    _plans: dict[RowsHead, Plan] = field(default_factory=dict)
+    _plans: dict[RowsHead, TablePlan] = field(default_factory=dict)
 
     def apply(self, event: Event, rows: RowsHead, table_map: TableMap, transaction: Named) -> None:
         """One event. Raises ReplicationError where the applier stops; what the event cost is in the result then, too."""
@@ -90,7 +91,7 @@ class RowsApplier:
             table.foreign_keys.enabled = not rows.flags & NO_FOREIGN_KEY_CHECKS
         cost, keep = plan.cost, self.result.keep
         counters = cost.counters if keep is None else Counters()
-        outcome = Outcome(counters)
+        outcome = RowsOutcome(counters)
         plan.rows.run(images, outcome, misread)
         cost.events += 1
         cost.rows += len(images)
@@ -108,7 +109,7 @@ class RowsApplier:
         if outcome.error is not None:
             raise self._failure(event, rows, cost.table, outcome.error)
 
-    def _failure(self, event: Event, rows: RowsHead, table: str, failure: Failure) -> ReplicationError:
+    def _failure(self, event: Event, rows: RowsHead, table: str, failure: RowFailure) -> ReplicationError:
         """The error as the server words it."""
         word = self.options.rules.source_word
         message = (
@@ -126,7 +127,7 @@ class RowsApplier:
 
     # plans
 
-    def _plan(self, rows: RowsHead, table_map: TableMap) -> Plan:
+    def _plan(self, rows: RowsHead, table_map: TableMap) -> TablePlan:
         database = self.rename.get(table_map.database, table_map.database)
         table = self.tables.get(database, table_map.table)
         if table is None:
@@ -138,6 +139,7 @@ class RowsApplier:
                 hint="give the tables that exist before the first event with --schema FILE.sql",
             )
         definition = table.definition
+        refuse_merge(definition)
         images = RowImages(
             rows,
             table_map,
@@ -160,7 +162,7 @@ class RowsApplier:
         )
         rows_plan = RowsPlan(table, shape, self.options)
         key = rows_plan.decision.key
-        plan = Plan(
+        plan = TablePlan(
             table_map,
             table,
             images,
@@ -216,7 +218,7 @@ class _Misreader:
 
     event: Event
     rows: RowsHead
-    plan: Plan
+    plan: TablePlan
     _after_at: dict[int, int] = field(default_factory=dict)
     """Row index -> where its after image starts, as read last."""
 
@@ -231,11 +233,9 @@ class _Misreader:
 
     def _image(self, reader: ImageReader, at: int) -> tuple[Image, int]:
         try:
-            image, end = reader(self.event.buffer, at)
+            image, end = reader(self.event.buffer, at, self.event.end)
         except Exception:
             raise CorruptRow from None
-        if end > self.event.end:
-            raise CorruptRow
         return image, end
 
     def _read(self, at: int, index: int) -> list[Any]:

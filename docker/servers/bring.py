@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Brings servers into the cache folder: `python docker/servers/bring.py 9.7 5.7 5.6 mariadb [--into DIR]`.
+`peers` brings their test suites.
 
 Needs apt-get, dpkg-deb and Debian's archive keyring (any Debian since 12), and npm for 5.6 and 5.7. No root. What is there already is
 left alone; what was interrupted goes on where it was. Only the standard library is used, so that it runs before anything is installed.
@@ -15,6 +16,7 @@ import shutil
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 if __package__ in (None, ""):
@@ -24,6 +26,7 @@ from servers import debian, npm
 from servers.debian import BringError, PrivateApt
 from servers.installed import Installed, cache_folder, installed
 from servers.locks import locked
+from servers.suites import PEERS, SUITES, Suite, bring_suite
 from servers.table import NAMES, recipe_of
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -110,23 +113,38 @@ def _one(name: str, into: Path, again: bool) -> bool:
     return done
 
 
+def _suite(suite: Suite, again: bool) -> bool:
+    try:
+        line, done = f"{PEERS:8} {suite.name}: {', '.join(bring_suite(suite, again=again))}", True
+    except (BringError, OSError) as error:
+        line, done = f"{PEERS:8} {suite.name} not brought: {error}", False
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+    return done
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The command: 0 when every server is there, 1 when one could not be brought, 2 for a wrong name."""
     parser = argparse.ArgumentParser(
         prog="bring.py", description="Bring database servers into a private folder; nothing is installed into the system."
     )
-    parser.add_argument("servers", nargs="*", metavar="SERVER", help=f"{', '.join(NAMES)}; all of them when none is named")
+    wanted = f"{', '.join(NAMES)}; all of them when none is named; {PEERS}: their test suites"
+    parser.add_argument("servers", nargs="*", metavar="SERVER", help=wanted)
     parser.add_argument("--into", type=Path, default=cache_folder(), metavar="DIR", help="default: %(default)s, or $BINLAG_SERVERS")
     parser.add_argument("--again", action="store_true", help="bring anew what is there already")
     given = parser.parse_args(arguments)
     try:
-        names = list(dict.fromkeys(recipe_of(name).name for name in given.servers)) or list(NAMES)
+        names = list(dict.fromkeys(recipe_of(name).name for name in given.servers if name != PEERS))
+        names = names or ([] if PEERS in given.servers else list(NAMES))
     except ValueError as error:
         parser.error(str(error))
     into = given.into.expanduser().absolute()
     into.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(len(names)) as pool:
-        done = list(pool.map(lambda name: _one(name, into, given.again), names))
+    suites = [replace(suite, into=into) for suite in SUITES if PEERS in given.servers]
+    with ThreadPoolExecutor(len(names) + len(suites)) as pool:
+        brought = [pool.submit(_one, name, into, given.again) for name in names]
+        brought += [pool.submit(_suite, suite, given.again) for suite in suites]
+        done = [one.result() for one in brought]
     if not all(done):
         return 1
     tidy(into)

@@ -11,11 +11,11 @@ from prometheus_client.parser import text_string_to_metric_families as prometheu
 from applier import metrics
 from applier.errors import UsageError
 from applier.metrics import Gauge
-from applier.replica.view import OFF, ON, Failure, ReplicaView, Thread
+from applier.status.view import OFF, ON, ReplicaView, Thread, ThreadFailure
 from checkpoints.info import RelayLogInfo
 from tests.captures_support import captures, logs
 from tests.cli.test_replay import Run, binlag
-from tests.replica.receiving import Offline
+from tests.receive.receiving import Offline
 
 __all__ = ["binlag"]
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
@@ -54,7 +54,7 @@ def test_a_view() -> None:
         version="8.0",
         relay=RelayLogInfo(source_log_name="binlog.000007", source_log_pos=1234),
         receiver=Thread(ON),
-        applier=Thread(OFF, failure=Failure(1032, "row is not there", 1.5e9)),
+        applier=Thread(OFF, failure=ThreadFailure(1032, "row is not there", 1.5e9)),
         source_file="binlog.000011",
         read_position=157,
         retrieved=f"{UUID}:1-100:200",

@@ -7,31 +7,54 @@ from pathlib import Path
 import pytest
 
 import applier
-from applier.options import ReplayOptions
+from applier.errors import UsageError
+from applier.options import parse_options
 from tests.applier.logs import INT_TABLE, insert
-from tests.binlog.build import log, write
+from tests.binlog.build import log, query, write
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        (ReplayOptions(), [True, True, True, True]),
-        (ReplayOptions(databases=frozenset({"d"})), [True, False, False, False]),
-        (ReplayOptions(tables=frozenset({"e.t"})), [False, True, False, False]),
-        (ReplayOptions(databases=frozenset({"d"}), tables=frozenset({"e.t"})), [True, True, False, False]),
-    ],
-)
-def test_statements_go_by_their_default_database(options: ReplayOptions, expected: list[bool]) -> None:
-    assert [options.wants_statement(database) for database in (b"d", b"e", b"\xff", b"")] == expected
-
-
-def test_a_filter_that_nothing_passes_is_said(tmp_path: Path) -> None:
+def test_a_filter_that_nothing_passes_is_an_error(tmp_path: Path) -> None:
     path = write(tmp_path, log(*insert(1, 5)))
-    note = "--database, --table: no rows event of what they name was replayed"
-    assert applier.replay([path], into=applier.load_schema(INT_TABLE), table="d.other").notes == {note: 1}
-    assert applier.replay([path], into=applier.load_schema(INT_TABLE), database="other").notes == {note: 1}
+    for chosen, hint in {
+        "d.T": "did you mean d.t? the log has d.t",
+        "other.x": "the log has d.t",
+    }.items():
+        with pytest.raises(UsageError) as caught:
+            applier.replay([path], into=applier.load_schema(INT_TABLE), table=chosen)
+        assert (caught.value.code, caught.value.hint) == ("BL315", hint)
+    for given in ({"database": "other"}, {"exclude_database": "%"}, {"exclude_table": ["d.t"]}):
+        with pytest.raises(UsageError):
+            applier.replay([path], into=applier.load_schema(INT_TABLE), **given)
     assert applier.replay([path], into=applier.load_schema(INT_TABLE), table="d.t").notes == {}
+    with pytest.raises(UsageError, match="none of these"):
+        applier.replay([path], into=applier.load_schema(INT_TABLE), include_gtids="3e11fa47-71ca-11e1-9e33-c80aa9429562:1")
+
+
+def test_names_of_the_target_are_told_from_those_of_the_log(tmp_path: Path) -> None:
+    path = write(tmp_path, log(*insert(1, 5)))
+    with pytest.raises(UsageError) as caught:
+        applier.replay([path], into=applier.load_schema(INT_TABLE), table="e.t", rewrite_db="d:e")
+    assert caught.value.hint == "filters take the log's names, before --rewrite-db; the log has d.t"
+
+
+def test_what_one_of_several_names_misses_is_said(tmp_path: Path) -> None:
+    path = write(tmp_path, log(*insert(1, 5)))
+    notes = applier.replay([path], into=applier.load_schema(INT_TABLE), table=["d.t", "d.u"]).notes
+    assert notes == {"--table d.u names nothing in the log": 1}
+
+
+def test_a_database_alone_is_something(tmp_path: Path) -> None:
+    path = write(tmp_path, log(query(b"CREATE DATABASE e")))
+    assert "e" in replayed_databases(path, database="e")
+    with pytest.raises(UsageError):
+        applier.replay([path], table="e.t")
+
+
+def replayed_databases(path: Path, **options: str) -> list[str]:
+    tables = applier.load_schema(INT_TABLE)
+    applier.replay([path], into=tables, **options)
+    return list(tables.databases)
 
 
 def test_a_database_whose_name_is_no_text_can_be_named() -> None:
-    assert ReplayOptions(databases=frozenset({"\udcff"})).wants_statement(b"\xff")
+    assert parse_options(database="\udcff").wants("\udcff", "t")

@@ -234,7 +234,7 @@ def test_partial_updates(tmp_path: Path, options: bytes, after: bytes, found: st
     ("options", "after", "says"),
     [
         (b"\1\1", sized(change(b"$.zz", 5)), "3648"),
-        (b"\2\1", sized(b""), "value options 2"),
+        (b"\2\1", sized(b""), "unknown options"),
         (b"\1\1", sized(b"\0\5$"), "runs past"),
         (b"\1\1", sized(change(b"$[", 1)), "names no single value"),
         (b"\1\1", b"\xff\0\0\0", "runs past"),

@@ -64,7 +64,7 @@ def stored_images(event: Event, rows: RowsHead, table_map: TableMap) -> Iterator
     position = event.body + rows.length
     while position < event.end:
         for places, read in readers:
-            values, position = read(event.buffer, position)
+            values, position = read(event.buffer, position, event.end)
             yield places, values
 
 

@@ -100,6 +100,20 @@ def test_partial_update(tmp_path: Path) -> None:
     assert found == [({"@1": "1"}, {"@1": text}), ({"@1": "1"}, {"@1": "1"})]
 
 
+def test_an_update_and_a_partial_one_of_one_shape(tmp_path: Path) -> None:
+    image = b"\0" + struct.pack("<I", 3) + b"\x05\x01\x00"
+    path = write(tmp_path, log(table_map(types=b"\xf5", metadata=b"\x04"), rows(31, image + image), rows(39, image + b"\0" + image)))
+    values, found = RowValues(), []
+    reader = LogReader([path])
+    for event in reader:
+        assert reader.format is not None
+        if event.type == EventType.TABLE_MAP:
+            mapped = read_table_map(event, reader.format)
+        elif event.type in ROWS_TYPES:
+            found.append(values.rows(event, read_rows(event, reader.format), mapped))
+    assert found == [[({"@1": "1"}, {"@1": "1"})]] * 2
+
+
 @pytest.mark.parametrize(
     ("types", "metadata", "image", "kind"),
     [
@@ -109,6 +123,7 @@ def test_partial_update(tmp_path: Path) -> None:
         (b"\x63", b"", b"\0", 30),
         (b"\xf5", b"\x04", b"\0" + struct.pack("<I", 3) + b"\x00\xff\xff", 30),
         (b"\xf5", b"\x04", b"\0" + struct.pack("<I", 3) + b"\x05\x01\x00" + b"\x01", 39),
+        (b"\xf5", b"\x04", b"\0" + struct.pack("<I", 3) + b"\x05\x01\x00" + b"\x02\0" + struct.pack("<I", 0), 39),
         (b"\xf5", b"\x04", b"\0" + struct.pack("<I", 3) + b"\x05\x01\x00" + b"\x01\x01\0\x05\0\0\0\x09\x03$.a", 39),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from applier.binlog.reader import LogReader
-from applier.binlog.transactions import Kind, Transaction, TransactionTracker, group, query_text, with_formats
+from applier.binlog.transactions import Transaction, TransactionKind, TransactionTracker, group, query_text, with_formats
 from applier.errors import InputError
 from tests.binlog.build import (
     UUID_TEXT,
@@ -130,7 +130,7 @@ def test_compressed_transaction_ends_where_its_payload_ends(tmp_path: Path) -> N
 def test_xa_names(tmp_path: Path) -> None:
     made = [gtid(1), query(b"XA START " + XA), (38, PREPARE), gtid(2), query(b"XA COMMIT " + XA), query(b"xa rollback 'a' ;")]
     assert [found.xid for found in grouped(tmp_path, *made)] == ["X'78',X'',1", "X'78',X'',1", "'a'"]
-    assert Kind("XA prepare") is Kind.XA_PREPARE
+    assert TransactionKind("XA prepare") is TransactionKind.XA_PREPARE
 
 
 def test_transaction_over_two_relay_logs(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkpoints.crash import Crashed, CrashKind, CrashPoint, Fault, Moment, crash_points, tears
+from checkpoints.crash import Crashed, CrashKind, CrashMoment, CrashPoint, Fault, crash_points, tears
 from checkpoints.disk import Disk, RealDisk, plain, read_file
 from checkpoints.errors import CheckpointError
 from checkpoints.memory_disk import MemoryDisk
-from checkpoints.outcomes import Kept, Medium, Outcome
+from checkpoints.outcomes import CrashOutcome, FileRemains, Medium
 from checkpoints.simulated_disk import Coverage, SimulatedDisk
 
 NAMES = ("a", "b", "c")
@@ -200,7 +200,7 @@ def test_outcomes_as_text(steps: list[Step]) -> None:
         assert first == second
         assert len(set(first)) == len(first)
         for outcome in disks[0].outcomes(kind):
-            again = Outcome.parse(str(outcome))
+            again = CrashOutcome.parse(str(outcome))
             assert again == outcome
             assert disks[1].after(again).contents() == disks[0].after(outcome).contents()
 
@@ -226,7 +226,7 @@ def test_crash_points(steps: list[Step]) -> None:
         assert caught.value.point == point
         with pytest.raises(Crashed):
             disk.names()
-        assert disk.after(Outcome(CrashKind.PROCESS)).contents() == seen[point]
+        assert disk.after(CrashOutcome(CrashKind.PROCESS)).contents() == seen[point]
 
 
 def test_an_info_file_overwritten_in_place() -> None:
@@ -334,13 +334,13 @@ def test_faults() -> None:
 
 
 def test_an_error_handler_does_not_outlive_the_crash() -> None:
-    disk = SimulatedDisk(crash_at=CrashPoint(2, Moment.INSIDE, 3))
+    disk = SimulatedDisk(crash_at=CrashPoint(2, CrashMoment.INSIDE, 3))
     with pytest.raises(Crashed, match="crashed at 2 inside 3"):
         try:
             disk.open("a", create=True).write(0, b"abcdef")
         except Exception:
             disk.remove("a")
-    assert disk.after(Outcome(CrashKind.PROCESS)).contents() == {"a": b"abc"}
+    assert disk.after(CrashOutcome(CrashKind.PROCESS)).contents() == {"a": b"abc"}
 
 
 def test_tears() -> None:
@@ -355,7 +355,7 @@ def test_tears() -> None:
 def test_names_refused(name: str, tmp_path: Path) -> None:
     disks: tuple[Disk, ...] = (RealDisk(tmp_path), SimulatedDisk())
     for disk in disks:
-        with pytest.raises(CheckpointError, match="no name of a file"):
+        with pytest.raises(CheckpointError, match="not the name of a file"):
             disk.open(name, create=True)
 
 
@@ -377,21 +377,21 @@ def test_missing_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "1", "x before", "1 inside", "1 before 2", "1 never"])
 def test_crash_points_refused(text: str) -> None:
-    with pytest.raises(CheckpointError, match="no crash point"):
+    with pytest.raises(CheckpointError, match="not a crash point"):
         CrashPoint.parse(text)
 
 
 @pytest.mark.parametrize("text", ["", "os", "process 1=2", "os names=x", "os names=1 2=", "os names=1 x=1", "os names=1 2=1+"])
 def test_outcomes_refused(text: str) -> None:
-    with pytest.raises(CheckpointError, match="no outcome"):
-        Outcome.parse(text)
+    with pytest.raises(CheckpointError, match="not an outcome"):
+        CrashOutcome.parse(text)
 
 
 def test_an_outcome_of_another_disk_is_refused() -> None:
     disk = SimulatedDisk({"a": b""})
     disk.open("a").write(0, b"x")
     with pytest.raises(CheckpointError, match="says nothing of file 1"):
-        disk.after(Outcome(CrashKind.OS))
+        disk.after(CrashOutcome(CrashKind.OS))
     disk.open("a").truncate(0)
     with pytest.raises(CheckpointError, match="cannot be torn"):
-        disk.after(Outcome(CrashKind.OS, 0, {1: Kept(1, torn=1)}))
+        disk.after(CrashOutcome(CrashKind.OS, 0, {1: FileRemains(1, torn=1)}))

@@ -69,7 +69,7 @@ def test_bytes_as_the_server_writes_them() -> None:
         (struct.pack("<Q", 1) + bytes(16) + struct.pack("<QQQ", 1, 5, 5), "out of order"),
         (struct.pack("<Q", 1) + bytes(16) + struct.pack("<QQQQQ", 2, 5, 7, 7, 9), "out of order"),
         (struct.pack("<Q", 1) + bytes(16) + struct.pack("<QQQ", 1, 0, 5), "out of order"),
-        (struct.pack("<Q", 1) + bytes(16) + struct.pack("<QQQ", 1, 1, 1 << 63), "no interval"),
+        (struct.pack("<Q", 1) + bytes(16) + struct.pack("<QQQ", 1, 1, 1 << 63), "not an interval"),
         (struct.pack("<Q", 1) + bytes(16) + struct.pack("<QQQ", 1 << 60, 1, 2), "ends too early"),
         (struct.pack("<Q", 1 << 40), "ends too early"),
         (struct.pack("<Q", 2 << 56 | 1), "format 2"),

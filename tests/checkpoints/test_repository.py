@@ -20,7 +20,7 @@ from checkpoints.errors import CheckpointError, InfoError
 from checkpoints.info import RelayLogInfo, SourceInfo, WorkerInfo
 from checkpoints.info_files import encode, parse
 from checkpoints.info_rows import to_row
-from checkpoints.outcomes import Medium, Outcome
+from checkpoints.outcomes import CrashOutcome, Medium
 from checkpoints.position import Position
 from checkpoints.repositories import Repositories
 from checkpoints.repository import FileRepository, Repository, TableRepository
@@ -122,7 +122,7 @@ def test_an_empty_file_after_the_first_start() -> None:
     disk = SimulatedDisk(crash_at=CrashPoint.parse("1 after"))
     with pytest.raises(Crashed):
         opened(disk).flush(START, Occasion.CHANGE)
-    left = disk.after(Outcome(CrashKind.PROCESS))
+    left = disk.after(CrashOutcome(CrashKind.PROCESS))
     assert left.contents() == {"relay-log.info": b""}
     with pytest.raises(InfoError, match="empty"):
         opened(left)

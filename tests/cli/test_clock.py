@@ -13,10 +13,10 @@ from click.testing import CliRunner, Result
 from applier.cli import clock, rows, status
 from applier.cli.main import cli
 from applier.errors import UsageError
-from applier.replica.scenarios import SCENARIOS
+from applier.timing.scenarios import SCENARIOS
 from tests.binlog.build import gtid, log, query, table_map, write, xid
 from tests.binlog.build import rows as rows_event
-from tests.replica.test_status import FILE_SCENARIOS
+from tests.status.test_status import FILE_SCENARIOS
 
 
 def run(command: click.Command, *arguments: object) -> Result:

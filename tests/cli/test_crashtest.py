@@ -163,7 +163,7 @@ def test_bad_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], mes
 
 
 def test_a_crash_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
-    for place, message in (("nonsense", "is no crash"), ("process | 99999 before | process", "the run has no point '99999 before'")):
+    for place, message in (("nonsense", "is not a crash"), ("process | 99999 before | process", "the run has no point '99999 before'")):
         status, error = code(capsys, *SAFE, "--crash", place)
         assert (status, message in error) == (2, True)
 
@@ -179,6 +179,6 @@ def test_a_mistake_of_the_emulator_is_no_verdict(monkeypatch: pytest.MonkeyPatch
     arguments = ["--jobs", jobs, *(["--recovery", "0"] if jobs == "2" else []), "--kind", "process"]
     ended, said = code(capsys, *SAFE, *arguments)
     assert ended == 70
-    assert "KeyError: 'nothing' while recovering, which is no refusal to start but a mistake" in said
+    assert "KeyError: 'nothing' while recovering, which is a mistake, not a refusal to start" in said
     assert "again: binlag crashtest --transactions 2 --seed 1 --server 8.0 --repository FILE" in said
     assert "--crash 'process | 1 before | process'" in said

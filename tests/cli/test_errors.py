@@ -12,6 +12,7 @@ import pytest
 
 import applier.replay_loop
 from applier.cli import failures
+from applier.cli.main import COMMANDS as EVERY_COMMAND
 from applier.cli.main import main
 from applier.error_codes import BY_CODE, Code
 from applier.errors import BinlagError, InputError, ReplicationError, UsageError
@@ -178,26 +179,26 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "events gtid.000001": ("BL109", ("gtid.000001", f"position {FIRST}")),
     "events decimal.000001 --rows": ("BL110", ("decimal.000001", "position")),
     "events good.000001 --table t": ("BL307", ("'t'",)),
-    "events good.000001 --arrow out --database d": ("BL303", ("--database",)),
+    "events good.000001 --arrow out --stop-position 4": ("BL303", ("--stop-position",)),
     "events good.000001 --parquet missing/x": ("BL206", ("missing/x",)),
     "explain missing.sql": ("BL101", ("missing.sql",)),
     "explain good.sql --server 4.0": ("BL308", ("4.0",)),
     "explain good.sql --table d.other": ("BL307", ("d.other",)),
     "explain good.sql --server 9.7 --row-search TABLE_SCAN": ("BL309", ("9.7",)),
-    "explain empty.sql": ("BL207", ("empty.sql holds no table",)),
+    "explain empty.sql": ("BL207", ("the dump is empty",)),
     "clock": ("BL304", ("--scenario",)),
     "clock --scenario nonsense": ("BL302", ("nonsense",)),
     "clock --scenario ddl --workers 7": ("BL303", ("--workers: a scenario has its own replicas",)),
     "clock --scenario ddl --server 5.7": ("BL303", ("--server: a scenario has its own replicas",)),
     "clock missing.000001 --plot missing/x.svg": ("BL206", ("--plot: cannot write missing/x.svg",)),
-    "clock --scenario ddl --status-at 3 --plot x.svg": ("BL303", ("--plot: a status is no picture",)),
+    "clock --scenario ddl --status-at 3 --plot x.svg": ("BL303", ("--plot: a status cannot be drawn",)),
     "clock nothing.000001": ("BL117", ()),
     "status folder": ("BL508", ("folder",)),
     f"crashtest good.000001 --schema good.sql {ONE} --crash nonsense": ("BL701", ()),
     "crashtest good.000001 --schema good.sql --crash process": ("BL303", ("--crash",)),
     "crashtest missing.000001 --html missing/x.html": ("BL206", ("--html: cannot write missing/x.html",)),
     "crashtest --json --brief": ("BL303", ("--json and --brief are two outputs",)),
-    f"crashtest good.000001 --schema good.sql {ONE} --crash nonsense --json": ("BL303", ("--json: one crash is no matrix",)),
+    f"crashtest good.000001 --schema good.sql {ONE} --crash nonsense --json": ("BL303", ("--json: one crash makes no matrix",)),
     f"crashtest good.000001 --schema good.sql {ONE} --crash nonsense --require sync=1": ("BL303", ("--require: one crash",)),
     "crashtest --schema good.sql": ("BL303", ("--schema: the generated log",)),
     "crashtest --server 9.7 --workers 0": ("BL510", ("workers=0 is out of range", "takes 1 to 1024")),
@@ -207,10 +208,10 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "forecast good.000001 --schema good.sql --calibration bad.json": ("BL204", ("bad.json",)),
     "forecast good.000001 --schema good.sql --calibration other.json": ("BL204", ("no calibration: it has no 'format'", "other.json")),
     "forecast good.000001 --schema other.sql --server 5.7": ("BL207", ("none of the log's tables, d.t for one",)),
-    "forecast good.000001 --schema empty.sql --server 5.7": ("BL207", ("none of the log's tables, d.t for one",)),
+    "forecast good.000001 --schema empty.sql --server 5.7": ("BL207", ("the dump is empty",)),
     "forecast good.000001 --schema good.sql --server 9.7 --row-search TABLE_SCAN": ("BL309", ("9.7",)),
     "forecast good.000001 --schema good.sql --rows d.other=5": ("BL307", ("d.other",)),
-    "forecast good.000001 --schema good.sql --server 5.7 --what-if index=x": ("BL302", ("--what-if index: 'x' is no number",)),
+    "forecast good.000001 --schema good.sql --server 5.7 --what-if index=x": ("BL302", ("--what-if index: 'x' is not a number",)),
     "forecast missing.000001 --schema good.sql --report missing/x.html": ("BL206", ("--report: cannot write missing/x.html",)),
     "forecast missing.000001 --schema good.sql --openmetrics missing/x.prom": ("BL206", ("--openmetrics: cannot write missing/x",)),
     "forecast missing.000001 --schema good.sql": ("BL101", ("missing.000001",)),
@@ -225,10 +226,41 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "receive mysql://u@127.0.0.1:1 --dir relay --channel c": ("BL304", ("--channel: no gauges are written",)),
     "replay good.000001 --channel c": ("BL304", ("--channel: no gauges are written",)),
     "status . --channel c": ("BL304", ("--channel: no gauges are written",)),
-    "replay good.000001 --start-datetime @x": ("BL306", ("--start-datetime: '@x' is no date and time",)),
-    f"replay mysql://root:{SECRET}@h/x": ("BL101", ("root:***@h",)),
+    "replay good.000001 --start-datetime @x": ("BL306", ("--start-datetime: '@x' is not a date and time",)),
+    f"replay mysql://root:{SECRET}@h/x": ("BL311", ("a password stands in an address",)),
     f"receive //root:{SECRET}@h --dir relay": ("BL310", ()),
     f"forecast good.000001 --schema mysql://root:{SECRET}@h/d": ("BL311", ()),
+    "doctor x": ("BL301", ("(x)",)),
+    "doctor --jso": ("BL301", ("did you mean --json?",)),
+    "doctor --json=3": ("BL301", ("does not take a value",)),
+    "demo x": ("BL301", ("(x)",)),
+    "demo --dir good.sql": ("BL301", ("good.sql",)),
+    "demo --folder x": ("BL301", ("--folder",)),
+    "completion bash zsh": ("BL301", ("(zsh)",)),
+    "spark-package x": ("BL301", ("(x)",)),
+    "spark-package --output missing/x/y": ("BL206", ("missing/x/y",)),
+    "spark-package --wit x": ("BL301", ("did you mean --with?",)),
+    "fleet": ("BL301", ("FLEET.yaml",)),
+    "fleet missing.yaml": ("BL101", ("missing.yaml",)),
+    "fleet bad.yaml": ("BL211", ("bad.yaml",)),
+    "recover": ("BL301", ("DIR",)),
+    "recover missing": ("BL508", ("missing",)),
+    "recover folder --workers x": ("BL301", ("--workers",)),
+    "status": ("BL301", ("DIR",)),
+    "status missing": ("BL508", ("missing",)),
+    "status folder --format x": ("BL301", ("vertical",)),
+    "explain": ("BL301", ("SCHEMA",)),
+    "explain good.sql --csv --json": ("BL303", ("--csv",)),
+    "explain good.sql --fail-on none": ("BL302", ("use one of no-key, not-unique",)),
+    "explain good.sql --rows x": ("BL302", ("db.table=1000000",)),
+    "explain good.sql --rows d.t=x": ("BL302", ("'d.t=x'",)),
+    "explain good.sql --rows d.tt=4": ("BL307", ("did you mean d.t?",)),
+    "explain good.sql --password x": ("BL301", ("did you mean --password-file?",)),
+    "explain mysql://u@127.0.0.1:1": ("BL401", ("127.0.0.1:1",)),
+    "receive": ("BL301", ("mysql://USER@HOST:PORT",)),
+    "receive mysql://u@h": ("BL301", ("--dir",)),
+    "verify good.000001": ("BL301", ("--into",)),
+    "verify good.000001 --into memory": ("BL310", ("memory",)),
 }
 """Arguments -> code, further words of the line."""
 
@@ -240,6 +272,11 @@ def files(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(content)
 
 
+def test_every_command_is_given_wrongly() -> None:
+    assert len(COMMANDS) >= 100
+    assert {name for name in EVERY_COMMAND if sum(text.split()[0] == name for text in COMMANDS) < 2} == set()
+
+
 @pytest.mark.usefixtures("files")
 @pytest.mark.parametrize("arguments", COMMANDS)
 def test_a_command_that_cannot_be_carried_out(arguments: str, said: Said) -> None:
@@ -248,6 +285,9 @@ def test_a_command_that_cannot_be_carried_out(arguments: str, said: Said) -> Non
     assert exit_code == 2
     check(errors, code, words)
     assert SECRET not in errors[0]
+    named = re.search(r"see binlag ([\w-]+ )?--help$", errors[0])
+    if named:
+        assert said(*(named[1] or "").split(), "--help") == (0, []), "the next step works when it is followed"
 
 
 @pytest.mark.usefixtures("files")

@@ -109,6 +109,7 @@ def test_filters(path: Path) -> None:
     assert kept("--start-datetime", "2030-01-01") == [0]
     assert kept("--stop-datetime", "2023-11-14 22:13:21") == list(range(12))
     assert kept("--database", "d2") == [0, 1, 2, 3, 9, 10, 11]
+    assert kept("--exclude-table", r"d.oth%", "--database", "d") == [0, 1, 2, 3, 4, 5, 6, 9, 10]
     assert kept("--table", "d.other") == [0, 1, 2, 3, 7, 8, 9, 10]
 
 
@@ -162,9 +163,11 @@ def test_arrow(path: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     images = {file.name: ipc.open_file(str(file)).read_all().num_rows for file in (tmp_path / "rows").iterdir()}
     assert images == {"d.t.arrow": 4, "d.other.arrow": 1}
-    refused = run(path, "--arrow", tmp_path / "rows", "--database", "d")
+    run(path, "--arrow", tmp_path / "some", "--database", "%", "--exclude-table", "d.other")
+    assert [file.name for file in (tmp_path / "some").iterdir()] == ["d.t.arrow"]
+    refused = run(path, "--arrow", tmp_path / "rows", "--stop-position", "4")
     assert refused.exit_code == 2
-    assert "--database" in refused.output
+    assert "--stop-position" in refused.output
 
 
 def test_parquet_without_pyarrow(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,8 +184,8 @@ def test_parquet_without_pyarrow(path: Path, tmp_path: Path, monkeypatch: pytest
         (b"hello", [], "not a binary log"),
         (log(xid())[:-3], [], "ends in the middle"),
         (log(xid()), ["--include-gtids", "nonsense"], "not a GTID set"),
-        (log(xid()), ["--start-datetime", "nonsense"], "no date and time"),
-        (log(xid()), ["--table", "t"], "does not name a table"),
+        (log(xid()), ["--start-datetime", "nonsense"], "not a date and time"),
+        (log(xid()), ["--table", "t"], "is not DATABASE.TABLE"),
         (log(xid()), ["--start-position", "-1"], "Invalid value"),
         (log(xid()), ["--start-position", "5000"], "behind the end"),
     ],

@@ -68,11 +68,15 @@ def test_a_report_is_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ([], "binlog files or --workload"), (["LOG"], "needs --schema"), (["LOG", "--schema", "SCHEMA", "--max-lag", "soon"], "is no time"),
+        ([], "binlog files or --workload"), (["LOG"], "needs --schema"),
+        (["LOG", "--schema", "SCHEMA", "--max-lag", "soon"], "is not a time"),
         (["LOG", "--schema", "SCHEMA", "--server", "nine"], "--server"), (["LOG", "--schema", "none.sql"], "cannot read the schema"),
         (["LOG", "--schema", "SCHEMA", "--calibration", "none.json"], "cannot read the calibration"),
         (["LOG", "--schema", "SCHEMA", "--row-search", "FAST"], "row-search"), (["--workload", "none.yaml"], "cannot read the workload"),
         (["LOG", "--schema", "SCHEMA", "--what-if", "row-search=TABLE_SCAN", "--server", "9.7"], "has no slave_rows_search_algorithms"),
+        (["LOG", "--schema", "SCHEMA", "--follow"], "add --replica"),
+        (["LOG", "--schema", "SCHEMA", "--behind", "soon"], "--behind: 'soon'"),
+        (["LOG", "--replica", "mysql://u@127.0.0.1:1", "--follow", "--max-lag", "5s"], "--follow and --max-lag"),
         (["LOG", "--schema", "mysql://u@127.0.0.1:1"], "cannot read the schema of mysql://u@127.0.0.1:1"),
     ],
 )  # fmt: skip
@@ -109,7 +113,7 @@ def test_measuring_in_memory_keeps_the_cells(tmp_path: Path) -> None:
     [
         (["--output", "c.json"], "the emulator's"), ([], "nothing would be kept"), (["--table", "t", "--server", "7"], "--server"),
         (["--table", "t", "--row-search", "INDEX_SCAN"], "has no slave_rows_search_algorithms"),
-        (["--table", "t", "--into", "postgres://x"], "no address of a server"),
+        (["--table", "t", "--into", "postgres://x"], "not a server address"),
     ],
 )  # fmt: skip
 def test_measuring_wrongly(arguments: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from tests.applier.logs import INT_TABLE, insert, ints, log, transaction
 from tests.binlog.build import rows, table_map, write
 from tests.captures_support import captures, logs
 from tests.cli.test_replay import Run, binlag, schema, small_log
-from tests.replica.receiving import Offline
+from tests.receive.receiving import Offline
 
 __all__ = ["binlag", "schema"]
 SKIPPED = log(*insert(1, 1), *transaction(2, table_map(), rows(32, ints(9))), *insert(3, 2))
@@ -55,7 +55,7 @@ def test_lines_for_people(binlag: Run, tmp_path: Path, schema: Path) -> None:
     ("arguments", "code", "fields"),
     [
         (("replay", "absent", "--log-json"), 2, {"code": "BL101", "file": "absent"}),
-        (("replay", "--log-json", "--what"), 2, {"code": "BL301", "next": "see binlag replay --help"}),
+        (("replay", "--log-json", "--what"), 2, {"code": "BL301", "next": "did you mean --stats? see binlag replay --help"}),
         (("--log-json", "what"), 2, {"code": "BL301"}),
         (("replay", "LOG", "--log-json", "--verbose"), 1, {"number": 1146, "table": "d.t", "file": "binlog.000001"}),
         (("replay", "LOG", "--log-json", "--log-level", "error"), 1, {"number": 1146}),

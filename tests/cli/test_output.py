@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import click
 import pytest
 
+from applier.cli.help import EXAMPLES, GROUPS, REST
 from applier.cli.main import COMMANDS, cli
 from applier.cli.notes import LEVELS
 from tests.cli.test_replay import Run, binlag
@@ -102,7 +105,8 @@ def all_commands() -> dict[str, click.Command]:
 
 def test_help_lists_every_command() -> None:
     shown = run(["--help"]).stdout
-    modules = {path.stem for path in (ROOT / "applier" / "cli").glob("*.py") if re.search(r"^@click\.command\(", path.read_text(), re.M)}
+    sources = {path.stem.replace("_", "-"): path.read_text() for path in (ROOT / "applier" / "cli").glob("*.py")}
+    modules = {name for name, text in sources.items() if re.search(r"^@click\.command\(", text, re.M)}
     assert modules == set(COMMANDS) == set(all_commands())
     words = " ".join(shown.split())  # lines are broken
     assert [name for name, text in COMMANDS.items() if f" {name} {text}" not in words] == []
@@ -120,7 +124,7 @@ def test_help_describes_every_option(name: str, binlag: Run) -> None:
             assert parameter.help, f"{parameter.opts} has no text"
             assert [name for name in parameter.opts if name not in shown] == []
     for option in ("--verbose", "--log-level", "--log-json", "--help"):
-        assert option in shown
+        assert shown.count(option) == 1, "binlag --help explains them"
     assert binlag(name, "-h") == (code, shown, err)
 
 
@@ -133,16 +137,105 @@ def examples() -> list[tuple[str, str]]:
     return [(name, next(filter(None, example))) for name, example in found]
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_examples_at_the_end_of_help(name: str, binlag: Run) -> None:
+    """Three of each command. Those that need no server and no folder of the reader's run; of the others every option is read."""
+    assert name in EXAMPLES
+    shown = binlag(name, "--help")[1]
+    for what, text in EXAMPLES[name]:
+        assert f"  binlag {name} {text}".rstrip() + f"\n      {what}\n" in shown
+        arguments = shlex.split(text)
+        if "DIR" in text or "mysql://" in text:
+            context = all_commands()[name].make_context(name, arguments)
+            assert context.args == []
+        else:
+            done = run([name, *arguments])
+            gate = 3 if "--fail-on" in arguments else 0
+            assert done.returncode == gate, f"{text}: {done.stderr}"
+
+
+def test_options_stand_in_groups() -> None:
+    """Options that several commands share stand under the same heading everywhere, and none of them is left over."""
+    shared = {
+        "Input": "--schema",
+        "Filters": "--table",
+        "Rules": "--server",
+        "Target": "--into",
+        "Connection": "--ssl-ca",
+        "Output": "--json",
+    }
+    for name in ("replay", "verify", "explain", "forecast", "events"):
+        shown = run([name, "--help"]).stdout
+        headings = [line[:-1] for line in shown.splitlines() if line.endswith(":") and not line.startswith(" ")]
+        assert [one for one in GROUPS if one in headings] == [one for one in headings if one in GROUPS], "in one order"
+        assert REST not in headings
+        for heading, option in shared.items():
+            if f"  {option}" in shown:
+                assert option in shown[shown.index(f"\n{heading}:\n") :].split("\n\n")[0]
+
+
+def test_binlag_alone_shows_the_uses() -> None:
+    """Commands of the three uses exist, and take these options."""
+    done = run([])
+    assert (done.returncode, done.stderr) == (0, "")
+    uses = re.findall(r"^    binlag (\w+)(.*)$", done.stdout, re.M)
+    assert [name for name, _ in uses] == ["explain", "forecast", "replay", "crashtest"]
+    for name, text in uses:
+        assert all_commands()[name].make_context(name, shlex.split(text)).args == []
+
+
+def test_the_demo_writes_its_files(tmp_path: Path) -> None:
+    """The commands that it prints run as they stand."""
+    done = run(["demo", "--dir", str(tmp_path / "a b")])
+    assert (done.returncode, done.stderr) == (0, "")
+    commands = [shlex.split(line) for line in done.stdout.splitlines() if line.startswith("  binlag ")]
+    assert [run(command[1:]).returncode for command in commands] == [0, 0]
+
+
+def test_doctor() -> None:
+    """Every extra of the package is told, with what it is for; a missing library is a line that says how to get it."""
+    found = json.loads(run(["doctor", "--json"]).stdout)
+    extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+    assert {one["name"] for one in found["Extras"]} == extras - {"bench", "dev", "docs", "ci", "all"}
+    assert found["Python and binlag"][0]["found"] == ".".join(map(str, sys.version_info[:3]))
+    hide = "from importlib import metadata; import applier.cli.doctor as doctor; from applier.cli.main import main\n"
+    hide += "doctor._version = lambda name: None if name == 'scipy' else '1'\nmain(['doctor'])"
+    done = subprocess.run([sys.executable, "-c", hide], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(r"  measure +not installed: binlag measure.*\n +pip install 'binlag\[measure\]' \(brings scipy\)\n", done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("reply x", "replay"),
+        ("Explain x", "explain"),
+        ("replay x --shema y", "--schema"),
+        ("replay x --exec-mode stric", "strict"),
+        ("explain demo/before.sql --table shop.parcl", "shop.parcel"),
+        ("explain demo/before.sql --rows shop.parcl=4", "shop.parcel"),
+        ("explain demo/before.sql --rows shop.parcel.orderno=4", "shop.parcel.order_no"),
+        ("explain demo/before.sql --fail-on nokey", "no-key"),
+        ("forecast demo/binlog.000001 --schema demo/before.sql --what-if primary-key:shop.cartitem", "shop.cart_item"),
+        ("replay demo/binlog.000001 --schema demo/before.sql --table shop.parcl", "shop.parcel"),
+    ],
+)
+def test_a_mistyped_name(typed: str, meant: str) -> None:
+    done = run(typed.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"Next: did you mean {meant}?" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_examples_of_help_run(tmp_path: Path) -> None:
     """With a folder for DIR. One that names a command alone is asked for its --help."""
-    found = examples()
-    assert found
-    for name, example in found:
+    for name, example in examples():
         arguments = shlex.split(example)[1:]
         if len(arguments) == 1 or "DIR" in arguments or arguments[-1] == "--dir":
             arguments.append("--help")  # a name, not an example: the command and its option are there
         done = run([argument for argument in arguments if argument != "--dir"])
-        assert done.returncode == 0, f"{name} --help: {example}: {done.stderr}"
+        gate = "--fail-on" in arguments
+        assert done.returncode == 3 * gate, f"{name} --help: {example}: {done.stderr}"
 
 
 # completion

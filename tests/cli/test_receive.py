@@ -15,7 +15,7 @@ URL = "mysql://root@127.0.0.1:1"
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ((), "mysql://USER@HOST:PORT"), ((URL,), "--dir"), (("nonsense", "--dir", "x"), "SOURCE: 'nonsense' is no address of a server"),
+        ((), "mysql://USER@HOST:PORT"), ((URL,), "--dir"), (("nonsense", "--dir", "x"), "SOURCE: 'nonsense' is not a server address"),
         (("mysql://root:s3cret@h", "--dir", "x"), "a password in the URL"),
         ((URL, "--dir", "x", "--from", "binlog.000001"), "--from: 'binlog.000001' is not FILE:POSITION"),
         ((URL, "--dir", "x", "--from", "binlog.000001:3"), "is not FILE:POSITION"),

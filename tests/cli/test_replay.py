@@ -1,4 +1,4 @@
-"""`binlag replay`, `binlag explain` and `binlag --help`: texts, JSON, files, exit codes, and bad options one by one."""
+"""`binlag replay` and `binlag --help`: texts, JSON, files, exit codes, and bad options one by one."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_summary_says_what_is_wrong_and_what_would_fix_it(binlag: Run) -> No
     code, out, _ = binlag("replay", *logs(CAPTURE), "--schema", CAPTURE / "before.sql")
     assert code == 0
     assert "rows for each row it changes" in out
-    assert "ALTER TABLE ledger_db." in out
+    assert "  ALTER TABLE `ledger_db`." in out
 
 
 def test_the_summary_as_json(binlag: Run, tmp_path: Path, schema: Path) -> None:
@@ -157,14 +157,14 @@ def test_filters(binlag: Run, tmp_path: Path) -> None:
         ("--table", "d.t"): (["1", "3"], []),
         ("--include-gtids", f"{uuid}:2-3"): (["3"], ["2"]),
         ("--exclude-gtids", f"{uuid}:1"): (["3"], ["2"]),
-        ("--rewrite-db", "e:d"): (["1", "2", "3"], []),
         ("--start-datetime", "2100-01-01"): ([], []),
         ("--stop-datetime", "2000-01-01T00:00:00+02:00"): ([], []),
     }
-    for options, (first, second) in chosen.items():
-        out = tmp_path / "out"
+    for number, (options, (first, second)) in enumerate(chosen.items()):
+        out = tmp_path / f"out{number}"
         assert binlag("replay", path, "--schema", tmp_path / "s.sql", "--dump", out, *options)[0] == 0, options
-        assert [(out / f"{name}.t.tsv").read_text().split("\n")[1:-1] for name in "de"] == [first, second], options
+        dumped = {file.name: file.read_text().split("\n")[1:-1] for file in out.iterdir()}
+        assert [dumped.get(f"{name}.t.tsv", []) for name in "de"] == [first, second], options
 
 
 def test_positions(binlag: Run, tmp_path: Path, schema: Path) -> None:
@@ -237,61 +237,6 @@ def test_names_that_are_no_utf8(binlag: Run, tmp_path: Path) -> None:
     code, out, _ = binlag("replay", path, "--stats", tmp_path / "stats")
     assert (code, "t\\udcff" in out) == (0, True)
     assert json.loads((tmp_path / "stats").read_text())["table"] == "d.t\udcff"
-
-
-# explain
-
-
-def test_explain(binlag: Run, schema: Path) -> None:
-    code, out, err = binlag("explain", schema)
-    assert (code, err) == (0, "")
-    assert out.startswith("d.t  InnoDB, primary key\n")
-    assert "5.6, 5.7, 8.0, 8.4, 9.7, mariadb" in out
-    code, out, _ = binlag("explain", schema, "--json", "--server", "5.7", "--row-search", "TABLE_SCAN", "--row-image", "minimal")
-    found = json.loads(out)
-    assert found == {
-        "table": "d.t",
-        "server": "5.7",
-        "row_image": "MINIMAL",
-        "statements": {"insert": "not needed", "update": "table scan", "delete": "table scan"},
-        "algorithm": "table scan",
-        "key": None,
-        "reads": "up to the row, from the top, for each row",
-        "not_used": found["not_used"],
-    }
-
-
-def test_explain_gives_every_case(binlag: Run, tmp_path: Path) -> None:
-    path = tmp_path / "s.sql"
-    path.write_text("CREATE TABLE d.a (x INT, y TEXT, KEY k (x)); CREATE TABLE d.b (x INT NOT NULL, UNIQUE u (x));")
-    code, out, _ = binlag("explain", path, "--json")
-    found = [json.loads(line) for line in out.splitlines()]
-    assert (code, len(found)) == (0, 2 * 6 * 3)
-    assert {case["algorithm"] for case in found if case["table"] == "d.b"} == {"index scan"}
-    code, out, _ = binlag("explain", path, "--table", "d.b")
-    assert (code, "`u` promoted to primary key" in out, "d.a" in out) == (0, True, False)
-    code, out, _ = binlag("explain", path, "--table", "d.a")
-    assert "Give it a primary key: ALTER TABLE d.a ADD COLUMN `id`" in out
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (("--server", "3"), "--server"),
-        (("--row-search", "X"), "--row-search"),
-        (("--row-image", "HALF"), "--row-image"),
-        (("--table", "d.zz"), "d.zz"),
-        (("--x",), "--x"),
-    ],
-)
-def test_explain_with_bad_options(binlag: Run, schema: Path, options: tuple[str, ...], says: str) -> None:
-    code, out, err = binlag("explain", schema, *options)
-    assert (code, out, says in err) == (2, "", True)
-
-
-def test_explain_without_a_schema(binlag: Run, tmp_path: Path) -> None:
-    for arguments in ((), (tmp_path / "gone.sql",), (tmp_path,)):
-        assert binlag("explain", *arguments)[0] == 2
 
 
 # help

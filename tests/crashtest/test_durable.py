@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from applier.crashtest.durable import Durability, DurableStorage
 from applier.crashtest.records import RecordFile, framed, whole_records
 from applier.replica.storage import Commit, row_changes
+from applier.schema_source import load_schema
 from applier.tables.catalog import Tables
 from applier.tables.engine import Change, MemoryTable
-from applier.tables.load import load_schema
 from checkpoints.crash import CrashKind, CrashPoint
 from checkpoints.gtid import GtidSet
 from checkpoints.outcomes import Medium

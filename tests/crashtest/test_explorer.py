@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from applier.crashtest import CannotStart, Kind, RecoveryMistake, State, Verdict, explore, judge, reproduce
 from applier.crashtest.explorer import parse_place
 from applier.errors import ReplicationError, UsageError
-from checkpoints.crash import Crashed, CrashKind, CrashPoint, Moment, crash_points
+from checkpoints.crash import Crashed, CrashKind, CrashMoment, CrashPoint, crash_points
 from checkpoints.disk import Disk, read_file
-from checkpoints.outcomes import Medium, Outcome
+from checkpoints.outcomes import CrashOutcome, Medium
 from checkpoints.simulated_disk import Coverage, SimulatedDisk
 
 TAME = Medium(reorders_within_files=False, extends_with_zeros=False)
@@ -55,7 +55,7 @@ def naive(program: Program, kinds: dict[Kind, CrashKind]) -> dict[Kind, set[tupl
     whole = SimulatedDisk(medium=TAME)
     work = list(program.run(whole))
     found: dict[Kind, set[tuple[Verdict, tuple[tuple[str, bytes], ...]]]] = {kind: set() for kind in kinds}
-    last = CrashPoint(len(whole.operations), Moment.AFTER)
+    last = CrashPoint(len(whole.operations), CrashMoment.AFTER)
     for point in [*crash_points(whole.operations), last]:
         disk, told = SimulatedDisk(medium=TAME, crash_at=point), []
         try:
@@ -179,8 +179,8 @@ def test_judge() -> None:
     assert str(judge(State((1, 2, 2), "abb"), expected, [])) == "re-executes: executed 2 times: 2"
     assert str(judge(State((1, 2, 2), "ab"), expected, [])) == "re-executes: executed 2 times: 2, silently: the data are the same"
     assert str(judge(State((1, 2), "a"), expected, [])) == "loses rows: the data differ from those of a run without a crash"
-    assert str(judge(State((1, 2, 3), "ab"), expected, [])).startswith("re-executes: executed, but nobody asked for it: 3")
-    assert str(judge(State((1, 2, 3), "a"), expected, [])).startswith("loses rows: executed, but nobody asked for it: 3; the data differ")
+    assert str(judge(State((1, 2, 3), "ab"), expected, [])).startswith("re-executes: executed, but not in the workload: 3")
+    assert str(judge(State((1, 2, 3), "a"), expected, [])).startswith("loses rows: executed, but not in the workload: 3; the data differ")
     assert str(judge(State((1, 3), "a"), expected, [])).startswith("loses rows: never executed: 2")
     assert str(judge(State((1,), "a"), State((1, 2, 3, 4, 5), ""), [])) == "loses rows: never executed: 2, 3, 4 and 1 more"
     assert judge(ReplicationError(1062, "Duplicate entry"), expected, []).verdict is Verdict.REEXECUTES
@@ -214,6 +214,6 @@ def test_places_refused(text: str) -> None:
 
 
 def test_a_point_of_another_run() -> None:
-    for kind, point in ((Kind.PROCESS, CrashPoint(99, Moment.BEFORE)), (Kind.IO_ERROR, CrashPoint(99, Moment.BEFORE))):
+    for kind, point in ((Kind.PROCESS, CrashPoint(99, CrashMoment.BEFORE)), (Kind.IO_ERROR, CrashPoint(99, CrashMoment.BEFORE))):
         with pytest.raises(UsageError, match="the run has no point '99 before'"):
-            reproduce(lambda: Program(ACTIONS), kind, point, Outcome(CrashKind.PROCESS))
+            reproduce(lambda: Program(ACTIONS), kind, point, CrashOutcome(CrashKind.PROCESS))

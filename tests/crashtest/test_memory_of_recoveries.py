@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from applier.crashtest import Kind, State
-from applier.crashtest.dependencies import Known
+from applier.crashtest.dependencies import RecoveryResults
 from applier.crashtest.durable import DurableStorage
 from applier.crashtest.explorer import Exploration, Recovered, explore
 from applier.crashtest.matrix import Setup, WorkloadSpec
@@ -42,7 +42,7 @@ def explored(setup: Setup, seed: int, transactions: int, *, remembers: bool, mem
     memory = memory or Memory()
     with pytest.MonkeyPatch.context() as patch:
         if not remembers:
-            patch.setattr(Known, "find", lambda self, files: None)
+            patch.setattr(RecoveryResults, "find", lambda self, files: None)
         return explore(
             lambda: ReplicaSystem(workload, setup.configuration, seed=seed, shared=memory.shared if remembers else None),
             kinds=tuple(Kind),
@@ -167,7 +167,7 @@ def plainly(setup: Setup) -> list[tuple[str, str, int]]:
     ("owner", "name", "mutant", "setup"),
     [
         (DurableStorage, "_enter", ledger_only, Setup(repository=FILE, auto_position=False, recovery=False)),
-        (Known, "add", first_file_only(Known.add), Setup(repository=FILE, auto_position=False)),
+        (RecoveryResults, "add", first_file_only(RecoveryResults.add), Setup(repository=FILE, auto_position=False)),
         (Replica, "standing_behind_start", without(APPLIED, RECEIVED), Setup(repository=FILE, auto_position=False)),
         (Replica, "standing_behind_start", without(UNREAD), Setup(repository=FILE, auto_position=False, recovery=False)),
         (Replica, "standing_behind_start", without(GTIDS, UNREAD), Setup(repository=FILE, recovery=False)),

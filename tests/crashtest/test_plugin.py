@@ -151,7 +151,7 @@ class Broken(WithTheData):
 
 def test_a_crash_that_is_none(folder: pytest.Pytester) -> None:
     folder.makepyfile("from saved_offset import WithTheData\n\ndef test_it(crash_test):\n    crash_test(WithTheData)")
-    for place, message in (("nonsense", "is no crash"), ("process | 99 before | process", "the run has no point '99 before'")):
+    for place, message in (("nonsense", "is not a crash"), ("process | 99 before | process", "the run has no point '99 before'")):
         result = folder.runpytest(*LOAD, "-q", "--crash", place)
         result.assert_outcomes(failed=1)
         assert message in result.stdout.str()

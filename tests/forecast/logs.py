@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from applier.forecast.calibration import Calibration, Residuals
+from applier.forecast.calibration import SHARED, Calibration, Residuals, TimePrice
 from applier.forecast.units import Prices
 from tests.binlog.build import gtid, int_image, log, query, rows, table_map, write, xid
 
@@ -25,7 +25,10 @@ SECONDS = {"transaction": 0.001, "event": 0.0001, "delete": 0.00001, "update": 0
 def calibration(spread: float = 0.5, version: str = "8.0.36") -> Calibration:
     prices = Prices.of(SECONDS)
     residuals = Residuals(9, 0.1, 0.2, 0.3, 0.1, spread)
-    return Calibration(version, prices, prices, prices, residuals, "test", "a machine", "2026-01-01", {}, "test")
+    free = {name: TimePrice(0.0) for name in SHARED}
+    return Calibration(
+        version, prices, prices, prices, residuals, "test", "a machine", "2026-01-01", {}, "test", free
+    )
 
 
 def transaction(number: int, table: bytes, kind: int, *values: int, seconds: float = 0.0, events: int = 1) -> list[tuple[int, bytes]]:

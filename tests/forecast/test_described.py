@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from applier.errors import InputError
-from applier.forecast.described import Described, read_described
 from applier.forecast.facts import facts_of_file
-from applier.forecast.plan import Plan, run
+from applier.forecast.plan import ForecastPlan, run
+from applier.forecast.traffic import Traffic, read_described
 from tests.forecast.logs import calibration, schema
 
 TEXT = """
@@ -23,7 +23,7 @@ traffic:
 """
 
 
-def described(folder: Path, text: str = TEXT) -> Described:
+def described(folder: Path, text: str = TEXT) -> Traffic:
     path = folder / "traffic.yaml"
     path.write_text(text)
     return read_described(path)
@@ -41,7 +41,7 @@ def test_transactions_come_evenly_and_in_order(tmp_path: Path) -> None:
 
 def test_it_is_forecast_like_a_log(tmp_path: Path) -> None:
     traffic = described(tmp_path)
-    found = run(Plan(loads=traffic, facts=traffic.facts, calibration=calibration())).forecast.base
+    found = run(ForecastPlan(loads=traffic, facts=traffic.facts, calibration=calibration())).forecast
     assert found.tables["shop.events"].reads == pytest.approx(12 * 3 * 2 / 3 * 100_000, rel=0.05)
     assert found.tables["shop.orders"].reads == pytest.approx(120 * 5.5, rel=0.01)
 

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applier.forecast.lag import LagCurve, SingleClock, WorkersClock, clock
-from applier.replica.clock import ClockConfiguration
-from applier.replica.simulate import simulate
-from applier.replica.timed import TimedTransaction
+from applier.timing.clock import ClockConfiguration
+from applier.timing.lag import LagCurve
+from applier.timing.simulate import simulate
+from applier.timing.timed import TimedTransaction
+from applier.timing.work_clock import Turn, WorkClock
 
 START = 1_700_000_000.0
 
@@ -29,8 +30,14 @@ def transactions(seed: int, count: int, parallel: int, gaps: bool) -> list[Timed
 
 
 def ends(log: list[TimedTransaction], workers: int) -> list[float]:
-    mine = clock(workers)
-    return [mine.take(one.commit, one.seconds, one.last_committed, one.sequence_number) for one in log]
+    mine = WorkClock(workers)
+    return [mine.take(one.commit, turn(one)) for one in log]
+
+
+def turn(one: TimedTransaction) -> Turn:
+    return Turn(
+        one.seconds, last_committed=one.last_committed, sequence_number=one.sequence_number
+    )
 
 
 @given(st.integers(0, 10_000), st.integers(1, 40), st.integers(1, 8))
@@ -48,17 +55,22 @@ def test_workers_are_done_when_the_simulated_ones_are(seed: int, count: int, par
 
 
 def test_without_commit_order_a_small_transaction_is_done_first() -> None:
-    kept, free = WorkersClock(2), WorkersClock(2, preserve_order=False)
-    for mine in (kept, free):
-        mine.take(0.0, 1.0, 0, 1)
-    assert [mine.take(0.0, 9.0, 1, 2) for mine in (kept, free)] == [10.0, 10.0]
-    assert [mine.take(0.0, 1.0, 1, 3) for mine in (kept, free)] == [10.0, 2.0]
+    kept, free = WorkClock(2), WorkClock(2, preserve_order=False)
+    steps = [(1.0, 0, 1), (9.0, 1, 2), (1.0, 1, 3)]
+    turns = [
+        Turn(seconds, last_committed=parent, sequence_number=number)
+        for seconds, parent, number in steps
+    ]
+    for turn_of in turns[:1]:
+        kept.take(0.0, turn_of), free.take(0.0, turn_of)
+    assert [mine.take(0.0, turns[1]) for mine in (kept, free)] == [10.0, 10.0]
+    assert [mine.take(0.0, turns[2]) for mine in (kept, free)] == [10.0, 2.0]
 
 
-def test_a_single_worker_counts_what_it_works() -> None:
-    single = SingleClock()
-    assert [single.take(10.0, 2.0, 0, 0), single.take(11.0, 1.0, 0, 0), single.take(20.0, 1.0, 0, 0)] == [12.0, 13.0, 21.0]
-    assert single.busy == 4.0
+def test_a_single_worker_waits_for_work() -> None:
+    single = WorkClock()
+    turns = [(10.0, 2.0), (11.0, 1.0), (20.0, 1.0)]
+    assert [single.take(at, Turn(seconds)) for at, seconds in turns] == [12.0, 13.0, 21.0]
 
 
 def test_the_curve_rises_while_a_transaction_is_applied() -> None:

@@ -11,10 +11,10 @@ from applier.forecast.facts import facts_of_file
 from applier.forecast.loads import LoadReader, Schema
 from applier.forecast.log_rows import COLUMNS, arrow_schema, batches, profile_table, read_table
 from applier.forecast.ranges import FileRange, expand, ranges
-from applier.forecast.workload import profile
 from lookup.versions import RULES
 from tests.captures_support import captures, logs
 from tests.forecast.logs import DELETE, UPDATE, WRITE, file, schema, transaction
+from tests.forecast.workload import profile
 
 
 def log(folder: Path, count: int = 60) -> str:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from applier.errors import InputError
-from applier.forecast.cells import TABLE, Cell, Spent, grid, make_log, statements_of
 from applier.forecast.fit import fit, relative_errors, report_lines, solve
 from applier.forecast.loads import LoadReader
 from applier.forecast.measured import Measured, Memory, measure_all, middle, middles, read_parquet, write_parquet
+from applier.forecast.measurement_grid import TABLE, Cell, Spent, grid, make_log, statements_of
 from applier.forecast.units import PLACE, UNITS, Prices, amounts
 from lookup.shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE
 from lookup.versions import RULES

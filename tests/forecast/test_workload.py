@@ -14,14 +14,15 @@ from applier.binlog.reader import LogReader
 from applier.binlog.row_values import RowValues
 from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHeads
 from applier.binlog.table_map import TableMap, parse_table_map
-from applier.binlog.transactions import Kind, group
+from applier.binlog.transactions import TransactionKind, group
 from applier.errors import InputError
-from applier.forecast.loads import LoadReader, Schema, TransactionLoad
-from applier.forecast.workload import Workload, profile, summed
+from applier.forecast.loads import LoadReader, Schema
+from applier.forecast.transaction_load import TransactionLoad
 from lookup.table import Column, Key, KeyPart, TableDefinition
 from lookup.versions import RULES
 from tests.binlog.build import UUID_TEXT, gtid, int_image, log, mariadb_gtid, packed, payload, query, rows, table_map, write, xid
 from tests.captures_support import captures, logs
+from tests.forecast.workload import Workload, profile, summed
 
 BEGIN, DDL = query(b"BEGIN"), query(b"CREATE TABLE t (a INT)")
 WRITE, UPDATE, DELETE = 30, 31, 32
@@ -56,7 +57,7 @@ def test_a_transaction_says_what_it_changes(tmp_path: Path) -> None:
         ("d.u", "delete", 1, 1, 5, 1, {(1, 0): 1}),
     ]
     assert first.position + first.log_bytes == first.end == second.position
-    assert (second.kind, second.statements, second.rows) == (Kind.STATEMENT, 1, 0)
+    assert (second.kind, second.statements, second.rows) == (TransactionKind.STATEMENT, 1, 0)
     assert first.as_dict()["tables"] == ["d.t", "d.u"]
 
 
@@ -172,6 +173,24 @@ def test_partial_updates_are_counted(tmp_path: Path) -> None:
     after = packed(1) + b"\1" + b"\0" + struct.pack("<I", 3) + b"abc"
     (load,) = loads(tmp_path, gtid(1), BEGIN, table_map(types=b"\xf5", metadata=b"\4"), rows(39, (before + after) * 2), xid())
     assert load.rows == 2
+
+
+def test_a_bit_stands_for_every_json_column_of_the_table(tmp_path: Path) -> None:
+    """Also for those that the after image leaves out (`start_partial_bits_reader`, sql/rpl_record.cc 8.0)."""
+    before = b"\0\0" + (struct.pack("<I", 2) + b"{}") * 9
+    after = packed(1) + b"\1\0" + b"\0" + struct.pack("<I", 3) + b"abc"
+    kind, whole = rows(39, (before + after) * 2, width=9)
+    bitmap = b"\xff\x01"
+    minimal = kind, whole.replace(bitmap + bitmap, bitmap + b"\1\0", 1)
+    (load,) = loads(tmp_path, gtid(1), BEGIN, table_map(types=b"\xf5" * 9, metadata=b"\4" * 9), minimal, xid())
+    assert load.rows == 2
+
+
+def test_unknown_options_of_a_partial_update(tmp_path: Path) -> None:
+    before = b"\0" + struct.pack("<I", 2) + b"{}"
+    events = (gtid(1), BEGIN, table_map(types=b"\xf5", metadata=b"\4"), rows(39, before + packed(2) + before), xid())
+    with pytest.raises(InputError, match="unknown options"):
+        loads(tmp_path, *events)
 
 
 def test_parts_merge_into_the_whole(tmp_path: Path) -> None:

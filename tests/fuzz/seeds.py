@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import random
 import struct
 from collections.abc import Callable, Iterator
 
 from applier.binlog.types import json
-from applier.tables.load import split_statements
+from applier.dumps.split import split_statements
 from checkpoints.gtid import GtidSet
 from checkpoints.info import RelayLogInfo, SourceInfo, WorkerInfo
 from checkpoints.info_files import encode
@@ -126,7 +127,9 @@ def json_documents() -> Iterator[bytes]:
     for text in DOCUMENTS:
         yield json.encode(json.parse_text(text))
         yield text.encode()
-    yield json.encode([json.Opaque(246, b"\x04\x02\x81\x01"), json.Opaque(12, bytes(8)), json.Opaque(10, b"\0" * 7 + b"\x19")])
+    yield json.encode(
+        [json.OpaqueValue(246, b"\x04\x02\x81\x01"), json.OpaqueValue(12, bytes(8)), json.OpaqueValue(10, b"\0" * 7 + b"\x19")]
+    )
     yield json.encode([0] * 70)
     document = json.encode(json.parse_text(DOCUMENTS[-1]))
     for operation, path, value in ((0, "$.b", "7"), (1, "$.a[1]", '"n"'), (1, '$."n"', "[]"), (2, "$.c.d", ""), (2, "$.a[last]", "")):
@@ -169,7 +172,7 @@ def statements() -> Iterator[bytes]:
 def _with_rows(sql: bytes) -> Iterator[bytes]:
     """Each short CREATE TABLE of a dump, with the INSERT behind it."""
     made = b""
-    for _, statement in split_statements(sql):
+    for statement in (raw.sql for raw in split_statements(io.BytesIO(sql))):
         if statement.startswith(b"CREATE TABLE") and len(statement) < 1_200:
             yield b"CREATE DATABASE d; USE d;\n" + statement + b";"
             made = statement

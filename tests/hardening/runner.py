@@ -75,7 +75,7 @@ def _serve() -> None:
     import applier.cli.replay
     import applier.cli.status
     import applier.replay_loop
-    import applier.tables.load  # noqa: F401
+    import applier.schema_source  # noqa: F401
 
     without_huge_pages()
     for line in sys.stdin:

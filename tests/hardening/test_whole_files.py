@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from applier.error_codes import Code
 from applier.errors import InputError
-from applier.whole_file import can_write, can_write_into, whole_file, write_whole
+from applier.whole_file import can_write, can_write_into, whole_file, whole_files, write_whole
+from tests.hardening.runner import ROOT
+
+WRITES = """
+import sys
+from applier.whole_file import whole_file
+with whole_file(sys.argv[1]) as partial:
+    partial.write_text('half')
+    print('begun', flush=True)
+    sys.stdin.read()
+"""
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
@@ -57,3 +71,49 @@ def test_what_cannot_be_written_is_known_beforehand(tmp_path: Path) -> None:
     folders = [tmp_path, tmp_path / "missing" / "new", tmp_path / "file", tmp_path / "file" / "new"]
     assert [can_write_into(folder) for folder in folders] == [True, True, False, False]
     assert list(tmp_path.iterdir()) == [tmp_path / "file"]
+
+
+def begun(target: Path) -> subprocess.Popen[str]:
+    """A process that has written half of a file."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", WRITES, str(target)]
+    process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    return process
+
+
+def test_the_next_run_removes_what_a_killed_one_leaves(tmp_path: Path) -> None:
+    """What another process is writing at the same time stays, and becomes its file."""
+    (tmp_path / ".theirs.partial").mkdir()
+    alive, killed = begun(tmp_path / "alive"), begun(tmp_path / "killed")
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    assert len(list(tmp_path.iterdir())) == 3
+    write_whole(tmp_path / "out", "new")
+    assert len(list(tmp_path.iterdir())) == 3
+    alive.communicate()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".theirs.partial", "alive", "out"]
+    assert (tmp_path / "alive").read_text() == "half"
+
+
+def test_the_files_of_a_folder_appear_together(tmp_path: Path) -> None:
+    """A link is followed; what is no regular file is written to as it is; a name to which nothing was written does not appear."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to("elsewhere/real")
+    (tmp_path / "null").symlink_to("/dev/null")
+    with whole_files(tmp_path) as place:
+        for name in ("one", "two", "link", "null"):
+            place(name).write_text(name)
+        place("none")
+        assert not (tmp_path / "one").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "link", "null", "one", "two"]
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "elsewhere" / "real").read_text() == "link"
+    assert (tmp_path / "null").is_char_device()
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as error, whole_file(tmp_path / "missing" / "out"):
+        pass
+    assert error.value.filename == str(tmp_path / "missing")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lookup.reasons import HashVerdict, Reason, hash_verdict, reasons
+from lookup.decision import decide
+from lookup.reasons import HashVerdict, Reason, about_used_key, hash_verdict, key_sentence, reasons
 from lookup.shape import NULLABLE_UNIQUE, OTHER, PRIMARY, EventShape, TableShape
 from lookup.table import Column, Key, KeyPart, TableDefinition
 from lookup.versions import RULES
@@ -48,31 +49,31 @@ def test_a_primary_key_needs_no_excuse() -> None:
 
 def test_no_key_at_all() -> None:
     assert list(found(table())) == ["no key"]
-    assert found(table())["no key"].text == "d.t has no key"
+    assert found(table())["no key"].text == "d.t has no key."
 
 
 def test_one_row_an_event_makes_the_hash_a_scan() -> None:
     told = found(table(), ONE)
     assert list(told) == ["no key", "one row per event"]
     assert dict(told["one row per event"].numbers) == {"reads": 50_000.5}
-    assert "plain table scan of 50,000 reads" in told["one row per event"].text
+    assert "scans the table for it, 50,000 rows on average" in told["one row per event"].text
 
 
 @pytest.mark.parametrize("version", RULES)
 def test_a_nullable_unique_key(version: str) -> None:
     told = found(table(CODE), version=version)
     assert told["nullable unique"].key == "u_code"
-    assert "`code` may be NULL" in told["nullable unique"].text
+    assert "may hold NULL in `code`" in told["nullable unique"].text
 
 
 def test_nulls_in_a_unique_key_are_duplicates() -> None:
     told = found(table(CODE), null_share=0.9)
-    assert told["useless key"].text.startswith("90,000 rows have NULL in `u_code`: hashing over the key is useless")
+    assert told["useless key"].text.startswith("90,000 rows have NULL in key `u_code`, so the key does not help: ")
 
 
 def test_a_column_that_the_image_lacks() -> None:
     told = found(table(KIND), columns=(0, 1))
-    assert told["not in the image"].text == "key `k_kind` exists, but the before image lacks column `kind`"
+    assert told["not in the image"].text == "Key `k_kind` is not used: the before image lacks `kind`."
     behind_primary = found(table(PK), columns=(1, 2))
     assert "`id`" in behind_primary["not in the image"].text
 
@@ -81,7 +82,7 @@ def test_engines_and_servers_that_never_hash() -> None:
     assert "BLACKHOLE" in found(table(engine="BLACKHOLE"))["never hashed"].text
     maria = found(table(), version="mariadb")["never hashed"]
     assert dict(maria.numbers)["reads"] > 40 * dict(maria.numbers)["reads_hashed"]
-    assert "never hashes" in maria.text
+    assert "MariaDB searches for each row separately." in maria.text
 
 
 def test_options_that_forbid_the_better_way() -> None:
@@ -95,7 +96,7 @@ def test_options_that_forbid_the_better_way() -> None:
 def test_duplicates_and_a_useless_key() -> None:
     some = found(table(KIND), k_kind=50.0)
     assert list(some) == ["duplicates"]
-    assert some["duplicates"].text.startswith("a value of key `k_kind` stands in 50 rows: ")
+    assert some["duplicates"].text.startswith("A value of key `k_kind` stands in 50 rows, so the server reads ")
     useless = found(table(KIND), k_kind=50_000.0)["useless key"]
     assert dict(useless.numbers)["reads"] == pytest.approx(100_000, rel=0.02)
     assert dict(useless.numbers)["reads_by_scan"] == pytest.approx(100_000, rel=0.02)
@@ -127,13 +128,35 @@ def test_the_two_conditions_for_hashing() -> None:
     assert not hash_verdict(TableShape(1e6, NULLABLE_UNIQUE), MANY).helps
 
 
-def test_verdicts_in_words() -> None:
-    assert hash_verdict(TableShape(1000), EventShape("delete", 1000)).text == (
-        "HASH_SCAN helps, 501 times fewer reads: (1) yes: no key is usable; (2) yes: an event changes 1,000 rows; "
-        "1,000 reads an event with it, 500,500 without"
-    ) or hash_verdict(TableShape(1000), EventShape("update", 1000)).factor == pytest.approx(500.5)
-    alone = hash_verdict(TableShape(999), ONE)
-    assert alone.text == (
-        "HASH_SCAN changes nothing: (1) yes: no key is usable; (2) no: an event changes 1 row; 500 reads an event with it, 500 without"
-    )
-    assert alone.as_dict()["helps"] is False
+@pytest.mark.parametrize(
+    ("shape", "event", "text"),
+    [
+        (TableShape(999), ONE, "does not help: each event changes one row, so each event still scans the table."),
+        (TableShape(1000), EventShape("update", 1000), "helps: an event reads 1,000 rows with it and 500,500 rows without it."),
+        (TableShape(1000, OTHER, 50), ONE, "does not help: each event changes one row."),
+        (TableShape(1000, PRIMARY), MANY, "does not help: no two rows of an event share a key value."),
+    ],
+)
+def test_verdicts_in_words(shape: TableShape, event: EventShape, text: str) -> None:
+    assert hash_verdict(shape, event).text == f"HASH_SCAN {text}"
+
+
+def test_the_key_that_is_used_in_a_sentence() -> None:
+    def sentence(version: str, *keys: Key, columns: tuple[int, ...] = (0, 1, 2)) -> str:
+        definition, rules = table(*keys), RULES[version]
+        return key_sentence(definition, decide(definition, columns, rules), rules)
+
+    assert sentence("9.7", KIND, PK) == "`PRIMARY` is used: MySQL takes a primary key before any other key."
+    assert sentence("mariadb", KIND, PK) == "`PRIMARY` is used: MariaDB takes the first unique key without NULL."
+    assert "treats as the primary key" in sentence("9.7", Key("u", (KeyPart(0),), unique=True))
+    assert sentence("5.7", KIND, CODES).startswith("`k_kind` is used: it is the first usable key")
+    assert sentence("9.7") == "The table has no key."
+    assert sentence("9.7", KIND, columns=(0, 1)) == "No key is used."
+
+
+def test_only_the_key_that_is_used_is_spoken_of() -> None:
+    definition, rules = table(KIND, CODES), RULES["9.7"]
+    told = found(definition, k_kind=5000.0, k_code=2.0)
+    decision = decide(definition, (0, 1, 2), rules)
+    assert {reason.key for reason in told.values()} == {"k_kind", "k_code"}
+    assert {reason.key for reason in about_used_key(told.values(), decision)} == {"k_kind"}

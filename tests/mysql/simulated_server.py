@@ -235,13 +235,6 @@ class SimulatedServer(Storage):
             self._end(session)
         self.down = self.chance.randrange(3)
 
-    def _end(self, session: Session) -> None:
-        self._roll_back(session)
-        session.texts.clear()
-        session.answers.clear()
-        session.user_locks.clear()
-        session.waits_for, session.gone = None, True
-
 
 class Driver:
     """What `applier.mysql.connection.Server` needs of a connection of PyMySQL."""
@@ -263,6 +256,12 @@ class Driver:
         matched, self._result.rows, self._result.has_next = self.server.receive(self.session)
         return matched
 
+    def setsockopt(self, *_: object) -> None:
+        """Keep-alive."""
+
+    def thread_id(self) -> int:
+        return self.session.number
+
     def close(self) -> None:
         self.server.hang_up(self.session)
 
@@ -274,6 +273,6 @@ class Result:
     has_next = False
 
 
-HIT = re.compile(rb"BINLOG|BEGIN|COMMIT|ROLLBACK|UPDATE|INSERT|DELETE|CREATE TABLE w|DROP|ALTER|TRUNCATE|SELECT `file`|SHOW CREATE")
+HIT = re.compile(rb"BINLOG|START TRANS|COMMIT|ROLLBACK|UPDATE|INSERT|DELETE|CREATE TABLE w|DROP|ALTER|TRUNCATE|SELECT `Relay|SHOW CREATE")
 """Statements that something happens to."""
 LOCKING = re.compile(rb"BINLOG|UPDATE|INSERT INTO `?w|INSERT INTO `binlag`.`done|DELETE|CREATE TABLE w|DROP|ALTER|TRUNCATE")

@@ -85,6 +85,8 @@ class Storage:
         self.position: tuple[str, ...] | None = None
         """file, offset, gtids, transactions, state."""
         self.done: dict[int, tuple[str, str, str]] = {}
+        self.workers: set[str] = set()
+        """Those with a row."""
         self.applied: Counter[int] = Counter()
         self.gtids: set[str] = set()
         self.packet_bytes = 1_000_000
@@ -148,14 +150,24 @@ class Storage:
         """Statement -> what it does. Gives rows matched, or a result."""
         return [
             (r"BINLOG '(.*)'", self._binlog),
-            (r"UPDATE `binlag`.`position` SET (.*) WHERE", self._set_position),
-            (r"INSERT INTO `binlag`.`position` VALUES \((.*)\)", self._first_position),
-            (r"SELECT `file`, `offset`.* FROM `binlag`.`position`", self._get_position),
+            (r"UPDATE `binlag`.`slave_relay_log_info` SET `Number_of_workers`=", lambda session: 1),
+            (r"UPDATE `binlag`.`slave_worker_info` .* AND `Id`=(\d+)", self._set_worker),
+            (r"INSERT INTO `binlag`.`slave_worker_info` .* VALUES \((\d+),", self._add_worker),
+            (r"DELETE FROM `binlag`.`slave_worker_info`", self._delete_workers),
+            (r"DELETE FROM `binlag`.`slave_master_info`", lambda session: 0),
+            (r"SELECT .* FROM `binlag`.`slave_worker_info`", self._get_workers),
+            (r"SELECT .* FROM `binlag`.`slave_master_info`", lambda session: []),
+            (r"CREATE TABLE IF NOT EXISTS binlag.slave_(?:worker|master)_info", lambda session: 0),
+            (r"UPDATE `binlag`.`slave_relay_log_info` SET (.*) WHERE", self._set_position),
+            (r"INSERT INTO `binlag`.`slave_relay_log_info` \((.*?)\) VALUES \((.*)\)", self._first_position),
+            (r"SELECT `Relay_log_name`.* FROM `binlag`.`slave_relay_log_info`", self._get_position),
+            (r"SELECT `file`, `offset`.* FROM `binlag`.`position`", lambda session: []),
+            (r"CREATE TABLE IF NOT EXISTS binlag.slave_relay_log_info", lambda session: 0),
             (r"INSERT INTO `binlag`.`done` VALUES \('.*?',(\d+),'(.*)',(\d+),(\d+)\)", self._add_done),
             (r"DELETE FROM `binlag`.`done` WHERE .* IN \((.*)\)", self._delete_done),
             (r"SELECT `file`, `start`.* FROM `binlag`.`done`", lambda session: [_texts(*row, n) for n, row in self.done.items()]),
             (r"CREATE \w+ IF NOT EXISTS `binlag`", lambda session: 0),
-            (r"BEGIN", self._begin),
+            (r"START TRANSACTION", self._begin),
             (r"COMMIT", self._commit),
             (r"ROLLBACK", self._roll_back),
             (r"SET @@session.gtid_next='(.*)'", self._gtid_next),
@@ -169,6 +181,9 @@ class Storage:
             (r"(CREATE|DROP|ALTER|TRUNCATE) TABLE w\.(\w+)(.*)/\* (\d+) \*/", self._ddl),
             (r"SELECT GET_LOCK\('(.*)', ", self._get_lock),
             (r"SELECT (IS_FREE_LOCK.*)", self._are_free),
+            (r"SELECT (IS_USED_LOCK.*)", self._holders),
+            (r"KILL (\d+)", self._kill),
+            (r"SHOW GLOBAL STATUS LIKE 'Uptime'", lambda session: [_texts("Uptime", 1_000_000)]),
             (r"SELECT @@max_allowed_packet", lambda session: [_texts(self.packet_bytes)]),
             (r"SELECT @@GLOBAL.gtid_executed", lambda session: [(_gtid_text(self.gtids).encode(),)]),
             (r"SHOW SESSION VARIABLES", lambda session: [_texts(*pair) for pair in VARIABLES.items()]),
@@ -218,6 +233,24 @@ class Storage:
         names = set(re.findall(r"IS_FREE_LOCK\('(.*?)'\)", asked))
         return [(b"0" if any(names & other.user_locks for other in self.sessions) else b"1",)]
 
+    def _holders(self, session: Session, asked: str) -> Found:
+        names = re.findall(r"IS_USED_LOCK\('(.*?)'\)", asked)
+        holders = (next((one.number for one in self.sessions if name in one.user_locks), None) for name in names)
+        return [tuple(None if number is None else str(number).encode() for number in holders)]
+
+    def _kill(self, session: Session, number: str) -> None:
+        victim = self.sessions[int(number) - 1]
+        assert victim is not session
+        self._end(victim)
+
+    def _end(self, session: Session) -> None:
+        """The server ends a session."""
+        self._roll_back(session)
+        session.texts.clear()
+        session.answers.clear()
+        session.user_locks.clear()
+        session.waits_for, session.gone = None, True
+
     def _show_create(self, session: Session, name: str) -> Found:
         if name not in self.tables:
             raise Refused(1146)
@@ -236,14 +269,16 @@ class Storage:
         if self.position is None:
             return 0
         self._lock(session, "position")
-        found = re.fullmatch(r"`file`='(.*)',`offset`=(\d+),`gtids`='(.*)',`transactions`=(\d+),`state`=(X?'.*')", assignments)
+        found = ASSIGNED.fullmatch(assignments)
         assert found is not None, assignments
-        return self._write_position(session, found.groups())
+        assert found[1] == found[3], "the log is the source's"
+        return self._write_position(session, (found[1], found[2], *found.groups()[4:]))
 
-    def _first_position(self, session: Session, values: str) -> int:
-        found = re.fullmatch(r"'.*?','(.*)',(\d+),'(.*)',(\d+),(X?'.*')", values)
-        assert found is not None, values
-        return self._write_position(session, found.groups())
+    def _first_position(self, session: Session, names: str, values: str) -> int:
+        row = dict(zip(names.replace("`", "").split(","), re.findall(r"X?'[^']*'|[^,']+", values), strict=True))
+        columns = ("Relay_log_name", "Relay_log_pos", "binlag_gtids", "binlag_transactions", "binlag_state")
+        *plain, state = (row[name] for name in columns)
+        return self._write_position(session, (*(value.strip("'") for value in plain), state))
 
     def _write_position(self, session: Session, values: tuple[str, ...]) -> int:
         state = values[-1]
@@ -254,7 +289,23 @@ class Storage:
 
     def _get_position(self, session: Session) -> Found:
         row = session.position or self.position
-        return [] if row is None else [_texts(*row)]
+        return [] if row is None else [_texts(*row[:2], *row[:2], *row[2:])]
+
+    def _set_worker(self, session: Session, worker: str) -> int:
+        self._lock(session, ("worker", worker))
+        return int(worker in self.workers)
+
+    def _add_worker(self, session: Session, worker: str) -> int:
+        session.writes.append(lambda: self.workers.add(worker))
+        return 1
+
+    def _delete_workers(self, session: Session) -> int:
+        session.writes.append(self.workers.clear)
+        return len(self.workers)
+
+    def _get_workers(self, session: Session) -> Found:
+        place = ("", 0, "", 0)
+        return [_texts(worker, *place, *place, 0, 0, "", "r") for worker in sorted(self.workers)]
 
     def _add_done(self, session: Session, number: str, *row: str) -> int:
         self._lock(session, ("done", int(number)))
@@ -373,6 +424,10 @@ class Storage:
         return re.findall(r"^  `(\w+)` int", self.tables[name].create, re.MULTILINE)
 
 
+ASSIGNED = re.compile(
+    r"`Relay_log_name`='(.*)',`Relay_log_pos`=(\d+),`Master_log_name`='(.*)',`Master_log_pos`=(\d+),"
+    r"`binlag_gtids`='(.*)',`binlag_transactions`=(\d+),`binlag_state`=(X?'.*')"
+)
 VARIABLES = {"gtid_next": "AUTOMATIC", "completion_type": "NO_CHAIN", "binlog_format": "ROW", "pseudo_slave_mode": "OFF", "sql_mode": ""}
 
 

@@ -82,7 +82,9 @@ def test_what_is_wrong_in_the_log(name: str, server: Server, tmp_path: Path) -> 
     assert all(word in said for word in ("binlog.000001", *words)), said
     assert where.startswith(f"binlag: everything up to binlog.000001, position {len(good)} is committed; to go on: binlag replay")
     assert server.query("SELECT i FROM d.t") == ((1,),)
-    assert server.query("SELECT file, `offset`, transactions FROM binlag.position") == (("binlog.000001", len(good), 3),)
+    columns = "Relay_log_name, Relay_log_pos, Master_log_name, Master_log_pos, binlag_transactions"
+    position = ("binlog.000001", len(good))
+    assert server.query(f"SELECT {columns} FROM binlag.slave_relay_log_info") == ((*position, *position, 3),)
     assert run(server, path) == (code, [said, where])
 
 
@@ -94,7 +96,7 @@ def test_a_checksum_that_is_wrong(server: Server, tmp_path: Path) -> None:
     assert code == 2
     assert "checksum" in said.lower()
     assert "binlog.000001" in said
-    assert server.query("SELECT `offset` FROM binlag.position") == ((len(good),),)
+    assert server.query("SELECT Relay_log_pos FROM binlag.slave_relay_log_info") == ((len(good),),)
 
 
 def test_files_with_a_gap_and_a_file_from_elsewhere(server: Server, tmp_path: Path) -> None:
@@ -118,7 +120,7 @@ def test_an_account_that_may_not(user: str, server: Server, tmp_path: Path) -> N
     code, lines = run(server, write(tmp_path, log(*GOOD)), user=user, password=SECRET)
     assert code == 1
     assert "grant the account" in lines[0]
-    assert server.query("SELECT transactions FROM binlag.position") == ((0,),)
+    assert server.query("SELECT binlag_transactions FROM binlag.slave_relay_log_info") == ((0,),)
 
 
 def test_a_wrong_password_and_no_server(server: Server, tmp_path: Path) -> None:
@@ -150,7 +152,7 @@ def test_an_interrupt_ends_after_the_current_commit_and_says_how_to_go_on(server
     assert process.returncode == 130
     assert "to go on: binlag replay" in said
     assert said.count("\n") == 1
-    ((count,),) = server.query("SELECT transactions FROM binlag.position")
+    ((count,),) = server.query("SELECT binlag_transactions FROM binlag.slave_relay_log_info")
     assert count in (1500, 1501)
     assert server.query("SELECT COUNT(*), MAX(i) FROM d.t") == ((count - 2, count),)
     assert run(server, path)[0] == 0

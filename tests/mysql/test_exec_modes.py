@@ -17,7 +17,7 @@ from servers.server import Server
 
 import applier
 from applier.mysql.into import IntoOptions, replay_into
-from applier.mysql.outcome import Outcome
+from applier.mysql.outcome import TargetOutcome
 from applier.options import parse_options
 from applier.tables.catalog import Tables
 from tests.mysql.server_support import THOROUGH, Servers, endpoint
@@ -109,7 +109,7 @@ class Case:
         server.execute("SET foreign_key_checks = 0", *lines(SETUP), *lines(APART))
         return server
 
-    def into_server(self, mode: str, **options: Any) -> tuple[Outcome, Server]:
+    def into_server(self, mode: str, **options: Any) -> tuple[TargetOutcome, Server]:
         server = self.target()
         into = IntoOptions(apply=mode, force=True, replay_id=f"{mode}-{len(options)}")
         return replay_into([str(self.log)], endpoint(server), parse_options(**options), into), server

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import applier
-from applier.mysql.dialect import ACCEPTED, Dialect
+from applier.mysql.dialect import ACCEPTED, TargetDialect
 from applier.mysql.feed import Feed
 from applier.mysql.native import NativeRows
-from applier.mysql.pipeline import Statement
+from applier.mysql.pipeline import PipelineStatement
 from applier.mysql.target_tables import TargetTable, TargetTables
 from applier.options import parse_options
 from tests.binlog.build import event, gtid, log, payload, query, rows, table_map, write, xid
@@ -49,10 +49,10 @@ def transaction(number: int, *events: tuple[int, bytes]) -> tuple[tuple[int, byt
     return (gtid(number), query(b"BEGIN"), *events, xid())
 
 
-def literals(folder: Path, content: bytes, *, one_by_one: bool = False) -> list[Statement]:
-    writer = NativeRows(Dialect(ACCEPTED["9.7"], {}, {}, False, hashes=True), parse_options(), 1 << 20, Keyless())
+def literals(folder: Path, content: bytes, *, one_by_one: bool = False) -> list[PipelineStatement]:
+    writer = NativeRows(TargetDialect(ACCEPTED["9.7"], {}, {}, False, hashes=True), parse_options(), 1 << 20, Keyless())
     writer.one_by_one = one_by_one
-    statements: list[Statement] = []
+    statements: list[PipelineStatement] = []
     for source in Feed([str(write(folder, content))], parse_options()):
         writer.describe(source.format)
         for one in source.events:
@@ -61,7 +61,7 @@ def literals(folder: Path, content: bytes, *, one_by_one: bool = False) -> list[
     return statements + writer.flush()
 
 
-def shipped(statements: list[Statement]) -> list[tuple[int, bytes]]:
+def shipped(statements: list[PipelineStatement]) -> list[tuple[int, bytes]]:
     """(Type, body) of all events, split by the lengths in their headers."""
     found = []
     for statement in statements:

@@ -24,7 +24,8 @@ from tests.mysql.server_support import OPTIONS
 from tests.mysql.workload import Workload, make, rows
 from tests.servers.fixtures import ServerFactory
 
-KILLS = int(os.environ.get("BINLAG_KILLS") or (6 if os.environ.get("BINLAG_ALL_CASES") == "1" else 3))
+FEW = 3
+KILLS = int(os.environ.get("BINLAG_KILLS") or (6 if os.environ.get("BINLAG_ALL_CASES") == "1" else FEW))
 WAYS = (["--workers", "1"], ["--workers", "4"], ["--workers", "4", "--any-commit-order"], ["--workers", "2", "--apply", "sql"])
 SECONDS = 600
 """A run that takes longer hangs."""
@@ -32,9 +33,11 @@ GO_ON = "to go on: binlag replay"
 DURABLE: dict[str, str | int | bool | None] = {**OPTIONS, "innodb_flush_log_at_trx_commit": 1, "sync_binlog": 1}
 
 
-@pytest.fixture(scope="module")
-def made(server_factory: ServerFactory, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Workload]]:
-    server = server_factory("9.7", options=DURABLE)
+@pytest.fixture(scope="module", params=["9.7", "mariadb"] if KILLS > FEW else ["9.7"])
+def made(
+    request: pytest.FixtureRequest, server_factory: ServerFactory, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Server, Workload]]:
+    server = server_factory(request.param, options=DURABLE)
     yield server, make(server, tmp_path_factory.mktemp("log"), 400)
     server.close()
 
@@ -136,17 +139,36 @@ class Rounds:
         self.forget()
 
     def tables_are_there(self) -> bool:
-        return len(self.server.query("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'binlag'")) == 2
+        return {"done", "slave_relay_log_info"} <= self.tables()
+
+    def tables(self) -> set[str]:
+        schema = "information_schema.TABLES WHERE TABLE_SCHEMA = 'binlag'"
+        return {str(name) for (name,) in self.server.query(f"SELECT TABLE_NAME FROM {schema}")}
 
     def done(self) -> int:
         """Transactions up to the low-water mark."""
-        positions = self.server.query("SELECT transactions FROM binlag.position") if self.tables_are_there() else ()
+        positions = self.server.query("SELECT binlag_transactions FROM binlag.slave_relay_log_info") if self.tables_are_there() else ()
         return int(positions[0][0]) if positions else 0
 
     def look(self) -> None:
         self.met["in the middle" if self.done() else "before the first commit"] += 1
         if self.tables_are_there():
             self.met["commits beyond the mark"] += bool(self.server.query("SELECT 1 FROM binlag.done LIMIT 1"))
+        if "slave_worker_info" in self.tables():
+            self.met["rows of workers"] += self.workers()
+
+    def workers(self) -> int:
+        """Each worker's row says what is committed with it: up to the position, or a part beyond it."""
+        ends = {end for (end,) in self.server.query("SELECT `end` FROM binlag.done")}
+        position = self.server.query("SELECT Relay_log_pos FROM binlag.slave_relay_log_info")[0][0]
+        found = self.server.query(
+            "SELECT Relay_log_pos, Checkpoint_relay_log_pos FROM binlag.slave_worker_info WHERE Relay_log_pos > 0"
+        )
+        for end, checkpoint in found:
+            assert end <= position or end in ends
+            assert checkpoint < end
+            assert checkpoint <= position or checkpoint in ends
+        return len(found)
 
     def forget(self) -> None:
         self.server.execute("DROP DATABASE IF EXISTS w", "DROP DATABASE IF EXISTS binlag")

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from applier.mysql import batches
-from applier.mysql.into import IntoOptions, Watch, replay_into
-from applier.mysql.outcome import Outcome
+from applier.mysql.into import IntoOptions, ReplayWatch, replay_into
+from applier.mysql.outcome import TargetOutcome
 from applier.mysql.replay import DONE_BEFORE
 from applier.mysql.url import Endpoint
 from applier.options import parse_options
@@ -62,9 +62,10 @@ class Stage:
     def let_go(self) -> None:
         self.server.locks = {key: holder for key, holder in self.server.locks.items() if holder is not self._outsider}
 
-    def go(self, watch: Watch | None = None, *, skip_errors: str = "", **into: Any) -> Outcome:
+    def go(self, watch: ReplayWatch | None = None, *, skip_errors: str = "", **into: Any) -> TargetOutcome:
         options = parse_options(skip_errors=skip_errors)
-        return replay_into([str(file) for file in self.log.files], Endpoint(user="root"), options, IntoOptions(force=True, **into), watch)
+        how = IntoOptions(force=True, **{"reconnect_seconds": 0, **into})
+        return replay_into([str(file) for file in self.log.files], Endpoint(user="root"), options, how, watch)
 
     def all_is_done(self) -> bool:
         """Each transaction once, and the checkpoint says so."""
@@ -144,7 +145,7 @@ def test_ddl_whose_position_is_not_written_is_recognised(tmp_path: Path, monkeyp
     """The first position has the marker; the second fails, when the statement is carried out already."""
     ddl = [query(b"CREATE TABLE w.made (id INT PRIMARY KEY) /* 1 */", b"w")]
     stage = Stage(log_of(tmp_path, ddl, count_up(2, 1)), monkeypatch)
-    stage.server.faults = [Fault("wait", 1, b"UPDATE `binlag`.`position`")]
+    stage.server.faults = [Fault("wait", 1, b"UPDATE `binlag`.`slave_relay_log_info` SET `Relay")]
     first = stage.go(workers=2).error
     assert getattr(first, "number", 0) == 1205
     assert "Next: end the session of the target that is in the way" in str(first)
@@ -158,7 +159,7 @@ def test_with_gtids_ddl_whose_position_is_not_written_counts(tmp_path: Path, mon
     """The target has its GTID: it is passed over, and still one of this replay's transactions."""
     ddl = [query(b"CREATE TABLE w.made (id INT PRIMARY KEY) /* 1 */", b"w")]
     stage = Stage(log_of(tmp_path, ddl, count_up(2, 1)), monkeypatch)
-    stage.server.faults = [Fault("wait", 1, b"UPDATE `binlag`.`position`")]
+    stage.server.faults = [Fault("wait", 1, b"UPDATE `binlag`.`slave_relay_log_info` SET `Relay")]
     assert getattr(stage.go(gtid=True).error, "number", 0) == 1205
     again = stage.go(gtid=True)
     assert (again.error, again.total_transactions) == (None, 2)

@@ -11,10 +11,10 @@ import pytest
 
 from applier.binlog.header import ROWS_TYPES
 from applier.errors import InputError
-from applier.mysql.dialect import ACCEPTED, Dialect
+from applier.mysql.dialect import ACCEPTED, TargetDialect
 from applier.mysql.feed import Feed
 from applier.mysql.native import NativeRows
-from applier.mysql.pipeline import Statement
+from applier.mysql.pipeline import PipelineStatement
 from applier.options import parse_options
 from tests.binlog.build import compressed, event, gtid, int_image, log, mariadb_gtid, payload, query, rows, table_map, write, xid
 
@@ -22,7 +22,7 @@ Shipped = list[tuple[int, bytes]]
 """(type, body) of each event of a literal."""
 
 
-def shipped(statement: Statement, *, checksum: bool = True) -> Shipped:
+def shipped(statement: PipelineStatement, *, checksum: bool = True) -> Shipped:
     """The server does not verify the checksums of rows events, whose flags are changed; it does know that they have one."""
     assert statement.sql.startswith(b"BINLOG '")
     data, found = b64decode(statement.sql[8:-1], validate=True), []
@@ -37,12 +37,12 @@ def shipped(statement: Statement, *, checksum: bool = True) -> Shipped:
 
 def literals(
     tmp_path: Path, content: bytes, *, server: str = "9.7", limit: int = 1 << 20, one_by_one: bool = False, **options: object
-) -> list[Statement]:
+) -> list[PipelineStatement]:
     """All rows of a log, without the format description."""
     parsed = parse_options(**options)
-    writer = NativeRows(Dialect(ACCEPTED[server], {}, {}, False), parsed, limit)
+    writer = NativeRows(TargetDialect(ACCEPTED[server], {}, {}, False), parsed, limit)
     writer.one_by_one = one_by_one
-    statements: list[Statement] = []
+    statements: list[PipelineStatement] = []
     for source in Feed([str(write(tmp_path, content))], parsed):
         writer.describe(source.format)
         for one in source.events:
@@ -90,7 +90,7 @@ def test_what_is_carried_out_differently_does_not_travel_together(tmp_path: Path
 
 def test_the_description_is_sent_once_per_format(tmp_path: Path) -> None:
     source = next(iter(Feed([str(write(tmp_path, log(query(b"BEGIN"), xid())))], parse_options())))
-    writer = NativeRows(Dialect(ACCEPTED["9.7"], {"gtid_next": "AUTOMATIC"}, {}, False), parse_options(), 1 << 20)
+    writer = NativeRows(TargetDialect(ACCEPTED["9.7"], {"gtid_next": "AUTOMATIC"}, {}, False), parse_options(), 1 << 20)
     description, automatic = writer.describe(source.format)
     ((kind, body),) = shipped(description)
     assert (kind, body[2:8]) == (15, b"8.0.36")

@@ -15,8 +15,8 @@ from servers.server import Server
 
 from applier.mysql import checkpoint, parallel
 from applier.mysql.connection import TRANSIENT
-from applier.mysql.into import IntoOptions, Watch, replay_into
-from applier.mysql.outcome import Outcome
+from applier.mysql.into import IntoOptions, ReplayWatch, replay_into
+from applier.mysql.outcome import TargetOutcome
 from applier.options import parse_options
 from tests.mysql.server_support import OPTIONS, endpoint
 from tests.mysql.workload import Workload, make, rows
@@ -63,7 +63,7 @@ def made(server_factory: ServerFactory, tmp_path_factory: pytest.TempPathFactory
         server.close()
 
 
-def go(server: Server, workload: Workload, watch: Watch | None = None, **into: Any) -> Outcome:
+def go(server: Server, workload: Workload, watch: ReplayWatch | None = None, **into: Any) -> TargetOutcome:
     return replay_into([str(workload.log)], endpoint(server), parse_options(), IntoOptions(**into), watch)
 
 
@@ -108,7 +108,7 @@ def test_an_error_in_the_middle_leaves_all_before_it_and_the_rest_goes_on(any_or
         seen += 1
         return seen >= workload.transactions // 2
 
-    first = go(server, workload, Watch(stopped=halfway), **PARALLEL, any_commit_order=any_order)
+    first = go(server, workload, ReplayWatch(stopped=halfway), **PARALLEL, any_commit_order=any_order)
     assert first.error is None
     server.execute("RENAME TABLE w.counter TO w.elsewhere")
     second = go(server, workload, **PARALLEL, any_commit_order=any_order)
@@ -149,7 +149,7 @@ def test_a_row_lock_in_the_way_is_waited_for(any_order: bool, made: Made) -> Non
         if seen == 60:
             reached.set()
 
-    outcome = go(server, workload, Watch(on_transaction=looking), **PARALLEL, any_commit_order=any_order)
+    outcome = go(server, workload, ReplayWatch(on_transaction=looking), **PARALLEL, any_commit_order=any_order)
     thread.join()
     blocker.close()
     assert outcome.error is None
@@ -172,7 +172,7 @@ def holds_rows(cursor: Any) -> bool:
 def test_a_worker_that_is_killed_ends_the_run_and_nothing_is_lost(made: Made) -> None:
     """Two of them. They are known by the locks that say that they work for the replay."""
     server, workload = made.of("9.7")
-    locks = [checkpoint._lock_name(checkpoint.replay_id([str(workload.log)]), worker) for worker in (1, 2)]
+    locks = [checkpoint.lock_name(checkpoint.replay_id([str(workload.log)]), worker) for worker in (1, 2)]
     seen = 0
 
     def killing(_: Any) -> None:
@@ -183,7 +183,8 @@ def test_a_worker_that_is_killed_ends_the_run_and_nothing_is_lost(made: Made) ->
                 ((session,),) = server.query(f"SELECT IS_USED_LOCK('{lock}')")
                 server.execute(f"KILL {session}")
 
-    outcome = go(server, workload, Watch(on_transaction=killing), **PARALLEL)
+    watch = ReplayWatch(on_transaction=killing)
+    outcome = go(server, workload, watch, **PARALLEL, reconnect_seconds=0)
     assert outcome.error is not None
     assert "was lost" in str(outcome.error)
     assert go(server, workload, **PARALLEL).error is None

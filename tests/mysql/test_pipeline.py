@@ -8,7 +8,7 @@ import pytest
 
 from applier.errors import ReplicationError
 from applier.mysql.connection import Server
-from applier.mysql.pipeline import HEADER_BYTES, SEPARATOR, Pipeline, Statement
+from applier.mysql.pipeline import HEADER_BYTES, SEPARATOR, Pipeline, PipelineStatement
 
 
 class Taking:
@@ -36,7 +36,7 @@ def pipeline(packet_bytes: int) -> tuple[Pipeline, Taking]:
 
 def test_statements_go_in_one_text_while_they_fit() -> None:
     pipe, server = pipeline(HEADER_BYTES + 100)
-    pipe.send([Statement(b"x" * 40), Statement(b"y" * 40)])
+    pipe.send([PipelineStatement(b"x" * 40), PipelineStatement(b"y" * 40)])
     assert server.texts == [SEPARATOR.join([b"x" * 40, b"y" * 40])]
     assert server.waiting
 
@@ -44,7 +44,7 @@ def test_statements_go_in_one_text_while_they_fit() -> None:
 def test_more_than_a_packet_goes_in_several_texts_and_each_is_answered() -> None:
     pipe, server = pipeline(HEADER_BYTES + 100)
     counted: list[Any] = []
-    pipe.send([Statement(bytes([65 + at]) * 40, check=lambda count, at=at: counted.append(at)) for at in range(5)])  # type: ignore[misc]
+    pipe.send([PipelineStatement(bytes([65 + at]) * 40, check=lambda count, at=at: counted.append(at)) for at in range(5)])  # type: ignore[misc]
     assert [text.count(SEPARATOR) + 1 for text in server.texts] == [2, 2, 1]
     assert counted == [0, 1, 2, 3]
     pipe.settle()
@@ -54,7 +54,7 @@ def test_more_than_a_packet_goes_in_several_texts_and_each_is_answered() -> None
 def test_one_statement_over_the_limit_is_refused_before_it_is_sent() -> None:
     pipe, server = pipeline(HEADER_BYTES + 100)
     with pytest.raises(ReplicationError, match="max_allowed_packet is 1,124") as raised:
-        pipe.send([Statement(b"x" * 200)])
+        pipe.send([PipelineStatement(b"x" * 200)])
     assert raised.value.number == 1153
     assert raised.value.hint == "SET GLOBAL max_allowed_packet = 2048 on the target, then start again"
     assert server.texts == []
@@ -62,7 +62,7 @@ def test_one_statement_over_the_limit_is_refused_before_it_is_sent() -> None:
 
 def test_nothing_to_send_waits_for_what_is_under_way() -> None:
     pipe, server = pipeline(4096)
-    pipe.send([Statement(b"x")])
+    pipe.send([PipelineStatement(b"x")])
     pipe.send([])
     assert not server.waiting
     assert server.texts == [b"x"]

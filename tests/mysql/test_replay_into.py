@@ -14,8 +14,8 @@ import pytest
 from servers.server import Server
 
 from applier.errors import InputError, ReplicationError, UsageError
-from applier.mysql.into import IntoOptions, Watch, replay_into
-from applier.mysql.outcome import Outcome
+from applier.mysql.into import IntoOptions, ReplayWatch, replay_into
+from applier.mysql.outcome import TargetOutcome
 from applier.mysql.target_tables import ABSENT, TargetTable, TargetTables
 from applier.mysql.url import Endpoint
 from applier.options import parse_options
@@ -43,13 +43,13 @@ def schema_of(capture: Path) -> str | None:
 
 
 def go(
-    server: Server, capture: Path, *, files: list[Path] | None = None, watch: Watch | None = None, into: Any = None, **options: Any
-) -> Outcome:
+    server: Server, capture: Path, *, files: list[Path] | None = None, watch: ReplayWatch | None = None, into: Any = None, **options: Any
+) -> TargetOutcome:
     chosen = IntoOptions(**{"schema": schema_of(capture), **(into or {})})
     return replay_into([str(file) for file in files or logs(capture)], endpoint(server), parse_options(**options), chosen, watch)
 
 
-def stopping_after(transactions: int) -> Watch:
+def stopping_after(transactions: int) -> ReplayWatch:
     seen = 0
 
     def stopped() -> bool:
@@ -57,7 +57,7 @@ def stopping_after(transactions: int) -> Watch:
         seen += 1
         return seen >= transactions
 
-    return Watch(stopped=stopped)
+    return ReplayWatch(stopped=stopped)
 
 
 @pytest.mark.parametrize("capture", [NO_KEY, DDL, XA, MIXED], ids=lambda capture: capture.name)

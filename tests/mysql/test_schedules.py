@@ -7,8 +7,10 @@ the same command until it is through; then the tables are the source's. `BINLAG_
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -19,9 +21,10 @@ import pymysql
 import pytest
 
 from applier.errors import BinlagError, ReplicationError
-from applier.mysql import batches, checkpoint, connection
+from applier.mysql import batches, checkpoint, connection, into
 from applier.mysql.connection import TRANSIENT, NotReached, ServerLost
-from applier.mysql.into import IntoOptions, Watch, replay_into
+from applier.mysql.into import IntoOptions, ReplayWatch, replay_into
+from applier.mysql.reconnect import Patience
 from applier.mysql.url import Endpoint
 from applier.options import parse_options
 from tests.mysql.simulated_log import UNIQUE, SimulatedLog, create, make_log
@@ -54,6 +57,7 @@ class Way:
             any_commit_order=chance.random() < 0.5,
             gtid=chance.random() < 0.1,
             force=True,
+            reconnect_seconds=chance.choice((0, 60)),
         )
         options = parse_options(
             exec_mode=chance.choice(("strict", "strict", "idempotent")),
@@ -139,6 +143,13 @@ def stand_in(server: SimulatedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "select", SimpleNamespace(select=server.select))
     monkeypatch.setattr(batches, "time", SimpleNamespace(sleep=lambda seconds: None))
     monkeypatch.setattr(checkpoint, "time", SimpleNamespace(sleep=lambda seconds: server.pass_time()))
+    monkeypatch.setattr(into, "Patience", patience)
+
+
+def patience(seconds: float, stopped: Callable[[], bool]) -> Patience:
+    """Pauses that take no time, by a clock that knows them all the same."""
+    passed = [0.0]
+    return Patience(seconds, stopped, clock=lambda: passed[0], sleep=lambda pause: passed.append(passed.pop() + pause))
 
 
 def refuse_wrong_orders(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +173,8 @@ def run(server: SimulatedServer, log: SimulatedLog, way: Way, chance: Random, ma
         seen += 1
         return seen >= stop_after
 
-    watch = Watch(stopped=stopped, every_seconds=0 if way.asks_often else 1000)
+    is_first = not server.sessions
+    watch = ReplayWatch(stopped=stopped, every_seconds=0 if way.asks_often else 1000)
     before = sum(server.met[what] for what in FAULTS)
     try:
         outcome = replay_into([str(file) for file in log.files], Endpoint(user="root"), way.options, way.into, watch)
@@ -175,8 +187,14 @@ def run(server: SimulatedServer, log: SimulatedLog, way: Way, chance: Random, ma
     if outcome.error is not None:
         assert sum(server.met[what] for what in FAULTS) > before or server.down, outcome.error
         assert isinstance(outcome.error, ServerLost | NotReached) or getattr(outcome.error, "number", 0) in (1205, 1213), outcome.error
+        assert not way.into.reconnect_seconds or not isinstance(outcome.error, ServerLost | NotReached), outcome.error
         server.met["ended by an error"] += 1
         return False
+    server.met["connected again"] += outcome.reconnects
+    if is_first and not outcome.interrupted:
+        assert outcome.transactions == outcome.total_transactions
+        assert server.position is not None
+        assert outcome.bytes == json.loads(server.position[4])["bytes"]
     return not outcome.interrupted
 
 

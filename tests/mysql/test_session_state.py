@@ -9,7 +9,7 @@ import pytest
 
 from applier.binlog.events import Intvar, Rand, UserVar, parse
 from applier.mysql.ddl import commits_by_itself, drops_database, is_atomic_create, is_temporary, names_in
-from applier.mysql.dialect import ACCEPTED, Dialect
+from applier.mysql.dialect import ACCEPTED, TargetDialect
 from applier.mysql.feed import Feed
 from applier.mysql.session_state import SessionState, preparation
 from applier.options import parse_options
@@ -19,7 +19,7 @@ NAMES = (
     *"sql_mode time_zone foreign_key_checks unique_checks sql_auto_is_null timestamp".split(),
     *"character_set_client collation_connection collation_server".split(),
 )
-DIALECT = Dialect(
+DIALECT = TargetDialect(
     ACCEPTED["9.7"], dict.fromkeys(NAMES, ""), {33: ("utf8mb3_general_ci", "utf8mb3"), 45: ("utf8mb4_general_ci", "utf8mb4")}, False
 )
 FLAGS = b"\0" + struct.pack("<I", 1 << 26)

@@ -59,6 +59,8 @@ def test_old_servers_know_utf8mb3_by_its_old_name() -> None:
         (Column("a", "double"), b"\0" * 8, "`a` = 0.0e0 AND `a` NOT LIKE '%-%'", "`a` = 0.0e0"),
         (Column("a", "float"), b"\0\0\0\x80", "`a` = -0.0e0 AND `a` LIKE '%-%'", "`a` = -0.0e0"),
         (Column("a", "float"), struct.pack("<f", -0.5), "`a` = -0.5e0", "`a` = -0.5e0"),
+        (Column("a", "float", 10, 5), struct.pack("<f", 100000.0), "`a` + 0e0 = 100000.0e0", "`a` + 0e0 = 100000.0e0"),
+        (Column("a", "float", 10, 5), struct.pack("<f", 0.5), "`a` = 0.5e0", "`a` = 0.5e0"),
         (Column("a`b", "varbinary"), b"", "`a``b` = _binary X''", "`a``b` = _binary X''"),
     ],
 )
@@ -88,21 +90,21 @@ def test_plain_documents_are_text() -> None:
 
 
 def test_documents_with_types_of_their_own_are_built() -> None:
-    decimal = json.Opaque(json.NEWDECIMAL, bytes([3, 1]) + from_sql(Column("a", "decimal", length=3, scale=1))("-1.5"))
+    decimal = json.OpaqueValue(json.NEWDECIMAL, bytes([3, 1]) + from_sql(Column("a", "decimal", length=3, scale=1))("-1.5"))
     assert json_expression({"a": [decimal, 1]}, "9.7") == (
         f"JSON_OBJECT({hexed('a')}, JSON_ARRAY(CAST(-1.5 AS DECIMAL(3,1)), CAST({hexed('1')} AS JSON)))"
     )
-    assert json_expression(json.Opaque(15, b"L"), "9.7") == "JSON_EXTRACT(JSON_ARRAY(_binary X'4c'), '$[0]')"
+    assert json_expression(json.OpaqueValue(15, b"L"), "9.7") == "JSON_EXTRACT(JSON_ARRAY(_binary X'4c'), '$[0]')"
 
 
 def test_a_binary_string_gets_its_type_code_or_none() -> None:
-    assert json_expression([json.Opaque(16, b"L")], "5.7") == "JSON_ARRAY(X'4c')"
+    assert json_expression([json.OpaqueValue(16, b"L")], "5.7") == "JSON_ARRAY(X'4c')"
     with pytest.raises(NotExpressible, match="type 16"):
-        json_expression([json.Opaque(16, b"L")], "9.7")
+        json_expression([json.OpaqueValue(16, b"L")], "9.7")
 
 
 def test_a_time_breaks_in_5_7() -> None:
-    time = json.Opaque(json.TIME, bytes(8))
+    time = json.OpaqueValue(json.TIME, bytes(8))
     assert json_expression([time], "9.7") == "JSON_ARRAY(CAST('00:00:00.000000' AS TIME(6)))"
     with pytest.raises(NotExpressible, match="type 11"):
         json_expression([time], "5.7")

@@ -12,7 +12,7 @@ from applier.binlog.rows import RowsHead
 from applier.binlog.types import json
 from applier.errors import ReplicationError
 from applier.mysql.event_sql import NOT_FOUND_GUARD, NOTHING, EventRows, Notes
-from applier.mysql.pipeline import Statement
+from applier.mysql.pipeline import PipelineStatement
 from applier.mysql.row_sql import RowSql
 from applier.options import parse_options
 from lookup.table import TableDefinition
@@ -32,7 +32,7 @@ def row_sql(sql: str, kind: str, before: tuple[int, ...] = (0, 1), after: tuple[
     return RowSql(definition_of(sql), kind, before, after, "9.7", options.row_search)
 
 
-def made(sql: RowSql, rows: list[Any], *, one_by_one: bool = False, **options: Any) -> tuple[list[Statement], list[str]]:
+def made(sql: RowSql, rows: list[Any], *, one_by_one: bool = False, **options: Any) -> tuple[list[PipelineStatement], list[str]]:
     """The statements of an event, and the list that its notes go to."""
     notes: list[str] = []
     event = Event("log.1", 100, (0, EventType.UPDATE_ROWS, 1, 50, 150, 0), bytes(200), 19, 100)
@@ -41,11 +41,11 @@ def made(sql: RowSql, rows: list[Any], *, one_by_one: bool = False, **options: A
     return EventRows(event, head, sql, told, "source", one_by_one=one_by_one).statements(rows), notes
 
 
-def texts(statements: list[Statement]) -> list[str]:
+def texts(statements: list[PipelineStatement]) -> list[str]:
     return [statement.sql.decode() for statement in statements]
 
 
-def answer(statements: list[Statement], *counts: int) -> None:
+def answer(statements: list[PipelineStatement], *counts: int) -> None:
     """What the pipeline does with the rows matched."""
     for statement, count in zip(statements, counts, strict=True):
         if statement.check is not None:

@@ -16,7 +16,7 @@ import applier
 from applier.binlog.reader import LogReader
 from applier.binlog.transactions import group
 from applier.mysql.into import IntoOptions, replay_into
-from applier.mysql.outcome import Outcome
+from applier.mysql.outcome import TargetOutcome
 from applier.mysql.verify import Verification, verify
 from applier.options import parse_options
 from applier.tables.catalog import Tables
@@ -35,7 +35,7 @@ def servers(server_factory: ServerFactory) -> Iterator[Servers]:
     servers.close()
 
 
-def replay_sql(server: Server, files: list[Path], name: str = "test", **options: Any) -> Outcome:
+def replay_sql(server: Server, files: list[Path], name: str = "test", **options: Any) -> TargetOutcome:
     parsed = parse_options(**options)
     return replay_into([str(file) for file in files], endpoint(server), parsed, IntoOptions(apply="sql", force=True, replay_id=name))
 

@@ -8,6 +8,7 @@ import pytest
 
 from applier.errors import UsageError
 from applier.mysql import url
+from applier.mysql.tls import Tls, TlsMode
 from applier.mysql.url import Endpoint, find_password, parse_url
 
 
@@ -17,7 +18,9 @@ from applier.mysql.url import Endpoint, find_password, parse_url
         ("mysql://root@db.example:3307", Endpoint("db.example", 3307, "root")),
         ("mysql://root@db.example", Endpoint("db.example", 3306, "root")),
         ("mysql://a%40b@[::1]:3307/", Endpoint("::1", 3307, "a@b")),
-        ("mysql://root@localhost?socket=/run/s&tls=off", Endpoint("localhost", 3306, "root", "/run/s", "off")),
+        ("mysql://root@localhost?socket=/run/s&tls=off", Endpoint("localhost", 3306, "root", "/run/s", Tls(TlsMode.DISABLED))),
+        ("mysql://root@h?ssl-ca=/a%26b.pem", Endpoint("h", 3306, "root", tls=Tls(TlsMode.VERIFY_CA, "/a&b.pem"))),
+        ("mysql://root@h?ssl-mode=required", Endpoint("h", 3306, "root", tls=Tls(TlsMode.REQUIRED))),
     ],
 )
 def test_a_url_says_where(text: str, expected: Endpoint) -> None:
@@ -26,7 +29,18 @@ def test_a_url_says_where(text: str, expected: Endpoint) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["postgres://x@y", "mysql://u@h:port", "mysql://u@h/db", "mysql://u@h?tls=maybe", "mysql://u@h?ssl=1", "nonsense"]
+    "text",
+    [
+        "postgres://x@y",
+        "mysql://u@h:port",
+        "mysql://u@h/db",
+        "mysql://u@h?tls=maybe",
+        "mysql://u@h?ssl=1",
+        "mysql://u@h?ssl-mode=maybe",
+        "mysql://u@h?ssl-mode=required&ssl-ca=x",
+        "mysql://u@h?ssl-cert=x",
+        "nonsense",
+    ],
 )
 def test_a_wrong_url_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
@@ -66,5 +80,5 @@ def test_a_password_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 
 
 def test_an_error_names_the_option_that_was_wrong() -> None:
-    with pytest.raises(UsageError, match=r"^error BL310: SOURCE: 'nonsense' is no address of a server"):
+    with pytest.raises(UsageError, match=r"^error BL310: SOURCE: 'nonsense' is not a server address"):
         parse_url("nonsense", "SOURCE")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import applier
-from applier.cli.verify import report_lines
+from applier.cli.verify import TRUSTED, report_lines
 from applier.errors import ReplicationError
-from applier.mysql.cells import DIALECTS, cell, expression, quoted
+from applier.mysql.column_bytes import DIALECTS, cell, expression, quoted
 from applier.mysql.verify import KEPT, SETTINGS, SNAPSHOT, TableReport, Verification, verify
 from applier.tables.catalog import Tables
 from lookup.table import Column
@@ -19,8 +19,11 @@ from lookup.table import Column
 class Listed:
     """Stands for a connection: tables with their columns and rows. Remembers what it was asked."""
 
-    def __init__(self, tables: dict[str, tuple[str, list[tuple[Any, ...]]]], rules_version: str = "9.7") -> None:
+    def __init__(
+        self, tables: dict[str, tuple[str, list[tuple[Any, ...]]]], rules_version: str = "9.7", created: str | None = None
+    ) -> None:
         self.rules_version = rules_version
+        self.created = created
         self.tables = tables
         self.asked: list[str] = []
 
@@ -31,6 +34,9 @@ class Listed:
         if "information_schema.COLUMNS" in sql:
             named = [(*name.split("."), column) for name, (columns, _) in self.tables.items() for column in columns.split()]
             return [tuple(part.encode() for part in row) for row in named]
+        if sql.startswith("SHOW CREATE TABLE"):
+            columns = self.tables[sql.rpartition(" ")[2].replace("`", "")][0].split()
+            return [(b"t", (self.created or f"CREATE TABLE t ({', '.join(f'{name} INT' for name in columns)})").encode())]
         if sql.startswith("SELECT COUNT(*)"):
             return [(str(len(self.tables[self._named(sql)][1])).encode(),)]
         return []
@@ -53,7 +59,9 @@ def keyless(rows: str) -> Tables:
 
 
 def compare(tables: Tables, rows: list[tuple[Any, ...]], columns: str = "a b") -> TableReport:
-    (report,) = verify(Listed({"d.t": (columns, rows)}), tables).tables
+    key = ", PRIMARY KEY (a)" if tables["d.t"].definition.keys else ""
+    created = f"CREATE TABLE t ({', '.join(f'{name} INT' for name in columns.split())}{key})"
+    (report,) = verify(Listed({"d.t": (columns, rows)}, created=created), tables).tables
     return report
 
 
@@ -102,7 +110,7 @@ def test_a_table_of_one_side_is_a_difference() -> None:
 
 
 def test_an_empty_table_on_the_server_only_is_a_difference() -> None:
-    assert not verify(Listed({"d.t": ("a b", [(1, 1)]), "d.u": ("a", [])}), keyed("(1, 1)")).equal
+    assert not verify(Listed({"d.t": ("a b", [(1, 1)]), "d.u": ("a", [])}), keyless("(1, 1)")).equal
 
 
 def test_tables_that_are_not_wanted_are_left_alone() -> None:
@@ -114,8 +122,8 @@ def test_tables_that_are_not_wanted_are_left_alone() -> None:
 
 def test_a_column_of_the_server_only_is_a_difference() -> None:
     report = compare(keyed("(1, 1)"), [(1, 1)], "a b c")
-    assert report.problem == "the server's table has more columns: c"
-    assert not report.equal
+    assert report.definition == ["column `c`: int on the server only"]
+    assert (report.problem, report.differs, report.equal) == (None, True, False)
 
 
 def test_a_column_that_the_server_lacks_is_told() -> None:
@@ -125,6 +133,7 @@ def test_a_column_that_the_server_lacks_is_told() -> None:
 
     (report,) = verify(Lacking({"d.t": ("a", [(1,)])}), keyed("(1, 1)")).tables
     assert report.problem == "Unknown column 'b' in 'field list'"
+    assert report.definition[0] == "column `b`: int after the replay only"
     assert report.missing == 1
 
 
@@ -171,6 +180,42 @@ def test_names_are_quoted() -> None:
     assert quoted("a`b") == "`a``b`"
 
 
+def test_a_table_that_memory_does_not_hold_exactly_is_not_compared() -> None:
+    server = Listed({"d.t": ("a b", [(7, 7)]), "d.u": ("a", [])})
+    result = verify(server, keyed("(1, 1)"), inexact=lambda database, table: "refused" if table == "t" else None)
+    assert [(report.table, report.not_comparable, report.differs) for report in result.tables] == [
+        ("d.t", "refused", False),
+        ("d.u", None, True),
+    ]
+    assert report_lines(Verification(result.tables[:1])) == [
+        "d.t: not comparable: refused",
+        "1 of 1 tables are not comparable",
+        TRUSTED,
+    ]
+
+
+def test_definitions_by_the_defaults_of_another_version_are_not_compared() -> None:
+    server = Listed({"d.t": ("a b", [(1, 1)])}, created="CREATE TABLE t (a BIGINT, b INT)")
+    (other,) = verify(server, keyless("(1, 1)"), log_rules="5.7").tables
+    assert other.not_comparable == (
+        "defaults of 5.7 hold in the log, those of 9.7 on the server: column `a`: bigint on the server, int after the replay"
+    )
+    assert not other.differs and not other.equal
+    (same,) = verify(server, keyless("(1, 1)"), log_rules="9.7").tables
+    assert same.definition == ["column `a`: bigint on the server, int after the replay"]
+    assert report_lines(Verification([same])) == [
+        "d.t: column `a`: bigint on the server, int after the replay",
+        "1 of 1 tables differ",
+        TRUSTED,
+    ]
+
+
+def test_a_definition_that_cannot_be_read_is_not_comparable() -> None:
+    (report,) = verify(Listed({"d.t": ("a b", [(1, 1)])}, created="CREATE TABLE t (a WONDER)"), keyless("(1, 1)")).tables
+    assert report.not_comparable is not None
+    assert report.not_comparable.startswith("the server's definition cannot be read: ")
+
+
 def test_the_report_in_words() -> None:
     report = compare(keyed("(1, 10), (2, 20), (3, 30)"), [(1, 10), (2, 21)])
     assert report_lines(Verification([report])) == [
@@ -178,6 +223,7 @@ def test_the_report_in_words() -> None:
         "  differs: b is '21', should be '20'; in the row a='2'",
         "  missing: a='3', b='30'",
         "1 of 1 tables differ",
+        TRUSTED,
     ]
     assert report_lines(Verification([TableReport("d.t", 2, 2)])) == ["no difference: 1 tables, 2 rows"]
-    assert report_lines(Verification([])) == ["no table to compare"]
+    assert report_lines(Verification([])) == ["no difference: 0 tables, 0 rows"]

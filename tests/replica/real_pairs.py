@@ -28,14 +28,17 @@ def words(version: str, statement: str) -> str:
 
 
 class Pair:
-    """`options` are the replica's."""
+    """`options` are the replica's, `source_options` as they stand in the source's option file."""
 
-    def __init__(self, factory: ServerFactory, version: str, *, gtids: bool = False, **options: Any) -> None:
+    def __init__(
+        self, factory: ServerFactory, version: str, *, gtids: bool = False, source_options: dict[str, Any] | None = None, **options: Any
+    ) -> None:
         self.version = version
-        self.source: Server = factory(version, gtids=gtids)
+        self.source: Server = factory(version, gtids=gtids, options=source_options)
         given = {name.replace("_", "-"): value for name, value in options.items()}
         self.replica: Server = factory(version, options={**REPLICA_OPTIONS, **given}, gtids=gtids)
         self.gtids = gtids
+        self.auto_position = gtids
 
     def __enter__(self) -> Self:
         return self
@@ -45,7 +48,7 @@ class Pair:
         self.source.close()
 
     def change_source(self, more: str = "") -> None:
-        position = "SOURCE_AUTO_POSITION=1" if self.gtids else "SOURCE_LOG_FILE='binlog.000001', SOURCE_LOG_POS=4"
+        position = "SOURCE_AUTO_POSITION=1" if self.auto_position else "SOURCE_LOG_FILE='binlog.000001', SOURCE_LOG_POS=4"
         key = "" if self.version in OLD_WORDS else ", GET_SOURCE_PUBLIC_KEY=1"
         self.run(
             f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={self.source.port}, SOURCE_USER='{self.source.user}', "

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from applier.binlog.event_bytes import make_event, rotate_target
 from applier.binlog.header import MAGIC, EventFlag, EventType
 from applier.replica.configuration import ReplicaConfiguration
-from applier.replica.event_bytes import make_event, rotate_target
 from applier.replica.source import BinlogFiles
 from applier.tables.catalog import Tables
 from applier.tables.schema import parse_create_table

@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
+from applier.binlog.header import EventType
 from applier.errors import ReplicationError
-from checkpoints.errors import InfoError
+from applier.replica.parallel import InOrder
+from checkpoints.info import RelayLogInfo
+from checkpoints.info_files import parse
 from checkpoints.simulated_disk import SimulatedDisk
-from tests.replica.replicas import Rig
+from tests.replica.replicas import Rig, contents, replayed
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "concepts" / "where-the-replica-stands.md"
 
@@ -26,6 +29,13 @@ def stopped() -> Rig:
     return rig
 
 
+class Youngest(InOrder):
+    """The youngest group that may run, so that gaps are left."""
+
+    def next(self, runnable: int) -> int:
+        return runnable - 1
+
+
 def with_file(rig: Rig, name: str, content: bytes | None) -> dict[str, bytes]:
     files = {**rig.disk.contents(), **({} if content is None else {name: content})}
     if content is None:
@@ -35,20 +45,30 @@ def with_file(rig: Rig, name: str, content: bytes | None) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    ("name", "damage", "message"),
+    ("name", "damage", "number", "message"),
     [
-        ("relay-log.info", lambda data: b"", r"the file is empty.*relay-log\.info"),
-        ("relay-log.info", lambda data: data.replace(b"\n0\n0\n", b"\nx\n0\n"), r"garbled.*relay-log\.info, line 6"),
-        ("master.info", lambda data: data[:20], r"cut off in the middle of a line.*master\.info, line \d"),
-        ("master.info", lambda data: b"#!/bin/sh\necho\n", r"this is no master\.info"),
+        ("relay-log.info", lambda data: b"", 1872, r"the file is empty.*relay-log\.info"),
+        ("relay-log.info", lambda data: data.replace(b"\n0\n0\n", b"\nx\n0\n"), 1872, r"garbled.*relay-log\.info, line 6"),
+        ("master.info", lambda data: data[:12], 1201, r"ends before the line of Host.*master\.info, line \d"),
+        ("master.info", lambda data: b"#!/bin/sh\necho\n", 1201, r"garbled.*master\.info, line 2"),
     ],
 )
-def test_info_files(name: str, damage: object, message: str) -> None:
+def test_info_files(name: str, damage: object, number: int, message: str) -> None:
     rig = stopped()
     before = with_file(rig, name, damage(rig.disk.contents()[name]))  # type: ignore[operator]
-    with pytest.raises(InfoError, match=message):
+    with pytest.raises(ReplicationError, match=message) as refused:
         rig.replica("5.7")
+    assert refused.value.number == number
     assert rig.disk.contents() == before
+
+
+def test_a_record_without_its_last_lines_is_read() -> None:
+    """The server has defaults for them, and a last line without its end is no line (5.7.29)."""
+    rig = stopped()
+    whole = rig.disk.contents()["relay-log.info"]
+    with_file(rig, "relay-log.info", whole[: whole.rindex(b"1")])
+    found = rig.replica("5.7").memory.applied
+    assert found == parse(RelayLogInfo, whole, "5.7").record
 
 
 def test_a_missing_relay_log() -> None:
@@ -101,3 +121,88 @@ def test_the_document(monkeypatch: pytest.MonkeyPatch) -> None:
     assert again.recovered_from.source_position <= killed.status.memory.applied.source_position
     assert again.status.memory.received.source_position == again.recovered_from.source_position
     assert again.status.relay_logs[:-1] == killed.status.relay_logs
+
+
+def test_the_newest_relay_log_is_missing() -> None:
+    """The next one gets its number, so that the index names it twice: the applier comes to its end and does not begin again."""
+    rig = Rig.of("my57_xa")
+    replica = rig.replica("5.7", max_relay_log_size=4096)
+    replica.receive(100)
+    assert replica.apply(2) == 2
+    newest = replica.status.relay_logs[-1]
+    rig.disk.remove(newest.removeprefix("./"))
+    again = rig.replica("5.7", max_relay_log_size=4096)
+    assert again.status.relay_logs.count(newest) == 2
+    assert 0 < again.apply(1000) < 1000
+
+
+@pytest.mark.parametrize(("version", "number"), [("5.6", 1593), ("5.7", 1593), ("8.0", 13117)])
+def test_a_head_that_cannot_be_read_where_the_applier_starts(version: str, number: int) -> None:
+    """The source's format description, which lies before the applier's place (init_relay_log_pos; 5.7.29)."""
+    rig = Rig.of("my57_xa")
+    replica = rig.replica(version, workers=0)
+    replica.receive()
+    replica.apply(2)
+    applied = replica.status.memory.applied
+    assert applied is not None
+    name = applied.relay_log_name.removeprefix("./")
+    content = bytearray(rig.disk.contents()[name])
+    place = content.index(b"5.7.29", 150)
+    content[place] ^= 1
+    with_file(rig, name, bytes(content))
+    with pytest.raises(ReplicationError) as refused:
+        rig.replica(version, workers=0)
+    assert refused.value.number == number
+
+
+@pytest.mark.parametrize("size", [0, 31])
+def test_a_newest_relay_log_without_a_head_goes_where_an_older_one_has_a_boundary(size: int) -> None:
+    """Log_sanitizer::process_logs goes on to the older file and removes what is newer (9.7.4); its number is given again."""
+    rig = Rig.of("my57_xa")
+    replica = rig.replica("9.7", max_relay_log_size=4096)
+    replica.receive(100)
+    replica.apply(2)
+    names = replica.status.relay_logs
+    newest = names[-1].removeprefix("./")
+    with_file(rig, newest, rig.disk.contents()[newest][:size])
+    again = rig.replica("9.7", max_relay_log_size=4096)
+    assert again.status.relay_logs == names
+    assert len(rig.disk.contents()[newest]) > 100
+    again.receive()
+    again.apply()
+    assert contents(again.tables) == replayed("my57_xa", "9.7")
+
+
+@pytest.mark.parametrize("recovery", [False, True])
+@pytest.mark.parametrize("version", ["5.6", "5.7", "9.7"])
+def test_any_relay_log_that_the_index_names_is_missing(version: str, recovery: bool) -> None:
+    """Their sizes are added up at the start; the new relay log is closed again (seen of 5.7.29 and 9.7.4)."""
+    rig = Rig.of("my57_xa")
+    options: dict[str, Any] = {"max_relay_log_size": 4096, "relay_log_recovery": recovery}
+    replica = rig.replica(version, **options)
+    replica.receive(100)
+    assert len(replica.status.relay_logs) > 3
+    rig.disk.remove(replica.status.relay_logs[2].removeprefix("./"))
+    with pytest.raises(ReplicationError, match=r"error 1872: .*relay\.000003 listed in the index, but failed to stat"):
+        rig.replica(version, **options)
+    newest = max(name for name in rig.disk.contents() if name.startswith("relay.0"))
+    assert rig.disk.contents()[newest][-23:][4] == EventType.STOP
+
+
+def test_gaps_that_no_relay_log_holds_at_a_start() -> None:
+    """With relay_log_recovery they are looked for while the server starts, so that START REPLICA finds nothing initialized (9.7.4)."""
+    rig = Rig.of("my_xa")
+    options: dict[str, Any] = {"workers": 2, "preserve_commit_order": False, "gtid_mode": False}
+    replica = rig.replica("9.7", Youngest(), **options)
+    replica.receive()
+    replica.apply(3)
+    newest = replica.status.relay_logs[-1].removeprefix("./")
+    info = replica.status.persisted
+    assert info.applied is not None
+    assert any(worker.source_log_pos > info.applied.source_log_pos for worker in info.workers)
+    with_file(rig, newest, b"")
+    for name in replica.status.relay_logs:
+        with_file(rig, name.removeprefix("./"), b"")
+    with pytest.raises(ReplicationError, match="Failed during replica worker recovery") as refused:
+        rig.replica("9.7", relay_log_recovery=True, **options)
+    assert refused.value.number == 1872

@@ -21,10 +21,9 @@ import pytest
 
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.replica import Replica
-from applier.replica.rules import LOGICAL_CLOCK
+from applier.replica.scheduling import LOGICAL_CLOCK, rules_for
 from applier.replica.source import BinlogFiles
 from applier.replica.storage import MemoryStorage
-from applier.replica.versions import replica_rules
 from applier.tables.catalog import Tables
 from applier.tables.schema import parse_create_table
 from applier.tables.table_draft import SchemaRules
@@ -84,7 +83,7 @@ class KillPair(CutPair):
 
     def __init__(self, factory: ServerFactory, version: str, setup: str) -> None:
         self.factory, self.setup = factory, SETUPS[setup]
-        self.workers = max(self.setup.sessions if self.setup.sessions > 1 else 0, replica_rules(version).least_workers)
+        self.workers = max(self.setup.sessions if self.setup.sessions > 1 else 0, rules_for(version).fewest_workers)
         repository = self.setup.repository
         options: dict[str, Any] = {"slave_parallel_workers": self.workers}
         if version == "9.7":

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from applier.binlog.event_bytes import format_body, make_event, rotate_body
 from applier.binlog.header import EventType
 from applier.crashtest.matrix import Setup, WorkloadSpec
 from applier.crashtest.replica_system import ReplicaSystem
 from applier.errors import ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
-from applier.replica.event_bytes import format_body, make_event, rotate_body
 from applier.replica.replica import Replica
 from applier.replica.source import BinlogFiles
 from applier.replica.storage import MemoryStorage

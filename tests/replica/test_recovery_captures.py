@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from applier.binlog.event_bytes import make_event
 from applier.binlog.header import EventType
 from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
 from applier.errors import ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
-from applier.replica.event_bytes import make_event
 from applier.replica.execute import Executor
 from applier.replica.relay_event import RelayEvent
 from applier.replica.relay_index import RelayLogIndex

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from applier.forecast.facts import facts_of_file
-from applier.forecast.plan import Plan, run
+from applier.forecast.plan import ForecastPlan, run
 from applier.report import page, write_report
 from applier.report_charts import charts, images
 from tests.forecast.logs import UPDATE, calibration, file, schema, transaction
@@ -29,7 +29,7 @@ DESK, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 def summary() -> dict[str, Any]:
     facts = facts_of_file(STORY / "schema.sql")
     rows = ["shop.audit_log=1000000", "*=500000"]
-    return run(Plan([str(STORY / "binlog.000001")], facts=facts, row_counts=rows, what_ifs=["primary-key", "workers=4"])).summary()
+    return run(ForecastPlan([str(STORY / "binlog.000001")], facts=facts, row_counts=rows, what_ifs=["primary-key", "workers=4"])).summary()
 
 
 @pytest.fixture(scope="module")
@@ -63,14 +63,14 @@ def test_names_of_tables_cannot_break_the_page(tmp_path: Path) -> None:
     name = b"</script><b>x"
     text = "CREATE DATABASE d; USE d; CREATE TABLE `</script><b>x` (a INT);"
     log = file(tmp_path, transaction(1, name, UPDATE, 1))
-    plan = Plan([log], facts=facts_of_file(schema(tmp_path, text)), row_counts=["*=5"], calibration=calibration())
+    plan = ForecastPlan([log], facts=facts_of_file(schema(tmp_path, text)), row_counts=["*=5"], calibration=calibration())
     made = page(run(plan).summary())
     assert made.count("</script>") == 1
     assert "<b>x" not in re.sub(r"<script.*</script>", "", made, flags=re.DOTALL)
 
 
 def test_a_forecast_of_nothing_makes_a_page(tmp_path: Path) -> None:
-    plan = Plan([file(tmp_path)], facts=facts_of_file(schema(tmp_path)), calibration=calibration())
+    plan = ForecastPlan([file(tmp_path)], facts=facts_of_file(schema(tmp_path)), calibration=calibration())
     assert "no complete transaction" in page(run(plan).summary())
 
 

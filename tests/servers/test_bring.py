@@ -8,6 +8,7 @@ import socket
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ from servers.installed import Installed, all_installed, cache_folder, installed
 from servers.locks import locked
 from servers.process import ReservedPort, free_port, option_text, write_private
 from servers.server import Server, ServerError
-from servers.table import IMAGES, NAMES, RECIPES, NpmPackage, recipe_of
+from servers.suites import SUITES, Suite, unpack_scripts
+from servers.table import IMAGES, NAMES, RECIPES, DebianPackages, NpmPackage, recipe_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -52,6 +54,43 @@ def test_what_is_there_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixtu
     _brought(tmp_path, "5.7")
     assert bring.main(["5.7", "--into", str(tmp_path)]) == 0
     assert capsys.readouterr().out == "5.7      there already: MySQL 5.7.29, 51 MB on disk\n"
+
+
+def test_suites_that_are_there_are_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for suite in SUITES:
+        stamp = replace(suite, into=tmp_path).stamp
+        stamp.parent.mkdir(parents=True)
+        stamp.write_text('["a.deb", "b.deb"]')
+    assert bring.main(["peers", "--into", str(tmp_path)]) == 0
+    assert sorted(capsys.readouterr().out.splitlines()) == ["peers    mariadb: a.deb, b.deb", "peers    mysql: a.deb, b.deb"]
+
+
+def test_a_suite_that_cannot_be_brought_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object) -> None:
+        raise BringError("no mirror")
+
+    monkeypatch.setattr("servers.debian.PrivateApt.download", refuse)
+    assert bring.main(["peers", "--into", str(tmp_path)]) == 1
+    assert "peers    mysql not brought: no mirror" in capsys.readouterr().out
+
+
+def test_scripts_and_their_data_are_unpacked(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    suite = Suite("own", DebianPackages("sid", ()), "usr/mtr", into=tmp_path)
+    for name in ("t/a.test", "include/b.inc", "std_data/c.dat", "r/a.result", "mtr.pl"):
+        file = package / suite.folder_in_package / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(name)
+    (package / "DEBIAN").mkdir()
+    fields = ("Package: own", "Version: 1", "Architecture: all", "Maintainer: none <none@localhost>", "Description: x")
+    (package / "DEBIAN/control").write_text("\n".join(fields) + "\n")
+    subprocess.run(["dpkg-deb", "--build", "--root-owner-group", package, tmp_path / "own.deb"], check=True, capture_output=True)
+    suite.folder.mkdir(parents=True)
+    unpack_scripts(tmp_path / "own.deb", suite)
+    found = sorted(str(path.relative_to(suite.scripts)) for path in suite.scripts.rglob("*") if path.is_file())
+    assert found == ["include/b.inc", "std_data/c.dat", "t/a.test"]
 
 
 def test_what_another_recipe_brought_is_not_there(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 from decimal import Decimal
 from pathlib import Path
@@ -12,8 +13,8 @@ import pytest
 import zstandard
 
 import applier
+from applier.dumps.split import split_statements
 from applier.errors import InputError
-from applier.tables.load import split_statements
 
 DUMP = """-- MySQL dump 10.13  Distrib 8.0.36; it's a comment
 /*!40101 SET @OLD_CHARACTER_SET_CLIENT=@@CHARACTER_SET_CLIENT */;
@@ -65,12 +66,13 @@ def test_packed_files(tmp_path: Path, suffix: str, pack: object) -> None:
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".bz2", ".zst"])
 def test_a_packed_file_that_is_none(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"dump.sql{suffix}"
-    for content in (b"CREATE TABLE d.t (a int);", b"", gzip.compress(DUMP.encode() * 99)[:-20] if suffix == ".gz" else b"x"):
+    path.write_bytes(b"CREATE TABLE d.t (a int);")
+    assert len(applier.load_schema(path)) == 1
+    for content in (b"", gzip.compress(DUMP.encode() * 99)[:-20], b"x"):
         path.write_bytes(content)
-        try:
-            assert len(applier.load_schema(path)) == 0
-        except InputError as error:
-            assert error.file == str(path)
+        with pytest.raises(InputError) as caught:
+            applier.load_schema(path)
+        assert caught.value.file == str(path)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -130,9 +132,14 @@ def test_columns_that_an_insert_leaves_out() -> None:
 
 def test_bytes_that_are_no_utf8() -> None:
     """mysqldump writes binary strings as they are; latin1 text stays readable."""
-    path_sql = b"CREATE TABLE d.t (b varbinary(9), u varchar(9) CHARSET utf8mb4); INSERT INTO d.t VALUES ('\xff\\0\xfe', 'a\xffb');"
-    tables = applier.load_schema(path_sql.decode("utf-8", "surrogateescape"))
-    assert tables["d.t"].rows() == [(b"\xff\0\xfe", b"a\xffb")]
+    head = b"CREATE TABLE d.t (b varbinary(9), u varchar(9) CHARSET utf8mb4); INSERT INTO d.t VALUES "
+    tables = applier.load_schema((head + b"('\xff\\0\xfe', 'a');").decode("utf-8", "surrogateescape"))
+    assert tables["d.t"].rows() == [(b"\xff\0\xfe", "a")]
+    text = (head + b"('', 'a\xffb');").decode("utf-8", "surrogateescape")
+    with pytest.raises(InputError, match="text that is not UTF-8 in column `u`"):
+        applier.load_schema(text)
+    tables = applier.load_schema("SET NAMES binary; " + text)
+    assert tables["d.t"].rows() == [(b"", b"a\xffb")]
 
 
 @pytest.mark.parametrize(
@@ -202,10 +209,15 @@ def test_an_empty_dump() -> None:
         assert len(applier.load_schema(text)) == 0
 
 
-def test_statements_and_their_offsets() -> None:
+def test_statements_and_their_lines() -> None:
     data = b'-- one\nA \'x;y\' `;` "\\";" -- c;\n;\n# z;\nB /* ; */ C;\n\nDELIMITER //\nD;E//\nDELIMITER ;\nF'
-    found = [(data[at : at + 1], statement) for at, statement in split_statements(data)]
-    assert found == [(b"A", b'A \'x;y\' `;` "\\";" -- c;'), (b"B", b"B /* ; */ C"), (b"D", b"D;E"), (b"F", b"F")]
+    found = [(raw.line, raw.sql, raw.complete) for raw in split_statements(io.BytesIO(data))]
+    assert found == [
+        (2, b'A \'x;y\' `;` "\\";" -- c;', True),
+        (5, b"B /* ; */ C", True),
+        (8, b"D;E", True),
+        (10, b"F", False),
+    ]
 
 
 def test_copies_are_independent() -> None:

@@ -23,7 +23,7 @@ from applier.binlog.types.json import (
     TIME,
     TIMESTAMP,
     JsonDiff,
-    Opaque,
+    OpaqueValue,
     Unsigned,
     canonical,
     decode,
@@ -78,21 +78,21 @@ def test_documents_byte_by_byte(raw: bytes, text: str) -> None:
 @pytest.mark.parametrize(
     ("opaque", "text"),
     [
-        (Opaque(NEWDECIMAL, b"\x05\x02" + decimal_from_sql(5, 2)("-123.45")), "-123.45"),
-        (Opaque(NEWDECIMAL, b"\x41\x1e" + decimal_from_sql(65, 30)("9" * 35 + "." + "9" * 30)), "9" * 35 + "." + "9" * 30),
-        (Opaque(DATE, (((2024 * 13 + 2) << 5 | 29) << 17 << 24).to_bytes(8, "little")), '"2024-02-29"'),
+        (OpaqueValue(NEWDECIMAL, b"\x05\x02" + decimal_from_sql(5, 2)("-123.45")), "-123.45"),
+        (OpaqueValue(NEWDECIMAL, b"\x41\x1e" + decimal_from_sql(65, 30)("9" * 35 + "." + "9" * 30)), "9" * 35 + "." + "9" * 30),
+        (OpaqueValue(DATE, (((2024 * 13 + 2) << 5 | 29) << 17 << 24).to_bytes(8, "little")), '"2024-02-29"'),
         (
-            Opaque(DATETIME, ((((2024 * 13 + 2) << 5 | 29) << 17 | 12 << 12 | 34 << 6 | 56) << 24 | 5).to_bytes(8, "little")),
+            OpaqueValue(DATETIME, ((((2024 * 13 + 2) << 5 | 29) << 17 | 12 << 12 | 34 << 6 | 56) << 24 | 5).to_bytes(8, "little")),
             '"2024-02-29 12:34:56.000005"',
         ),
-        (Opaque(TIMESTAMP, bytes(8)), '"0000-00-00 00:00:00.000000"'),
-        (Opaque(TIME, (-((1 << 12 | 2 << 6 | 3) << 24 | 4)).to_bytes(8, "little", signed=True)), '"-01:02:03.000004"'),
-        (Opaque(252, b"abc"), '"base64:type252:YWJj"'),
-        (Opaque(16, b"\x05"), '"base64:type16:BQ=="'),
-        (Opaque(252, bytes(60)), '"base64:type252:' + "A" * 76 + '\\nAAAA"'),
+        (OpaqueValue(TIMESTAMP, bytes(8)), '"0000-00-00 00:00:00.000000"'),
+        (OpaqueValue(TIME, (-((1 << 12 | 2 << 6 | 3) << 24 | 4)).to_bytes(8, "little", signed=True)), '"-01:02:03.000004"'),
+        (OpaqueValue(252, b"abc"), '"base64:type252:YWJj"'),
+        (OpaqueValue(16, b"\x05"), '"base64:type16:BQ=="'),
+        (OpaqueValue(252, bytes(60)), '"base64:type252:' + "A" * 76 + '\\nAAAA"'),
     ],
 )
-def test_opaque_values(opaque: Opaque, text: str) -> None:
+def test_opaque_values(opaque: OpaqueValue, text: str) -> None:
     assert shown(encode(opaque)) == text
     assert decode(encode([opaque, {"k": opaque}])) == [opaque, {"k": opaque}]
 
@@ -100,7 +100,7 @@ def test_opaque_values(opaque: Opaque, text: str) -> None:
 @pytest.mark.parametrize("data", [b"\x05\x09" + bytes(9), b"\x05\x02\x80", b"\xff\x02" + bytes(9), b"\x05\x02" + bytes(9)])
 def test_a_decimal_that_does_not_fit_its_size(data: bytes) -> None:
     with pytest.raises(InputError):
-        shown(encode(Opaque(NEWDECIMAL, data)))
+        shown(encode(OpaqueValue(NEWDECIMAL, data)))
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ SCALARS = (
     | st.integers(0, (1 << 64) - 1).map(Unsigned)
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(codec="utf-8"), max_size=10)
-    | st.builds(Opaque, st.sampled_from([252, 16, 253]), st.binary(max_size=70))
+    | st.builds(OpaqueValue, st.sampled_from([252, 16, 253]), st.binary(max_size=70))
 )
 DOCUMENTS = st.recursive(
     SCALARS,
@@ -369,5 +369,5 @@ def test_any_bytes_as_changes(changes: bytes) -> None:
 
 def test_a_value_in_python_is_its_text() -> None:
     """A decimal in a document shows all digits of its scale."""
-    stored = encode({"d": Opaque(NEWDECIMAL, b"\x04\x02" + decimal_from_sql(4, 2)(Decimal("1.50")))})
+    stored = encode({"d": OpaqueValue(NEWDECIMAL, b"\x04\x02" + decimal_from_sql(4, 2)(Decimal("1.50")))})
     assert to_text(COLUMN)(stored) == '{"d": 1.50}'

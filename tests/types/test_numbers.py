@@ -192,13 +192,6 @@ def test_every_double_reads_back(value: float) -> None:
     assert math.copysign(1, float(double_text(value))) == math.copysign(1, value)
 
 
-@given(st.floats(-1e308, 1e308), st.integers(20, 24))
-def test_a_double_in_a_narrow_result_fits_and_loses_digits_only(value: float, width: int) -> None:
-    text = double_text(value, width)
-    assert len(text) <= width
-    assert float(text) == pytest.approx(value, rel=1e-9)
-
-
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
 def test_floats_are_kept_bit_by_bit(value: float) -> None:
     column = Column("c", "float")

@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from applier.binlog.columnar.table_batch import Paths, TableBatch
+from applier.binlog.columnar.table_batch import Paths, TableBatch, Wants
+from applier.binlog.table_filter import TableFilter
 
 SMALL_LOG = 8_000_000
 """Logs of fewer bytes altogether are read by Python alone while the kernels would have to be compiled first,"""
@@ -22,7 +23,7 @@ CHUNK_BYTES = 8_000_000
 
 def read_batches(
     paths: Paths,
-    tables: Collection[str] | None = None,
+    tables: Collection[str] | TableFilter | None = None,
     *,
     verify_checksum: bool = True,
     text: bool = True,
@@ -32,21 +33,30 @@ def read_batches(
 ) -> Iterator[TableBatch]:
     """The row changes of `paths`, stretch by stretch; within a stretch table by table.
 
-    tables: only these ("db.table"). text: columns of utf8 and ascii character sets as string, else as binary.
+    tables: only these ("db.table"), or what a filter names. text: columns of utf8 and ascii character sets as string, else as binary.
     threads: how many decode at once (default: up to four). compiled: True or False forces the kernels or plain Python.
     Raises InputError naming file and position; what stands before the damage has been handed out by then.
     """
-    names = None if tables is None else frozenset(tables)
+    wants = _chooser(tables)
     if compiled is None:
         compiled = worth_compiling(paths)
     if not compiled:
         from applier.binlog.columnar.plain import read_plain
 
-        return read_plain(paths, names, verify_checksum=verify_checksum, text=text, chunk_bytes=chunk_bytes)
+        return read_plain(paths, wants, verify_checksum=verify_checksum, text=text, chunk_bytes=chunk_bytes)
     from applier.binlog.columnar.fast import read_fast
 
     workers = threads if threads is not None else min(4, os.cpu_count() or 1)
-    return read_fast(paths, names, verify_checksum=verify_checksum, text=text, chunk_bytes=chunk_bytes, threads=workers)
+    return read_fast(paths, wants, verify_checksum=verify_checksum, text=text, chunk_bytes=chunk_bytes, threads=workers)
+
+
+def _chooser(tables: Collection[str] | TableFilter | None) -> Wants | None:
+    if isinstance(tables, TableFilter):
+        return tables.wants_table if tables else None
+    if tables is None:
+        return None
+    names = frozenset(tables)
+    return lambda database, table: f"{database}.{table}" in names
 
 
 def worth_compiling(paths: Paths) -> bool:
@@ -63,4 +73,4 @@ def worth_compiling(paths: Paths) -> bool:
         return True
     from applier.binlog.columnar.cache import cached_file
 
-    return cached_file() is not None
+    return all(cached_file(name) is not None for name in ("scan", "decode"))

@@ -1,4 +1,4 @@
-"""The kernels as callable machine code: loaded from the cache on disk, or compiled by Numba and put there.
+"""The kernels as callable machine code: loaded from the cache on disk, or compiled by Numba and put there, each when it is wanted.
 
 The kernels take one integer and call nothing of Python, so their object code can be kept and loaded by llvmlite alone. That
 spares the import of Numba (a third of a second) as well as the compilation (some seconds). The cache is a convenience: when
@@ -14,15 +14,22 @@ import hashlib
 import os
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 
-Kernel = Callable[[int], int]
-SOURCES = ("control.py", "memory.py", "scan_kernel.py", "value_kernels.py", "decode_kernel.py", "cache.py")
-NAMES = ("scan", "decode")
+SOURCES = (
+    "control.py", "memory.py", "checksum_tables.py", "crc_kernel.py", "scan_kernel.py",
+    "value_kernels.py", "decode_kernel.py", "packet_kernel.py", "loads_kernel.py", "text_control.py",
+    "text_values.py", "text_kernel.py", "cache.py",
+)  # fmt: skip
+MODULES = {
+    "scan": "scan_kernel", "decode": "decode_kernel", "unpack": "packet_kernel", "loads": "loads_kernel", "lines": "text_kernel",
+}  # fmt: skip
+"""Kernel -> the module with the function of that name."""
 PROTOTYPE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
 NEVER_CALLED = (
     "NRT_Free", "NRT_decref", "NRT_incref", "numba_do_raise", "numba_gil_ensure", "numba_gil_release", "numba_runtime_build_excinfo_struct",
@@ -31,14 +38,12 @@ NEVER_CALLED = (
 """Helpers of Numba that the object code names on the path of a Python exception. The kernels raise none."""
 
 
-class Kernels(NamedTuple):
-    """`origin` says where they come from: "cache", "compiled" or "compiled, not cached"."""
+class Kernel(NamedTuple):
+    """`call` takes the address of a control block. `origin`: "cache", "compiled" or "compiled, not cached"; `keep` owns the code."""
 
-    scan: Kernel
-    decode: Kernel
+    call: Callable[[int], int]
     origin: str
     keep: object
-    """owner of the machine code"""
 
 
 def cache_directory() -> Path:
@@ -74,30 +79,34 @@ def _version(package: str) -> bytes:
     return Path(spec.origin).with_name("_version.py").read_bytes()
 
 
-def cached_file() -> Path | None:
-    """Where the kernels stand on disk, None when they are not there (or no home folder is known)."""
+def cached_file(name: str) -> Path | None:
+    """Where a kernel stands on disk, None when it is not there (or no home folder is known)."""
     try:
-        path = cache_directory() / f"kernels-{_key()}.bin"
+        path = cache_directory() / _file_name(name)
         return path if path.is_file() else None
     except (OSError, RuntimeError):
         return None
 
 
+def _file_name(name: str) -> str:
+    return f"{name}-{_key()}.bin"
+
+
 @cache
-def load_kernels() -> Kernels:
-    """The kernels, from the cache when they are there."""
-    path = cached_file()
-    objects = _read(path) if path is not None else None
-    if objects is not None:
+def load_kernel(name: str) -> Kernel:
+    """A kernel, from the cache when it is there. `name`: one of MODULES."""
+    path = cached_file(name)
+    code = _read(path) if path is not None else None
+    if code is not None:
         try:
-            return _link(objects, "cache")
+            return _link(*code)
         except RuntimeError:
             pass
-    return _compile()
+    return _compile(name)
 
 
-def _read(path: Path) -> dict[str, tuple[str, bytes]] | None:
-    """Name -> (symbol, object code). None when the file is damaged or not this user's."""
+def _read(path: Path) -> tuple[str, bytes] | None:
+    """(Symbol, object code). None when the file is damaged or not this user's."""
     try:
         if hasattr(os, "getuid") and path.stat().st_uid not in (os.getuid(), 0):
             return None
@@ -107,61 +116,38 @@ def _read(path: Path) -> dict[str, tuple[str, bytes]] | None:
     digest, body = content[:32], content[32:]
     if hashlib.sha256(body).digest() != digest:
         return None
-    return _unpack(body)
+    symbol, _, code = body.partition(b"\n")
+    return symbol.decode(), code
 
 
-def _pack(objects: dict[str, tuple[str, bytes]]) -> bytes:
-    """One line a kernel, "name symbol length", an empty line, then the object code."""
-    lines = [f"{name} {symbol} {len(code)}\n" for name, (symbol, code) in objects.items()]
-    return "".join([*lines, "\n"]).encode() + b"".join(code for _, code in objects.values())
-
-
-def _unpack(body: bytes) -> dict[str, tuple[str, bytes]] | None:
-    head, _, rest = body.partition(b"\n\n")
-    objects = {}
-    for line in head.decode().splitlines():
-        name, symbol, length = line.split(" ")
-        objects[name] = (symbol, rest[: int(length)])
-        rest = rest[int(length) :]
-    return objects if set(objects) == set(NAMES) else None
-
-
-def _link(objects: dict[str, tuple[str, bytes]], origin: str) -> Kernels:
+def _link(symbol: str, code: bytes) -> Kernel:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     abort = ctypes.cast(ctypes.CDLL(None).abort, ctypes.c_void_p).value
-    for symbol in NEVER_CALLED:
-        if not llvm.address_of_symbol(symbol):
-            llvm.add_symbol(symbol, abort)
+    for helper in NEVER_CALLED:
+        if not llvm.address_of_symbol(helper):
+            llvm.add_symbol(helper, abort)
     machine = llvm.Target.from_default_triple().create_target_machine()
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-    for _, code in objects.values():
-        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    functions = [PROTOTYPE(engine.get_function_address(objects[name][0])) for name in NAMES]
-    return Kernels(functions[0], functions[1], origin, engine)
+    return Kernel(PROTOTYPE(engine.get_function_address(symbol)), "cache", engine)
 
 
-def _compile() -> Kernels:
+def _compile(name: str) -> Kernel:
     from numba import cfunc, types
 
-    from applier.binlog.columnar.decode_kernel import decode
-    from applier.binlog.columnar.scan_kernel import scan
-
-    signature = types.int64(types.int64)
-    compiled: list[Any] = [cfunc(signature, error_model="numpy")(function.py_func) for function in (scan, decode)]  # type: ignore[attr-defined]
-    objects = {}
-    for name, function in zip(NAMES, compiled, strict=True):
-        objects[name] = (function._wrapper_name, function._library._get_compiled_object())
-    origin = "compiled" if _write(objects) else "compiled, not cached"
-    return Kernels(PROTOTYPE(compiled[0].address), PROTOTYPE(compiled[1].address), origin, compiled)
+    kernel = getattr(import_module(f"applier.binlog.columnar.{MODULES[name]}"), name)
+    compiled: Any = cfunc(types.int64(types.int64), error_model="numpy")(kernel.py_func)
+    is_kept = _write(name, compiled._wrapper_name, compiled._library._get_compiled_object())
+    return Kernel(PROTOTYPE(compiled.address), "compiled" if is_kept else "compiled, not cached", compiled)
 
 
-def _write(objects: dict[str, tuple[str, bytes]]) -> bool:
-    """Puts the object code into the cache; a half-written file is never seen under its name."""
+def _write(name: str, symbol: str, code: bytes) -> bool:
+    """Puts object code into the cache; a half-written file is never seen under its name."""
     import tempfile
 
-    body = _pack(objects)
+    body = symbol.encode() + b"\n" + code
     try:
         directory = cache_directory()
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -169,7 +155,7 @@ def _write(objects: dict[str, tuple[str, bytes]]) -> bool:
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(hashlib.sha256(body).digest() + body)
-            Path(temporary).replace(directory / f"kernels-{_key()}.bin")
+            Path(temporary).replace(directory / _file_name(name))
         except BaseException:
             Path(temporary).unlink()
             raise

@@ -218,7 +218,7 @@ class Note(IntEnum):
     SIZE_OF_ENTRY = 5
 
 
-class Kind(IntEnum):
+class ConversionKind(IntEnum):
     """How the kernel turns a value of the row image into an Arrow value of WIDTH bytes."""
 
     COPY = 0
@@ -241,3 +241,200 @@ class Kind(IntEnum):
     """FIRST = digits before the point, SECOND = behind"""
     BYTES = 13
     """SIZE bytes of length, then the bytes"""
+
+
+class Stream(IntEnum):
+    """Control block of the kernel that unpacks a replication stream."""
+
+    BUFFER = 0
+    POSITION = 1
+    """offset of the next packet in the buffer"""
+    SIZE = 2
+    """bytes in the buffer"""
+    OUT = 3
+    """address of the events without their packets; as long as the buffer"""
+    WRITTEN = 4
+    TRAILER = 5
+    CRC_TABLES = 6
+    CLASSES = 7
+    OFFSET = 8
+    """where the next event stands in the source's log"""
+    ROOM = 9
+    """it stops behind the first transaction that ends beyond so many bytes written"""
+    STATE = 10
+    OPENING = 11
+    """offset in OUT of the first event of the transaction that is open; -1 where it began before, or none is open"""
+    SECOND = 12
+    """offset in OUT of its BEGIN behind a GTID event, else -1"""
+    ENDED_INHERITED = 13
+    """the transaction that was open at the start has ended"""
+    EVENTS = 14
+    RUNS = 15
+    RUNS_CAPACITY = 16
+    RUNS_COUNT = 17
+    SIZE_OF_BLOCK = 18
+
+
+class StreamStatus(IntEnum):
+    """What the kernel stopped for."""
+
+    CUT = 0
+    """the buffer ends inside a packet"""
+    LOOK = 1
+    """a packet that Python reads"""
+    FULL = 2
+    """ROOM is used up, or the runs are"""
+
+
+class StreamState(IntEnum):
+    """Where in a transaction the stream is; the first three are those of a TransactionTracker."""
+
+    NONE = 0
+    HEAD = 1
+    BODY = 2
+    ENDED = 3
+    """only between two events"""
+
+
+class StreamClass(IntEnum):
+    """What the kernel does with an event type."""
+
+    LOOK = 0
+    QUIET = 1
+    GTID = 2
+    MARIADB_GTID = 3
+    QUERY = 4
+    XID = 5
+
+
+class GtidRunKind(IntEnum):
+    """Whose GTIDs a run holds."""
+
+    MYSQL = 0
+    MARIADB = 1
+
+
+class GtidRun(IntEnum):
+    """Transactions in a row. MySQL: LOW and HIGH are the UUID's bytes; MariaDB: domain and server id, LAST alone counts."""
+
+    KIND = 0
+    LOW = 1
+    HIGH = 2
+    FIRST = 3
+    LAST = 4
+    SIZE_OF_ENTRY = 5
+
+
+class Loads(IntEnum):
+    """Control block of the kernel that sums transactions up."""
+
+    BUFFER = 0
+    POSITION = 1
+    """where the next transaction begins"""
+    LIMIT = 2
+    """no event that starts here or later is read"""
+    SIZE = 3
+    TRAILER = 4
+    VERIFY = 5
+    CRC_TABLES = 6
+    CLASSES = 7
+    ID_SIZE = 8
+    """bytes of a table id"""
+    IDS = 9
+    IDS_MASK = 10
+    FIRST_SHAPES = 11
+    """the first shape of each table map, -1 for none"""
+    SHAPES = 12
+    TRANSACTIONS = 13
+    TRANSACTIONS_CAPACITY = 14
+    TRANSACTIONS_COUNT = 15
+    EVENTS = 16
+    EVENTS_CAPACITY = 17
+    EVENTS_COUNT = 18
+    VALUES = 19
+    """the hash of key values of the event at hand: (value's hash, number of the event) in each slot"""
+    VALUES_MASK = 20
+    EVENT_NUMBER = 21
+    DISTINCT = 22
+    """key values of the event counted last"""
+    VALUE = 23
+    """hash of the key value of the row read last"""
+    SIZE_OF_BLOCK = 24
+
+
+class LoadsStatus(IntEnum):
+    """What the kernel stopped for."""
+
+    DONE = 0
+    LOOK = 1
+    """a transaction that Python reads; POSITION stands before it"""
+    FULL = 2
+
+
+class LoadsClass(IntEnum):
+    """What the kernel does with an event type inside a transaction."""
+
+    LOOK = 0
+    QUIET = 1
+    GTID = 2
+    MARIADB_GTID = 3
+    QUERY = 4
+    TABLE_MAP = 5
+    ROWS = 6
+    XID = 7
+
+
+class GtidKind(IntEnum):
+    """Which GTID a transaction has."""
+
+    NONE = 0
+    MYSQL = 1
+    MARIADB = 2
+
+
+class Summed(IntEnum):
+    """A transaction. MySQL's GTID: LOW and HIGH are the UUID's bytes; MariaDB's: domain and server id."""
+
+    START = 0
+    END = 1
+    KIND = 2
+    LOW = 3
+    HIGH = 4
+    NUMBER = 5
+    SERVER_ID = 6
+    LAST_COMMITTED = 7
+    SEQUENCE_NUMBER = 8
+    STAMP = 9
+    """commit time in microseconds, 0 where the log has none"""
+    TIMESTAMP = 10
+    """of its last event, in seconds"""
+    EVENTS = 11
+    """how many of the rows events are its own"""
+    SIZE_OF_ENTRY = 12
+
+
+class SummedEvent(IntEnum):
+    """A rows event: its shape, and what it holds."""
+
+    SHAPE = 0
+    ROWS = 1
+    DISTINCT = 2
+    BYTES = 3
+    SIZE_OF_ENTRY = 4
+
+
+class SummedShape(IntEnum):
+    """The rows events that begin with the same bytes. Images are lists of columns, each as `image_end` reads it."""
+
+    NEXT = 0
+    TYPE = 1
+    HEAD = 2
+    HEAD_LENGTH = 3
+    ROW_BYTES = 4
+    """of a row, where all are equally long; else 0"""
+    BEFORE = 5
+    BEFORE_COUNT = 6
+    AFTER = 7
+    AFTER_COUNT = 8
+    HAS_KEY = 9
+    SIZE_OF_ENTRY = 10

@@ -6,7 +6,7 @@ is full the kernel stops at the start of an image, the batch is closed, and the 
 
 from __future__ import annotations
 
-from applier.binlog.columnar.control import Col, Decode, DecodeStatus, EventKind, Image, Kind, Note, Ref, RowKind
+from applier.binlog.columnar.control import Col, ConversionKind, Decode, DecodeStatus, EventKind, Image, Note, Ref, RowKind
 from applier.binlog.columnar.memory import (
     copy_block,
     copy_bytes,
@@ -49,7 +49,7 @@ def put_null(control: int, column: int, row: int) -> None:
         store8(column + 8 * Col.NULLS, 1)
     at = valid + (row >> 3)
     store1(at, load1(at) & ~(1 << (row & 7)))
-    if load8(column + 8 * Col.KIND) == Kind.BYTES:
+    if load8(column + 8 * Col.KIND) == ConversionKind.BYTES:
         offsets = load8(column + 8 * Col.OFFSETS) + 4 * row
         store4(offsets + 4, load4(offsets))
         return
@@ -120,17 +120,17 @@ def put_copy(size: int, target: int, at: int) -> None:
 @kernel
 def temporal_value(kind: int, at: int, digits: int) -> int:
     """A temporal value as Arrow holds it: days, or microseconds. INVALID where Arrow has none, such as a zero date."""
-    if kind == Kind.DATETIME:
+    if kind == ConversionKind.DATETIME:
         return datetime_value(at, digits)
-    if kind == Kind.TIMESTAMP:
+    if kind == ConversionKind.TIMESTAMP:
         return timestamp_value(at, digits)
-    if kind == Kind.DATE:
+    if kind == ConversionKind.DATE:
         return date_value(at)
-    if kind == Kind.TIME:
+    if kind == ConversionKind.TIME:
         return time_value(at, digits)
-    if kind == Kind.OLD_DATETIME:
+    if kind == ConversionKind.OLD_DATETIME:
         return old_datetime_value(at)
-    if kind == Kind.OLD_TIMESTAMP:
+    if kind == ConversionKind.OLD_TIMESTAMP:
         return old_timestamp_value(at)
     return old_time_value(at)
 
@@ -141,18 +141,18 @@ def put_fixed(kind: int, column: int, target: int, at: int) -> bool:
     size = load8(column + 8 * Col.SIZE)
     first = load8(column + 8 * Col.FIRST)
     width = load8(column + 8 * Col.WIDTH)
-    if kind == Kind.DECIMAL:
+    if kind == ConversionKind.DECIMAL:
         return decimal_value(at, first, load8(column + 8 * Col.SECOND), target, width)
-    if kind == Kind.UNSIGNED:
+    if kind == ConversionKind.UNSIGNED:
         value = little(at, size)
         if first and value > first:
             return False
-    elif kind == Kind.SIGNED24:
+    elif kind == ConversionKind.SIGNED24:
         value = little(at, 3)
         value -= (value & 0x800000) << 1
-    elif kind == Kind.BITS:
+    elif kind == ConversionKind.BITS:
         value = big(at, size)
-    elif kind == Kind.YEAR:
+    elif kind == ConversionKind.YEAR:
         value = load1(at)
         if value:
             value += 1900
@@ -181,7 +181,7 @@ def decode_image(control: int, image: int, at: int, end: int, row: int, json_bit
             put_null(control, column, row)
             continue
         kind = load8(column + 8 * Col.KIND)
-        if kind == Kind.BYTES:
+        if kind == ConversionKind.BYTES:
             following = put_bytes(column, row, at, end)
             if following < 0:
                 store8(control + 8 * Decode.DETAIL, number)
@@ -198,7 +198,7 @@ def decode_image(control: int, image: int, at: int, end: int, row: int, json_bit
         if at + size > end:
             return -DecodeStatus.CORRUPT
         target = load8(column + 8 * Col.DATA) + load8(column + 8 * Col.WIDTH) * row
-        if kind == Kind.COPY:
+        if kind == ConversionKind.COPY:
             put_copy(size, target, at)
         elif not put_fixed(kind, column, target, at):
             put_null(control, column, row)

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from applier.binlog.columnar.batches import read_batches
 from applier.binlog.columnar.table_batch import Paths, TableBatch
+from applier.binlog.table_filter import TableFilter
 from applier.error_codes import Code
 from applier.errors import InputError, UsageError
-from applier.whole_file import whole_file
+from applier.whole_file import whole_files
 
 GROUP_BYTES = 64_000_000
 """Rows wait for a row group until all tables together have this many bytes,"""
@@ -60,7 +61,7 @@ def export(
     directory: str | os.PathLike[str],
     *,
     file_format: str = "parquet",
-    tables: Collection[str] | None = None,
+    tables: Collection[str] | TableFilter | None = None,
     verify_checksum: bool = True,
 ) -> list[ExportedTable]:
     """Writes the row changes of `paths` into `directory`, which is made when it is not there; files in it are replaced when all is done.
@@ -84,15 +85,20 @@ def export(
 
 
 def _fill(
-    targets: dict[int, _Target], paths: Paths, folder: Path, file_format: str, tables: Collection[str] | None, verify_checksum: bool
+    targets: dict[int, _Target],
+    paths: Paths,
+    folder: Path,
+    file_format: str,
+    tables: Collection[str] | TableFilter | None,
+    verify_checksum: bool,
 ) -> None:
     waiting = 0
-    with ExitStack() as complete, _written(targets):
+    with whole_files(folder) as place, _written(targets):
         for batch in read_batches(paths, tables, verify_checksum=verify_checksum):
             data = _with_file(batch)
             target = targets.get(batch.version)
             if target is None:
-                target = targets[batch.version] = _open(targets, batch, data.schema, folder, file_format, complete)
+                target = targets[batch.version] = _open(targets, batch, data.schema, folder, file_format, place)
             target.waiting.append(data)
             target.rows += data.num_rows
             target.exported.rows += data.num_rows
@@ -129,7 +135,7 @@ def _with_file(batch: TableBatch) -> Any:
 
 
 def _open(
-    targets: dict[int, _Target], batch: TableBatch, schema: Any, folder: Path, file_format: str, complete: ExitStack
+    targets: dict[int, _Target], batch: TableBatch, schema: Any, folder: Path, file_format: str, place: Callable[[str], Path]
 ) -> _Target:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -138,8 +144,8 @@ def _open(
     version = 1 + sum((each.exported.database, each.exported.table) == (table.database, table.table) for each in targets.values())
     number = f".{version}" if version > 1 else ""
     path = folder / f"{_escaped(table.database)}.{_escaped(table.table)}{number}.{file_format}"
-    place = complete.enter_context(whole_file(path))
-    writer = pq.ParquetWriter(place, schema) if file_format == "parquet" else pa.ipc.new_file(str(place), schema)
+    file = place(path.name)
+    writer = pq.ParquetWriter(file, schema) if file_format == "parquet" else pa.ipc.new_file(str(file), schema)
     return _Target(ExportedTable(table.database, table.table, version, path), writer)
 
 

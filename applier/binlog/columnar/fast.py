@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from applier.binlog.columnar.cache import load_kernels
-from applier.binlog.columnar.control import Col, Decode, DecodeStatus, Kind, Note, Ref
+from applier.binlog.columnar.cache import load_kernel
+from applier.binlog.columnar.control import Col, ConversionKind, Decode, DecodeStatus, Note, Ref
 from applier.binlog.columnar.layout import (
     DIFF_FIELD,
     KIND_NAMES,
@@ -27,9 +27,11 @@ from applier.binlog.columnar.layout import (
     raw_column,
     undecodable,
 )
-from applier.binlog.columnar.registry import Integers, Registry, address
+from applier.binlog.columnar.registry import Registry, address
 from applier.binlog.columnar.scanner import Bytes, Chunk, Scanner
-from applier.binlog.columnar.table_batch import Paths, TableBatch
+from applier.binlog.columnar.table_batch import Paths, TableBatch, Wants
+from applier.binlog.columnar.table_ids import Integers
+from applier.binlog.partial_rows import unknown_options
 from applier.error_codes import Code
 from applier.errors import InputError
 
@@ -44,10 +46,10 @@ HINT = "the event does not fit its table map: the log is damaged"
 
 
 def read_fast(
-    paths: Paths, names: frozenset[str] | None, *, verify_checksum: bool, text: bool, chunk_bytes: int, threads: int
+    paths: Paths, wants: Wants | None, *, verify_checksum: bool, text: bool, chunk_bytes: int, threads: int
 ) -> Iterator[TableBatch]:
     """See read_batches. Raises InputError."""
-    registry = Registry(names, text)
+    registry = Registry(wants, text)
     chunks = Scanner(paths, registry, verify_checksum=verify_checksum, chunk_bytes=chunk_bytes).chunks()
     decoder = Decoder(registry)
     if threads <= 1:
@@ -92,7 +94,7 @@ class Arena:
         self.origins = [self._place(width * rows) for width in ORIGIN_WIDTHS]
         places = []
         for at, column in enumerate(layout.columns):
-            text = column.kind == Kind.BYTES
+            text = column.kind == ConversionKind.BYTES
             data = self._place(capacities[at] + SLACK if text else column.width * rows)
             places.append((data, self._place((rows + 7) // 8), self._place(4 * rows + 4) if text else 0))
         memory = np.empty(self._size + 64, np.uint8)
@@ -105,7 +107,7 @@ class Arena:
             entry = self.columns[at]
             entry[Col.DATA], entry[Col.VALID], entry[Col.OFFSETS] = start + data, start + valid, start + offsets
             entry[Col.CAPACITY] = capacities.get(at, 0) + SLACK
-            if layout.columns[at].kind == Kind.BYTES:
+            if layout.columns[at].kind == ConversionKind.BYTES:
                 memory[self.base + offsets : self.base + offsets + 4] = 0
         self.start = start
 
@@ -129,7 +131,7 @@ class Decoder:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._decode = load_kernels().decode
+        self._decode = load_kernel("decode").call
         self._templates: dict[int, Integers] = {}
         self._needs: dict[int, _Needs] = {}
 
@@ -163,7 +165,7 @@ class Decoder:
             least = (len(layout.columns) + 7) // 8 + sum(
                 column.size for column, source in zip(layout.columns, layout.table.columns, strict=True) if not source.nullable
             )
-            texts = [at for at, column in enumerate(layout.columns) if column.kind == Kind.BYTES]
+            texts = [at for at, column in enumerate(layout.columns) if column.kind == ConversionKind.BYTES]
             found = _Needs(1 / max(least, 1), {at: min(1.0, 16 / len(texts)) for at in texts})
             self._needs[layout.number] = found
         return found
@@ -237,17 +239,12 @@ class _Job:
 
     def _corrupt(self, status: int) -> None:
         ref = self.chunk.refs[self.order[int(self.control[Decode.AT])]]
-        message = "a row image runs past the end of its event"
+        error = InputError("a row image runs past the end of its event", code=Code.BAD_VALUE)
         if status == DecodeStatus.BAD_JSON_OPTIONS:
-            message = "a partial update has unknown options before its after image"
-        raise InputError(
-            message,
-            code=Code.BAD_VALUE,
-            file=self.chunk.file,
-            position=int(ref[Ref.POSITION]),
-            table=self.layout.table.full_name,
-            hint=HINT,
-        )
+            error = unknown_options()
+        error.hint = HINT
+        error.locate(file=self.chunk.file, position=int(ref[Ref.POSITION]), table=self.layout.table.full_name)
+        raise error
 
     def _batch(self, arena: Arena, rows: int) -> pa.RecordBatch:
         layout = self.layout
@@ -290,7 +287,7 @@ class _Job:
 def _array(arena: Arena, layout: TableLayout, at: int, column: ColumnLayout, rows: int, raw: list[tuple[int, int, bytes]]) -> pa.Array:
     data, valid, offsets = arena.places[at]
     validity = arena.slice(valid, (rows + 7) // 8) if arena.columns[at, Col.NULLS] else None
-    if column.kind == Kind.BYTES:
+    if column.kind == ConversionKind.BYTES:
         buffers = [validity, arena.slice(offsets, 4 * rows + 4), arena.slice(data, arena.used(at, rows))]
         return _text(buffers, rows, at, raw) if at in layout.strings else pa.Array.from_buffers(column.arrow, rows, buffers)
     buffers = [validity, arena.slice(data, column.width * rows)]

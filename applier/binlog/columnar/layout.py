@@ -24,18 +24,27 @@ Dates that are none are rare, so natural types with a list beside them serve mor
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 
 import pyarrow as pa
 
 from applier.binlog import wire
 from applier.binlog.charsets import charset_of_collation
-from applier.binlog.columnar.control import Kind, RowKind
+from applier.binlog.columnar.control import ConversionKind, RowKind
 from applier.binlog.table_map import SourceColumn, TableMap
 
-KIND_NAMES = pa.array([kind.name.lower() for kind in RowKind])
+
+def byte_strings(values: Sequence[bytes], kind: pa.DataType) -> pa.Array:
+    """An array of byte strings, or of text. (pa.array imports pandas for a list, where it is installed.)"""
+    offsets = struct.pack(f"<{len(values) + 1}i", *accumulate(map(len, values), initial=0))
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(values))])
+
+
+KIND_NAMES = byte_strings([kind.name.lower().encode() for kind in RowKind], pa.string())
 ORIGIN_FIELDS = (
     pa.field("binlog_position", pa.int64(), nullable=False),
     pa.field("binlog_event", pa.int64(), nullable=False),
@@ -54,9 +63,9 @@ DECIMAL128_DIGITS = 38
 
 @dataclass(frozen=True, slots=True)
 class ColumnLayout:
-    """How one column is decoded: `size` bytes in the row image (or of a length), `width` bytes in Arrow. See `Kind`."""
+    """How one column is decoded: `size` bytes in the row image (or of a length), `width` bytes in Arrow. See `ConversionKind`."""
 
-    kind: Kind
+    kind: ConversionKind
     size: int
     width: int
     arrow: pa.DataType
@@ -75,37 +84,37 @@ _SIGNED = {1: pa.int8(), 2: pa.int16(), 4: pa.int32(), 8: pa.int64()}
 def _integer(column: SourceColumn, size: int) -> ColumnLayout:
     width = _width(size)
     if column.unsigned:
-        return ColumnLayout(Kind.COPY if size == width else Kind.UNSIGNED, size, width, _UNSIGNED[width])
-    return ColumnLayout(Kind.COPY if size == width else Kind.SIGNED24, size, width, _SIGNED[width])
+        return ColumnLayout(ConversionKind.COPY if size == width else ConversionKind.UNSIGNED, size, width, _UNSIGNED[width])
+    return ColumnLayout(ConversionKind.COPY if size == width else ConversionKind.SIGNED24, size, width, _SIGNED[width])
 
 
 def _bits(_column: SourceColumn, size: int) -> ColumnLayout:
-    return ColumnLayout(Kind.BITS, size, _width(size), _UNSIGNED[_width(size)])
+    return ColumnLayout(ConversionKind.BITS, size, _width(size), _UNSIGNED[_width(size)])
 
 
 def _set(_column: SourceColumn, size: int) -> ColumnLayout:
-    return ColumnLayout(Kind.UNSIGNED, size, _width(size), _UNSIGNED[_width(size)])
+    return ColumnLayout(ConversionKind.UNSIGNED, size, _width(size), _UNSIGNED[_width(size)])
 
 
 def _enum(column: SourceColumn, size: int) -> ColumnLayout:
     """Code 0 is the empty string of an invalid value, so the codes are indexes into the labels with it in front."""
     plain = _UNSIGNED[_width(size)]
     arrow = pa.dictionary(plain, pa.binary()) if column.labels else plain
-    return ColumnLayout(Kind.UNSIGNED, size, _width(size), arrow, len(column.labels))
+    return ColumnLayout(ConversionKind.UNSIGNED, size, _width(size), arrow, len(column.labels))
 
 
 def _decimal(column: SourceColumn, size: int) -> ColumnLayout:
     precision, scale = column.metadata >> 8, column.metadata & 0xFF
     if precision <= DECIMAL128_DIGITS:
-        return ColumnLayout(Kind.DECIMAL, size, 16, pa.decimal128(max(precision, 1), scale), precision - scale, scale)
-    return ColumnLayout(Kind.DECIMAL, size, 32, pa.decimal256(precision, scale), precision - scale, scale)
+        return ColumnLayout(ConversionKind.DECIMAL, size, 16, pa.decimal128(max(precision, 1), scale), precision - scale, scale)
+    return ColumnLayout(ConversionKind.DECIMAL, size, 32, pa.decimal256(precision, scale), precision - scale, scale)
 
 
 def _bytes(_column: SourceColumn, size: int) -> ColumnLayout:
-    return ColumnLayout(Kind.BYTES, size, 0, pa.binary())
+    return ColumnLayout(ConversionKind.BYTES, size, 0, pa.binary())
 
 
-def _fixed(kind: Kind, width: int, arrow: pa.DataType, *, fraction: bool = False) -> Callable[[SourceColumn, int], ColumnLayout]:
+def _fixed(kind: ConversionKind, width: int, arrow: pa.DataType, *, fraction: bool = False) -> Callable[[SourceColumn, int], ColumnLayout]:
     return lambda column, size: ColumnLayout(kind, size, width, arrow, column.metadata if fraction else 0)
 
 
@@ -115,17 +124,17 @@ LAYOUTS: dict[int, Callable[[SourceColumn, int], ColumnLayout]] = {
     wire.INT24: _integer,
     wire.LONG: _integer,
     wire.LONGLONG: _integer,
-    wire.YEAR: _fixed(Kind.YEAR, 2, pa.int16()),
-    wire.FLOAT: _fixed(Kind.COPY, 4, pa.float32()),
-    wire.DOUBLE: _fixed(Kind.COPY, 8, pa.float64()),
-    wire.DATE: _fixed(Kind.DATE, 4, pa.date32()),
-    wire.NEWDATE: _fixed(Kind.DATE, 4, pa.date32()),
-    wire.TIME: _fixed(Kind.OLD_TIME, 8, pa.duration("us")),
-    wire.DATETIME: _fixed(Kind.OLD_DATETIME, 8, pa.timestamp("us")),
-    wire.TIMESTAMP: _fixed(Kind.OLD_TIMESTAMP, 8, pa.timestamp("us", "UTC")),
-    wire.TIME2: _fixed(Kind.TIME, 8, pa.duration("us"), fraction=True),
-    wire.DATETIME2: _fixed(Kind.DATETIME, 8, pa.timestamp("us"), fraction=True),
-    wire.TIMESTAMP2: _fixed(Kind.TIMESTAMP, 8, pa.timestamp("us", "UTC"), fraction=True),
+    wire.YEAR: _fixed(ConversionKind.YEAR, 2, pa.int16()),
+    wire.FLOAT: _fixed(ConversionKind.COPY, 4, pa.float32()),
+    wire.DOUBLE: _fixed(ConversionKind.COPY, 8, pa.float64()),
+    wire.DATE: _fixed(ConversionKind.DATE, 4, pa.date32()),
+    wire.NEWDATE: _fixed(ConversionKind.DATE, 4, pa.date32()),
+    wire.TIME: _fixed(ConversionKind.OLD_TIME, 8, pa.duration("us")),
+    wire.DATETIME: _fixed(ConversionKind.OLD_DATETIME, 8, pa.timestamp("us")),
+    wire.TIMESTAMP: _fixed(ConversionKind.OLD_TIMESTAMP, 8, pa.timestamp("us", "UTC")),
+    wire.TIME2: _fixed(ConversionKind.TIME, 8, pa.duration("us"), fraction=True),
+    wire.DATETIME2: _fixed(ConversionKind.DATETIME, 8, pa.timestamp("us"), fraction=True),
+    wire.TIMESTAMP2: _fixed(ConversionKind.TIMESTAMP, 8, pa.timestamp("us", "UTC"), fraction=True),
     wire.NEWDECIMAL: _decimal,
     wire.BIT: _bits,
     wire.ENUM: _enum,
@@ -171,14 +180,14 @@ class TableLayout:
         return frozenset(
             at
             for at, (column, layout) in enumerate(zip(self.table.columns, self.columns, strict=True))
-            if self.text and layout.kind == Kind.BYTES and column.real_type in wire.CHARACTER_TYPES and is_text(column)
+            if self.text and layout.kind == ConversionKind.BYTES and column.real_type in wire.CHARACTER_TYPES and is_text(column)
         )
 
     @cached_property
     def dictionaries(self) -> dict[int, pa.Array]:
         """Position of an ENUM with labels -> its dictionary."""
         return {
-            at: pa.array([b"", *self.table.columns[at].labels], pa.binary())
+            at: byte_strings([b"", *self.table.columns[at].labels], pa.binary())
             for at, layout in enumerate(self.columns)
             if pa.types.is_dictionary(layout.arrow)
         }
@@ -205,7 +214,7 @@ class TableLayout:
 
     def present_dictionary(self) -> pa.Array:
         """The sets of columns present that were met so far, as bitmaps."""
-        return pa.array(list(self.present), pa.binary())
+        return byte_strings(list(self.present), pa.binary())
 
 
 def _encoded(text: str) -> bytes:

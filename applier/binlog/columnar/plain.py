@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from applier.binlog import wire
-from applier.binlog.columnar.control import Kind, RowKind
+from applier.binlog.columnar.control import ConversionKind, RowKind
 from applier.binlog.columnar.layout import (
     KIND_NAMES,
     ORIGIN_FIELDS,
@@ -26,10 +26,11 @@ from applier.binlog.columnar.layout import (
     raw_column,
     undecodable,
 )
-from applier.binlog.columnar.table_batch import Paths, TableBatch
+from applier.binlog.columnar.table_batch import Paths, TableBatch, Wants
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType
+from applier.binlog.partial_rows import PartialRowsReader
 from applier.binlog.reader import LogReader
-from applier.binlog.row_decoder import ImageColumn, corrupt, image_reader, rows_reader
+from applier.binlog.row_decoder import ImageColumn, rows_reader
 from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHead, parse_rows_head
 from applier.binlog.table_map import SourceColumn, parse_table_map
 from applier.binlog.types.numbers import decimal_to_text
@@ -44,10 +45,22 @@ Convert = Callable[[Any], Any]
 """A value as the row decoder leaves it -> what Arrow takes; None when Arrow has no such value."""
 
 
-def read_plain(paths: Paths, names: frozenset[str] | None, *, verify_checksum: bool, text: bool, chunk_bytes: int) -> Iterator[TableBatch]:
-    """See read_batches."""
-    state = _Plain(names, text)
-    reader = LogReader(paths, verify_checksum=verify_checksum)
+def read_plain(
+    paths: Paths,
+    wants: Wants | None,
+    *,
+    verify_checksum: bool,
+    text: bool,
+    chunk_bytes: int,
+    start_position: int | None = None,
+    stop_position: int | None = None,
+    on_event: Callable[[Event, LogReader], None] | None = None,
+) -> Iterator[TableBatch]:
+    """See read_batches, and LogReader for the positions. `on_event` is shown each event before its rows are read."""
+    state = _Plain(wants, text)
+    reader = LogReader(
+        paths, verify_checksum=verify_checksum, start_position=start_position, stop_position=stop_position
+    )
     events = iter(reader)
     while True:
         try:
@@ -60,6 +73,8 @@ def read_plain(paths: Paths, names: frozenset[str] | None, *, verify_checksum: b
         if event.file != state.file or state.bytes >= chunk_bytes:
             yield from state.flush()
         try:
+            if on_event is not None:
+                on_event(event, reader)
             state.take(event, reader)
         except InputError as error:
             error.locate(file=event.file, position=event.position)
@@ -84,10 +99,10 @@ class _Rows:
 class _Plain:
     """The tables met, and the rows collected since the last flush."""
 
-    def __init__(self, names: frozenset[str] | None, text: bool) -> None:
+    def __init__(self, wants: Wants | None, text: bool) -> None:
         self.file = ""
         self.bytes = 0
-        self._names = names
+        self._wants = wants
         self._text = text
         self._ordinal = -1
         self._gtid_position = 0
@@ -127,7 +142,7 @@ class _Plain:
             if rows.table_id in DUMMY_TABLE_IDS:
                 return
             raise InputError(f"a {event.name} event has no table map before it", code=Code.NO_TABLE_MAP)
-        if self._names is not None and layout.table.full_name not in self._names:
+        if self._wants is not None and not self._wants(layout.table.database, layout.table.table):
             return
         width, first, second = rows.columns()
         if width != len(layout.columns):
@@ -198,29 +213,13 @@ def _reader(layout: TableLayout, rows: RowsHead, images: list[list[ImageColumn]]
 
 def _partial_reader(layout: TableLayout, images: list[list[ImageColumn]], second: tuple[int, ...]) -> Any:
     """Rows of PARTIAL_UPDATE_ROWS as (before, after, columns that hold a diff)."""
-    read_before, read_after = image_reader(images[0]), image_reader(images[1])
-    size = (len(layout.json) + 7) // 8
+    read_rows = PartialRowsReader(layout.json, images[0], lambda changed: images[1])
 
     def read(buffer: bytes, start: int, end: int) -> list[Any]:
         rows = []
-        at = start
-        try:
-            while at < end:
-                before, at = read_before(buffer, at)
-                if at >= end or buffer[at] > 1:
-                    raise InputError("a partial update has unknown options before its after image", code=Code.BAD_VALUE)
-                has_bits, at = buffer[at], at + 1
-                bits = 0
-                if has_bits:
-                    bits = int.from_bytes(buffer[at : at + size], "little")
-                    at += size
-                after, at = read_after(buffer, at)
-                given = dict(zip(second, after, strict=True))
-                rows.append((before, after, [c for n, c in enumerate(layout.json) if bits >> n & 1 and given.get(c) is not None]))
-        except (struct.error, IndexError):
-            raise corrupt() from None
-        if at != end:
-            raise corrupt()
+        for before, after, changed in read_rows(buffer, start, end):
+            given = dict(zip(second, after, strict=True))
+            rows.append((before, after, [at for at in sorted(changed) if given.get(at) is not None]))
         return rows
 
     return read
@@ -248,7 +247,7 @@ def _origin(item: pa.Field, values: list[int], layout: TableLayout) -> pa.Array:
 
 def _column(layout: TableLayout, at: int, values: list[Any], raw: list[tuple[int, int, bytes]]) -> pa.Array:
     column = layout.columns[at]
-    if column.kind == Kind.BYTES:
+    if column.kind == ConversionKind.BYTES:
         data = pa.array(values, pa.binary())
         if at not in layout.strings:
             return data
@@ -387,20 +386,20 @@ def _digit_groups(whole: int, fraction: int) -> list[int]:
     return before + [9] * (fraction // 9) + ([fraction % 9] if fraction % 9 else [])
 
 
-CONVERSIONS: dict[Kind, Callable[[ColumnLayout, SourceColumn], Convert]] = {
-    Kind.COPY: _copy,
-    Kind.SIGNED24: _same,
-    Kind.UNSIGNED: _unsigned,
-    Kind.BITS: _same,
-    Kind.YEAR: _year,
-    Kind.DATE: _date,
-    Kind.TIME: _time,
-    Kind.DATETIME: _datetime,
-    Kind.TIMESTAMP: _timestamp,
-    Kind.OLD_TIME: _old_time,
-    Kind.OLD_DATETIME: _old_datetime,
-    Kind.OLD_TIMESTAMP: _old_timestamp,
-    Kind.DECIMAL: _decimal,
+CONVERSIONS: dict[ConversionKind, Callable[[ColumnLayout, SourceColumn], Convert]] = {
+    ConversionKind.COPY: _copy,
+    ConversionKind.SIGNED24: _same,
+    ConversionKind.UNSIGNED: _unsigned,
+    ConversionKind.BITS: _same,
+    ConversionKind.YEAR: _year,
+    ConversionKind.DATE: _date,
+    ConversionKind.TIME: _time,
+    ConversionKind.DATETIME: _datetime,
+    ConversionKind.TIMESTAMP: _timestamp,
+    ConversionKind.OLD_TIME: _old_time,
+    ConversionKind.OLD_DATETIME: _old_datetime,
+    ConversionKind.OLD_TIMESTAMP: _old_timestamp,
+    ConversionKind.DECIMAL: _decimal,
 }
 
 __all__: Sequence[str] = ["read_plain"]

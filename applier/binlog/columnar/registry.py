@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from applier.binlog.columnar.control import Id, Image, Scan, SchemaEntry, ShapeEntry
+from applier.binlog.columnar.control import Image, Scan, SchemaEntry, ShapeEntry
 from applier.binlog.columnar.layout import TableLayout
+from applier.binlog.columnar.table_batch import Wants
+from applier.binlog.columnar.table_ids import Integers, TableIds
 from applier.binlog.cursor import Cursor
 from applier.binlog.table_map import parse_table_map
 from applier.error_codes import Code
 from applier.errors import InputError
 
-Integers = npt.NDArray[np.int64]
 MAX_SHAPES = 32_767
-FIRST_IDS = 256
 
 
 def address(data: npt.NDArray[Any]) -> int:
@@ -30,14 +30,13 @@ def address(data: npt.NDArray[Any]) -> int:
 class Registry:
     """Everything about tables that outlives a chunk. `bind` writes the addresses into a scan control block."""
 
-    def __init__(self, names: frozenset[str] | None, text: bool) -> None:
-        self.names = names
+    def __init__(self, wants: Wants | None, text: bool) -> None:
+        self.wants = wants
         self.text = text
         self.layouts: list[TableLayout] = []
         self._by_body: dict[bytes, int] = {}
         self._kept: dict[bytes, npt.NDArray[np.uint8]] = {}
-        self._ids = np.full((FIRST_IDS, Id.SIZE_OF_ENTRY), -1, np.int64)
-        self._id_count = 0
+        self._ids = TableIds()
         self._schemas = np.zeros((16, SchemaEntry.SIZE_OF_ENTRY), np.int64)
         self._shapes = np.zeros((64, ShapeEntry.SIZE_OF_ENTRY), np.int64)
         self.images = np.zeros((64, 2, Image.SIZE_OF_ENTRY), np.int64)
@@ -47,15 +46,14 @@ class Registry:
 
     def bind(self, control: Integers) -> None:
         """Writes the addresses of all this into a scan control block, for the next chunk."""
-        control[Scan.IDS] = address(self._ids)
-        control[Scan.IDS_MASK] = len(self._ids) - 1
+        control[Scan.IDS] = address(self._ids.entries)
+        control[Scan.IDS_MASK] = len(self._ids.entries) - 1
         control[Scan.SCHEMAS] = address(self._schemas)
         control[Scan.SHAPES] = address(self._shapes)
 
     def forget_ids(self) -> None:
         """Table ids mean nothing beyond the file (or the server's run) that they stand in."""
-        self._ids[:] = -1
-        self._id_count = 0
+        self._ids.forget()
 
     def add_table_map(self, body: bytes, post_header_length: int) -> None:
         """Takes a TABLE_MAP event's body; raises InputError when it cannot be read."""
@@ -66,14 +64,15 @@ class Registry:
         if number is None:
             number = self._new_layout(body, post_header_length)
             self._by_body[key] = number
-        self._set_id(int.from_bytes(body[:id_size], "little"), number, self._keep(key))
+        kept = self._keep(key)
+        self._ids.set(int.from_bytes(body[:id_size], "little"), number, address(kept), len(kept) - 1)
 
     def _new_layout(self, body: bytes, post_header_length: int) -> int:
         table = parse_table_map(body, 0, len(body), post_header_length)
         number = len(self.layouts)
         if number == len(self._schemas):
             self._schemas = _doubled(self._schemas)
-        wanted = self.names is None or table.full_name in self.names
+        wanted = self.wants is None or self.wants(table.database, table.table)
         try:
             layout = TableLayout(number, table, self.text)
         except InputError as error:
@@ -90,24 +89,6 @@ class Registry:
         if kept is None:
             kept = self._kept[data] = np.frombuffer(data + b"\0", np.uint8)
         return kept
-
-    def _set_id(self, table_id: int, number: int, body: npt.NDArray[np.uint8]) -> None:
-        if 2 * self._id_count >= len(self._ids):
-            old = self._ids[self._ids[:, Id.SCHEMA] >= 0]
-            self._ids = np.full((2 * len(self._ids), Id.SIZE_OF_ENTRY), -1, np.int64)
-            for entry in old:
-                self._ids[self._slot(int(entry[Id.TABLE_ID]))] = entry
-        slot = self._slot(table_id)
-        if self._ids[slot, Id.SCHEMA] < 0:
-            self._id_count += 1
-        self._ids[slot] = (table_id, number, address(body), len(body) - 1)
-
-    def _slot(self, table_id: int) -> int:
-        mask = len(self._ids) - 1
-        slot = table_id & mask
-        while self._ids[slot, Id.SCHEMA] >= 0 and self._ids[slot, Id.TABLE_ID] != table_id:
-            slot = (slot + 1) & mask
-        return slot
 
     def add_shape(self, number: int, head: bytes, bitmaps: int) -> None:
         """Takes width and column bitmaps of a rows event for layout `number`.

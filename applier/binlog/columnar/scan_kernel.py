@@ -7,6 +7,7 @@ before. Table maps repeat before every statement, so a known one is recognised b
 from __future__ import annotations
 
 from applier.binlog.columnar.control import Class, EventKind, Id, Ref, Scan, ScanStatus, SchemaEntry, ShapeEntry
+from applier.binlog.columnar.crc_kernel import crc32
 from applier.binlog.columnar.memory import kernel, load1, load2, load4, load8, same_bytes, store8
 
 IGNORABLE = 0x80
@@ -15,49 +16,20 @@ MAX_COLUMNS = 4096
 
 
 @kernel
-def crc32(tables: int, start: int, end: int) -> int:
-    """CRC-32 of [start, end), sixteen bytes a step with sixteen tables (slicing-by-16)."""
-    crc = 0xFFFFFFFF
-    at = start
-    while at + 16 <= end:
-        low = load8(at) ^ crc
-        high = load8(at + 8)
-        crc = (
-            load4(tables + 15 * 1024 + 4 * (low & 255))
-            ^ load4(tables + 14 * 1024 + 4 * ((low >> 8) & 255))
-            ^ load4(tables + 13 * 1024 + 4 * ((low >> 16) & 255))
-            ^ load4(tables + 12 * 1024 + 4 * ((low >> 24) & 255))
-            ^ load4(tables + 11 * 1024 + 4 * ((low >> 32) & 255))
-            ^ load4(tables + 10 * 1024 + 4 * ((low >> 40) & 255))
-            ^ load4(tables + 9 * 1024 + 4 * ((low >> 48) & 255))
-            ^ load4(tables + 8 * 1024 + 4 * ((low >> 56) & 255))
-            ^ load4(tables + 7 * 1024 + 4 * (high & 255))
-            ^ load4(tables + 6 * 1024 + 4 * ((high >> 8) & 255))
-            ^ load4(tables + 5 * 1024 + 4 * ((high >> 16) & 255))
-            ^ load4(tables + 4 * 1024 + 4 * ((high >> 24) & 255))
-            ^ load4(tables + 3 * 1024 + 4 * ((high >> 32) & 255))
-            ^ load4(tables + 2 * 1024 + 4 * ((high >> 40) & 255))
-            ^ load4(tables + 1 * 1024 + 4 * ((high >> 48) & 255))
-            ^ load4(tables + 4 * ((high >> 56) & 255))
-        )
-        at += 16
-    while at < end:
-        crc = load4(tables + 4 * ((crc ^ load1(at)) & 255)) ^ (crc >> 8)
-        at += 1
-    return crc ^ 0xFFFFFFFF
-
-
-@kernel
-def id_entry(control: int, table_id: int) -> int:
+def id_entry(ids: int, mask: int, table_id: int) -> int:
     """Address of the entry of `table_id`, or of the free one where it would stand. The hash always has a free entry."""
-    ids = load8(control + 8 * Scan.IDS)
-    mask = load8(control + 8 * Scan.IDS_MASK)
     slot = table_id & mask
     while True:
         entry = ids + 8 * Id.SIZE_OF_ENTRY * slot
         if load8(entry + 8 * Id.SCHEMA) < 0 or load8(entry + 8 * Id.TABLE_ID) == table_id:
             return entry
         slot = (slot + 1) & mask
+
+
+@kernel
+def schema_entry(control: int, table_id: int) -> int:
+    """The entry in the hash of a scan."""
+    return id_entry(load8(control + 8 * Scan.IDS), load8(control + 8 * Scan.IDS_MASK), table_id)
 
 
 @kernel
@@ -73,7 +45,7 @@ def table_map_known(control: int, body: int, end: int, post_header: int) -> bool
     start = body + id_size + 2 + max(post_header - 8, 0)
     if start > end:
         return False
-    entry = id_entry(control, read_id(body, id_size))
+    entry = schema_entry(control, read_id(body, id_size))
     if load8(entry + 8 * Id.SCHEMA) < 0 or load8(entry + 8 * Id.LENGTH) != end - start:
         return False
     return same_bytes(load8(entry + 8 * Id.BODY), start, end - start)
@@ -120,7 +92,7 @@ def rows_event(control: int, event: int, body: int, end: int, position: int, cou
     if at > end:
         return ScanStatus.BAD_ROWS_HEAD
     table_id = read_id(body, id_size)
-    schema = load8(id_entry(control, table_id) + 8 * Id.SCHEMA)
+    schema = load8(schema_entry(control, table_id) + 8 * Id.SCHEMA)
     if schema < 0:
         return -1 if table_id == 0xFFFFFF or table_id == 0xFFFFFFFFFFFF else ScanStatus.NO_TABLE_MAP
     if load8(load8(control + 8 * Scan.SCHEMAS) + 8 * (SchemaEntry.SIZE_OF_ENTRY * schema + SchemaEntry.WANTED)) == 0:

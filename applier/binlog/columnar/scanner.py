@@ -6,18 +6,20 @@ Compressed content is unpacked piece by piece into buffers that the chunk keeps,
 
 from __future__ import annotations
 
+import ctypes
 import io
 import os
 from collections.abc import Generator, Iterator, Sequence
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
 from applier.binlog import payload
-from applier.binlog.columnar.cache import load_kernels
+from applier.binlog.columnar.cache import load_kernel
+from applier.binlog.columnar.checksum_tables import crc_tables
 from applier.binlog.columnar.control import Class, EventKind, Ref, Scan, ScanStatus
-from applier.binlog.columnar.registry import Integers, Registry, address
+from applier.binlog.columnar.registry import Registry, address
+from applier.binlog.columnar.table_ids import Integers
 from applier.binlog.header import (
     COMPRESSED,
     HEADER,
@@ -31,6 +33,7 @@ from applier.binlog.header import (
 from applier.binlog.reader import CORRUPT_HINT, TRUNCATED_HINT, LogReader, _FileEnd, open_log
 from applier.error_codes import Code
 from applier.errors import InputError
+from applier.sources import log_name
 
 Bytes = npt.NDArray[np.uint8]
 REFS_PER_CHUNK = 1 << 16
@@ -68,19 +71,6 @@ def _kinds() -> Bytes:
     return kinds
 
 
-@cache
-def _crc_tables() -> npt.NDArray[np.uint32]:
-    """Sixteen tables: entry b of table k is the CRC of byte b followed by k zero bytes."""
-    table = np.arange(256, dtype=np.uint32)
-    for _ in range(8):
-        table = np.where(table & 1, (table >> 1) ^ np.uint32(0xEDB88320), table >> 1).astype(np.uint32)
-    tables = np.zeros((16, 256), np.uint32)
-    tables[0] = table
-    for number in range(1, 16):
-        tables[number] = tables[0][tables[number - 1] & 0xFF] ^ (tables[number - 1] >> 8)
-    return tables
-
-
 class Chunk:
     """The rows events of a stretch of one file. `keep` owns the bytes that the references point to."""
 
@@ -101,9 +91,9 @@ class Scanner(LogReader):
         super().__init__(paths, verify_checksum=verify_checksum)
         self.registry = registry
         self.chunk_bytes = chunk_bytes
-        self._scan = load_kernels().scan
+        self._scan = load_kernel("scan").call
         self._control: Integers = np.zeros(Scan.SIZE_OF_BLOCK, np.int64)
-        self._classes, self._kinds, self._crc = _classes(), _kinds(), _crc_tables()
+        self._classes, self._kinds, self._crc = _classes(), _kinds(), crc_tables()
         self._before_format = np.full(256, Class.SPECIAL, np.uint8)
         self._inside_classes = self._classes.copy()
         self._inside_classes[sorted(payload.NEVER_INSIDE)] = Class.SPECIAL
@@ -115,7 +105,7 @@ class Scanner(LogReader):
         for path in self.paths:
             self._buffer = open_log(path)
             data = np.frombuffer(self._buffer, np.uint8)
-            self._name = path.name
+            self._name = log_name(path)
             self._end = _FileEnd(path, previous)
             yield from self._file(data)
             last = int(self._control[Scan.LAST])
@@ -129,7 +119,7 @@ class Scanner(LogReader):
         control[Scan.BUFFER] = address(data)
         control[Scan.POSITION] = len(MAGIC)
         control[Scan.VERIFY] = self.verify_checksum
-        control[Scan.CRC_TABLES] = address(self._crc)
+        control[Scan.CRC_TABLES] = ctypes.addressof(self._crc)
         control[Scan.CLASSES] = address(self._before_format)
         control[Scan.KINDS] = address(self._kinds)
         control[Scan.POST_HEADERS] = address(self._post_headers)

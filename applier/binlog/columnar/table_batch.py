@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from applier.binlog.table_map import TableMap
 
 Paths = Sequence[str | os.PathLike[str]]
+Wants = Callable[[str, str], bool]
+"""Whether rows of this database's table are asked for."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from applier.binlog.types import json, numbers, temporal, texts
-from applier.binlog.types.base import ValueRefused
+from applier.binlog.types.base import Unevaluated, ValueRefused
 from lookup.table import Column
 
 Converter = Callable[[Any], Any]
@@ -91,7 +91,14 @@ TYPES: dict[str, TypeRules] = {
 
 
 def _nullable(convert: Converter) -> Converter:
-    return lambda value: None if value is None else convert(value)
+    def converted(value: Any) -> Any:
+        if value is None:
+            return None
+        if value.__class__ is Unevaluated:
+            value.refuse()
+        return convert(value)
+
+    return converted
 
 
 def to_python(column: Column) -> Converter:
@@ -109,4 +116,4 @@ def from_sql(column: Column) -> Converter:
     return _nullable(TYPES[column.type].from_sql(column))
 
 
-__all__ = ["TYPES", "TypeRules", "ValueRefused", "from_sql", "to_python", "to_text"]
+__all__ = ["TYPES", "TypeRules", "Unevaluated", "ValueRefused", "from_sql", "to_python", "to_text"]

@@ -36,7 +36,7 @@ class Unsigned(int):
 
 
 @dataclass(frozen=True, slots=True)
-class Opaque:
+class OpaqueValue:
     """A value of a MySQL type that JSON does not have."""
 
     type_code: int
@@ -93,7 +93,7 @@ def _value(kind: int, data: memoryview, depth: int, budget: _Budget) -> Document
             raise corrupt(f"literal {data[0]}")
         return LITERALS[data[0]]
     if kind == OPAQUE:
-        return Opaque(data[0], bytes(_sized(data[1:], budget)))
+        return OpaqueValue(data[0], bytes(_sized(data[1:], budget)))
     if kind in (SMALL_OBJECT, LARGE_OBJECT, SMALL_ARRAY, LARGE_ARRAY):
         if depth >= MAX_DEPTH:
             raise corrupt("nested too deeply")
@@ -180,7 +180,7 @@ def _encode(value: Document, depth: int) -> tuple[int, bytes]:
     if isinstance(value, str):
         data = value.encode("utf-8", "surrogatepass")
         return STRING, _size(len(data)) + data
-    if isinstance(value, Opaque):
+    if isinstance(value, OpaqueValue):
         return OPAQUE, bytes([value.type_code]) + _size(len(value.data)) + value.data
     if depth >= MAX_DEPTH:
         raise ValueRefused(3157, "The JSON document exceeds the maximum depth.")
@@ -260,7 +260,7 @@ def _quoted(text: str) -> str:
     return '"' + "".join(ESCAPES.get(char) or (char if char >= " " else f"\\u{ord(char):04x}") for char in text) + '"'
 
 
-def _opaque_text(value: Opaque) -> str:
+def _opaque_text(value: OpaqueValue) -> str:
     if value.type_code == NEWDECIMAL and len(value.data) > 2:
         precision, scale = value.data[0], value.data[1]
         if decimal_bytes(precision, scale) != len(value.data) - 2:
@@ -310,7 +310,7 @@ def _integer(text: str) -> int | float:
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(f"{name} is not a JSON value")
 
 
 # partial updates

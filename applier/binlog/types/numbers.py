@@ -27,12 +27,8 @@ SHORTEST_FIXED, LONGEST_FIXED = -14, 15
 (`my_gcvt`, strings/dtoa.cc; held against 5.6, 5.7, 9.7 and MariaDB 10.11)."""
 
 
-def double_text(value: float, width: int | None = None) -> str:
-    """A double as the server prints it: the shortest digits that read back to the same number.
-
-    `width` characters are all the room there is, the sign not counted: a longer text goes over to an exponent, and then
-    loses digits (8.0+ gives a DOUBLE in a result 22).
-    """
+def double_text(value: float) -> str:
+    """A double as the server prints it: the shortest digits that read back to the same number."""
     if value != value or value in (float("inf"), float("-inf")):
         return "0"
     sign, digits, exponent = Decimal(repr(value)).as_tuple()
@@ -42,23 +38,13 @@ def double_text(value: float, width: int | None = None) -> str:
         return "-0" if sign else "0"
     point = len(digits) + exponent
     minus = "-" if sign else ""
-    room = None if width is None else width - sign
-    fixed_size = len(text) - point + 2 if point <= 0 else len(text) + 1 if point < len(text) else point
-    if point < SHORTEST_FIXED or (point > LONGEST_FIXED and len(text) <= point) or (room is not None and fixed_size > room):
-        return minus + _with_exponent(text, point, abs(value), room)
+    if point < SHORTEST_FIXED or (point > LONGEST_FIXED and len(text) <= point):
+        return f"{minus}{text[0]}{'.' if len(text) > 1 else ''}{text[1:]}e{point - 1}"
     if point <= 0:
         return f"{minus}0.{'0' * -point}{text}"
     if point >= len(text):
         return minus + text + "0" * (point - len(text))
     return f"{minus}{text[:point]}.{text[point:]}"
-
-
-def _with_exponent(digits: str, point: int, value: float, room: int | None) -> str:
-    exponent = f"e{point - 1}"
-    if room is not None and len(digits) + (len(digits) > 1) + len(exponent) > room:
-        shorter = f"{value:.{room - len(exponent) - 2}e}"
-        digits, exponent = shorter.partition("e")[0].replace(".", "").rstrip("0"), f"e{int(shorter.partition('e')[2])}"
-    return digits[0] + (f".{digits[1:]}" if len(digits) > 1 else "") + exponent
 
 
 def integer_range(column: Column) -> tuple[int, int]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 
+from applier.binlog.time_zone import to_utc
 from applier.binlog.types.base import ValueRefused, text_of
 from lookup.table import Column
 
@@ -162,14 +163,18 @@ def pack_timestamp(microseconds: int, digits: int) -> bytes:
     return seconds.to_bytes(4, "big") + _fraction_bytes(fraction, digits)
 
 
-def timestamp_from_sql(column: Column, offset: timedelta = timedelta(0)) -> Callable[[object], bytes]:
-    """`offset`: how far the session's time zone is ahead of UTC."""
+def timestamp_from_sql(column: Column, zone: tzinfo = UTC) -> Callable[[object], bytes]:
+    """TIMESTAMP from SQL values in a session's time zone. The function raises ValueRefused 1292; a day that is none becomes zero."""
 
     def convert(value: object) -> bytes:
+        zero = pack_timestamp(0, column.scale)
         parts = _rounded(parse_datetime(value, column), column.scale)
         if not any(parts[:3]):
-            return pack_timestamp(0, column.scale)
-        moment = datetime(*parts, tzinfo=UTC) - offset
+            return zero
+        try:
+            moment = to_utc(datetime(*parts), zone)
+        except (ValueError, OverflowError):
+            raise ValueRefused(1292, f"Incorrect datetime value: '{value}' for column '{column.name}'", zero) from None
         return pack_timestamp((moment - _EPOCH) // timedelta(microseconds=1), column.scale)
 
     return convert
@@ -239,8 +244,10 @@ def year_to_python(_column: Column) -> Callable[[int], int]:
     return lambda stored: stored + 1900 if stored else 0
 
 
-def year_to_text(_column: Column) -> Callable[[int], str]:
-    """YEAR as the server prints it."""
+def year_to_text(column: Column) -> Callable[[int], str]:
+    """YEAR as the server prints it. MariaDB still has YEAR(2)."""
+    if column.length == 2:
+        return lambda stored: f"{stored % 100:02d}"
     return lambda stored: f"{stored + 1900 if stored else 0:04d}"
 
 

@@ -36,8 +36,8 @@ def text_to_python(column: Column) -> Callable[[bytes], str | bytes]:
 
 
 def text_to_text(column: Column) -> Callable[[bytes], str]:
-    """CHAR, VARCHAR and TEXT as text; bytes that are none become surrogates."""
-    return charset(column.charset).decode
+    """CHAR, VARCHAR and TEXT as a server shows them; bytes that are no text become surrogates."""
+    return charset(column.charset).shown
 
 
 def text_from_sql(column: Column) -> Callable[[object], bytes]:
@@ -229,11 +229,16 @@ def address_to_text(column: Column) -> Callable[[bytes], str]:
 
 
 def _inet6_text(raw: bytes) -> str:
-    """As the C library prints it: mapped and compatible IPv4 addresses keep their dots."""
+    """As MariaDB prints it: IPv4 addresses keep their dots, and a single group of zeros is left out, too (10.11.18)."""
     address = ipaddress.IPv6Address(raw)
     if raw[:10] == bytes(10) and raw[10:12] in (b"\xff\xff", b"\0\0") and (raw[10:12] != b"\0\0" or raw[12:14] != b"\0\0"):
         return f"::{'ffff:' if raw[10] else ''}{ipaddress.IPv4Address(raw[12:])}"
-    return str(address)
+    text = str(address)
+    groups = text.split(":")
+    if "::" in text or "0" not in groups:
+        return text
+    at = groups.index("0")
+    return f"{':'.join(groups[:at])}::{':'.join(groups[at + 1 :])}"
 
 
 def _inet6(value: bytes | str) -> ipaddress.IPv6Address:

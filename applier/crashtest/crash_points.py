@@ -1,0 +1,81 @@
+"""Crash points of an emulated replica: `applier.crash_points`, and the plan behind `binlag crashtest`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from applier.binlog.follow import LogFiles, log_files
+from applier.crashtest.explorer import Kind
+from applier.crashtest.matrix import MatrixCell, Setup, WorkloadSpec, axes_of, setups, try_all
+from applier.crashtest.workload import Workload, captured
+from applier.error_codes import Code
+from applier.errors import UsageError
+from checkpoints.outcomes import Medium
+from checkpoints.simulated_disk import Coverage
+
+
+def crash_points(
+    files: LogFiles = (),
+    schema: str | os.PathLike[str] | None = None,
+    *,
+    server: str = "8.0",
+    transactions: int = 50,
+    seed: int = 1,
+    repository: str | Sequence[str] = (),
+    sync: int | Sequence[int] = (),
+    recovery: bool | Sequence[bool] = (),
+    auto_position: bool | Sequence[bool] = (),
+    workers: int | Sequence[int] = (),
+    engine: str | Sequence[str] = (),
+    kinds: Sequence[str] = (),
+    commit_order: bool | None = None,
+    flush_log: int = 1,
+    sync_binlog: int = 1,
+    log_bin: bool = True,
+    sector_bytes: int = 512,
+    coverage: str = "edges",
+    jobs: int | None = None,
+) -> list[MatrixCell]:
+    """Replicates a log, or a generated one, and crashes at every point: one cell for each configuration and kind of crash.
+
+    Options are those of `binlag crashtest`. Each of `repository`, `sync`, `recovery`, `auto_position`, `workers`,
+    `engine` is a value or several; one that is left out is varied. `jobs`: processes, None for one a processor.
+    Raises UsageError for a configuration that the version does not have, InputError for a log that cannot be read.
+    """
+    paths = log_files(files)
+    workload = captured(paths, None if schema is None else os.fspath(schema), server) if paths else None
+    chosen: dict[str, tuple[Any, ...]] = {
+        name: _several(value)
+        for name, value in (
+            ("repository", repository), ("sync", sync), ("recovery", recovery),
+            ("auto_position", auto_position), ("workers", workers), ("engine", engine),
+        )
+    }  # fmt: skip
+    base = Setup(
+        server=server, commit_order=commit_order, flush_log=flush_log, sync_binlog=sync_binlog, log_bin=log_bin
+    )
+    return try_all(
+        configurations(base, chosen, workload),
+        WorkloadSpec(transactions, seed, workload),
+        [Kind(kind) for kind in kinds or Kind],
+        medium=Medium(sector_bytes=sector_bytes),
+        coverage=Coverage(coverage),
+        jobs=jobs or os.cpu_count() or 1,
+    )
+
+
+def configurations(base: Setup, chosen: Mapping[str, tuple[Any, ...]], workload: Workload | None) -> list[Setup]:
+    """All that are asked for. A captured log without GTIDs is not asked for by auto-position. Raises UsageError."""
+    if workload is not None and not workload.gtids and any(chosen["auto_position"]):
+        raise UsageError(
+            "auto-position needs a log with GTIDs, and this one has none", code=Code.OPTIONS_CLASH, hint="leave --position auto out"
+        )
+    if workload is not None and not chosen["auto_position"]:
+        chosen = {**chosen, "auto_position": (False, True) if workload.gtids else (False,)}
+    return setups(base, axes_of(base, chosen))
+
+
+def _several(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)

@@ -1,0 +1,114 @@
+"""Forecasts of a fleet: in this process, in several (`jobs`), or as a Spark job (`master`); the numbers are the same."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from applier.errors import BinlagError
+from applier.fleets.config import FleetSource, fleet_of, read_fleet
+from applier.fleets.prepare import SourceFiles, find, forecast, prepare
+from applier.fleets.results import Finished, FleetResult, Outcome
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T = TypeVar("T")
+SKIP, FAIL = "skip", "fail"
+
+
+def fleet(
+    sources: str | os.PathLike[str] | dict[str, Any] | Sequence[FleetSource],
+    *,
+    output: str | os.PathLike[str] | None = None,
+    jobs: int = 1,
+    spark: SparkSession | None = None,
+    on_error: str = SKIP,
+    tick: Callable[[Outcome], None] | None = None,
+) -> FleetResult:
+    """The forecasts of a fleet: a YAML file, what such a file holds, or its sources.
+
+    `output`: a folder for sources.parquet, tables.parquet and curve.parquet; a source that an earlier run into it has done
+    is not done again unless its files, its schema or its settings changed. `jobs`: processes; `spark`: a session that does
+    the work instead. `on_error` "skip": what cannot be read costs its source, whose outcome has the error; "fail": it ends
+    the run. `tick` is told of each source that is done. Raises InputError, UsageError.
+    """
+    listed = _listed(sources)
+    finished, outcomes = Finished(None if output is None else Path(output)), dict[str, Outcome]()
+
+    def done(outcome: Outcome) -> None:
+        if outcome.error is not None and on_error == FAIL:
+            raise _again(outcome)
+        outcomes[outcome.source] = outcome
+        if tick is not None:
+            tick(outcome)
+
+    todo = []
+    for source in listed:
+        found = _tried(source.name, partial(find, source))
+        kept = found if isinstance(found, Outcome) else finished.outcome(source.name, found.fingerprint)
+        if kept is not None:
+            done(kept)
+        elif isinstance(found, SourceFiles):
+            todo.append(found)
+    for outcome in _outcomes(todo, jobs, spark):
+        finished.keep(outcome)
+        done(outcome)
+    result = FleetResult([outcomes[source.name] for source in listed])
+    if output is not None:
+        result.write(Path(output))
+    return result
+
+
+def _listed(sources: str | os.PathLike[str] | dict[str, Any] | Sequence[FleetSource]) -> Sequence[FleetSource]:
+    if isinstance(sources, dict):
+        return fleet_of(sources)
+    return read_fleet(sources) if isinstance(sources, str | os.PathLike) else sources
+
+
+def _outcomes(todo: Sequence[SourceFiles], jobs: int, spark: SparkSession | None) -> Iterator[Outcome]:
+    """Outcomes in the order in which they are done."""
+    if spark is not None:
+        from applier.fleets.spark import outcomes
+
+        return outcomes(spark, todo)
+    return _by_processes(todo, jobs) if jobs > 1 and len(todo) > 1 else map(outcome_of, todo)
+
+
+def _by_processes(todo: Iterable[SourceFiles], jobs: int) -> Iterator[Outcome]:
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        running = [pool.submit(outcome_of, found) for found in todo]
+        try:
+            for future in as_completed(running):
+                yield future.result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def outcome_of(found: SourceFiles) -> Outcome:
+    """The forecast of one source, in this process."""
+    summary = _tried(found.source.name, lambda: forecast(prepare(found)))
+    return summary if isinstance(summary, Outcome) else found.outcome(summary)
+
+
+def _tried(name: str, work: Callable[[], T]) -> T | Outcome:
+    try:
+        return work()
+    except BinlagError as error:
+        return Outcome.failed(name, error)
+
+
+def _again(outcome: Outcome) -> BinlagError:
+    from applier.error_codes import BY_CODE
+
+    error = outcome.error
+    assert error is not None
+    return BinlagError(
+        f"source {outcome.source}: {error['message']}", situation=BY_CODE[error["code"]], file=error["file"],
+        position=error["position"], table=error["table"], hint=error["hint"],
+    )  # fmt: skip

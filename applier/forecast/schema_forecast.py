@@ -1,0 +1,119 @@
+"""A forecast from a log and a schema: `applier.forecast`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from applier.binlog.filters import LogFilter
+from applier.binlog.follow import LogFiles, log_files
+from applier.binlog.table_filter import TableFilter
+from applier.error_codes import Code
+from applier.errors import UsageError
+from applier.forecast.calibration import Calibration
+from applier.forecast.conditions import Live
+from applier.forecast.facts import TableFacts, facts_of_file
+from applier.forecast.plan import DEFAULT_WHAT_IFS, Forecasted, ForecastPlan, run
+from applier.mysql.live_schema import is_url
+from applier.schema_source import Selection
+from applier.server_versions import found_rules, remark
+from lookup.versions import NEWEST
+
+PLACEMENTS = {"anywhere": (0.0, 1.0), "oldest": (0.0, 0.0), "newest": (1.0, 1.0)}
+"""From which part of a table rows are drawn, in scan order."""
+
+
+def forecast(
+    files: LogFiles,
+    schema: str | os.PathLike[str],
+    *,
+    server: str | None = None,
+    row_search: str | None = None,
+    row_counts: str | Sequence[str] = (),
+    calibration: str | Calibration | None = None,
+    workers: int | None = None,
+    preserve_order: bool | None = None,
+    settings: Mapping[str, Any] | None = None,
+    what_ifs: Sequence[str] = DEFAULT_WHAT_IFS,
+    placement: str = "anywhere",
+    default_database: str | None = None,
+    password_file: str | None = None,
+    note: Callable[[str], None] | None = None,
+    database: str | Sequence[str] = (),
+    table: str | Sequence[str] = (),
+    exclude_database: str | Sequence[str] = (),
+    exclude_table: str | Sequence[str] = (),
+    start_position: int | None = None,
+    stop_position: int | None = None,
+    start_datetime: str | None = None,
+    stop_datetime: str | None = None,
+    include_gtids: str | None = None,
+    exclude_gtids: str | None = None,
+) -> Forecasted:
+    """How far behind a replica with these tables will be when it applies this log, and what would mend it.
+
+    Options are those of `binlag forecast`; `settings` are more of the replica and its machine, by the names of
+    `conditions.KINDS`. `schema` is a dump or a live server; `summary()` of the result
+    is what --json prints. Raises InputError for what cannot be read, UsageError for options that make no sense.
+    """
+    if placement not in PLACEMENTS:
+        raise UsageError(
+            f"placement: {placement!r} is not known", code=Code.OPTION_VALUE, hint=f"one of {', '.join(PLACEMENTS)}"
+        )
+    only = TableFilter.of(database, table, exclude_database, exclude_table)
+    part = LogFilter.of(
+        start_datetime=start_datetime, stop_datetime=stop_datetime, include_gtids=include_gtids, exclude_gtids=exclude_gtids
+    )
+    facts, live = schema_facts(
+        schema, server=server, only=only, default_database=default_database, password_file=password_file, note=note
+    )
+    plan = ForecastPlan(
+        files=log_files(files),
+        facts=facts,
+        live=live,
+        server=server_of(live, note) if server is None and live is not None else server,
+        row_search=row_search,
+        row_counts=[row_counts] if isinstance(row_counts, str) else row_counts,
+        calibration=calibration,
+        workers=workers,
+        preserve_order=preserve_order,
+        settings=settings or {},
+        what_ifs=what_ifs,
+        placement=PLACEMENTS[placement],
+        chosen={"start_position": start_position, "stop_position": stop_position, "part": part, "only": only},
+    )
+    return run(plan)
+
+
+def schema_facts(
+    schema: str | os.PathLike[str],
+    *,
+    server: str | None,
+    only: TableFilter,
+    default_database: str | None,
+    password_file: str | None,
+    note: Callable[[str], None] | None,
+) -> tuple[dict[str, TableFacts], Live | None]:
+    """The tables, and what the live server that they were read from says of itself. Raises UsageError, InputError."""
+    schema = os.fspath(schema)
+    if not is_url(schema):
+        selection = Selection(only, default_database=default_database)
+        return facts_of_file(schema, server=NEWEST if server is None else server, selection=selection, note=note), None
+    from applier.forecast.live_settings import settings_of_server
+    from applier.forecast.server_facts import facts_of_server
+    from applier.mysql.url import find_password, parse_url
+
+    endpoint = parse_url(schema, "--schema").with_password(find_password(password_file))
+    facts, _ = facts_of_server(endpoint)
+    return facts, settings_of_server(endpoint)
+
+
+def server_of(live: Live, note: Callable[[str], None] | None) -> str:
+    """The version whose rules hold for a live server; `note` is told when they are another version's."""
+    told = remark(live.version, "the live server")
+    if told is None:
+        return live.version
+    if note is not None:
+        note(told)
+    return found_rules(live.version, "the live server").name

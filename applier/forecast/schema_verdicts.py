@@ -1,0 +1,132 @@
+"""How a replica finds the rows of each table of a schema: a dump's or a live server's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
+
+from applier.binlog.table_filter import EVERYTHING
+from applier.error_codes import Code
+from applier.errors import UsageError
+from applier.forecast.facts import STATISTICS, TableFacts, facts_of_tables, with_rows
+from applier.forecast.table_verdicts import TableVerdict, verdicts
+from applier.mysql.live_schema import is_url
+from applier.options import parse_options, row_search_of
+from applier.schema_source import Selection, tables_of
+from applier.server_versions import asked_rules, found_rules, remark
+from applier.sources import STANDARD_INPUT
+from applier.spelling import did_you_mean
+from applier.tables.catalog import Tables
+from applier.tables.suggestion import duplicates_in
+from lookup.versions import NEWEST, RULES, ServerRules
+
+Note = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class SchemaVerdicts(Sequence[TableVerdict]):
+    """The tables of a schema, the most dangerous one first; `names` are they in the schema's order."""
+
+    tables: tuple[TableVerdict, ...]
+    servers: tuple[ServerRules, ...]
+    names: tuple[str, ...]
+
+    @overload
+    def __getitem__(self, at: int) -> TableVerdict: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[TableVerdict]: ...
+    def __getitem__(self, at: int | slice) -> TableVerdict | Sequence[TableVerdict]:
+        return self.tables[at]
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def as_dicts(self) -> Iterator[dict[str, Any]]:
+        """The lines of `binlag explain --json`: each table in the schema's order, in every version and row image."""
+        order = {name: at for at, name in enumerate(self.names)}
+        for one in sorted(self.tables, key=lambda one: order[one.definition.full_name]):
+            for case in one.cases:
+                yield case.as_dict()
+
+
+def explain(
+    schema: str | os.PathLike[str],
+    *,
+    server: str | None = None,
+    row_search: str | None = None,
+    row_images: Sequence[str] = ("FULL",),
+    every_version: bool = False,
+    row_counts: str | Sequence[str] = (),
+    default_database: str | None = None,
+    password_file: str | None = None,
+    note: Note | None = None,
+    **chosen: Any,
+) -> SchemaVerdicts:
+    """Which key and algorithm each table of a schema gets, what one change reads, and what mends it.
+
+    `schema` is what `applier.load_schema` takes. Without `server` a live server's own version counts, else
+    (and with `every_version`) all versions. `row_counts` are "D.T=N" as for --rows; `chosen` are database,
+    table, exclude_database, exclude_table. `note` is told what was left out or assumed.
+    Raises UsageError for a wrong option, InputError for a schema that cannot be read.
+    """
+    asked = None if server is None else asked_rules(server)
+    options = row_search_of(row_search, server)
+    selection = Selection.of(parse_options(**chosen), default_database, needs_database=False)
+    counts = [row_counts] if isinstance(row_counts, str) else row_counts
+    facts, tables, version = _tables(os.fspath(schema), server, selection, password_file, counts, note)
+    live = None if version is None or every_version else _rules_of_server(version, note)
+    servers = [rules for rules in (asked or live,) if rules] or list(RULES.values())
+    duplicated = {table.definition.full_name: duplicates_in(table) for table in tables if len(table)}
+    found = verdicts(facts, servers, row_images, options, duplicated)
+    return SchemaVerdicts(tuple(found), tuple(servers), tuple(table.definition.full_name for table in tables))
+
+
+def _tables(
+    schema: str, server: str | None, selection: Selection, password_file: str | None, row_counts: Sequence[str], note: Note | None
+) -> tuple[list[TableFacts], Tables, str | None]:
+    """What is known of each table; the tables with a dump's rows; a live server's version. Raises UsageError, InputError."""
+    tables = tables_of(schema, server=server or NEWEST, selection=selection, password_file=password_file, rows=False, note=note)
+    names = [table.definition for table in tables]
+    for wanted in selection.only.tables:
+        if not any(wanted.names(one.database, one.name) for one in names):
+            hint = did_you_mean(wanted.text, _names(schema, selection, password_file))
+            raise UsageError(f"{wanted}: the schema has no such table", code=Code.UNKNOWN_TABLE, hint=hint)
+    if not names:
+        raise UsageError(f"{schema} holds no table", code=Code.NO_TABLES)
+    facts, version = facts_of_tables(tables), None
+    if is_url(schema):
+        facts, version = _with_statistics(facts, schema, password_file)
+    return list(with_rows(facts, row_counts).values()), tables, version
+
+
+def _names(schema: str, selection: Selection, password_file: str | None) -> list[str]:
+    """All tables of the schema, whatever is selected. Standard input cannot be read twice."""
+    if schema == STANDARD_INPUT:
+        return []
+    everything = replace(selection, only=EVERYTHING)
+    tables = tables_of(schema, server=NEWEST, selection=everything, password_file=password_file, rows=False)
+    return [table.definition.full_name for table in tables]
+
+
+def _with_statistics(facts: dict[str, TableFacts], url: str, password_file: str | None) -> tuple[dict[str, TableFacts], str]:
+    """The numbers of a live server, as far as they can be."""
+    from applier.forecast.server_facts import judged
+    from applier.mysql.live_statistics import live_statistics
+    from applier.mysql.url import find_password, parse_url
+
+    numbers, version = live_statistics(parse_url(url, "SCHEMA").with_password(find_password(password_file)))
+    for name, one in facts.items():
+        if name in numbers:
+            known = numbers[name]
+            counted = replace(one, rows=known.rows, rows_from=STATISTICS, row_bytes=known.row_bytes)
+            facts[name] = judged(counted, known.cardinalities, known.auto_increment)
+    return facts, version
+
+
+def _rules_of_server(version: str, note: Note | None) -> ServerRules:
+    told = remark(version, "the server of SCHEMA")
+    if told is not None and note is not None:
+        note(told)
+    return found_rules(version, "the server of SCHEMA")

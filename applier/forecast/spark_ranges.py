@@ -1,0 +1,31 @@
+"""What the readers of Spark's data source read: the files that the options name, and ranges of them."""
+
+from __future__ import annotations
+
+from pyspark.sql.datasource import InputPartition
+
+from applier.forecast.ranges import FileRange
+
+
+class RangePartition(InputPartition):
+    """A range of one file."""
+
+    def __init__(self, part: FileRange) -> None:
+        super().__init__(part)
+        self.part = part
+
+
+def logs_of(options: dict[str, str]) -> list[str]:
+    """The files that the options name. Raises UsageError for no path, InputError for one that leads nowhere."""
+    from applier.error_codes import Code
+    from applier.errors import UsageError
+    from applier.forecast.ranges import expand
+
+    path = options.get("path") or options.get("paths")
+    if not path:
+        raise UsageError(
+            "the data source binlog needs a path",
+            code=Code.OPTION_MISSING,
+            hint='spark.read.format("binlog").load("/var/lib/mysql/binlog.*")',
+        )
+    return expand(path)

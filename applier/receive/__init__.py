@@ -1,0 +1,1 @@
+"""The live receiver: the source's dump, written into relay logs."""

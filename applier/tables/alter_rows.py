@@ -1,0 +1,97 @@
+"""The rows of a table under the definition that an ALTER TABLE makes: values carried over, defaults filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from operator import itemgetter
+from typing import Any
+
+from applier.tables.conversion_rules import ConversionRules
+from applier.tables.conversions import conversion, instead_of_null
+from applier.tables.defaults import column_default, number_rows, row_generator
+from applier.tables.expressions import Session
+from applier.tables.sql_mode_flags import SqlModeFlag
+from lookup.handler import Row
+from lookup.table import Column, TableDefinition
+
+
+def row_converter(
+    old: TableDefinition, new: TableDefinition, sources: list[int | None], session: Session, rules: ConversionRules
+) -> Callable[[Row], Row]:
+    """A function from rows of the old definition to rows of the new one."""
+    sources = [*sources, *[None] * (len(new.columns) - len(sources))]
+    steps: list[Callable[[Row], Any]] = []
+    for source, column in zip(sources, new.columns, strict=True):
+        if source is None or column.generated:
+            steps.append(_always(None if column.generated else column_default(column, session)))
+        else:
+            steps.append(_carried(source, old.columns[source], column, rules))
+    generate = row_generator(new)
+
+    def convert(row: Row) -> Row:
+        values = tuple(step(row) for step in steps)
+        return values if generate is None else generate(values)
+
+    return convert
+
+
+def _always(value: Any) -> Callable[[Row], Any]:
+    return lambda row: value
+
+
+def _carried(source: int, old: Column, new: Column, rules: ConversionRules) -> Callable[[Row], Any]:
+    """What takes an old column's value out of a row, in the new column's form."""
+    convert = value_converter(old, new, rules)
+    if convert is None:
+        return itemgetter(source)
+    change = convert
+    return lambda row: change(row[source])
+
+
+def numbered(
+    old: TableDefinition, new: TableDefinition, sources: list[int | None], rows: Iterable[Row], start: int, sql_mode: SqlModeFlag
+) -> Iterable[Row]:
+    """A column that becomes AUTO_INCREMENT numbers the rows in their order; one that was it keeps even its zeros.
+
+    Of a column that was there, NO_AUTO_VALUE_ON_ZERO keeps the zeros (`copy_data_between_tables`, sql/sql_table.cc).
+    """
+    for source, column in zip(sources, new.columns, strict=False):
+        if column.auto_increment and source is None:
+            return number_rows(new, rows, start)
+        if column.auto_increment and source is not None and not old.columns[source].auto_increment:
+            return number_rows(new, rows, start, (None,) if SqlModeFlag.NO_AUTO_VALUE_ON_ZERO in sql_mode else (None, 0))
+    return rows
+
+
+def _numbered_null(old: Column, new: Column, rules: ConversionRules) -> int | None:
+    """What NULL is until the rows are numbered, in a column that becomes AUTO_INCREMENT.
+
+    MariaDB makes it a zero first, which gets a number even where the column may be NULL.
+    """
+    return 0 if rules.flavour == "mariadb" and not old.auto_increment else None
+
+
+def _is_numbered(column: Column, rules: ConversionRules) -> bool:
+    """Whether NULL becomes a number of AUTO_INCREMENT; the SQL mode may keep MariaDB's zero."""
+    kept = rules.flavour == "mariadb" and SqlModeFlag.NO_AUTO_VALUE_ON_ZERO in rules.sql_mode
+    return column.auto_increment and not kept
+
+
+def value_converter(old: Column, new: Column, rules: ConversionRules) -> Callable[[Any], Any] | None:
+    """A function that carries stored values from one column definition to another; None when they stay as they are.
+
+    Raises ReplicationError 1235 for types that no table of conversions has; the function does for NULL where
+    the new column has none to give.
+    """
+    convert = conversion(old, new, rules)
+    numbers = _is_numbered(new, rules)
+    missing = _numbered_null(old, new, rules) if numbers else None if new.nullable else instead_of_null(new, rules)
+    if convert is None and (missing is None or not old.nullable):
+        return None
+
+    def carried(value: Any) -> Any:
+        if value is None:
+            return missing
+        return value if convert is None else convert(value)
+
+    return carried

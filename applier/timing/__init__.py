@@ -1,0 +1,1 @@
+"""A replica's clock: when each transaction is done, and what the server shows of that lag."""

@@ -1,0 +1,141 @@
+"""The forecast's clock on a machine: N workers that share its cores, its disk and the sync of its log.
+
+What a transaction waits for before it may begin is the one policy of scheduling
+(`applier.replica.scheduling`, or the databases that it changes); `clock_steps` is how long it then
+takes:
+
+- its processor part, at the speed that the cores leave it. While all workers are busy, the
+  coordinator of LOGICAL_CLOCK asks again and again for a free one (`get_free_worker`,
+  sql/rpl_mta_submode.cc 5.7 to 9.7), so it holds a core of its own, as far as there are two. On a
+  real 9.7.4 with two cores, four workers were 1.0 to 1.2 times one for that reason;
+- its waiting part, reads of pages: workers wait side by side, but the disk gives so many a second;
+- its commit. Those that are ready while a sync is under way share the next one (binary log group
+  commit); without several workers there is never a second one.
+
+A transaction takes its turn in the log's order; the cores' work is a sum, not a queue, so that one
+pass over the log is the whole simulation.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection
+from dataclasses import dataclass
+from math import inf
+
+from applier.timing import clock_steps as steps
+from applier.timing.clock_steps import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What workers share. Seconds.
+
+    `spins`: the coordinator holds a core while no worker is free. A commit is over `sync_waiting`
+    after its processor part `sync_processor`; both 0 where nothing is synced.
+    """
+
+    cores: float = inf
+    spins: bool = False
+    sync_processor: float = 0.0
+    sync_waiting: float = 0.0
+    coordinator_transaction: float = 0.0
+    coordinator_event: float = 0.0
+    reads_per_second: float = inf
+
+    @property
+    def worker_cores(self) -> float:
+        """Cores that are left for the workers when all are at work."""
+        return max(self.cores - 1, self.cores / 2) if self.spins else self.cores
+
+    @property
+    def sync(self) -> float:
+        """Seconds of a commit's sync when nobody is in its way."""
+        return self.sync_processor + self.sync_waiting
+
+
+@dataclass(slots=True)
+class Turn:
+    """What a transaction asks for: seconds of a processor, seconds of waiting for `reads` pages, and
+    what it depends on."""
+
+    processor: float
+    waiting: float = 0.0
+    reads: float = 0.0
+    events: int = 0
+    last_committed: int = 0
+    sequence_number: int = 0
+    databases: Collection[str] = ()
+
+
+DEPENDENCIES = {
+    "LOGICAL_CLOCK": steps.BY_LOGICAL_CLOCK,
+    "DATABASE": steps.BY_DATABASE,
+    "conservative": steps.SERIAL,
+    "minimal": steps.SERIAL,
+    "none": steps.SERIAL,
+    "optimistic": steps.NOTHING,
+    "aggressive": steps.NOTHING,
+}
+"""replica_parallel_type, or MariaDB's slave_parallel_mode. MariaDB's conservative mode goes by group
+commits of the source that its log marks in a way of its own; they are not read, so its transactions
+follow each other."""
+
+
+class WorkClock:
+    """N workers on one machine. `numbers` is what `clock_steps.take` goes on with."""
+
+    def __init__(
+        self,
+        workers: int = 1,
+        *,
+        preserve_order: bool = True,
+        parallel_type: str = "LOGICAL_CLOCK",
+        machine: Machine | None = None,
+    ) -> None:
+        machine = machine or Machine()
+        several = workers > 1
+        mode = DEPENDENCIES[parallel_type if several else "none"]
+        cores = min(machine.worker_cores, float(workers))
+        numbers = [0.0] * steps.CLOCK_NUMBERS
+        for place, value in {
+            steps.MODE: mode,
+            steps.QUEUES: mode != steps.BY_LOGICAL_CLOCK,
+            steps.SEVERAL: several,
+            steps.KEEPS_ORDER: preserve_order or not several,
+            steps.CORES: cores,
+            steps.SHARES_CORES: cores < workers,
+            steps.READS_PER_SECOND: machine.reads_per_second,
+            steps.SYNC: machine.sync,
+            steps.SYNC_PROCESSOR: machine.sync_processor,
+            steps.COORDINATOR_TRANSACTION: machine.coordinator_transaction,
+            steps.COORDINATOR_EVENT: machine.coordinator_event,
+            steps.SYNC_START: -inf,
+            steps.SYNC_END: -inf,
+            steps.IS_FIRST: True,
+            steps.FIRST_MARK: -1,
+        }.items():
+            numbers[place] = float(value)
+        self.needs_databases = mode == steps.BY_DATABASE
+        marks = [0.0] * (steps.WINDOW if mode == steps.BY_LOGICAL_CLOCK else 1)
+        self.numbers = Clock(*(array("d", row) for row in (numbers, [0.0] * workers, marks, [])))
+        self._databases: dict[str, int] = {}
+
+    @property
+    def syncs(self) -> int:
+        """How often the log was synced."""
+        return int(self.numbers.numbers[steps.SYNCS])
+
+    def take(self, arrival: float, turn: Turn) -> float:
+        """When a transaction is committed that came at `arrival`."""
+        databases = [self._databases.setdefault(name, len(self._databases)) for name in turn.databases]
+        self.know_databases(len(self._databases))
+        numbers = (
+            arrival, turn.processor, turn.waiting, turn.reads, turn.events, turn.last_committed,
+            turn.sequence_number, 0, len(databases),
+        )  # fmt: skip
+        return steps.take(self.numbers, numbers, databases)
+
+    def know_databases(self, count: int) -> None:
+        """There are so many databases."""
+        self.numbers.until.extend([0.0] * (count - len(self.numbers.until)))

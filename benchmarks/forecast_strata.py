@@ -1,0 +1,62 @@
+"""The strata of `forecast_accuracy.py`: settings of a replica and its machine, as data.
+
+A stratum is a row: how many workers, whether commits are durable, the buffer pool beside the tables,
+and what a slow disk adds to each read (by strace on the replica's process). `--stratum NAME` runs the
+workloads of a set in one of them; which were run stands in benchmarks/results.
+The slow disk is the caller's to start: `slow_disk` says with what.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """`pool`: the tables are so many times as large as the buffer pool; 0 for a pool that holds all.
+    `read_microseconds` are added to each read of a page."""
+
+    workers: int
+    durable: bool
+    pool: int
+    read_microseconds: int
+
+    @property
+    def name(self) -> str:
+        """As `--stratum` takes it: 4-durable-16-500."""
+        return (
+            f"{self.workers}-{'durable' if self.durable else 'relaxed'}-{self.pool}"
+            f"-{self.read_microseconds}"
+        )
+
+    def options(self, table_bytes: int) -> dict[str, str | int]:
+        """The replica's but for its workers, which are set when it runs; tables take so many bytes."""
+        pool = table_bytes // self.pool if self.pool else 768 << 20
+        return {
+            "innodb_flush_log_at_trx_commit": 1 if self.durable else 2,
+            "sync_binlog": 1 if self.durable else 0,
+            "innodb_buffer_pool_size": max(pool, 5 << 20),
+            "innodb_buffer_pool_load_at_startup": "OFF",
+        }
+
+    @property
+    def slow_disk(self) -> list[str]:
+        """What follows `strace -f -q -o /dev/null -p PID`; empty for the disk as it is."""
+        inject = f"inject=pread64:delay_exit={self.read_microseconds}"
+        return ["-e", "trace=pread64", "-e", inject] if self.read_microseconds else []
+
+    @property
+    def settings(self) -> dict[str, str | int]:
+        """For `Plan.settings`: what a live replica does not say."""
+        return {"read_latency": self.read_microseconds * 1e-6} if self.read_microseconds else {}
+
+
+STRATA = {
+    stratum.name: stratum
+    for stratum in (
+        Stratum(*values) for values in product((1, 2, 4), (False, True), (0, 4, 16), (0, 500))
+    )
+    if stratum.pool or not stratum.read_microseconds
+}
+"""A slow disk matters only where pages are read."""

@@ -1,0 +1,130 @@
+"""How fast a log is received from a live source, beside `mysqlbinlog --read-from-remote-server --raw` of the same run.
+
+    python benchmarks/receive.py [--server 9.7] [--megabytes 100] [--rounds 3]
+
+Both read the whole log of one local server into files, in turns: small transactions, large ones of many rows, rows of
+16 MB. Prints a line per load, of the CPU time, which does not depend on what else the machine does; writes raw seconds to
+benchmarks/results/receive_<server>.json. Needs the servers of docker/servers/bring.py; uses 9.7's mysqlbinlog for MySQL and
+MariaDB's own for MariaDB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "docker"))
+
+from servers.installed import installed  # noqa: E402
+from servers.server import Server  # noqa: E402
+
+SMALL_ROW_BYTES, LARGE_ROWS = 200, 20_000
+WIDE_ROW_BYTES = 16_000_000
+KINDS = ("small", "large", "wide")
+OPTIONS = {"max_allowed_packet": 1 << 30, "sync_binlog": 0, "innodb_flush_log_at_trx_commit": 2, "innodb_doublewrite": 0}
+
+
+def load(server: Server, kind: str, megabytes: int) -> int:
+    """Writes a log of about so many megabytes; returns its bytes."""
+    server.execute("CREATE DATABASE b", "CREATE TABLE b.t (id INT AUTO_INCREMENT PRIMARY KEY, c LONGBLOB)")
+    row = f"(NULL, REPEAT('x', {SMALL_ROW_BYTES}))"
+    if kind == "small":
+        server.execute(
+            "CREATE PROCEDURE b.p (n INT) BEGIN WHILE n > 0 DO"
+            f" INSERT INTO b.t VALUES {row}; SET n = n - 1; END WHILE; END"
+        )
+        while log_bytes(server) < megabytes * 1_000_000:
+            server.execute("CALL b.p(20000)")
+    elif kind == "wide":
+        while log_bytes(server) < megabytes * 1_000_000:
+            server.execute(f"INSERT INTO b.t VALUES (NULL, REPEAT('x', {WIDE_ROW_BYTES}))")
+    else:
+        rows = ",".join([row] * LARGE_ROWS)
+        while log_bytes(server) < megabytes * 1_000_000:
+            server.execute(f"INSERT INTO b.t VALUES {rows}")
+    return log_bytes(server)
+
+
+def log_bytes(server: Server) -> int:
+    return sum(path.stat().st_size for path in server.binlog_files())
+
+
+def cpu_seconds() -> float:
+    """Of all processes that were started and ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def seconds_of(command: list[str], **options: object) -> tuple[float, float]:
+    """By the clock, and of the CPU."""
+    began, before = time.perf_counter(), cpu_seconds()
+    subprocess.run(command, check=True, capture_output=True, **options)  # type: ignore[call-overload]
+    return time.perf_counter() - began, cpu_seconds() - before
+
+
+def mysqlbinlog(server: Server, name: str, folder: Path) -> tuple[float, float]:
+    program = installed("mariadb" if name == "mariadb" else "9.7").command("mysqlbinlog")
+    first = server.binlog_files()[0].name
+    return seconds_of(
+        [*program, "--no-defaults", "--read-from-remote-server", "--raw", "--to-last-log", f"--result-file={folder}/", "--host=127.0.0.1",
+         f"--port={server.port}", "--user=root", first],
+        env={**os.environ, "MYSQL_PWD": server.password},
+    )  # fmt: skip
+
+
+def binlag(server: Server, folder: Path) -> tuple[float, float]:
+    return seconds_of(
+        [sys.executable, "-m", "applier", "receive", f"mysql://root@127.0.0.1:{server.port}", "--dir", str(folder), "--to-end"],
+        env={**os.environ, "BINLAG_PASSWORD": server.password},
+    )
+
+
+def measure(name: str, kind: str, megabytes: int, rounds: int) -> dict[str, object]:
+    server = Server(name, options=OPTIONS)
+    server.start()
+    try:
+        size = load(server, kind, megabytes)
+        seconds: dict[str, list[float]] = {"mysqlbinlog": [], "binlag": []}
+        cpu: dict[str, list[float]] = {"mysqlbinlog": [], "binlag": []}
+        for _ in range(rounds):
+            for peer, run in (("mysqlbinlog", lambda to: mysqlbinlog(server, name, to)), ("binlag", lambda to: binlag(server, to))):
+                folder = Path(tempfile.mkdtemp())
+                for kept, value in zip((seconds, cpu), run(folder), strict=True):
+                    kept[peer].append(value)
+                shutil.rmtree(folder)
+    finally:
+        server.close()
+    return {"load": kind, "bytes": size, "seconds": seconds, "cpu_seconds": cpu}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--server", default="9.7")
+    parser.add_argument("--megabytes", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    results = []
+    for kind in KINDS:
+        found = measure(given.server, kind, given.megabytes, given.rounds)
+        results.append(found)
+        rates = {peer: found["bytes"] / median(times) / 1e6 for peer, times in found["cpu_seconds"].items()}  # type: ignore[operator,attr-defined]
+        ratio = rates["binlag"] / rates["mysqlbinlog"]
+        each = ", ".join(f"{peer} {rates[peer]:.0f} MB" for peer in ("binlag", "mysqlbinlog"))
+        print(f"{given.server} {kind}: in a second of CPU {each}, {ratio:.2f} times")
+    said = {"server": given.server, "python": platform.python_version(), "load": os.getloadavg(), "results": results}
+    (HERE / "results" / f"receive_{given.server}.json").write_text(json.dumps(said, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""What a notebook shows of results: one screen, and for a forecast a table and a chart that ask no address."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import applier
+from applier.forecast.facts import facts_of_file
+from applier.forecast.notebook import MOST_TABLES, as_html, as_text
+from applier.forecast.plan import ForecastPlan, run
+
+DEMO = Path(__file__).parent.parent.parent / "demo"
+SCREEN = 20
+"""Lines."""
+
+
+def test_a_replay_and_its_tables() -> None:
+    tables = applier.load_schema(DEMO / "before.sql")
+    assert repr(tables) == (
+        "Tables: 2, with 5,000 rows\n  shop.cart_item: 2,500 rows, no primary key\n  shop.parcel: 2,500 rows, no primary key"
+    )
+    result = applier.replay([DEMO / "binlog.000001"], into=tables, server="5.7")
+    first, *costs = repr(result).splitlines()
+    assert first.startswith("ReplayResult: 10 transactions, ")
+    assert first.endswith("; rules of 5.7; no error")
+    assert 1 <= len(costs) < SCREEN
+    assert re.match(r"  shop\.\w+ +(update|delete) +table scan +\d+ rows +[\d,]+ rows read$", costs[0])
+
+
+def test_many_tables_are_one_screen() -> None:
+    tables = applier.load_schema("".join(f"CREATE TABLE d.t{at} (a INT PRIMARY KEY);" for at in range(300)))
+    lines = repr(tables).splitlines()
+    assert len(lines) <= SCREEN
+    assert (lines[1], lines[-1]) == ("  d.t0: 0 rows, primary key (a)", "  … and 285 more")
+
+
+def test_public_names_are_listed() -> None:
+    assert {"replay", "load_schema", "Tables"} <= set(dir(applier))
+    assert not [name for name in dir(applier) if name.startswith("_") and name != "__version__"]
+
+
+def test_a_forecast() -> None:
+    captures = Path(__file__).parent.parent / "captures" / "forecast"
+    facts = facts_of_file(captures / "schema.sql")
+    done = run(ForecastPlan(files=[str(captures / "binlog.000001")], facts=facts, row_counts=["*=10000000"]))
+    text = repr(done)
+    assert text.startswith("The replica will be up to ")
+    assert len(text.splitlines()) <= SCREEN
+    assert "shop.audit_log" in text
+    html = done._repr_html_()
+    tree = ElementTree.fromstring(html)
+    assert [cell.text for row in tree.iter("tr") for cell in row][:2] == ["table", "share"]
+    assert tree.find(".//svg/path") is not None
+    assert not re.search(r"https?:|src=|<script|@import|url\(", html), "no outside request"
+
+
+def test_a_forecast_of_many_tables_and_of_odd_names() -> None:
+    done = run(ForecastPlan(files=[str(DEMO / "binlog.000001")], facts=facts_of_file(DEMO / "before.sql")))
+    summary = done.summary()
+    odd = [summary["tables"][0] | {"table": f"d.<b>{at}&"} for at in range(1000)]
+    assert len(as_text(summary | {"tables": odd}).splitlines()) <= SCREEN
+    tree = ElementTree.fromstring(as_html(summary | {"tables": odd}))
+    assert len(list(tree.iter("tr"))) == MOST_TABLES + 1
+    assert ElementTree.fromstring(as_html(summary | {"curve": {"points": []}})).find(".//svg") is None

@@ -1,0 +1,107 @@
+"""Many transactions at once, by compiled code, beside one after the other in plain Python: the same numbers to the last digit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from applier.errors import UsageError
+from applier.forecast import batch_parts, bulk_loads, compiled, loads
+from applier.forecast.facts import facts_of_file
+from applier.forecast.plan import ForecastPlan, run
+from tests.forecast.logs import DELETE, UPDATE, WRITE, calibration, file, schema, transaction
+
+CAPTURES = Path(__file__).resolve().parents[1] / "captures/open"
+WHAT_IFS = ["primary-key", "minimal-image", "rows=10"]
+
+
+class CountedBatches(batch_parts.BatchReader):
+    """Counts the transactions that came many at a time."""
+
+    taken = 0
+
+    def read(self, batch: loads.LoadBatch) -> batch_parts.BatchParts | None:
+        found = super().read(batch)
+        CountedBatches.taken += 0 if found is None else len(batch)
+        return found
+
+
+def forecast(log: str, text: str | None, at_once: bool, **given: Any) -> dict[str, Any]:
+    """The summary; with `at_once` every transaction that can be taken with others is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loads, "smallest_log_bytes", lambda: 0)
+        patch.setattr(loads, "MOST_FRUITLESS", 0)
+        patch.setattr(bulk_loads, "TRANSACTIONS", 7)
+        patch.setattr(batch_parts, "BatchReader", CountedBatches)
+        patch.setattr(compiled, "WORTH_LOADING", 0)
+        patch.setattr(compiled, "WORTH_COMPILING", 0)
+        if not at_once:
+            patch.setattr(loads, "compiled_loads", lambda: None)
+            patch.setattr("applier.forecast.run.steps_for", lambda transactions: compiled.PYTHON)
+        facts = None if text is None else facts_of_file(text)
+        plan = ForecastPlan(files=[log], facts=facts, calibration=calibration(), what_ifs=WHAT_IFS, **given)
+        try:
+            return run(plan).summary()
+        except UsageError as error:  # a dump of other tables
+            return {"error": str(error)}
+
+
+def taken(log: str, text: str | None, **given: Any) -> int:
+    """Both ways are the same; how many transactions came many at a time."""
+    before = CountedBatches.taken
+    assert forecast(log, text, True, **given) == forecast(log, text, False, **given)
+    return CountedBatches.taken - before
+
+
+def test_captures_have_the_same_forecast() -> None:
+    count = 0
+    for folder in sorted(CAPTURES.iterdir()):
+        for log in sorted(folder.glob("*binlog.0*")):
+            if log.suffix[1:].isdigit():
+                count += taken(str(log), None) + taken(str(log), str(folder / "before.sql"))
+    assert count > 20
+
+
+ONE = st.tuples(st.sampled_from([b"plain", b"keyed", b"twice", b"maybe"]), st.sampled_from([WRITE, UPDATE, DELETE]), st.integers(1, 12))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    parts=st.lists(st.lists(ONE, min_size=1, max_size=3), min_size=1, max_size=60),
+    with_schema=st.booleans(),
+    counts=st.sampled_from([(), ("d.plain=5",), ("d.plain=2000", "d.twice=100")]),
+    workers=st.sampled_from([1, 4]),
+    gap=st.sampled_from([0.0, 0.0005, 0.5]),
+)
+def test_any_log_has_the_same_forecast(
+    tmp_path_factory: pytest.TempPathFactory,
+    parts: list[list[tuple[bytes, int, int]]],
+    with_schema: bool,
+    counts: tuple[str, ...],
+    workers: int,
+    gap: float,
+) -> None:
+    """Tables that grow and shrink, some of them below nothing."""
+    folder = tmp_path_factory.mktemp("log")
+    transactions = []
+    for number, part in enumerate(parts, 1):
+        bodies = [transaction(number, table, kind, *range(rows), seconds=gap * number) for table, kind, rows in part]
+        transactions.append([*bodies[0][:2], *(event for one in bodies for event in one[2:-1]), bodies[0][-1]])
+    log = file(folder, *transactions)
+    text = schema(folder) if with_schema else None
+    taken(log, text, row_counts=counts if with_schema else (), workers=workers)
+
+
+def test_a_plain_log_comes_many_at_a_time(tmp_path: Path) -> None:
+    """All but the first, which teaches the reader the table."""
+    log = file(tmp_path, *(transaction(number, b"keyed", WRITE, number, seconds=number / 50) for number in range(1, 400)))
+    assert taken(log, schema(tmp_path)) == 398
+
+
+def test_a_table_that_loses_more_rows_than_it_has_comes_one_by_one(tmp_path: Path) -> None:
+    log = file(tmp_path, *(transaction(number, b"keyed", DELETE, number) for number in range(1, 60)))
+    assert 0 < taken(log, schema(tmp_path), row_counts=["d.keyed=30"]) < 50

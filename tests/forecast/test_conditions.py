@@ -1,0 +1,115 @@
+"""The replica as it is: who says what, the versions' defaults, and what cannot be taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from applier.errors import UsageError
+from applier.forecast.conditions import KINDS, Live, conditions, defaults, size, span
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("5.6", (0, "DATABASE", False, 0, False)),
+        ("5.7.29", (0, "DATABASE", False, 1, False)),
+        ("8.0.26", (0, "DATABASE", False, 1, True)),
+        ("8.0.27", (4, "LOGICAL_CLOCK", True, 1, True)),
+        ("8.0", (4, "LOGICAL_CLOCK", True, 1, True)),
+        ("8.4", (4, "LOGICAL_CLOCK", True, 1, True)),
+        ("9.7.4", (4, "LOGICAL_CLOCK", True, 1, True)),
+        ("10.11.18-MariaDB", (0, "optimistic", True, 0, False)),
+        ("10.4.30-MariaDB", (0, "conservative", True, 0, False)),
+    ],
+)
+def test_defaults_are_those_of_the_version(version: str, expected: tuple[Any, ...]) -> None:
+    found = defaults(version)
+    names = ("workers", "parallel_type", "preserve_commit_order", "sync_binlog")
+    assert tuple(found[name] for name in (*names, "log_replica_updates")) == expected
+    assert found["innodb_flush_log_at_trx_commit"] == 1
+    assert found["buffer_pool"] == 128 << 20
+
+
+def test_an_option_wins_over_a_live_replica_and_that_over_the_version() -> None:
+    live = Live("9.7.4", {"replica_parallel_workers": "8", "sync_binlog": "100"}, is_here=True)
+    found = conditions(
+        "9.7.4",
+        {"sync_binlog": 1},
+        live,
+        measured={"cores": 2, "read_latency": 1e-4},
+        cores_here=16,
+    )
+    assert set(found.values) == set(KINDS)
+    said = {name: (one.value, one.source) for name, one in found.values.items()}
+    assert said["sync_binlog"] == (1, "option")
+    assert said["workers"] == (8, "live replica")
+    assert said["cores"] == (16, "this machine")
+    assert said["read_latency"] == (1e-4, "calibration")
+    assert said["parallel_type"] == ("LOGICAL_CLOCK", "default of 9.7")
+    assert said["iops"] == (None, "assumed")
+    assert found.doubts == ()
+    assert "workers 8" in found.sentence() and "128 MiB" in found.sentence()
+
+
+def test_a_replica_elsewhere_has_the_cores_of_the_calibration() -> None:
+    found = conditions("9.7", {}, Live("9.7.4", {}), measured={"cores": 2}, cores_here=16)
+    assert found.values["cores"].value == 2
+
+
+@pytest.mark.parametrize(
+    ("flush", "sync", "log", "syncs"),
+    [
+        (1, 1, True, 2.0),
+        (1, 100, True, 1.01),
+        (2, 0, True, 0.0),
+        (1, 1, False, 1.0),
+        (0, 1, True, 1),
+    ],
+)
+def test_syncs_of_a_commit(flush: int, sync: int, log: bool, syncs: float) -> None:
+    given = {
+        "innodb_flush_log_at_trx_commit": flush, "sync_binlog": sync, "log_replica_updates": log,
+    }  # fmt: skip
+    assert conditions("9.7", given).syncs == pytest.approx(syncs)
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("innodb_buffer_pool_size", "0"),
+        ("innodb_flush_log_at_trx_commit", "7"),
+        ("replica_parallel_workers", "many"),
+        ("slave_parallel_mode", "wild"),
+    ],
+)
+def test_what_a_replica_says_and_cannot_be_is_told_and_the_default_taken(
+    variable: str, text: str
+) -> None:
+    found = conditions("9.7", {}, Live("9.7.4", {variable: text}))
+    (doubt,) = found.doubts
+    assert variable in doubt and "assumed" in doubt and "\n" not in doubt
+    assert found.values == conditions("9.7", {}).values
+
+
+def test_a_replica_that_tells_nothing_is_told() -> None:
+    assert conditions("9.7", {}, Live("9.7.4", {}, refused="it refuses")).doubts == ("it refuses",)
+
+
+@pytest.mark.parametrize(("name", "value"), [("cores", 0), ("iops", 0), ("read_latency", 0.0)])
+def test_options_out_of_range_are_refused(name: str, value: float) -> None:
+    with pytest.raises(UsageError, match="out of range"):
+        conditions("9.7", {name: value})
+
+
+def test_sizes_and_times() -> None:
+    assert [size(text) for text in ("134217728", "128M", "1.5G", "64MiB")] == [
+        128 << 20, 128 << 20, 3 << 29, 64 << 20,
+    ]  # fmt: skip
+    assert [span(text) for text in ("500us", "0.5ms", "25µs", "1s")] == pytest.approx(
+        [5e-4, 5e-4, 2.5e-5, 1.0]
+    )
+    for read, text in ((size, "big"), (size, "0"), (span, "5"), (span, "1h")):
+        with pytest.raises(ValueError):
+            read(text)

@@ -1,0 +1,73 @@
+"""Page reads of a buffer pool: against what a real 9.7.4 read, and by hand."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from applier.forecast.pool import NO_READS, NOTHING, BufferPool, Touches, capacity
+
+MIB = 1 << 20
+REAL_PAGES, REAL_LEAVES, REAL_ROWS = 30_774, 2_626, 2_000_000
+"""Of a table with 2 million rows of some 230 bytes, and its key on a number, on 9.7.4."""
+
+
+def test_a_pool_keeps_some_pages_free() -> None:
+    assert capacity(64 * MIB) == 3072  # at work it held 3,050 to 3,071
+    assert capacity(8 * MIB) == 256
+
+
+def test_updates_by_primary_key_anywhere_in_a_large_table() -> None:
+    chance, pool = random.Random(5), BufferPool.of(64 * MIB)
+    per_page = REAL_ROWS / REAL_PAGES
+    one = Touches(REAL_PAGES, 0, 1, 1, 0, 0, per_page, True)
+    read = sum(pool.read(0, one, [chance.randrange(1, REAL_ROWS)]).pages for _ in range(8000))
+    assert read == pytest.approx(7_700, rel=0.05)  # 7,611 to 7,753 in three runs
+
+
+def test_updates_by_a_secondary_key_with_fifty_rows_a_value() -> None:
+    chance, pool = random.Random(5), BufferPool.of(64 * MIB)
+    one = Touches(REAL_PAGES, REAL_LEAVES, 25.5, 1, 1)
+    read = sum(pool.read(0, one, [chance.randrange(40_000)]).pages for _ in range(600))
+    assert read == pytest.approx(15_000, rel=0.1)  # 14,935 and 15,094
+
+
+def test_scans_of_what_the_pool_does_not_hold_read_all_of_it_each_time() -> None:
+    pool = BufferPool.of(64 * MIB)
+    scan = Touches(REAL_PAGES, 0, 0, 0, 0, 0.5)
+    reads = [pool.read(0, scan, None) for _ in range(12)]
+    assert sum(one.pages for one in reads) == pytest.approx(184_644)  # 169,112
+    assert sum(one.waits for one in reads) == pytest.approx(10_861, rel=0.01)  # 9,983
+    assert pool.read(0, Touches(3000, 0, 0, 0, 0, 1.0), None) == NO_READS
+
+
+def test_rows_that_change_again_are_there() -> None:
+    pool = BufferPool.of(64 * MIB)
+    one = Touches(1e6, 0, 1, 1, 0, 0, 10, True)
+    assert [pool.read(0, one, [key]).pages for key in (5, 9, 15)] == [1, 0, 1]
+    assert pool.read(1, one, [5]).pages == 1  # of another table
+    for key in range(0, 31_000, 10):
+        pool.read(2, one, [key])
+    assert pool.read(0, one, [5]).pages == 1  # driven out by 3,100 pages of the third
+
+
+def test_neighbours_share_a_page_and_hot_values_their_rows() -> None:
+    pool = BufferPool.of(64 * MIB)
+    assert pool.read(0, Touches(1e6, 0, 100, 100, 0, 0, 50, True), list(range(100))).pages == 2
+    value = Touches(1e6, 1e4, 20, 1, 1)
+    first = pool.read(1, value, [7]).pages
+    assert first == pytest.approx(21, abs=1)
+    assert pool.read(1, value, [7]) == NO_READS
+    assert pool.read(1, value, [8]).pages == pytest.approx(21, abs=1)
+
+
+def test_of_many_touches_a_part_stands_for_all() -> None:
+    pool = BufferPool.of(64 * MIB)
+    many = Touches(1e7, 0, 200_000, 200_000, 0)
+    assert pool.read(0, many, None).pages == pytest.approx(2e5, rel=0.02)
+
+
+def test_without_a_pool_nothing_is_read() -> None:
+    assert BufferPool.of(float("inf")).read(0, Touches(1e6, 0, 5, 5, 0), None) == NO_READS
+    assert BufferPool.of(64 * MIB).read(0, NOTHING, None) == NO_READS

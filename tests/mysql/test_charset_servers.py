@@ -1,0 +1,82 @@
+"""Every code of every character set, shown as a real server's CONVERT(… USING utf8mb4) shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from applier.binlog.charsets import CHARSETS, Charset
+from tests.mysql.server_support import THOROUGH
+from tests.servers.fixtures import ServerFactory
+
+UNICODE = frozenset({"binary", "utf8mb3", "utf8mb4", "ucs2", "utf16", "utf16le", "utf32"})
+THREE_BYTES = frozenset({"ujis", "eucjpms"})
+NO_CODES = {"ujis": {b"\x8e\xa0"}, "eucjpms": {b"\x8e\xa0"}}
+"""Bytes that a server takes and makes two question marks of."""
+
+
+def codes(own: Charset) -> Iterator[bytes]:
+    """All of one byte; where there are longer ones, those of two, and of three behind 0x8F."""
+    if own.max_bytes == 1:
+        yield from (bytes([code]) for code in range(256))
+        return
+    yield from (bytes([code]) for code in range(128))
+    yield from (bytes([first, second]) for first in range(0x81, 0xFF) for second in range(0x40, 0xFF))
+    if own.name in THREE_BYTES:
+        yield from (bytes([0x8F, first, second]) for first in range(0xA1, 0xFF) for second in range(0xA1, 0xFF))
+
+
+@pytest.mark.parametrize("name", ["5.7", "9.7", "mariadb"] if THOROUGH else ["9.7"])
+def test_every_code_is_shown_as_by_the_server(name: str, server_factory: ServerFactory) -> None:
+    wrong = []
+    server = server_factory.shared(name)
+    with server.connect(autocommit=True, charset="utf8mb4", database="mysql") as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT character_set_name FROM information_schema.character_sets")
+        known = {row[0] for row in cursor.fetchall()}
+        cursor.execute("CREATE TEMPORARY TABLE codes (code VARBINARY(4)) ENGINE=MyISAM")
+        for own in CHARSETS.values():
+            if own.name not in known - UNICODE:
+                continue
+            cursor.execute("TRUNCATE TABLE codes")
+            cursor.execute("INSERT INTO codes VALUES " + ", ".join(f"(x'{code.hex()}')" for code in codes(own)))
+            text = f"CONVERT(code USING {own.name})"
+            cursor.execute(f"SELECT code, HEX(CONVERT({text} USING utf8mb4)) FROM codes WHERE HEX({text}) = HEX(code)")
+            for code, shown in cursor.fetchall():
+                there = bytes.fromhex(shown or "").decode()
+                if there and code not in NO_CODES.get(own.name, ()) and own.shown(code) != there:
+                    wrong.append((own.name, code.hex(), own.shown(code), there))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", ["5.7", "9.7", "mariadb"])
+def test_surrogates_are_shown_as_by_the_server(name: str, server_factory: ServerFactory) -> None:
+    """In ucs2 and in utf32 up to 5.7 one may stand alone."""
+    wrong, seen = [], 0
+    lone = [0xD7FF, 0xD800, 0xD83C, 0xDBFF, 0xDC00, 0xDC80, 0xDF84, 0xDFFF, 0xE000]
+    raw = {"autocommit": True, "charset": "utf8mb4", "database": "mysql", "use_unicode": False}
+    with server_factory.shared(name).connect(**raw) as connection, connection.cursor() as cursor:
+        for charset_name, width in (("ucs2", 2), ("utf32", 4), ("utf16", 2)):
+            texts = [one.to_bytes(width) + other.to_bytes(width) for one in lone for other in (0x61, *lone)]
+            cursor.execute("SET sql_mode = ''")
+            cursor.execute(f"CREATE TEMPORARY TABLE lone (a VARCHAR(2) CHARACTER SET {charset_name})")
+            for text in texts:
+                cursor.execute(f"INSERT IGNORE INTO lone VALUES (x'{text.hex()}')")
+            cursor.execute("SELECT HEX(a), a FROM lone WHERE a <> ''")
+            for stored, shown in cursor.fetchall():
+                seen += 1
+                ours = CHARSETS[charset_name].shown(bytes.fromhex(stored.decode())).encode("utf-8", "surrogateescape")
+                if ours != shown:
+                    wrong.append((charset_name, stored, shown, ours))
+            cursor.execute("DROP TEMPORARY TABLE lone")
+    assert seen > 90
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", ["armscii8", "geostd8", "dec8", "keybcs2", "swe7", "hebrew", "greek", "cp1256", "tis620", "koi8u"])
+def test_what_is_shown_can_be_stored_again(name: str) -> None:
+    own = CHARSETS[name]
+    for code in range(256):
+        text = own.decode(bytes([code]))
+        if not any("\ud800" <= char <= "\udfff" or char == "\ufffd" for char in text):
+            assert own.decode(own.encode(text)) == text

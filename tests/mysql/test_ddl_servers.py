@@ -1,0 +1,90 @@
+"""DDL of real servers, replayed in memory: each table has the columns, keys and rows that the server shows of it.
+
+A case of ddl_cases.sql is a comment with its servers and a title, and statements, which are run in a new database. None of them
+fails, so all are in the log. One server serves all cases of its version.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from applier.mysql.ddl import commits_by_itself, is_atomic_create, is_temporary
+from applier.mysql.into import IntoOptions, replay_into
+from applier.options import parse_options
+from tests.mysql.server_shapes import log_of, shape_in_memory, shape_on
+from tests.mysql.server_support import endpoint
+from tests.servers.fixtures import ServerFactory
+
+SERVERS = {"all": ("5.7", "9.7", "mariadb"), "mysql": ("5.7", "9.7")}
+_CASE = re.compile(r"-- ([^:\n]*): ([^\n]*)\n(.*?)(?=\n\n--|\Z)", re.DOTALL)
+
+
+def cases() -> list[tuple[str, str, tuple[str, ...]]]:
+    """(server, title, statements)"""
+    found = []
+    for servers, title, text in _CASE.findall(Path(__file__).with_name("ddl_cases.sql").read_text()):
+        statements = tuple(re.split(r";\s*(?:\n|\Z)", text.strip())[:-1])
+        for name in servers.split():
+            found += [(server, title, statements) for server in SERVERS.get(name, (name,))]
+    return sorted(found)
+
+
+@pytest.mark.parametrize(("server_name", "title", "statements"), cases(), ids=lambda value: value if isinstance(value, str) else "")
+def test_tables_are_as_the_server_shows_them(
+    server_name: str, title: str, statements: tuple[str, ...], server_factory: ServerFactory, tmp_path: Path
+) -> None:
+    server = server_factory.shared(server_name)
+    file, errors = log_of(server, tmp_path, statements, "d")
+    assert errors == []
+    assert shape_in_memory(file, "d") == shape_on(server, "d"), title
+
+
+INTO_CASES = [
+    ("mariadb", "a routine in sql_mode ORACLE, then rows", (
+        "CREATE TABLE t (a INT)",
+        "SET sql_mode = 'ORACLE'",
+        "CREATE PROCEDURE p AS BEGIN NULL; END",
+        "INSERT INTO t VALUES (1), (2)",
+        "UPDATE t SET a = a + 1",
+    )),
+    ("mariadb", "SET STATEMENT around what commits by itself", (
+        "CREATE TABLE t (a INT)",
+        "INSERT INTO t VALUES (1)",
+        "SET STATEMENT lock_wait_timeout = 5 FOR ALTER TABLE t ADD b INT DEFAULT 3",
+        "INSERT INTO t VALUES (2, 4)",
+    )),
+    ("9.7", "CREATE TABLE with options and SELECT", (
+        "CREATE TABLE t ROW_FORMAT=DYNAMIC SELECT REPEAT('a', 50) c",
+        "CREATE TABLE u COMMENT='x' PARTITION BY HASH (a) PARTITIONS 3 SELECT 1 AS a",
+        "INSERT INTO t VALUES ('b')",
+    )),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("apply", ["native", "sql"])
+@pytest.mark.parametrize(("server_name", "title", "statements"), INTO_CASES, ids=lambda value: value if isinstance(value, str) else "")
+def test_a_server_takes_the_log(
+    server_name: str, title: str, statements: tuple[str, ...], apply: str, server_factory: ServerFactory, tmp_path: Path
+) -> None:
+    """The same server is source and target: what the log made is dropped before it is replayed."""
+    server = server_factory.shared(server_name)
+    file, errors = log_of(server, tmp_path, statements, "d")
+    wanted = shape_on(server, "d")
+    assert errors == []
+    server.execute("DROP DATABASE d")
+    replay_id = f"{title}, {apply}"
+    outcome = replay_into([str(file)], endpoint(server), parse_options(), IntoOptions(apply=apply, force=True, replay_id=replay_id))
+    assert outcome.error is None
+    assert shape_on(server, "d") == wanted
+
+
+def test_what_makes_a_table_and_its_rows_at_once() -> None:
+    assert is_atomic_create("CREATE TABLE t (a int) START TRANSACTION ROW_FORMAT=DYNAMIC")
+    assert is_atomic_create("create table t (a int) start transaction")
+    assert not is_atomic_create("CREATE TABLE t (start INT, transaction INT COMMENT 'START TRANSACTION')")
+    assert not is_atomic_create("START TRANSACTION")
+    assert commits_by_itself("SET STATEMENT lock_wait_timeout = 5 FOR ALTER TABLE t ADD b INT")
+    assert is_temporary("SET STATEMENT lock_wait_timeout = 5 FOR CREATE TEMPORARY TABLE t (a INT)")

@@ -1,0 +1,58 @@
+"""binlag's side of a case: the log replayed in memory, and how that ended."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import applier
+from tests.peers.contents import ServerTable, differences
+from tests.peers.exceptions import EQUAL
+
+REPLAY_SECONDS = 60
+
+
+class Hang(BaseException):
+    """A replay did not end in time."""
+
+
+def replay_outcome(files: list[Path], tables: list[ServerTable]) -> tuple[str, str]:
+    """(outcome, cause) of a log, where `tables` are what the server holds at its end."""
+    ours = applier.Tables()
+    try:
+        with _limited(REPLAY_SECONDS):
+            error = applier.replay(files, into=ours).error
+            if error is not None:
+                return f"refused {error.number}", error.message
+            return _compared(ours, tables)
+    except Hang:
+        return "hang", f"no end after {REPLAY_SECONDS} s"
+    except applier.BinlagError as refusal:
+        return f"refused {refusal.code}", str(refusal)
+    except (Exception, RecursionError) as bug:
+        return "crash", repr(bug)
+
+
+def _compared(ours: applier.Tables, tables: list[ServerTable]) -> tuple[str, str]:
+    with tempfile.TemporaryDirectory() as folder:
+        ours.dump(folder)
+        found = differences(tables, Path(folder))
+    return ("difference", "; ".join(found)) if found else (EQUAL, "")
+
+
+@contextmanager
+def _limited(seconds: int) -> Iterator[None]:
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise Hang
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)

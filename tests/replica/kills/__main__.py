@@ -1,0 +1,148 @@
+"""`python -m tests.replica.kills check --count N --seed S`: kills, and how many agree by configuration."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pickle
+import random
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "docker"))
+
+from pymysql.err import MySQLError
+from servers.database import ServerError
+from servers.installed import installed
+
+from applier.replica.source import BinlogFiles
+from tests.replica.kills.agreement import Agreement, compare
+from tests.replica.kills.pair import KillPair
+from tests.replica.kills.setups import Kill, Setup, drawn
+from tests.servers.fixtures import ServerFactory
+
+VERSIONS = ("5.7", "9.7", "5.6")
+GIVEN_UP = "not comparable"
+
+
+def main() -> int:
+    """0: all agree. 1: one does not, or a server is missing."""
+    given = _parser().parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # servers end with the interpreter, unless a signal ends it
+    versions = tuple(given.versions.split(","))
+    missing = [version for version in versions if not installed(version).there]
+    if missing:
+        print(f"not brought: {', '.join(missing)}; python docker/servers/bring.py {' '.join(missing)}", file=sys.stderr)
+        return 1
+    tally: dict[str, Counter[str]] = {}
+    wrong = 0
+    for setup, kill, agreement, problem in kills(given.seed, given.count, versions, given.keep, given.jobs):
+        outcome = GIVEN_UP if agreement is None else "agree" if agreement else "differ"
+        wrong += outcome == "differ"
+        tally.setdefault(setup.label, Counter())[outcome] += 1
+        line = {"outcome": outcome, "setup": asdict(setup), "kill": asdict(kill), "problem": problem}
+        if agreement is not None:
+            line["differences"] = agreement.differences
+        if given.log is not None:
+            with given.log.open("a") as file:
+                file.write(json.dumps(line, default=repr) + "\n")
+        print(f"{outcome:<15} {setup.label:<40} {', '.join(kill.loads)}; {kill.damage or ''}", flush=True)
+        if outcome != "agree":
+            print(f"    {json.dumps(line, default=repr)[:1500]}", flush=True)
+    print("\n".join(table(tally)))
+    return int(wrong > 0)
+
+
+def kills(
+    seed: int, count: int, versions: tuple[str, ...], keep: Path | None, jobs: int = 1
+) -> Iterator[tuple[Setup, Kill, Agreement | None, str]]:
+    """Each kill and what came of it, `jobs` pairs of servers at a time.
+
+    None where the servers failed or the kill left half a DDL statement (5.6, 5.7), with the reason.
+    """
+    with ProcessPoolExecutor(jobs) as pool:
+        running = [pool.submit(of_setup, setup, wanted, f"{seed} {setup}", keep) for setup, wanted in drawn(seed, count, versions)]
+        for found in as_completed(running):
+            yield from found.result()
+
+
+def of_setup(setup: Setup, wanted: list[Kill], seed: str, keep: Path | None) -> list[tuple[Setup, Kill, Agreement | None, str]]:
+    """The kills of one configuration, with a pair of servers of their own."""
+    rnd, factory = random.Random(seed), ServerFactory()
+    found: list[tuple[Setup, Kill, Agreement | None, str]] = []
+    try:
+        with KillPair(factory, setup) as pair:
+            for kill in wanted:
+                found.append((setup, kill, *one(pair, kill, rnd, keep)))
+    except (ServerError, AssertionError, TimeoutError, MySQLError) as error:
+        found.append((setup, wanted[len(found)], None, f"{type(error).__name__}: {error}"[:500]))
+    finally:
+        factory.close()
+    return found
+
+
+def one(pair: KillPair, kill: Kill, rnd: random.Random, keep: Path | None) -> tuple[Agreement | None, str]:
+    """One kill of a running pair."""
+    pair.begin(kill.sessions)
+    problems = pair.kill(kill, rnd)
+    left = pair.left()
+    pair.replica.start()
+    version = str(pair.replica.query("SELECT @@version")[0][0])
+    start = pair.at_start()
+    real = pair.go_on()
+    if not real.is_over:
+        return None, f"{real.message}: {real.status['Slave_SQL_Running_State']}"
+    source = BinlogFiles(pair.source_files(), uuid=str(pair.source.query("SELECT @@server_uuid")[0][0]), server_id=1)
+    agreement = compare(left, pair.setup, source, version, start, real)
+    if keep is not None and not agreement:
+        keep.mkdir(parents=True, exist_ok=True)
+        arguments = left, pair.setup, source, version, start, real
+        (keep / f"{time.time_ns()}.pickle").write_bytes(pickle.dumps((arguments, kill, agreement.differences)))
+    return agreement, "; ".join(problems[:2])
+
+
+def table(tally: dict[str, Counter[str]]) -> Iterator[str]:
+    """Agreement by configuration, and by version."""
+    versions: dict[str, Counter[str]] = {}
+    yield ""
+    for label, counts in sorted(tally.items()):
+        versions.setdefault(label.partition(" ")[0], Counter()).update(counts)
+        yield f"{label:<44} {_share(counts)}"
+    yield ""
+    for version, counts in sorted(versions.items()):
+        yield f"{version:<44} {_share(counts)}"
+
+
+def _share(counts: Counter[str]) -> str:
+    compared = counts["agree"] + counts["differ"]
+    rest = f", {counts[GIVEN_UP]} {GIVEN_UP}" if counts[GIVEN_UP] else ""
+    return f"{counts['agree']} of {compared} agree{rest}"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.replica.kills", description=__doc__)
+    parser.add_argument("command", choices=["check"])
+    parser.add_argument("--count", type=int, default=30, help="kills")
+    parser.add_argument("--seed", type=int, required=True, help="what is drawn; the moments of the kills are the machine's")
+    parser.add_argument("--versions", default=",".join(VERSIONS), help="of the servers, in turn")
+    parser.add_argument("--jobs", type=int, default=1, help="pairs of servers that run at the same time")
+    parser.add_argument("--log", type=Path, help="a line of JSON for each kill goes here")
+    parser.add_argument("--keep", type=Path, help="a folder for what is left of kills that do not agree")
+    return parser
+
+
+def again(path: Path) -> dict[str, Any]:
+    """What differs of a kill that was kept."""
+    arguments, _kill, _before = pickle.loads(path.read_bytes())  # our own file
+    return compare(*arguments).differences
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""XA transactions of a replica: what is prepared outlives a restart, one phase is one transaction, an unknown one is error 1397."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from applier.crashtest.durable import Durability, DurableStorage
+from applier.errors import ReplicationError
+from applier.replica.configuration import ReplicaConfiguration
+from applier.replica.replica import Replica
+from applier.replica.storage import MemoryStorage
+from checkpoints.simulated_disk import SimulatedDisk
+from tests.replica.replicas import Rig, contents, replayed, source_of, tables_of
+
+CAPTURES = [("my57_xa", "5.7", {}), ("my57_xa", "5.7", {"workers": 3, "parallel_type": "DATABASE"}), ("my_xa", "9.7", {})]
+GTIDS: dict[str, Any] = {"gtid_mode": True, "auto_position": True}
+
+
+def with_prepared(version: str = "5.7") -> tuple[Rig, Replica, int]:
+    """A replica that stands right behind the first XA PREPARE, which the XA COMMIT follows later; and how many groups that took."""
+    rig = Rig.of("my57_xa")
+    replica = rig.replica(version, **GTIDS)
+    replica.receive()
+    groups = 0
+    while not rig.storage.prepared:
+        groups += replica.apply(1)
+    return rig, replica, groups
+
+
+@pytest.mark.parametrize(("capture", "version", "options"), CAPTURES)
+def test_a_kill_behind_any_group_changes_nothing(capture: str, version: str, options: dict[str, Any]) -> None:
+    rig = Rig.of(capture)
+    options = GTIDS | {"relay_log_recovery": True} | options
+    were_prepared = 0
+    for _ in range(60):
+        replica = rig.replica(version, **options)
+        replica.receive()
+        if not replica.apply(1):
+            break
+        were_prepared += bool(rig.storage.prepared)
+    replica = rig.replica(version, **options)
+    replica.receive()
+    replica.apply()
+    assert contents(replica.tables) == replayed(capture, version)
+    assert were_prepared > 5
+
+
+def test_rollback_of_what_was_prepared_before_a_restart() -> None:
+    """The rows of a prepared transaction are in the tables until then, and go with it."""
+    rig, replica, _ = with_prepared()
+    (rows,) = rig.storage.prepared.values()
+    before = {name: len(found) for name, found in contents(replica.tables).items()}
+    again = rig.replica("5.7", **GTIDS)
+    again.receive()
+    again.apply()
+    assert rows
+    assert contents(again.tables) == replayed("my57_xa", "5.7")
+    assert before != {name: len(found) for name, found in contents(again.tables).items()}
+
+
+def test_what_a_crash_lost_cannot_end() -> None:
+    """5.7.29 writes XA PREPARE into its binary log first: the GTID stays, the transaction goes (seen of kill -9)."""
+    rig, _, _ = with_prepared()
+    rig.storage.prepared.clear()
+    again = rig.replica("5.7", **GTIDS)
+    again.receive()
+    with pytest.raises(ReplicationError) as caught:
+        again.apply()
+    assert caught.value.number == 1397
+    assert "XA COMMIT X'7830'" in caught.value.message
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_part_of_a_transaction_that_the_source_sends_again(workers: int) -> None:
+    """One thread takes it back; a worker is given a ROLLBACK, which is 1399 inside of XA (5.7.29)."""
+    rig = Rig.of("my57_xa")
+    options = GTIDS | {"workers": workers, "preserve_commit_order": False}
+    replica = rig.replica("5.7", **options)
+    newest = replica.status.relay_logs[-1].removeprefix("./")
+    while not rig.disk.contents()[newest][-120:].count(b"XA START"):
+        assert replica.receive(1)
+        newest = replica.status.relay_logs[-1].removeprefix("./")
+    again = rig.replica("5.7", **options)
+    again.receive()
+    if not workers:
+        again.apply()
+        assert contents(again.tables) == replayed("my57_xa", "5.7")
+        return
+    with pytest.raises(ReplicationError, match="XAER_RMFAIL") as caught:
+        again.apply()
+    assert caught.value.number == 1399
+
+
+def test_what_is_prepared_is_not_begun_again() -> None:
+    """Executed a second time without its GTID, as from a position that was not written."""
+    rig, _, _ = with_prepared()
+    fresh = MemoryStorage(rig.storage.tables, prepared=rig.storage.prepared)
+    again = Rig(rig.source, fresh).replica("5.7", **GTIDS)
+    again.receive()
+    with pytest.raises(ReplicationError) as caught:
+        again.apply()
+    assert caught.value.number == 1440
+
+
+def test_a_storage_that_recovers_knows_what_is_prepared() -> None:
+    """XA RECOVER of the redo log: behind any group, and at the end the tables are the source's."""
+    base, disk, source = tables_of("my57_xa"), SimulatedDisk(), source_of("my57_xa")
+    configuration = ReplicaConfiguration("5.7", relay_log_recovery=True, **GTIDS)
+    seen = 0
+    for _ in range(60):
+        storage = DurableStorage(disk, base, Durability(), version="5.7")
+        replica = Replica(disk, configuration, source, storage, clock=int)
+        replica.start()
+        replica.receive()
+        groups = replica.apply(1)
+        left = DurableStorage(disk, base, Durability(), version="5.7")
+        left.recover()
+        assert left.prepared == storage.prepared
+        seen += bool(left.prepared)
+        if not groups:
+            break
+    assert seen > 5
+    assert contents(storage.tables) == replayed("my57_xa", "5.7")

@@ -1,0 +1,136 @@
+"""Statements whose meaning the session decides: SQL modes, character sets, time zones, AUTO_INCREMENT steps. Nothing of it is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from servers.server import Server
+
+from tests.servers.fixtures import ServerFactory
+from tests.tables.test_functions_servers import compared, run
+
+ALL = ("5.7", "9.7", "mariadb")
+SCRIPTS: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        ALL,
+        r"""
+CREATE TABLE a (id INT, v VARCHAR(20));
+SET sql_mode = 'NO_BACKSLASH_ESCAPES';
+INSERT INTO a VALUES (1, 'a\nb'), (2, 'x\');
+RESET;
+CREATE TABLE b (id INT, v VARCHAR(20));
+SET sql_mode = 'PIPES_AS_CONCAT,ANSI_QUOTES';
+INSERT INTO b ("id", v) VALUES (1, 'a' || 2 || 'c');
+RESET;
+CREATE TABLE c (id INT AUTO_INCREMENT PRIMARY KEY, a INT);
+SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO';
+INSERT INTO c VALUES (0, 1), (NULL, 2);
+INSERT INTO c (a) VALUES (3), (4);
+INSERT INTO c VALUES (DEFAULT, 5);
+RESET;
+CREATE TABLE d (id INT, v INT);
+SET sql_mode = 'HIGH_NOT_PRECEDENCE';
+INSERT INTO d VALUES (1, NOT 1 BETWEEN -5 AND 5);
+RESET;
+CREATE TABLE e (id INT, v INT);
+CREATE TABLE raw (id INT, a BINARY(3), v VARBINARY(40), t VARCHAR(20) CHARACTER SET latin1);
+INSERT INTO raw VALUES (1, 'a', CONCAT(x'00ff', 12, 'b'), 'é'), (2, 'b', CONCAT(REPEAT(0x00, 2), LEFT(x'010203', 2)), 'x');
+UPDATE raw SET v = CONCAT(a, t, SUBSTRING(v, 2), REVERSE(x'0102'), RIGHT(x'0a0b', 1));
+RESET;
+CREATE TABLE wide (id INT, v DECIMAL(65, 2), w DECIMAL(65, 2));
+INSERT INTO wide VALUES (1, -999999999999999999999999999999999999999999999999999999999999999.99, 1.25);
+INSERT INTO wide VALUES (2, 1234567890123456789012345678901234567890.12, ABS(-1234567890123456789012345678901234567890.12));
+UPDATE wide SET v = v + 1, w = v - w * 3 WHERE id = 2;
+INSERT INTO wide VALUES (3, MOD(1234567890123456789012345678901234567890.12, 1000000000000000000000000000000000007.5), 0);
+INSERT INTO wide VALUES (4, -(1234567890123456789012345678901234567890.12 * 10), 0);
+RESET;
+INSERT INTO e VALUES (1, NOT 1 BETWEEN -5 AND 5), (2, 2 = 2 = 1), (3, -2 + 3 * 4 MOD 5);
+RESET;
+CREATE TABLE f (id INT, v VARCHAR(9) CHARACTER SET utf8mb4);
+INSERT INTO f VALUES (1, _ucs2 0x3106), (2, _latin1 0xE9), (3, N'ab'), (4, x'6162');
+RESET;
+CREATE TABLE g (id INT, t TIMESTAMP NULL, d DATETIME);
+SET time_zone = '+05:30';
+INSERT INTO g VALUES (1, '2020-02-02 02:02:02', NOW());
+RESET;
+CREATE TABLE h (id INT AUTO_INCREMENT PRIMARY KEY, a INT UNIQUE);
+SET auto_increment_increment = 7, auto_increment_offset = 3;
+INSERT INTO h (a) VALUES (1), (2);
+INSERT INTO h VALUES (NULL, 3), (30, 4), (NULL, 5);
+INSERT IGNORE INTO h (a) VALUES (5), (6);
+RESET;
+CREATE TABLE i (id INT PRIMARY KEY, a INT UNIQUE, n INT);
+INSERT INTO i VALUES (1, 1, 0), (2, 2, 0);
+INSERT INTO i VALUES (3, 2, 9) ON DUPLICATE KEY UPDATE n = n + VALUES(n), a = a + 10;
+REPLACE INTO i VALUES (1, 12, 7);
+RESET;
+CREATE TABLE j (id INT, a INT);
+INSERT INTO j VALUES (1, 5), (2, 3), (3, 9);
+UPDATE j SET a = a * 2 ORDER BY a DESC LIMIT 2;
+DELETE FROM j WHERE a > 1 LIMIT 5;
+INSERT INTO j VALUES (4, 1);
+RESET;
+CREATE TABLE k (id INT NOT NULL, v VARCHAR(3) NOT NULL, e ENUM('p','q') NOT NULL);
+SET sql_mode = '';
+INSERT INTO k VALUES (1, 'abcdef', 'q'), (2, NULL, 'x');
+UPDATE k SET v = NULL WHERE id = 1;
+INSERT IGNORE INTO k VALUES (300, NULL, 'p');
+RESET;
+CREATE TABLE l (id INT, f DOUBLE, u VARCHAR(9));
+SET @x = 'abc', @y = 2.5;
+INSERT INTO l VALUES (1, RAND(), @x), (2, @y, LAST_INSERT_ID());
+RESET;
+""",
+    ),
+    (
+        ("mariadb",),
+        r"""
+CREATE TABLE m (id INT, v VARCHAR(9));
+SET sql_mode = 'EMPTY_STRING_IS_NULL';
+INSERT INTO m VALUES (1, ''), (2, 'a');
+RESET;
+CREATE TABLE n (id INT, a INT, b INT);
+INSERT INTO n VALUES (1, 5, 6);
+SET sql_mode = 'SIMULTANEOUS_ASSIGNMENT';
+UPDATE n SET a = b, b = a;
+RESET;
+CREATE TABLE o (id INT, d DATETIME);
+INSERT INTO o VALUES (1, '2020-01-01 00:00:00.9');
+SET sql_mode = 'TIME_ROUND_FRACTIONAL';
+INSERT INTO o VALUES (2, '2020-01-01 00:00:00.9');
+RESET;
+""",
+    ),
+    (
+        ("9.7",),
+        r"""
+CREATE TABLE p (id INT, d DATETIME);
+INSERT INTO p VALUES (1, '2020-01-01 00:00:00.9');
+SET sql_mode = 'TIME_TRUNCATE_FRACTIONAL';
+INSERT INTO p VALUES (2, '2020-01-01 00:00:00.9');
+RESET;
+""",
+    ),
+)
+RESET = "SET sql_mode = DEFAULT, time_zone = DEFAULT, auto_increment_increment = 1, auto_increment_offset = 1"
+
+
+@pytest.fixture(scope="module", params=ALL)
+def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Server]:
+    options: dict[str, str | int | bool | None] = {"innodb_flush_log_at_trx_commit": 0, "sync_binlog": 0}
+    started = server_factory(request.param, options=options)
+    yield started
+    started.close()
+
+
+def test_the_session_of_the_event_decides(server: Server) -> None:
+    statements: list[str] = []
+    for servers, script in SCRIPTS:
+        if server.installed.recipe.name in servers:
+            found = [statement.strip() for statement in script.split(";\n") if statement.strip()]
+            statements += [RESET if statement == "RESET" else statement for statement in found]
+    log = run(server, [*statements, "SET sql_mode = ''"], "")
+    equal, different = compared(log, skip_errors="")
+    assert different == []
+    assert equal > 25

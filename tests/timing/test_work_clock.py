@@ -1,0 +1,107 @@
+"""The forecast's clock where workers share a machine: by hand, and beside what a real 9.7.4 took."""
+
+from __future__ import annotations
+
+import pytest
+
+from applier.timing.work_clock import Machine, Turn, WorkClock
+
+US = 1e-6
+
+
+def seconds(clock: WorkClock, turns: list[Turn]) -> float:
+    """Until all are done that are there at once."""
+    return max(clock.take(0.0, turn) for turn in turns)
+
+
+def free(
+    count: int, processor: float = 1.0, waiting: float = 0.0, reads: float = 0.0
+) -> list[Turn]:
+    """Transactions that nothing ties to each other."""
+    return [
+        Turn(processor, waiting, reads, 1, 1 if number > 1 else 0, number)
+        for number in range(1, count + 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("workers", "cores", "spins", "expected"),
+    [
+        (1, 2, True, 12.0),
+        (4, 1, False, 12.0),
+        (4, 2, False, 6.0),
+        (4, 2, True, 12.0),
+        (4, 5, True, 3.0),
+        (4, 64, True, 3.0),
+        (4, 1, True, 24.0),
+    ],
+)
+def test_workers_get_the_cores_that_there_are(
+    workers: int, cores: float, spins: bool, expected: float
+) -> None:
+    clock = WorkClock(workers, machine=Machine(cores, spins=spins), parallel_type="optimistic")
+    assert seconds(clock, free(12)) == pytest.approx(expected)
+
+
+def test_workers_wait_for_pages_side_by_side_as_far_as_the_disk_goes() -> None:
+    turns = free(8, 0.0, 1.0, 10)
+    for workers, rate, expected in ((1, 1000.0, 8.0), (4, 1000.0, 2.0), (4, 20.0, 4.0)):
+        machine = Machine(reads_per_second=rate)
+        clock = WorkClock(workers, machine=machine, parallel_type="optimistic")
+        assert seconds(clock, turns) == pytest.approx(expected)
+
+
+def test_a_sync_takes_those_along_that_were_ready_before_it_began() -> None:
+    machine = Machine(sync_waiting=10.0)
+    one, four = (
+        WorkClock(workers, machine=machine, parallel_type="optimistic") for workers in (1, 4)
+    )
+    assert seconds(one, free(4)) == pytest.approx(44.0)
+    assert seconds(four, free(4)) == pytest.approx(11.0)
+    assert (one.syncs, four.syncs) == (4, 1)
+    later = [four.take(0.0, Turn(work, 0, 0, 1, 1, 5 + at)) for at, work in enumerate((1, 2, 3))]
+    assert later == [22.0, 32.0, 32.0]  # two were ready while the sync of the first went on
+
+
+def test_the_coordinator_reads_one_transaction_after_the_other() -> None:
+    machine = Machine(coordinator_transaction=0.5, coordinator_event=0.5)
+    clock = WorkClock(16, machine=machine, parallel_type="optimistic")
+    assert seconds(clock, free(10)) == pytest.approx(10.0)
+
+
+def test_by_database_one_transaction_of_a_database_at_a_time() -> None:
+    turns = [Turn(1.0, databases=(name,)) for name in ("a", "b", "a", "b", "c")]
+    clock = WorkClock(4, preserve_order=False, parallel_type="DATABASE")
+    assert [clock.take(0.0, turn) for turn in turns] == [1.0, 1.0, 2.0, 2.0, 1.0]
+    everything = Turn(1.0)
+    assert clock.take(0.0, everything) == 3.0  # of no database: it waits for all
+
+
+def test_what_the_log_does_not_tie_follows_one_after_the_other_where_marks_are_not_read() -> None:
+    clock = WorkClock(4, parallel_type="conservative")
+    assert [clock.take(0.0, Turn(1.0)) for _ in range(3)] == [1.0, 2.0, 3.0]
+
+
+REAL = [
+    ("rows by primary key", False, 142, {2: 142, 4: 120}),
+    ("rows by primary key, a quieter hour", False, 151, {2: 149, 4: 135}),
+    ("one of four tables without it", False, 328, {2: 287, 4: 322}),
+    ("rows by primary key", True, 142, {1: 360, 2: 283, 4: 263}),
+    ("one of four tables without it", True, 328, {1: 503, 2: 420, 4: 402}),
+]
+"""sysbench oltp_write_only, applied by 9.7.4 on two cores: what, durable, microseconds of a
+transaction's rows with one worker, and workers -> microseconds for each transaction."""
+
+
+@pytest.mark.parametrize(("what", "durable", "processor", "real"), REAL)
+def test_beside_a_real_replica(
+    what: str, durable: bool, processor: int, real: dict[int, int]
+) -> None:
+    sync = (128 * US, 72 * US) if durable else (0.0, 0.0)
+    machine = Machine(2, True, *sync, 10 * US, 4 * US)
+    for workers, expected in real.items():
+        turns = [
+            Turn(processor * US, 0, 0, 11, max(number - 8, 0), number) for number in range(1, 2001)
+        ]
+        said = seconds(WorkClock(workers, machine=machine), turns) / 2000 / US
+        assert said / expected == pytest.approx(1, abs=0.25), (what, workers, said)
