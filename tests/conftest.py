@@ -9,7 +9,7 @@ from hypothesis.internal.conjecture import providers
 
 from tests.captures_support import CAPTURES
 
-pytest_plugins = ["tests.servers.fixtures", "tests.docs.pages"]
+pytest_plugins = ["tests.servers.fixtures", "tests.servers.reruns", "tests.docs.pages"]
 
 settings.register_profile("short", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None)
 settings.register_profile("long", deadline=None, max_examples=20_000, suppress_health_check=[HealthCheck.too_slow], database=None)

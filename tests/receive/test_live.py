@@ -86,7 +86,7 @@ def test_what_a_live_replica_says(pair: tuple[Server, Server], tmp_path: Path) -
     receive = Command.start(tmp_path, "receive", "receive", url(source), "--dir", "relay")
     try:
         wait(lambda: receive.said.with_suffix(".prom").exists() and receive.of("received_position_bytes") == end_of_log(source).offset)
-        replay = Command.start(tmp_path, "replay", "replay", "relay", "--follow", "--into", url(target))
+        replay = Command.start(tmp_path, "replay", "replay", "relay", "--follow", "--into", url(target), "--reconnect-seconds", "0")
         try:
             follow(source, target, receive, replay)
         finally:
