@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lookup.handler import Checksums, Counters, Handler, Image, Ref, Row
@@ -142,19 +142,20 @@ class RowVerdict(Protocol):
         """
 
 
-@dataclass(slots=True)
-class HashScan:
-    """One event's hash, kept over the repeated scans that exec mode IDEMPOTENT can cause.
+@dataclass(frozen=True, slots=True)
+class HashPlan:
+    """What the hash scans of events of one shape have in common.
 
     `columns` are those of the before images, `compared` those that are compared (no virtual columns).
     `ignores_missing` says that error 1032 is in the skip list.
-    `hashes_nulls` says that NULL flags are part of the hash. `null_filter` holds (column, must be NULL) for replica columns that
-    the source lacks: 5.6 and 5.7 hash their default NULL bits into the event's side and the row's own into the table's side,
-    so rows that differ there are not found.
+    `hashes_nulls` says that NULL flags are part of the hash. `null_filter` holds (column, must be
+    NULL) for replica columns that the source lacks: 5.6 and 5.7 hash their default NULL bits into
+    the event's side and the row's own into the table's side, so rows that differ there are not
+    found. `defaults` is the row that a before image is laid over to be compared; None: NULL in
+    every column.
     """
 
     handler: Handler
-    counters: Counters
     rules: ServerRules
     columns: tuple[int, ...]
     compared: tuple[int, ...]
@@ -162,53 +163,64 @@ class HashScan:
     costs: ReadCosts
     idempotent: bool
     looks_again: bool
-    ignores_missing: bool = False
-    hashes_nulls: bool = True
-    null_filter: tuple[tuple[int, bool], ...] = ()
-    defaults: Row | None = None
-    """The row that a before image is laid over to be compared; None: NULL in every column."""
-    read_all: bool = True
-    """False once a verdict ended a scan: what it did not come to is not missing."""
-    entries: EntryOrder = field(init=False)
-    _checksums: Checksums | None = None
-    """What images and rows are hashed by; only where a collision matters (`ServerRules.collisions_apply`)."""
-    _met: int | None = None
-    """`Checksums.met` when it was asked last which checksums are shared."""
-    _values: Sequence[int] = ()
-    """The checksums of the contents, in their order."""
-    _doubtful: Mapping[int, Iterable[Image]] | None = None
-    """Those that several contents have, with all of these. As a rule there is none, and then no row can be taken for another."""
-    _alike: dict[int, list[Image]] | None = None
-    """Checksum -> the contents that have it; made when one is doubtful."""
-    _row_of: list[int] = field(default_factory=list)
-    """Entry -> the row of the event. A repeated scan puts rows in again, as entries of their own."""
-    _value_of: dict[Image, tuple[Any, ...]] = field(default_factory=dict)
-    _orders_of: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
-    """Distinct key value -> the numbers of the contents that have it."""
-    _last: int = -1
-    _errors: int = 0
+    ignores_missing: bool
+    hashes_nulls: bool
+    null_filter: tuple[tuple[int, bool], ...]
+    defaults: Row | None
 
-    def __post_init__(self) -> None:
-        nulls = frozenset(column for column, is_null in self.null_filter if is_null) if self.hashes_nulls else None
+    def entry_order(self) -> EntryOrder:
+        """An empty hash."""
+        nulls = frozenset(column for column, is_null in self.null_filter if is_null)
+        hashed = nulls if self.hashes_nulls else None
+        return entry_order(self.rules.hash_order, self.handler.definition, self.compared, hashed)
+
+    def checksums(self) -> Checksums | None:
+        """What images and rows are hashed by; only where a collision matters (`ServerRules.collisions_apply`)."""
+        if not (self.rules.collisions_apply and self.looks_again):
+            return None
         definition = self.handler.definition
-        self.entries = entry_order(self.rules.hash_order, definition, self.compared, nulls)
-        if self.rules.collisions_apply and self.looks_again:
-            whole = self.hashes_nulls and len(self.columns) == len(definition.columns)
-            flags: frozenset[int] | None = frozenset() if whole else None
-            self._checksums = self.handler.checksums(
-                self.compared, lambda: row_checksum(definition, self.compared, flags), flags=whole
-            )
+        whole = self.hashes_nulls and len(self.columns) == len(definition.columns)
+        flags: frozenset[int] | None = frozenset() if whole else None
+        return self.handler.checksums(self.compared, lambda: row_checksum(definition, self.compared, flags), flags=whole)
+
+
+class HashScan:
+    """One event's hash, kept over the repeated scans that exec mode IDEMPOTENT can cause."""
+
+    def __init__(self, plan: HashPlan, counters: Counters) -> None:
+        self.plan = plan
+        self.counters = counters
+        self.handler, self.key, self.compared = plan.handler, plan.key, plan.compared
+        self.read_all = True
+        """False once a verdict ended a scan: what it did not come to is not missing."""
+        self.entries = plan.entry_order()
+        self._checksums = plan.checksums()
+        self._met: int | None = None
+        """`Checksums.met` when it was asked last which checksums are shared."""
+        self._values: Sequence[int] = ()
+        """The checksums of the contents, in their order."""
+        self._doubtful: Mapping[int, Iterable[Image]] | None = None
+        """Those that several contents have, with all of these. As a rule there is none, and then no row can be taken for another."""
+        self._alike: dict[int, list[Image]] | None = None
+        """Checksum -> the contents that have it; made when one is doubtful."""
+        self._row_of: list[int] = []
+        """Entry -> the row of the event. A repeated scan puts rows in again, as entries of their own."""
+        self._value_of: dict[Image, tuple[Any, ...]] = {}
+        self._orders_of: dict[tuple[Any, ...], list[int]] = {}
+        """Distinct key value -> the numbers of the contents that have it."""
+        self._last = -1
+        self._errors = 0
 
     def hash_row(self, index: int, image: Image) -> None:
         """`do_hash_row`: one before image goes into the hash, its key value into the set of distinct values."""
-        content = pick(image, self.columns, self.compared)
+        content = pick(image, self.plan.columns, self.compared)
         self.entries.add(content, len(self._row_of))
         self._row_of.append(index)
         self._last = index
         if self.key is None or content in self._value_of:
             return
         spatial = self.key.kind == "spatial"
-        value = (image,) if spatial else self.handler.ordered(self.key).value_of(image, self.columns)
+        value = (image,) if spatial else self.handler.ordered(self.key).value_of(image, self.plan.columns)
         self._value_of[content] = value
         self._orders_of.setdefault(value, []).append(self.entries.order_of(content))
 
@@ -227,7 +239,7 @@ class HashScan:
 
     def _cursor(self) -> Any:
         if self.key is None:
-            return TableCursor(self.handler, self.counters, self.costs)
+            return TableCursor(self.handler, self.counters, self.plan.costs)
         if self.key.kind == "spatial":
             return DeadIndexCursor(self.counters, list(self._orders_of), self._missed)
         return IndexCursor(self.handler, self.counters, self.key, sorted(self._orders_of), self._missed)
@@ -336,7 +348,7 @@ class HashScan:
         if not live:
             return None, buffer
         taken = min(live, key=self.entries.oldest)
-        unpacked = list(self.defaults or (None,) * len(row))
+        unpacked = list(self.plan.defaults or (None,) * len(row))
         for column, value in zip(self.compared, taken, strict=True):
             unpacked[column] = value
         return taken, tuple(unpacked)
@@ -357,7 +369,7 @@ class HashScan:
         row = self.handler.get(ref)
         if row is None or self._content(row) != content:
             return False
-        return all((row[column] is None) == is_null for column, is_null in self.null_filter)
+        return all((row[column] is None) == is_null for column, is_null in self.plan.null_filter)
 
     def _match(
         self,
@@ -387,7 +399,7 @@ class HashScan:
             doubtful = checksums is not None and (buffer is not None or checksums.met != met)
             if doubtful and found is None and standing is not None:
                 found, buffer = self._taken_for(standing, buffer)
-            if not self.looks_again:
+            if not self.plan.looks_again:
                 if standing is not None and found is not None and buffer is None:
                     self._queue_moved(heap, queued, standing, found, group)
                 break
@@ -427,7 +439,7 @@ class HashScan:
 
     def _missed(self) -> bool:
         """A key value without a row: the end in STRICT mode, one more idempotent error otherwise."""
-        if not self.idempotent:
+        if not self.plan.idempotent:
             return False
         self._errors += 1
         return not self._finished()
@@ -440,8 +452,8 @@ class HashScan:
         """
         if end_error == END_OF_FILE:
             return END_OF_FILE
-        if not self.idempotent:
-            return None if self.ignores_missing else KEY_NOT_FOUND
+        if not self.plan.idempotent:
+            return None if self.plan.ignores_missing else KEY_NOT_FOUND
         while not self._finished():
             self._errors += 1
             if not self._finished():

@@ -13,7 +13,7 @@ from typing import Any
 from lookup.batch import ApplyOptions, CorruptRow, Misread, RowFailure, RowsOutcome, RowsShape
 from lookup.decision import BY_INDEX, HASH_OVER_INDEX, HASH_OVER_TABLE, NOT_NEEDED, Decision, any_column_local, decide
 from lookup.handler import Counters, DuplicateKey, Handler, Image, Ref, Row, RowError
-from lookup.hash_scan import HashScan
+from lookup.hash_scan import HashPlan, HashScan
 from lookup.search import END_OF_FILE, KEY_NOT_FOUND, RowSearch, WholeRow, read_costs, row_search
 from lookup.table import Key, TableDefinition
 
@@ -29,7 +29,7 @@ class RowsPlan:
     Rows changed before an error stay changed: the transaction is the caller's.
     """
 
-    __slots__ = ("_misreads", "_search", "decision", "handler", "is_update", "options", "run", "shape")
+    __slots__ = ("_hash", "_misreads", "_search", "decision", "handler", "is_update", "options", "run", "shape")
 
     def __init__(self, handler: Handler, shape: RowsShape, options: ApplyOptions) -> None:
         self.handler = handler
@@ -39,6 +39,7 @@ class RowsPlan:
         self.decision = Decision(NOT_NEEDED)
         self._misreads = False
         self._search: RowSearch | None = None
+        self._hash: HashPlan | None = None
         self.run: Callable[[Sequence[Any], RowsOutcome, Misread | None], None] = self._choose()
         """Applies the rows of one event, images or (before, after) pairs for an update, and fills in the outcome."""
 
@@ -63,6 +64,7 @@ class RowsPlan:
         if not any_column_local(shape.before_columns, width):
             return self._no_column
         if self.decision.algorithm in (HASH_OVER_INDEX, HASH_OVER_TABLE):
+            self._hash = self._hash_plan()
             return self._by_hash
         by_index = self.decision.algorithm == BY_INDEX
         misreads = rules.misread_after_index_miss if by_index else rules.misread_after_scan_miss
@@ -113,7 +115,8 @@ class RowsPlan:
 
     def _by_hash(self, rows: Sequence[Any], outcome: RowsOutcome, misread: Misread | None) -> None:
         """Hash scan: all rows from the read position on are hashed, then scanned for; a scan may leave the position behind."""
-        scan = self._hash_scan(outcome)
+        assert self._hash is not None
+        scan = HashScan(self._hash, outcome.counters)
         found: set[int] = set()
 
         def apply(entry: int, ref: Ref, buffer: Row | None) -> tuple[Ref | None, Row | None, str | None]:
@@ -148,25 +151,24 @@ class RowsPlan:
         passed = [RowFailure(missing, condition, KEY_NOT_FOUND, index) for index in range(count) if index not in found]
         outcome.forgiven = (*others, *passed)
 
-    def _hash_scan(self, outcome: RowsOutcome) -> HashScan:
+    def _hash_plan(self) -> HashPlan:
         handler, shape, rules, decision = self.handler, self.shape, self.options.rules, self.decision
-        definition = handler.definition
-        looks_again = rules.hash_looks_again and self.is_update and decision.key_class != "primary"
-        extra = range(len(shape.before_columns), len(definition.columns)) if not rules.hash_looks_again and shape.bitmap_full else ()
-        return HashScan(
-            handler,
-            outcome.counters,
-            rules,
-            shape.before_columns,
-            compared_columns(definition, shape.before_columns),
-            decision.key,
-            read_costs(handler, rules),
-            self.options.idempotent,
-            looks_again,
-            self.options.skips(1032),
-            shape.bitmap_full,
-            tuple((column, definition.columns[column].default is None) for column in extra if definition.columns[column].nullable),
-            shape.defaults,
+        columns = handler.definition.columns
+        lacks_columns = not rules.hash_looks_again and shape.bitmap_full
+        extra = range(len(shape.before_columns), len(columns)) if lacks_columns else ()
+        return HashPlan(
+            handler=handler,
+            rules=rules,
+            columns=shape.before_columns,
+            compared=compared_columns(handler.definition, shape.before_columns),
+            key=decision.key,
+            costs=read_costs(handler, rules),
+            idempotent=self.options.idempotent,
+            looks_again=rules.hash_looks_again and self.is_update and decision.key_class != "primary",
+            ignores_missing=self.options.skips(1032),
+            hashes_nulls=shape.bitmap_full,
+            null_filter=tuple((at, columns[at].default is None) for at in extra if columns[at].nullable),
+            defaults=shape.defaults,
         )
 
     def _write(self, rows: Sequence[Any], outcome: RowsOutcome, misread: Misread | None) -> None:

@@ -13,10 +13,9 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from applier.forecast.loads import LoadBatch
+from applier.forecast.loads import LoadRun
 from applier.forecast.transaction_load import TransactionLoad
 
-Loads = Sequence[TransactionLoad] | LoadBatch
 STRETCH = 256
 """Transactions in a stretch."""
 MOST_STRETCHES = 32
@@ -44,7 +43,7 @@ class LoadSample:
         self._stretches: list[list[tuple[float, int, TransactionLoad]]] = []
         self._dearest: list[tuple[float, int, TransactionLoad]] = []
 
-    def take_all(self, loads: Loads, seconds: Sequence[float]) -> None:
+    def take_all(self, loads: LoadRun, seconds: Sequence[float]) -> None:
         """The next transactions of the log."""
         for at, its_seconds in enumerate(seconds):
             number, place = divmod(self._count, STRETCH)

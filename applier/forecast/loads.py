@@ -132,6 +132,10 @@ class LoadBatch:
         return load
 
 
+LoadRun = Sequence[TransactionLoad] | LoadBatch
+"""Transactions of a log that follow one another, read one by one or at once."""
+
+
 def _apply(load: TransactionLoad, plan: _LoadPlan, count: Count, row_bytes: int) -> None:
     """Adds a rows event to its transaction."""
     applied = load.applied.get(plan.target)

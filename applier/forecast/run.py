@@ -17,7 +17,7 @@ from applier.forecast.conditions import Conditions
 from applier.forecast.costs import TableCharges, TableCost, WorstTransaction, WorstTransactions
 from applier.forecast.facts import ASSUMED, TableFacts
 from applier.forecast.gathered import Gathered
-from applier.forecast.loads import LoadBatch, LoadReader
+from applier.forecast.loads import LoadBatch, LoadReader, LoadRun
 from applier.forecast.pool import BufferPool, PageReads, Touches
 from applier.forecast.pricing import Part, Pricer, TableState, Work, part_of
 from applier.forecast.scenario import Scenario
@@ -29,7 +29,6 @@ from applier.timing.lag import LagCurve
 if TYPE_CHECKING:
     from applier.forecast.batch_parts import BatchReader
 
-Loads = Sequence[TransactionLoad] | LoadBatch
 MOST_PARTS = 200_000
 """Priced parts that are kept; then all are forgotten and priced anew."""
 AT_ONCE = 4096
@@ -130,7 +129,7 @@ class ScenarioRun:
 class Keeper(Protocol):
     """Somebody who keeps transactions."""
 
-    def take_all(self, loads: Loads, seconds: Sequence[float]) -> None:
+    def take_all(self, loads: LoadRun, seconds: Sequence[float]) -> None:
         """The next transactions of the log, and the seconds that each takes the replica as it is."""
 
 
@@ -269,7 +268,7 @@ class Forecast:
         found = parts.for_steps()
         self._apply(batch, batch_parts.turns_of(batch, parts, arrival, self._transaction), lambda work: found)
 
-    def _apply(self, loads: Loads, turns: steps.Turns, parts_for: Callable[[Scenario | None], steps.Parts]) -> None:
+    def _apply(self, loads: LoadRun, turns: steps.Turns, parts_for: Callable[[Scenario | None], steps.Parts]) -> None:
         """Applies transactions in every scenario, hands them on, and keeps those that take longest."""
         count, do = len(loads), steps_for(self.transactions)
         ready = self.ready(self.first_commit)
@@ -284,7 +283,7 @@ class Forecast:
         if len(self._priced) >= MOST_PARTS:
             self._forget_prices()
 
-    def _keep(self, loads: Loads, turns: steps.Turns, parts: steps.Parts, outcome: steps.Outcomes) -> None:
+    def _keep(self, loads: LoadRun, turns: steps.Turns, parts: steps.Parts, outcome: steps.Outcomes) -> None:
         worst, base, tables = self._worst, self.base, self._charges.names
         for at in worst.candidates(outcome.seconds):
             if outcome.seconds[at] > worst.threshold:
