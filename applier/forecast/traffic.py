@@ -170,7 +170,11 @@ def _facts(table: str, fields: dict[str, Any]) -> TableFacts:
     if not dot:
         raise ValueError(f"tables, {table}: write it as database.table")
     nullable = kind == "nullable unique"
-    columns = (Column("id", "int", nullable=kind != "primary"), Column("k", "int", nullable=nullable), Column("rest", "varbinary", 65535))
+    columns = (
+        Column("id", "int", nullable=kind != "primary"),
+        Column("k", "int", nullable=nullable),
+        Column("rest", "blob"),  # outside of the row, where another column still fits
+    )
     keys = {
         "primary": (Key("PRIMARY", (KeyPart(0),), unique=True),), "none": (), "index": (Key("k", (KeyPart(1),)),),
         "unique": (Key("k", (KeyPart(1),), unique=True),), "nullable unique": (Key("k", (KeyPart(1),), unique=True),),

@@ -15,10 +15,10 @@ def headline(summary: Mapping[str, Any]) -> str:
     low, high = duration(summary["peak_low_seconds"]), duration(summary["peak_high_seconds"])
     live = summary["now"] is not None and summary["now"]["live"]
     who = "A replica that was level when the log began would be" if live else "The replica will be"
-    text = f"{who} up to {duration(replica['peak_lag_seconds'])} behind ({low} to {high})"
+    text = f"{who} up to {duration(replica['peak_lag_seconds'])} behind" + (f" ({low} to {high})" if low != high else "")
     if replica["catch_up_seconds"] == "never":
         return text + "; at this rate it never catches up."
-    if replica["end_lag_seconds"] > 1:
+    if replica["end_lag_seconds"] > 1 and (live or summary["now"] is None):  # else `now_lines` has said it
         return text + f"; it catches up {duration(replica['catch_up_seconds'])} after the log's end."
     return text + "."
 

@@ -13,7 +13,7 @@ from applier.errors import InputError
 from applier.forecast.facts import facts_of_file
 from applier.forecast.plan import ForecastPlan, run
 from applier.forecast.progress import Executed, ReplicaProgress, Underway
-from applier.forecast.words import now_line, now_lines
+from applier.forecast.words import headline, now_line, now_lines
 from applier.metrics import of_now
 from checkpoints.gtid import GtidSet
 from tests.forecast.logs import DELETE, UPDATE, calibration, file, schema, transaction
@@ -169,7 +169,10 @@ def test_behind_when_it_begins(tmp_path: Path) -> None:
     assert replica["peak_lag_seconds"] == pytest.approx(5.5, rel=0.01)
     assert replica["end_lag_seconds"] == pytest.approx(0.5, rel=0.01)
     assert found["curve"]["points"][0][0] == pytest.approx(START + 1 + 5)
-    long = forecast(tmp_path, None, log(tmp_path, 100), behind=7200.0)["now"]
+    late = forecast(tmp_path, None, log(tmp_path, 100), behind=7200.0)
+    long = late["now"]
+    assert "catches up in" in now_lines(long)[0]
+    assert headline(late) == "The replica will be up to 2.0 h behind.", "when is said once"
     load = 100 * 0.5011 / 99
     assert long["catch_up_seconds"] == pytest.approx(7200 * load / (1 - load), rel=0.02)
     assert forecast(tmp_path, None)["now"] is None

@@ -46,6 +46,14 @@ def test_it_is_forecast_like_a_log(tmp_path: Path) -> None:
     assert found.tables["shop.orders"].reads == pytest.approx(120 * 5.5, rel=0.01)
 
 
+def test_its_tables_have_room_for_a_key(tmp_path: Path) -> None:
+    """What stands for the rest of the columns must not be taken for a row that is full (error 1118)."""
+    traffic = described(tmp_path)
+    found = run(ForecastPlan(loads=traffic, facts=traffic.facts, calibration=calibration())).summary()
+    assert found["fixes"][0]["table"] == "shop.events"
+    assert "ADD COLUMN" in found["fixes"][0]["sql"]
+
+
 def test_tables_of_a_schema_need_only_rows(tmp_path: Path) -> None:
     path = tmp_path / "t.yaml"
     path.write_text("tables: {d.keyed: {rows: 500}}\ntraffic: [{table: d.keyed, type: insert, statements_per_hour: 1, parallel: 4}]")
