@@ -114,8 +114,9 @@ def events(
 ) -> LogEvents:
     """The events of `files`: one log, several, a pattern, or the folder of an index; compressed ones, too.
 
-    Options are those of `binlag events`. `rows`: values are decoded. Raises InputError for a log that
-    cannot be read, where it is met; UsageError for options that make no sense.
+    Options are those of `binlag events`. With `rows=True` values are decoded: `rows` of a record is a list of
+    (before, after). Raises InputError for a log that cannot be read, where it is met; UsageError for
+    invalid options.
     """
     return LogEvents(
         files,

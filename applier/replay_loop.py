@@ -64,7 +64,7 @@ def replay(
     records are not made at all.
 
     An error that stops the applier is in `result.error`; the transactions before it are applied. Raises InputError for a
-    log that cannot be read and UsageError for options that make no sense.
+    log that cannot be read and UsageError for invalid options.
     """
     tables = into if into is not None else Tables()
     with no_cycle_collection():

@@ -168,8 +168,8 @@ class ReplayResult:
 
     `events` has a record of each rows event, `costs` their sums by (table, kind, algorithm, key); `transactions` and `statements` count
     what was applied. `error` is what stopped the applier. `notes` says once what was passed over, and how often.
-    `incomplete_transaction`: file and byte of one whose end is not in the log; it was rolled back. `last_position` is the byte behind
-    what was committed last, in `last_file`; `executed` has its GTIDs. `server` and `row_search` are the rules that held.
+    `incomplete_transaction`: file and byte of one whose end is not in the log; it was rolled back. `last_position` is the byte after
+    the last commit, in `last_file`; `executed` has its GTIDs. `server` and `row_search` are the rules that held.
     """
 
     events: list[RowsRecord] = field(default_factory=list)
@@ -193,7 +193,7 @@ class ReplayResult:
     inexact: dict[str, str] = field(default_factory=dict)
     """Table here -> what of it was not carried out, though a server would: 1235, skipped. "" stands for any table."""
     keep: Callable[[RowsRecord], None] | None = _KEEP_ALL
-    """What gets the record of each rows event: `events`, a function that writes it away, or None for nobody."""
+    """What gets the record of each rows event: `events`, a function that writes it away, or None."""
 
     def __post_init__(self) -> None:
         if self.keep is _KEEP_ALL:

@@ -168,7 +168,7 @@ class WorkloadSpec:
 
 @dataclass(frozen=True)
 class MatrixCell:
-    """What became of one configuration under one kind of crash."""
+    """The result of one configuration under one kind of crash."""
 
     setup: Setup
     kind: Kind
@@ -192,7 +192,7 @@ class MatrixCell:
 
     @property
     def promised(self) -> str | None:
-        """Where the configuration promises to survive these crashes, who says so; None where it does not."""
+        """The settings for which the manual promises that these crashes do no harm; None without a promise."""
         return self.setup.promise(self.kind)
 
     @property

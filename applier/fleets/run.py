@@ -33,10 +33,10 @@ def fleet(
 ) -> FleetResult:
     """The forecasts of a fleet: a YAML file, what such a file holds, or its sources.
 
-    `output`: a folder for sources.parquet, tables.parquet and curve.parquet; a source that an earlier run into it has done
-    is not done again unless its files, its schema or its settings changed. `jobs`: processes; `spark`: a session that does
-    the work instead. `on_error` "skip": what cannot be read costs its source, whose outcome has the error; "fail": it ends
-    the run. `tick` is told of each source that is done. Raises InputError, UsageError.
+    `output`: a folder for sources.parquet, tables.parquet and curve.parquet. A source that an earlier run into it finished
+    is not read again unless its files, its schema file or its settings changed. `jobs`: processes; `spark`: a session that
+    does the work instead. `on_error` "skip": a source that cannot be read is skipped, and its outcome has the error; "fail":
+    the error ends the run. `tick` is called with each source that is done. Raises InputError, UsageError.
     """
     listed = _listed(sources)
     finished, outcomes = Finished(None if output is None else Path(output)), dict[str, Outcome]()

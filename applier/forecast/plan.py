@@ -85,7 +85,7 @@ class Forecasted:
         return told | {"now": self.now()}
 
     def now(self) -> dict[str, Any] | None:
-        """A replica that is behind when the forecast begins: by how much, and when it will have caught up. None where nobody said."""
+        """How far behind the replica is when the forecast begins, and when it will have caught up. None if that was not given."""
         if self.backlog is not None:
             return self.backlog.state(self.forecast)
         if self.plan.behind is None:

@@ -51,11 +51,13 @@ def forecast(
     include_gtids: str | None = None,
     exclude_gtids: str | None = None,
 ) -> Forecasted:
-    """How far behind a replica with these tables will be when it applies this log, and what would mend it.
+    """How far behind a replica with these tables will be when it applies this log, and what would fix it.
 
-    Options are those of `binlag forecast`; `settings` are more of the replica and its machine, by the names of
-    `conditions.KINDS`. `schema` is a dump or a live server; `summary()` of the result
-    is what --json prints. Raises InputError for what cannot be read, UsageError for options that make no sense.
+    Options are those of `binlag forecast`. `settings`: replica settings by option name, for example
+    `{"buffer_pool": 8 * 2**30}`. They are `buffer_pool` (bytes), `cores`, `read_latency` (seconds), `iops`,
+    `innodb_flush_log_at_trx_commit`, `sync_binlog`, `log_replica_updates` and `parallel_type`. `schema` is a dump or
+    a live server. `summary()` of the result is what --json prints. Raises InputError for what cannot be read,
+    UsageError for invalid options.
     """
     if placement not in PLACEMENTS:
         raise UsageError(
