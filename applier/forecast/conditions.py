@@ -17,6 +17,7 @@ from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.replica.scheduling import LOGICAL_CLOCK
 from applier.replica.scheduling import rules_for as scheduling_of
+from applier.spelling import did_you_mean
 from applier.timing.work_clock import DEPENDENCIES
 from lookup.versions import ServerVersion, rules_for
 
@@ -226,8 +227,12 @@ def conditions(
     """Each setting from whoever knows it best. `given`: options by the names of KINDS, None for those
     that are not; `measured`: what the prices imply (cores, read_latency).
 
-    Raises UsageError for an option out of its range.
+    Raises UsageError for an option that is not known or out of its range.
     """
+    for name in given:
+        if name not in KINDS:
+            hint = did_you_mean(name, KINDS) or f"one of {', '.join(KINDS)}"
+            raise UsageError(f"setting {name!r} is not known", code=Code.OPTION_VALUE, hint=hint)
     found: dict[str, Condition] = {}
     doubts = [live.refused] if live is not None and live.refused else []
     usual, source = defaults(version), DEFAULT.format(rules_for(version).name)

@@ -204,7 +204,8 @@ def _rules(plan: ForecastPlan) -> tuple[ServerRules, list[str], str]:
 
 def _conditions(plan: ForecastPlan, version: str, calibration: Calibration) -> Conditions:
     """The replica and its machine, from whoever knows them."""
-    given = {**plan.settings, "workers": plan.workers, "preserve_commit_order": plan.preserve_order}
+    options = {"workers": plan.workers, "preserve_commit_order": plan.preserve_order}
+    given = {**plan.settings, **{name: value for name, value in options.items() if value is not None}}
     page = calibration.shared["page read"]
     measured = {"cores": calibration.cores, "read_latency": page.waiting}
     return conditions(version, given, plan.live, measured=measured, cores_here=os.cpu_count())

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from applier.errors import UsageError
 from applier.forecast.conditions import KINDS, Live, conditions, defaults, size, span
+from applier.forecast.facts import facts_of_file
+from applier.forecast.plan import ForecastPlan, run
+from tests.forecast.logs import UPDATE, calibration, file, schema, transaction
 
 
 @pytest.mark.parametrize(
@@ -101,6 +106,28 @@ def test_a_replica_that_tells_nothing_is_told() -> None:
 def test_options_out_of_range_are_refused(name: str, value: float) -> None:
     with pytest.raises(UsageError, match="out of range"):
         conditions("9.7", {name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("bufer_pool", "did you mean buffer_pool?"), ("x", "one of workers, ")]
+)
+def test_a_setting_that_is_none_is_refused(name: str, hint: str) -> None:
+    with pytest.raises(UsageError, match=f"setting '{name}' is not known") as caught:
+        conditions("9.7", {name: 1})
+    assert str(caught.value.hint).startswith(hint)
+
+
+def test_workers_may_be_a_setting_too(tmp_path: Path) -> None:
+    plan = ForecastPlan(
+        [file(tmp_path, transaction(1, b"plain", UPDATE, 1))],
+        facts=facts_of_file(schema(tmp_path)),
+        calibration=calibration(),
+        settings={"workers": 7, "preserve_commit_order": False},
+    )
+    found = run(plan).summary()["replica"]["settings"]
+    assert (found["workers"]["value"], found["preserve_commit_order"]["value"]) == (7, False)
+    found = run(replace(plan, workers=3)).summary()["replica"]["settings"]
+    assert found["workers"]["value"] == 3, "the argument of that name is nearer"
 
 
 def test_sizes_and_times() -> None:
