@@ -45,9 +45,9 @@ def _reason(cost: Cost, definition: TableDefinition) -> str:
     has_key = definition.primary is not None
     if cost.algorithm == BY_TABLE:
         why = ", although it has a primary key" if has_key else " because it has no usable key"
-        return "each row is searched for from the top of the table" + why
+        return "each lookup starts at the top of the table" + why
     if cost.algorithm == HASH_OVER_TABLE:
         return "each event scans the table" + (", although it has a primary key" if has_key else " because it has no usable key")
     if cost.algorithm == HASH_OVER_INDEX:
-        return f"each value of key `{cost.key}` stands in many rows"
-    return f"key `{cost.key}` is not unique, and each of its values stands in many rows"
+        return f"many rows share each value of key `{cost.key}`"
+    return f"key `{cost.key}` is not unique, and many rows share each value"

@@ -26,10 +26,10 @@ DEFAULT_5, DEFAULT_8 = "INDEX_SCAN,TABLE_SCAN", "INDEX_SCAN,HASH_SCAN"
 NO_KEY, SECONDARY_KEY = "shop.cart_item", "shop.parcel"
 RUNS = (
     (NO_KEY, "no key", DEFAULT_5, "default of 5.6 and 5.7"),
-    (NO_KEY, "no key", DEFAULT_8, "default of 8.0, fixed since 8.4"),
-    (SECONDARY_KEY, "KEY (order_no)", "TABLE_SCAN", "a possible choice"),
+    (NO_KEY, "no key", DEFAULT_8, "default of 8.0, always since 8.4"),
+    (SECONDARY_KEY, "KEY (order_no)", "TABLE_SCAN", "only if set"),
     (SECONDARY_KEY, "KEY (order_no)", DEFAULT_5, "default of 5.6 and 5.7"),
-    (SECONDARY_KEY, "KEY (order_no)", DEFAULT_8, "default of 8.0, fixed since 8.4"),
+    (SECONDARY_KEY, "KEY (order_no)", DEFAULT_8, "default of 8.0, always since 8.4"),
 )
 CURE = ("ALTER TABLE shop.cart_item ADD PRIMARY KEY (id);", "ALTER TABLE shop.parcel ADD PRIMARY KEY (id);")
 

@@ -43,7 +43,7 @@ _UNITS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "
 _PLACEMENTS = ("anywhere", "oldest", "newest")
 WHAT_IF_HELP = (
     "Also forecast with this changed (repeatable; join several by +): primary-key[:D.T], gipk, index=N, row-search=LIST, "
-    "minimal-image, event-size=BYTES, workers=N, rows=FACTOR. [default: primary-key]"
+    "minimal-image, event-size=BYTES, workers=N, rows=FACTOR, durable, relaxed, buffer-pool=SIZE, cores=N. [default: primary-key]"
 )
 
 

@@ -93,7 +93,7 @@ def split(summary: Mapping[str, Any]) -> str:
         text += f", {share:.0%} of it to read {replica['page_reads']:,.0f} pages that the buffer pool does not hold"
     return (
         f"{text}, {replica['lookup_seconds'] / replica['apply_seconds']:.0%} of it to find rows. "
-        f"If rows were found in no time, applying would take {duration(ideal['apply_seconds'])}, mainly for {PARTS.get(main, main)}, "
+        f"With instant lookups, applying would take {duration(ideal['apply_seconds'])}, mostly {PARTS.get(main, main)}, "
         f"and the replica would be up to {duration(ideal['peak_lag_seconds'])} behind."
     )
 

@@ -171,7 +171,7 @@ class Into:
                     dialect = _met(server, self.outcome, force=self.into.force)
                     if self._go_back(server):
                         patience.renew()
-                    self.watch.say(f"connected to {self.endpoint} again, at try {patience.tries}; going on behind {self._start.place}")
+                    self.watch.say(f"connected to {self.endpoint} again at attempt {patience.tries}; continuing after {self._start.place}")
                     self.outcome.reconnects += 1
                     patience.tries = 0
                     return self._replay(server, dialect)
@@ -337,7 +337,7 @@ def _start(files: Sequence[str], server: Server, options: ReplayOptions, into: I
     if start.file:
         check_mark(list(files), start)
         outcome.resumed_from = str(start.position)
-        _LOG.info("going on behind what is committed", extra={"file": start.file, "position": start.offset, "gtids": start.gtids or None})
+        _LOG.info("continuing after the last commit", extra={"file": start.file, "position": start.offset, "gtids": start.gtids or None})
     return start
 
 

@@ -168,18 +168,18 @@ def test_the_rest_is_named(tmp_path: Path) -> None:
         tmp_path,
         file(tmp_path, *(transaction(number, b"keyed", UPDATE, number) for number in range(1, 9))),
     ).summary()
-    assert "mainly for commits" in split(many)
+    assert "mostly commits" in split(many)
     alter = [
         (header, body[:4] + struct.pack("<I", 60) + body[8:])
         for header, body in [query(b"ALTER TABLE d.plain ADD b INT")]
     ]
-    assert "mainly for statements in the log's text" in split(
+    assert "mostly statements in the log's text" in split(
         forecast(tmp_path, file(tmp_path, [gtid(1), *alter])).summary()
     )
     large = forecast(
         tmp_path, file(tmp_path, transaction(1, b"keyed", WRITE, *range(1000)))
     ).summary()
-    assert "mainly for changes to rows" in split(large)
+    assert "mostly changes to rows" in split(large)
     assert split(forecast(tmp_path, file(tmp_path)).summary()) == "Applying takes 0 ms."
 
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from applier.cli.forecast import WHAT_IF_HELP
 from applier.forecast.facts import facts_of_file
 from applier.forecast.plan import ForecastPlan, run
+from applier.forecast.scenario import WHAT_IFS
 from applier.forecast.words import changed_tables, percentages, rows_read, share_rows
 from tests.binlog.build import gtid, query
 from tests.forecast.logs import BEGIN, DELETE, UPDATE, WRITE, calibration, file, schema, transaction
@@ -112,3 +114,8 @@ def test_percentages(shares: list[float]) -> None:
     shown = [float(text.rstrip("%")) for text in percentages(shares)]
     assert sum(shown) == pytest.approx(100 if sum(shares) else 0)
     assert all(abs(found - share * 100) <= 0.1 for found, share in zip(shown, shares, strict=True))
+
+
+def test_help_names_every_what_if() -> None:
+    named = WHAT_IF_HELP[WHAT_IF_HELP.index(":") : WHAT_IF_HELP.index(". [")]
+    assert {word.strip(" :").partition("[")[0].partition("=")[0] for word in named.split(",")} == set(WHAT_IFS)
