@@ -57,10 +57,10 @@ def facts_of_server(endpoint: Endpoint, databases: Collection[str] = ()) -> tupl
         from applier.mysql.connection import WRONG_ACCOUNT
 
         number, told = (*getattr(getattr(error, "orig", None), "args", ()), str(error))[:2]
-        is_refused = number in WRONG_ACCOUNT
-        hint = None if is_refused else "check the address, the account and its privileges"
-        code = Code.WRONG_ACCOUNT if is_refused else Code.NOT_REACHED
-        raise InputError(f"cannot read the schema of {endpoint}: {told}", code=code, hint=hint) from None
+        text = f"cannot read the schema of {endpoint}: {told}"
+        if number in WRONG_ACCOUNT:
+            raise InputError(text, code=Code.WRONG_ACCOUNT) from None
+        raise InputError(text, code=Code.NOT_REACHED, hint="check the address, the account and its privileges") from None
     finally:
         engine.dispose()
     definitions = _load(wanted, created, version)
