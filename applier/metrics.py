@@ -44,8 +44,8 @@ class Gauge:
     labels: tuple[tuple[str, str], ...] = ()
 
 
-def write(gauges: Iterable[Gauge], path: str | os.PathLike[str]) -> None:
-    """Writes a file in one step. Raises UsageError where that is not possible or the name is none that the collector reads."""
+def check_name(path: str | os.PathLike[str]) -> Path:
+    """The file's path. Raises UsageError for a name that the collector does not read."""
     target = Path(path)
     if target.suffix != SUFFIX:
         raise UsageError(
@@ -53,6 +53,12 @@ def write(gauges: Iterable[Gauge], path: str | os.PathLike[str]) -> None:
             code=Code.OPTION_VALUE,
             hint=f"the collector reads *{SUFFIX} only: {target.stem}{SUFFIX}",
         )
+    return target
+
+
+def write(gauges: Iterable[Gauge], path: str | os.PathLike[str]) -> None:
+    """Writes a file in one step. Raises UsageError where that is not possible or the name is none that the collector reads."""
+    target = check_name(path)
     try:
         write_whole(target, exposition(gauges))
     except OSError as error:

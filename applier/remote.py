@@ -20,6 +20,7 @@ from applier.errors import InputError, UsageError
 T = TypeVar("T")
 _URL = re.compile(r"([a-z][a-z0-9+.-]+):/{1,2}([^/]*)/*(.*)", re.DOTALL)
 """Scheme, bucket (or host), key. `pathlib` makes one slash of two, so one is enough."""
+_RECEIVE = "binlag receive mysql://USER@HOST:PORT --dir DIR fetches the logs of a server; then name DIR"
 _CREDENTIALS = {
     "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or the role of the machine; AWS_ENDPOINT_URL and AWS_DEFAULT_REGION",
     "gs": "GOOGLE_APPLICATION_CREDENTIALS, or the account of the machine",
@@ -172,11 +173,12 @@ def _filesystem(scheme: str, bucket: str) -> tuple[Any, str]:
 
         filesystem, root = _asked(address, lambda: fsspec.core.url_to_fs(str(address)), (ImportError, ValueError))
     except (ImportError, ValueError):
+        stores = ", ".join(f"{one}://" for one in _CREDENTIALS)
         raise InputError(
             f"no library here knows the scheme {scheme}://",
             code=Code.REMOTE,
             file=str(address),
-            hint=f"one of {', '.join(f'{one}://' for one in _CREDENTIALS)}; for others install fsspec and its package",
+            hint=_RECEIVE if scheme == "mysql" else f"one of {stores}; for others install fsspec and its package",
         ) from None
     return PyFileSystem(FSSpecHandler(filesystem)), root
 

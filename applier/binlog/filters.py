@@ -79,8 +79,9 @@ def check_kind(gtids: AnyGtidSet, identity: Gtid | MariadbGtidEvent) -> None:
 
 def none_included(gtids: AnyGtidSet, last: object) -> UsageError:
     """--include-gtids names no transaction of the log; `last` is one that the log has, if any."""
-    hint = f"the log has others, up to {last}" if last else "the log has no GTIDs"
-    return UsageError(f"--include-gtids {gtids}: the log has none of these", code=Code.NOTHING_CHOSEN, hint=hint)
+    hint = f"the log has others, up to {last}" if last else "leave --include-gtids out: the log has no GTIDs"
+    what = f"--include-gtids {gtids}: the log has none of these" if gtids else "--include-gtids: the set is empty"
+    return UsageError(what, code=Code.NOTHING_CHOSEN, hint=hint)
 
 
 @dataclass

@@ -47,11 +47,13 @@ class IndexedLogs(Sequence[str]):
         self._seen = b""
 
     def paths(self) -> list[str]:
-        """Reads the index. While it is being replaced it may be missing: what it said before holds."""
+        """Reads the index. While it is being replaced it may be missing: what it said before holds. Raises InputError for what is none."""
         try:
             content = self.index_file.read_bytes()
         except FileNotFoundError:
             return self._names
+        if b"\0" in content:
+            raise InputError("this is not an index of logs: it is not text", code=Code.LOG_GONE, file=str(self.index_file))
         if content != self._seen:
             lines = content.decode("utf-8", "surrogateescape").split("\n")
             self._names = [str(self.index_file.parent / PurePath(line).name) for line in lines if line]
@@ -101,8 +103,11 @@ def _index_of(path: Path) -> Path:
     files = {file.name.removesuffix(BEING_REPLACED) for file in path.iterdir()}
     found = [path / name for name in sorted(files) if name.endswith(".index")]
     if len(found) != 1:
-        names = f"more than one index of logs: {', '.join(file.name for file in found)}" if found else "no index of logs"
-        raise InputError(f"the folder {path} has {names}", code=Code.LOG_GONE, hint="name the index: FOLDER/relay-bin.index")
+        if found:
+            names, hint = f"more than one index of logs: {', '.join(file.name for file in found)}", f"name one of them: {found[0]}"
+        else:
+            names, hint = "no index of logs", f"name the logs themselves, as {path}/binlog.*, or the folder of a receiver"
+        raise InputError(f"the folder {path} has {names}", code=Code.LOG_GONE, hint=hint)
     return found[0]
 
 

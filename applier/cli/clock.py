@@ -12,7 +12,7 @@ import click
 
 from applier.cli.follow import logs_of
 from applier.cli.notes import note
-from applier.cli.options import check_output, check_positions, part_options, rules_of
+from applier.cli.options import Number, check_output, check_positions, part_options, rules_of
 from applier.cli.status import FORMATS, OPENMETRICS, render
 from applier.error_codes import Code
 from applier.errors import UsageError
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MOMENTS = 60
 """Samples that are printed when nothing else is asked for."""
+SHORTEST = 0.001
+"""Seconds between two samples, at the least."""
 
 
 @click.command(name="clock", short_help="Show Seconds_Behind_Source next to the true lag, over time, on a simulated clock.")
@@ -40,16 +42,16 @@ MOMENTS = 60
 @click.option("--checkpoint-group", type=click.IntRange(min=1), default=512, show_default=True, metavar="N",
               help="replica_checkpoint_group.")  # fmt: skip
 @click.option("--delay", type=click.IntRange(min=0), default=0, metavar="SECONDS", help="SOURCE_DELAY.")
-@click.option("--network-delay", type=click.FloatRange(min=0), default=0.0, metavar="SECONDS", help="From the commit to the relay log.")
-@click.option("--network-speed", type=click.FloatRange(min=0, min_open=True), metavar="MB/S", help="[default: without limit]")
-@click.option("--row-speed", type=click.FloatRange(min=0, min_open=True), default=10.0, show_default=True, metavar="MB/S",
+@click.option("--network-delay", type=Number(min=0), default=0.0, metavar="SECONDS", help="From the commit to the relay log.")
+@click.option("--network-speed", type=Number(min=0, min_open=True), metavar="MB/S", help="[default: without limit]")
+@click.option("--row-speed", type=Number(min=0, min_open=True), default=10.0, show_default=True, metavar="MB/S",
               help="Rows events that one thread of the replica executes.")  # fmt: skip
-@click.option("--transaction-cost", type=click.FloatRange(min=0), default=1.0, show_default=True, metavar="MS",
+@click.option("--transaction-cost", type=Number(min=0), default=1.0, show_default=True, metavar="MS",
               help="What each transaction costs besides.")  # fmt: skip
 @click.option("--skip-counter", type=click.IntRange(min=0), default=0, metavar="N", help="sql_replica_skip_counter.")
 @click.option("--until", metavar="UNTIL", help="FILE:POSITION, before:GTIDS or after:GTIDS.")
-@click.option("--every", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help=f"[default: {MOMENTS} moments]")
-@click.option("--status-at", type=float, metavar="SECONDS", help="The whole status that long after the first commit.")
+@click.option("--every", type=Number(min=SHORTEST), metavar="SECONDS", help=f"[default: {MOMENTS} moments]")
+@click.option("--status-at", type=Number(), metavar="SECONDS", help="The whole status that long after the first commit.")
 @FORMATS
 @click.option("--json", "as_json", is_flag=True, help="JSON lines: one a moment (with --status-at: one object).")
 @OPENMETRICS

@@ -178,7 +178,7 @@ def _requirement(text: str, setups: list[Setup], kinds: list[Kind]) -> dict[str,
         raise UsageError(
             f"--require {text}: no cell of this matrix is one of these",
             code=Code.OPTION_VALUE,
-            hint="mind the values, and what the other options leave to be tried",
+            hint="check the values; the other options may exclude this cell",
         )
     return found
 

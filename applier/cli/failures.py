@@ -6,6 +6,7 @@ is printed goes through `applier.masking`; values of local variables are never p
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -38,6 +39,8 @@ LIBRARIES = ("click", "sortedcontainers", "zstandard", "PyYAML", "PyMySQL", "num
 """Those whose version can matter for an error; the installed ones are named."""
 LOCATED_GROUPS = ("BL1", "BL9")
 """Errors of which the last event is the place: those of logs, and mistakes."""
+_PLAIN = {"is not a valid integer range.": "is not a whole number.", "is not a valid float range.": "is not a number."}
+"""Words of click -> plain ones."""
 ANY_COMMAND = "binlag COMMAND"
 """How the catalogue names the command in a next step."""
 INTERNAL_ERROR = 70
@@ -126,9 +129,16 @@ def _foreign() -> dict[type[BaseException], Callable[[Any], BinlagError | None]]
         ModuleNotFoundError: _library,
         CheckpointError: lambda error: InputError(error.message, code=Code.BAD_RECORD, file=error.file, hint=error.hint),
         GtidError: lambda error: UsageError(str(error), code=Code.GTID_SET),
-        OSError: lambda error: InputError(error.strerror or str(error), code=Code.SYSTEM, file=_name(error.filename)),
+        OSError: _system,
         MemoryError: lambda error: InputError("memory is used up", code=Code.NO_MEMORY),
     }
+
+
+def _system(error: OSError) -> BinlagError:
+    """A write to a file that is open, or to standard output, fails without a name."""
+    is_full = error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    hint = "free space where the output is written, or send it elsewhere; then run the same command again" if is_full else None
+    return InputError(error.strerror or str(error), code=Code.SYSTEM, file=_name(error.filename), hint=hint)
 
 
 def _command_line(error: click.ClickException) -> BinlagError:
@@ -136,6 +146,8 @@ def _command_line(error: click.ClickException) -> BinlagError:
     meant = _meant(error)
     text = error.message if isinstance(error, click.NoSuchOption) else error.format_message()
     hint = f"{meant or ''} see {context.command_path} --help".strip() if context is not None else meant
+    for words, plain in _PLAIN.items():
+        text = text.replace(words, plain)
     return UsageError(" ".join(text.split()).rstrip("."), code=Code.COMMAND_LINE, hint=hint)
 
 

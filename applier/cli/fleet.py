@@ -78,7 +78,7 @@ def command(
 def _error_line(outcome: Outcome) -> str:
     error = outcome.error or {}
     places = ", ".join(f"{name} {error[name]}" for name in ("file", "position", "table") if error.get(name) is not None)
-    return f"error {error['code']}: {error['message']}" + (f" ({places})" if places else "")
+    return f"error {error['code']}: {error['message']}" + (f" ({places})" if places else "") + f". Next: {error['hint']}"
 
 
 def _progress(as_json: bool) -> Callable[[Outcome], None] | None:

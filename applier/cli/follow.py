@@ -29,6 +29,8 @@ def logs_of(files: tuple[str, ...], *, follow: bool = False, stop_position: int 
         if follow and stop_position is not None:
             raise UsageError("--stop-position: the last log is not known yet", code=Code.OPTIONS_CLASH, hint="leave --follow out")
         logs = IndexedLogs(files[0], follow=follow)
+        if not follow:
+            _check_all_there(logs)
         if not logs:
             raise InputError(f"{logs.index_file} names no log yet", code=Code.NOTHING_TO_READ, hint="is the receiver at work?")
         return logs
@@ -37,6 +39,21 @@ def logs_of(files: tuple[str, ...], *, follow: bool = False, stop_position: int 
     if any(Path(file).is_dir() for file in indexes):
         raise UsageError(f"{indexes[0]}: a folder stands alone", code=Code.OPTIONS_CLASH, hint="give files, or one folder")
     return plain_files(files)
+
+
+def _check_all_there(logs: IndexedLogs) -> None:
+    """Before anything is printed of the logs. Raises InputError for an index that is not there, and for one that names what is not."""
+    index = logs.index_file
+    if not index.exists():
+        raise InputError("the index of the logs is not there", code=Code.CANNOT_READ, file=str(index))
+    gone = next((path for path in map(Path, logs) if not path.exists()), None)
+    if gone is not None:
+        raise InputError(
+            f"{index} names {gone.name}, which is not there",
+            code=Code.LOG_GONE,
+            file=str(gone),
+            hint=f"copy it into {gone.parent}, or name the logs that are there one by one",
+        )
 
 
 @contextmanager

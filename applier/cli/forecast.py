@@ -14,6 +14,7 @@ from applier.cli.notes import draws, note
 from applier.cli.options import (
     DEFAULT_DATABASE_HELP,
     DUMPS,
+    Number,
     check_inputs,
     check_output,
     check_positions,
@@ -76,7 +77,7 @@ def seconds(text: str, option: str = "--max-lag") -> float:
 @click.option("--max-lag", metavar="TIME", help="Exit with code 3 when the lag would exceed this (60s, 5m, 1h).")
 @click.option("--baseline", type=click.Path(dir_okay=False), metavar="FILE.json",
               help="Exit with code 3 only when it is worse than this earlier --json output of the same log.")  # fmt: skip
-@click.option("--tolerance", type=click.FloatRange(min=0), metavar="PERCENT", help="With --baseline: what is not worse yet. [default: 5]")
+@click.option("--tolerance", type=Number(min=0), metavar="PERCENT", help="With --baseline: what is not worse yet. [default: 5]")
 @click.option("--junit", type=click.Path(dir_okay=False), metavar="FILE.xml", help="Also write the gate as a JUnit file.")
 @OPENMETRICS
 @click.option("--report", type=click.Path(dir_okay=False), metavar="FILE.html", help="Also write one self-contained HTML file.")
@@ -97,6 +98,10 @@ def command(
 
     for option, path in (("--report", report), ("--openmetrics", openmetrics), ("--junit", junit)):
         check_output(option, path)
+    if openmetrics is not None:
+        from applier.metrics import check_name
+
+        check_name(openmetrics)
     if as_json and markdown:
         raise UsageError("--json and --markdown: one output", code=Code.OPTIONS_CLASH)
     gate = _gate(max_lag, baseline, tolerance)
@@ -131,7 +136,7 @@ def command(
 def _follow(files: tuple[str, ...], as_json: bool, openmetrics: str | None, others: list[str], **given: Any) -> NoReturn:
     """Ends with an interrupt, or with an error."""
     if given["replica"] is None or not files:
-        raise UsageError("--follow: which replica, and which logs?", code=Code.OPTION_MISSING, hint="add --replica URL, and its logs")
+        raise UsageError("--follow needs a replica and its logs", code=Code.OPTION_MISSING, hint="add --replica URL, and name the logs")
     if others:
         raise UsageError(f"--follow and {others[0]}: a line says where the replica is, no more", code=Code.OPTIONS_CLASH)
     from applier.cli.forecast_follow import follow
@@ -187,13 +192,15 @@ def _plan(
 
     late = None if behind is None else seconds(behind, "--behind")
     if bool(files) == bool(workload):
-        raise UsageError("forecast needs binlog files or --workload, one of them", code=Code.OPTION_MISSING, hint="binlag forecast --help")
+        raise UsageError("forecast needs binlog files or --workload, one of them", code=Code.OPTION_MISSING)
+    if replica is not None:
+        _endpoint(replica, "--replica", password_file)
     schema = replica if schema is None else schema
     if files and schema is None:
         raise UsageError(
-            "forecast needs --schema: which keys do the replica's tables have?",
+            "forecast needs --schema, the replica's tables and keys",
             code=Code.OPTION_MISSING,
-            hint="mysqldump --no-data, or mysql://…",
+            hint="add --schema: a file of mysqldump --no-data, or mysql://USER@HOST:PORT",
         )
     settings = {name: given.pop(name) for name in SETTINGS}
     durable = given.pop("durable")

@@ -128,6 +128,14 @@ class GroupedCommand(click.Command):
     common: frozenset[str] = frozenset()
     """Options that every command takes: one line stands for them."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does; its parser does not say which command an option without a value was given to."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The groups, in their order; the common options in a line."""
         found: dict[str, list[tuple[int, tuple[str, str]]]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -43,6 +44,17 @@ _REPLAY = (
     click.option("--type-conversions", default="", metavar="LIST", help="slave_type_conversions: ALL_LOSSY, ALL_NON_LOSSY, …"),
     click.option("--rewrite-db", multiple=True, metavar="A:B", help="Rows and statements of database A go to B; filters name A."),
 )
+
+
+class Number(click.FloatRange):
+    """A number in a range; nan and inf are in none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """As click does. Fails for what is not finite."""
+        found = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return found
 
 
 def rules_of(server: str) -> ServerRules:

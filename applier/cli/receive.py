@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from applier.cli.notes import draws, is_logged, note
+from applier.cli.options import Number
 from applier.cli.signals import interruptible
 from applier.cli.status import CHANNEL, OPENMETRICS, channel_of
 from applier.cli.tls_options import tls_options
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 @click.option("--executed-gtids", metavar="SET", help="What is there already; with --auto-position.")
 @click.option("--server-id", type=click.IntRange(1, (1 << 32) - 1), metavar="N", help="Our own. [default: made of a random UUID]")
 @click.option("--to-end", is_flag=True, help="End where the source's log ends, instead of waiting for more.")
-@click.option("--heartbeat", type=click.FloatRange(min=0.1, max=3600), default=30.0, show_default=True, metavar="SECONDS",
+@click.option("--heartbeat", type=Number(min=0.1, max=3600), default=30.0, show_default=True, metavar="SECONDS",
               help="How often the source says that it is alive; twice as long without a word, and we connect again.")  # fmt: skip
 @click.option("--retries", type=click.IntRange(min=0), default=86400, show_default=True, metavar="N",
               help="Give up after this many failed connections.")  # fmt: skip
@@ -89,10 +90,10 @@ def _compressed(
     """The options say more than the address."""
     if compression_algorithms is None and zstd_compression_level is None:
         return endpoint
-    from applier.mysql.compression import OPTION, Compression
+    from applier.mysql.compression import Compression
 
     words = compression_algorithms or ",".join(endpoint.compression.algorithms)
-    chosen = Compression.of(words, zstd_compression_level, f"--{OPTION}")
+    chosen = Compression.of(words, zstd_compression_level, "--")
     return endpoint.with_compression(chosen)
 
 

@@ -13,6 +13,7 @@ from applier.cli.notes import note
 from applier.cli.options import rules_of
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, UsageError
+from applier.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from applier.replica.configuration import ReplicaConfiguration
@@ -127,13 +128,14 @@ def _configuration(version: str, remains: Remains, dump: InfoDump | None, **aske
 
 
 def _settings(given: Sequence[str]) -> dict[str, str]:
-    from applier.replica.option_file import is_known
+    from applier.replica.option_file import KNOWN, is_known
 
     found = {}
     for setting in given:
         name, _equals, value = setting.partition("=")
         if not is_known(name):
-            raise UsageError(f"--set {setting}: this option does not matter here", code=Code.OPTION_VALUE, hint="leave it out")
+            hint = did_you_mean(name.replace("-", "_"), KNOWN) or "leave it out"
+            raise UsageError(f"--set {setting}: this option does not matter here", code=Code.OPTION_VALUE, hint=hint)
         found[name] = value
     return found
 

@@ -12,7 +12,7 @@ import click
 
 from applier.cli import failures
 from applier.cli.notes import draws, note
-from applier.cli.options import check_inputs, check_output, check_positions, replay_options
+from applier.cli.options import Number, check_inputs, check_output, check_positions, replay_options
 from applier.cli.status import CHANNEL, OPENMETRICS
 from applier.cli.tls_options import tls_options
 from applier.error_codes import Code
@@ -41,7 +41,7 @@ from lookup.versions import NEWEST
 @click.option("--disable-log-bin", is_flag=True, help="Into a server: write nothing of it to that server's own binary log.")
 @click.option(
     "--reconnect-seconds",
-    type=click.FloatRange(min=0),
+    type=Number(min=0),
     metavar="N",
     help="Into a server: so long a lost connection is tried again, 0: not at all. [default: 60]",
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from applier.cli.options import Number
 from applier.errors import UsageError
 from applier.forecast.conditions import size, span
 from applier.timing.work_clock import DEPENDENCIES
@@ -84,7 +85,7 @@ _OPTIONS = (
     ),
     click.option(
         "--iops",
-        type=click.FloatRange(0, min_open=True),
+        type=Number(0, min_open=True),
         metavar="N",
         help="Reads that its disk does in a second. [default: no limit]",
     ),

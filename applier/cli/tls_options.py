@@ -38,8 +38,9 @@ def tls_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def with_tls(**given: Any) -> Any:
         chosen = {name: value for name in NAMES if (value := given.pop(name)) is not None}
         addresses = [name for name, value in given.items() if isinstance(value, str) and value.startswith(SCHEME)]
-        if chosen and not addresses:
-            option = "--" + next(iter(chosen)).replace("_", "-")
+        for_server = [*chosen, *(["password_file"] if given.get("password_file") is not None else [])]
+        if for_server and not addresses:
+            option = "--" + for_server[0].replace("_", "-")
             hint = f"name one by its address, {SCHEME}USER@HOST:PORT"
             raise UsageError(f"{option}: no server is named", code=Code.OPTION_MISSING, hint=hint)
         return command(**given | {name: _with_options(given[name], chosen) for name in addresses})

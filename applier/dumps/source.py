@@ -36,6 +36,8 @@ _FOOT = b"-- Dump completed"
 _FOOT_BYTES = 200
 _INSTEAD = "give a dump of mysqldump, mariadb-dump, mydumper or MySQL Shell, or mysql://USER@HOST:PORT"
 _ORPHAN = "put SET FOREIGN_KEY_CHECKS=0 before the first table, as mysqldump does without --compact"
+_BEGINS = re.compile(rb"\s*[A-Za-z(/]")
+"""How a statement begins; what begins otherwise is no statement that was cut off."""
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _OTHERS: tuple[tuple[re.Pattern[bytes], str], ...] = (
     (re.compile(rb"^PGDMP|^--\r?\n-- PostgreSQL database (?:cluster )?dump", re.MULTILINE), "a dump of PostgreSQL"),
@@ -131,7 +133,7 @@ class DumpReader:
             try:
                 yield from self._statements(raw)
             except (BinlagError, RowError, *UNREADABLE) as error:
-                raise self.located(error, complete=raw.complete) from None
+                raise self.located(error, complete=raw.complete or not _BEGINS.match(raw.sql)) from None
         yield from self._rest()
         self._say()
 

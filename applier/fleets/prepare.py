@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import applier
 from applier.binlog.follow import IndexedLogs
@@ -64,12 +65,17 @@ class SourceFiles:
 
 
 def find(source: FleetSource) -> SourceFiles:
-    """Raises InputError where a pattern fits nothing or a file is not there."""
+    """Raises InputError where a pattern fits nothing or a file is not there.
+
+    A live server does not say whether its tables were changed, so its fingerprint is never the same: it is asked again in each run.
+    """
     files = [file for pattern in source.logs for file in _files(pattern) if not file.endswith(INDEX_SUFFIX)]
     stamps = [stamp(file) for file in files]
-    others = [path for path in (source.schema, source.calibration, *source.rows) if path is not None and "=" not in path]
+    live = is_url(source.schema)
+    files_besides = (source.calibration, *source.rows, *([] if live else [source.schema]))
+    others = [path for path in files_besides if path is not None and "=" not in path]
     known = [stamp(path) for path in others if address_of(path) is not None or Path(path).is_file()]
-    told = json.dumps([applier.__version__, source.as_dict(), files, stamps, known])
+    told = json.dumps([applier.__version__, source.as_dict(), files, stamps, known, uuid4().hex if live else ""])
     return SourceFiles(source, tuple(files), tuple(size for size, _ in stamps), hashlib.sha256(told.encode()).hexdigest())
 
 

@@ -120,6 +120,8 @@ def load_calibration(path: str | os.PathLike[str]) -> Calibration:
         return _of(json.loads(Path(path).read_text()), name)
     except OSError as error:
         raise InputError(f"cannot read the calibration: {error.strerror}", code=Code.CANNOT_READ, file=name, hint=HINT) from None
+    except UnicodeDecodeError:
+        raise InputError("no calibration: it is not text in UTF-8", code=Code.CALIBRATION, file=name, hint=HINT) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         what = f"it has no {error}" if isinstance(error, KeyError) else f"{error}" or type(error).__name__
         raise InputError(f"no calibration: {what}", code=Code.CALIBRATION, file=name, hint=HINT) from None

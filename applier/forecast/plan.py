@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
+from applier.binlog.table_filter import EVERYTHING
 from applier.error_codes import Code
-from applier.errors import UsageError
+from applier.errors import InputError, UsageError
 from applier.forecast.backlog import Backlog, behind_from_the_start
 from applier.forecast.calibration import Calibration, default_calibration, load_calibration
 from applier.forecast.conditions import Conditions, Live, conditions
@@ -25,7 +27,8 @@ from applier.forecast.run import Forecast
 from applier.forecast.scenario import Scenario, what_if
 from applier.forecast.summary import summarize
 from applier.forecast.transaction_load import TransactionLoad
-from applier.options import row_search_of
+from applier.mysql.transaction_tally import check_filters
+from applier.options import ReplayOptions, row_search_of
 from applier.server_versions import asked_rules, found_rules, remark
 from applier.spelling import did_you_mean
 from lookup.table import Key, TableDefinition
@@ -135,6 +138,8 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
     forecast.add_all(reader if reader is not None else plan.loads or (), tick)
     if plan.facts is not None and forecast.states and not forecast.states.keys() & facts.keys():
         raise UsageError(f"--schema: it has none of the log's tables, {min(forecast.states)} for one", code=Code.NO_TABLES)
+    if not forecast.rows:
+        _check_chosen(plan)
     for note in [*start.notes, *start.known.doubts, *([] if backlog is None else backlog.notes)]:
         forecast.note(note)
     for note, times in (reader.notes if reader is not None else {}).items():
@@ -248,6 +253,19 @@ def _calibration(given: str | Calibration | None, rules: ServerRules) -> tuple[C
     if calibration.rules_name != rules.name:
         notes.append(f"the calibration is of {calibration.server_version}, the replica of {rules.name}: seconds are a guess")
     return calibration, notes
+
+
+def _check_chosen(plan: ForecastPlan) -> None:
+    """Asked where no row was priced: a name that is misspelt must not pass as a lag of 0. Who excludes all has no such doubt.
+
+    Raises UsageError.
+    """
+    part, only = plan.chosen.get("part"), plan.chosen.get("only")
+    gtids = None if part is None else part.include_gtids
+    if not plan.files or not ((only and only.chooses) or gtids is not None):
+        return
+    with suppress(InputError):  # of a log that is cut off: the forecast says so
+        check_filters(plan.files, ReplayOptions(only=only or EVERYTHING, include_gtids=gtids))
 
 
 def _schema(facts: Mapping[str, TableFacts], base: Scenario) -> Schema:

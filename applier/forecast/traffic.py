@@ -17,7 +17,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from applier.error_codes import Code
 from applier.errors import InputError
@@ -26,7 +26,9 @@ from applier.forecast.transaction_load import Applied, LoadShape, TransactionLoa
 from lookup.shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE, EventShape, TableShape, cut
 from lookup.table import Column, Key, KeyPart, TableDefinition
 
+T = TypeVar("T")
 START = 1_700_000_000.0
+_SHOWN = "docs/how-to/forecast.md shows one"
 KEYS = {
     "primary": PRIMARY, "unique": UNIQUE, "nullable unique": NULLABLE_UNIQUE, "index": OTHER, "none": NO_KEY,
 }  # fmt: skip
@@ -97,11 +99,11 @@ def read_described(path: str | os.PathLike[str], schema: Mapping[str, TableFacts
         return _described(data, Path(name).name, schema or {})
     except OSError as error:
         raise InputError(f"cannot read the workload: {error.strerror}", code=Code.CANNOT_READ, file=name) from None
+    except UnicodeDecodeError:
+        raise InputError("the workload is not text in UTF-8", code=Code.WORKLOAD, file=name, hint=_SHOWN) from None
     except (yaml.YAMLError, ValueError, TypeError, AttributeError) as error:
         told = " ".join(str(error).split())
-        raise InputError(
-            f"the workload is not as it should be: {told}", code=Code.WORKLOAD, file=name, hint="docs/how-to/forecast.md shows one"
-        ) from None
+        raise InputError(f"the workload is not as it should be: {told}", code=Code.WORKLOAD, file=name, hint=_SHOWN) from None
 
 
 def _described(data: Any, name: str, schema: Mapping[str, TableFacts]) -> Traffic:
@@ -112,15 +114,23 @@ def _described(data: Any, name: str, schema: Mapping[str, TableFacts]) -> Traffi
         raise ValueError(f"unknown key {sorted(map(str, unknown))[0]!r}")
     facts = dict(schema)
     widths: dict[str, float] = {}
-    for table, line in (data.get("tables") or {}).items():
+    for table, line in _held(data, "tables", dict, "names and values").items():
         fields = _fields(line, _TABLE, f"tables, {table}")
         widths[table] = fields["row_bytes"]
         known = facts.get(table)
         facts[table] = replace(known, rows=fields["rows"], rows_from=GIVEN) if known is not None else _facts(table, fields)
-    streams = [_stream(line, f"traffic, line {number}", facts, widths) for number, line in enumerate(data.get("traffic") or [], 1)]
+    lines = _held(data, "traffic", list, "a list")
+    streams = [_stream(line, f"traffic, line {number}", facts, widths) for number, line in enumerate(lines, 1)]
     if not streams:
         raise ValueError("there is no traffic")
     return Traffic(name, 3600 * _positive(data.get("hours", 24), "hours"), facts, tuple(streams))
+
+
+def _held(data: Mapping[str, Any], key: str, kind: type[T], what: str) -> T:
+    found = data.get(key) or kind()
+    if not isinstance(found, kind):
+        raise ValueError(f"`{key}` should be {what}")
+    return found
 
 
 def _stream(line: Any, place: str, facts: Mapping[str, TableFacts], widths: Mapping[str, float]) -> TrafficLine:

@@ -22,8 +22,8 @@ class Compression:
     zstd_level: int = 3
 
     @classmethod
-    def of(cls, words: str | None, level: str | None, option: str) -> Compression:
-        """From the two options of an address. Raises UsageError, which names `option`."""
+    def of(cls, words: str | None, level: str | None, whose: str) -> Compression:
+        """From the two options of an address. Raises UsageError; `whose`: what its text begins with."""
         algorithms = tuple((words or UNCOMPRESSED).lower().split(","))
         known = (*CAPABILITIES, UNCOMPRESSED)
         if unknown := [word for word in algorithms if word not in known]:
@@ -32,7 +32,7 @@ class Compression:
             text, hint = f"{LEVEL_OPTION}={level} is not a compression level", f"from {LEVELS[0]} to {LEVELS[-1]}"
         else:
             return cls(algorithms, int(level or cls.zstd_level))
-        raise UsageError(f"{option}: {text}", code=Code.OPTION_VALUE, hint=hint)
+        raise UsageError(f"{whose}{text}", code=Code.OPTION_VALUE, hint=hint)
 
     @property
     def is_off(self) -> bool:

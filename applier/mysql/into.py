@@ -149,7 +149,8 @@ class Into:
         """To the end of the log, an error, or the user's wish."""
         with closing(connect(self.endpoint)) as server:
             dialect = _met(server, self.outcome, force=self.into.force)
-            if read_checkpoint(server, self.outcome.replay) is None:
+            begun = read_checkpoint(server, self.outcome.replay)
+            if begun is None or not begun.transactions:
                 check_filters(self.files, self.options)
             self._first = self._start = _start(self.files, server, self.options, self.into, self.outcome)
             self.outcome.file, self.outcome.position = self._start.file or None, self._start.offset

@@ -92,7 +92,7 @@ def parse_url(url: str, option: str = "--into") -> Endpoint:
         user=unquote(parts.username) if parts.username else _option_file_value("user") or getuser(),
         socket=options.get("socket"),
         tls=_tls(options, option),
-        compression=Compression.of(options.get(OPTION), options.get(LEVEL_OPTION), option),
+        compression=Compression.of(options.get(OPTION), options.get(LEVEL_OPTION), f"{option}: "),
     )
 
 

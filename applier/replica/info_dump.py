@@ -49,8 +49,15 @@ def read_info_dump(path: str, version: str) -> InfoDump:
         raise InputError(f"cannot read the file: {error.strerror}", code=Code.CANNOT_READ, file=path) from None
     sql = _QUALIFIED.sub(r"\1", _PLACE.sub("", text))
     named = [table for table in (*RECORDS, EXECUTED) if re.search(rf"\b{table}\b", sql)]
+    if not named:
+        raise _without_rows(path)
     undefined = [table for table in named if not re.search(_DEFINED.format(table), sql, re.IGNORECASE)]
-    tables = load_schema("".join(_definition(table, version) for table in undefined) + sql, server=version, default_database=_DATABASE)
+    sql = "".join(_definition(table, version) for table in undefined) + sql
+    try:
+        tables = load_schema(sql, server=version, default_database=_DATABASE)
+    except InputError as error:
+        error.file = path
+        raise
     found = {table.definition.name.lower(): table for table in tables}
     rows = {
         name: [_row([column.name for column in found[name].definition.columns], row) for row in found[name].rows()]
@@ -58,17 +65,21 @@ def read_info_dump(path: str, version: str) -> InfoDump:
         if name in found
     }
     if not rows:
-        raise InputError(
-            "no row of mysql.slave_relay_log_info, slave_master_info or slave_worker_info is in it",
-            code=Code.NO_REPLICA,
-            file=path,
-            hint="dump them: mysqldump mysql slave_relay_log_info slave_master_info slave_worker_info",
-        )
+        raise _without_rows(path)
     purged = ",".join(_PURGED.findall(text)) or _spans(rows.pop(EXECUTED, ()))
     try:
         return InfoDump(rows, GtidSet(purged.replace("\n", "")) if purged else None)
     except GtidError as error:
         raise InputError(f"GTID_PURGED: {error}", code=Code.GTID_SET, file=path) from None
+
+
+def _without_rows(path: str) -> InputError:
+    return InputError(
+        "no row of mysql.slave_relay_log_info, slave_master_info or slave_worker_info is in it",
+        code=Code.NO_REPLICA,
+        file=path,
+        hint="dump them: mysqldump mysql slave_relay_log_info slave_master_info slave_worker_info",
+    )
 
 
 def _definition(table: str, version: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from applier.error_codes import Code
-from applier.errors import UsageError
+from applier.errors import InputError, UsageError
 
 SECTIONS = re.compile(r"mysqld(-\d+\.\d+)?|server|mysqld_safe")
 _TRUE, _FALSE = {"", "1", "ON", "TRUE", "YES", "ON_PERMISSIVE"}, {"0", "OFF", "FALSE", "NO", "OFF_PERMISSIVE"}
@@ -68,16 +68,30 @@ _NAMES = {f"{word}_{name}": own for name, own in _OWN.items() for word in ("slav
 }
 
 
-def option_file(text: str) -> dict[str, str]:
-    """The options of a server's sections, by name with underscores; the last one of a name holds. !include is not followed."""
+KNOWN = frozenset(_KINDS) | frozenset(_NAMES)
+"""The names that count, today's and old ones."""
+
+
+def option_file(text: str, name: str = "my.cnf") -> dict[str, str]:
+    """The options of a server's sections, by name with underscores; the last one of a name holds. !include is not followed.
+
+    Raises InputError for an option before the first section, as the server's programs refuse it (my_load_defaults): that is no such file.
+    """
     found: dict[str, str] = {}
-    is_ours = False
-    for line in (raw.strip() for raw in text.splitlines()):
+    is_ours: bool | None = None
+    for number, line in enumerate((raw.strip() for raw in text.splitlines()), 1):
+        if is_ours is None and line and line[0] not in "#;![":
+            raise InputError(
+                f"line {number}: an option stands before the first section",
+                code=Code.CONFIGURATION,
+                file=name,
+                hint="give the server's option file, in which [mysqld] stands above its options",
+            )
         if line.startswith("["):
             is_ours = SECTIONS.fullmatch(line.strip("[] ").lower()) is not None
         elif is_ours and line and line[0] not in "#;!":
-            name, _, value = line.partition("=")
-            found[_normal(name)] = value.partition(" #")[0].strip().strip("\"'")
+            option, _, value = line.partition("=")
+            found[_normal(option)] = value.partition(" #")[0].strip().strip("\"'")
     return found
 
 

@@ -76,7 +76,7 @@ def read_remains(folder: Path, dump: InfoDump | None = None, option_path: Path |
         files = {name: _local(data, base) if name.endswith((_INDEX, ".info")) or ".info." in name else data for name, data in files.items()}
         own = next((names for name, names in indexes.items() if name != base and all((folder / one).is_file() for one in names)), [])
         option_path = option_path or folder / OPTION_FILE
-        options = option_file(option_path.read_text("utf-8", "surrogateescape")) if option_path.is_file() else {}
+        options = option_file(option_path.read_text("utf-8", "surrogateescape"), str(option_path)) if option_path.is_file() else {}
         own_file = folder / OWN_FILE
         uuid = re.search(r"server-uuid\s*=\s*([0-9a-f-]{36})", own_file.read_text() if own_file.is_file() else "")
         own_logs = {name: (folder / name).read_bytes() for name in own}

@@ -16,7 +16,8 @@ import applier
 from applier.cli.main import cli
 from applier.errors import BinlagError, InputError
 from applier.fleet_report import fleet_page
-from applier.fleets.config import fleet_of, read_fleet
+from applier.fleets.config import FleetSource, fleet_of, read_fleet
+from applier.fleets.prepare import find
 from applier.fleets.results import CURVE, SOURCES, TABLES, FleetResult
 from tests.binlog.build import log
 from tests.fleets.made import FLEET, made_fleet, made_source
@@ -146,6 +147,7 @@ def test_what_cannot_be_read_costs_its_source(tmp_path: Path, what: str) -> None
     called = run(str(file), "--json")
     assert called.return_value == 2
     assert f"source shop-002 is left out: error {error['code']}: " in called.stderr
+    assert f". Next: {error['hint']}\n" in called.stderr
     assert json.loads(called.stdout)["failed"] == ["shop-002"]
 
 
@@ -192,6 +194,13 @@ def test_a_folder_with_an_index_and_statistics_of_keys(tmp_path: Path) -> None:
     assert plain.summary is not None
     assert counted.summary is not None
     assert counted.summary["replica"]["apply_seconds"] > plain.summary["replica"]["apply_seconds"]
+
+
+def test_a_live_server_is_asked_in_each_run(tmp_path: Path) -> None:
+    made_fleet(tmp_path)
+    source = FleetSource("one", (str(tmp_path / "shop-002" / "binlog.0*"),), "mysql://u@127.0.0.1:1")
+    assert find(source).files == find(source).files != ()
+    assert find(source).fingerprint != find(source).fingerprint, "its tables may have changed, and nothing tells"
 
 
 def test_versions_within_a_source_are_named(tmp_path: Path) -> None:

@@ -47,3 +47,17 @@ def test_filters(servers: Servers, tmp_path: Path, mode: str) -> None:
     assert outcome.error is None
     assert "left out: mysql (1 rows event); name it with --database to replay it" in outcome.notes
     assert server.query("SELECT a FROM shop.t") == ((3,),)
+
+
+def test_a_misspelt_name_behind_a_start_that_failed(servers: Servers, tmp_path: Path) -> None:
+    server = servers.empty("9.7")
+    path = write(tmp_path, log(*transaction(1, table_map(database=b"shop"), rows(30, ints(1)))))
+
+    def go(**options: object) -> TargetOutcome:
+        return replay_into([str(path)], endpoint(server), parse_options(**options), IntoOptions(force=True))  # type: ignore[arg-type]
+
+    failed = go()
+    assert failed.error is not None
+    assert failed.error.number in (1049, 1146)
+    with pytest.raises(UsageError, match="names nothing that is in the log"):
+        go(table="shop.tt")
