@@ -90,7 +90,7 @@ class DumpSession:
     @property
     def lexis(self) -> Lexis:
         """How the dump's text is read."""
-        return Lexis.of(self.mode_flags)
+        return Lexis.of(self.mode_flags, client=self.client)
 
     @property
     def client(self) -> str:

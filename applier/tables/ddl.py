@@ -46,8 +46,7 @@ OBJECTS = frozenset({"TABLE", "TABLES", "DATABASE", "SCHEMA", "INDEX", "SEQUENCE
 MODIFIERS = frozenset({"OR", "REPLACE", "TEMPORARY", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR", "ONLINE", "OFFLINE", "IGNORE"})
 OLD_SERVERS = ("5.6", "5.7")
 COMMENT_VERSIONS = {"5.6": 50699, "5.7": 50799, "8.0": 80099, "8.4": 80499, "9.7": 99998, "mariadb": 999998}
-"""What a server compares the numbers of version comments with: the last release of its series; the newest ones execute all that
-any release does."""
+"""What a server compares the numbers of version comments with: its series' last release; the newest execute all that any does."""
 COLUMN_REFERENCES = frozenset({"9.7", "mariadb"})
 """Where REFERENCES behind a column is more than a comment."""
 
@@ -80,7 +79,8 @@ class DdlSession:
     @property
     def lexis(self) -> Lexis:
         """How the session reads SQL text."""
-        return Lexis.of(self.expressions.sql_mode, mariadb=self.is_mariadb, version=COMMENT_VERSIONS.get(self.server))
+        session, version = self.expressions, COMMENT_VERSIONS.get(self.server)
+        return Lexis.of(session.sql_mode, client=session.client, mariadb=self.is_mariadb, version=version)
 
     @property
     def drops_one_by_one(self) -> bool:

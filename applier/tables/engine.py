@@ -51,11 +51,11 @@ class References(Protocol):
     def has_children(self, definition: TableDefinition) -> bool:
         """Whether a foreign key points to the table."""
 
-    def check_parents(self, table: MemoryTable, row: Row, old: Row | None = None) -> None:
-        """Before a row is written: whether each foreign key points to a row. `old`: the row that it replaces. Raises NoReferencedRow."""
+    def check_parents(self, table: MemoryTable, row: Row) -> None:
+        """Before a row is added: whether each foreign key points to a row. Raises NoReferencedRow."""
 
-    def parent_updated(self, parent: MemoryTable, old: Row, row: Row) -> None:
-        """After `old` has become `row`: carries out ON UPDATE. Raises RowIsReferenced."""
+    def row_updated(self, parent: MemoryTable, old: Row, row: Row) -> None:
+        """After `old` has become `row`: carries out ON UPDATE, then checks whether each foreign key points to a row."""
 
     def parent_deleted(self, parent: MemoryTable, row: Row) -> None:
         """After `row` has gone: carries out ON DELETE. Raises RowIsReferenced."""
@@ -262,13 +262,11 @@ class MemoryTable:
             value = unique.value(row)
             if value is not None and unique.refs.get(value, ref) != ref:
                 raise self._duplicate(unique.key, unique.refs[value], row)
-        if self.foreign_keys is not None:
-            self.foreign_keys.check_parents(self, row, old)
         self._replace(ref, old, new_ref, row)
         if self.journal is not None:
             self.journal.append((self, ref, old, new_ref, row))
         if self.foreign_keys is not None:
-            self.foreign_keys.parent_updated(self, old, row)
+            self.foreign_keys.row_updated(self, old, row)
         return new_ref
 
     def delete(self, ref: Ref) -> None:

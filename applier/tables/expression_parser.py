@@ -58,7 +58,7 @@ _EXTRACTED = frozenset({"YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "MIC
 
 def sql_parser(sql: str, dialect: Dialect) -> Parser:
     """A cursor over SQL as a session with these modes reads it."""
-    return Parser(sql, Lexis.of(dialect.sql_mode, mariadb=dialect.mariadb, version=dialect.comment_version))
+    return Parser(sql, Lexis.of(dialect.sql_mode, client=dialect.client, mariadb=dialect.mariadb, version=dialect.comment_version))
 
 
 class ExpressionParser:

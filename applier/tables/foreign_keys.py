@@ -82,12 +82,21 @@ class Link:
         values = tuple(parent_row[at] for at in self.theirs)
         return [] if None in values else list(self.child.equal(self.own, values))
 
-    def has_parent(self, child_row: Row) -> bool:
-        """Whether the parent has the row that this one points to; a row may point to itself."""
+    def points_to_itself(self, row: Row) -> bool:
+        """Whether the row is its own parent."""
+        if self.parent is not self.child or self.fills_with_zeros:
+            return False
+        return all(row[own] == row[theirs] is not None for own, theirs in zip(self.own, self.theirs, strict=True))
+
+    def has_parent(self, child_row: Row, old: Row | None) -> bool:
+        """Whether the parent has the row that this one points to.
+
+        A row may point to itself, and on 9.7 to what it was before its update (`old`); older servers refuse that, so no log has it.
+        """
         values = tuple(child_row[at] for at in self.own)
         if self.fills_with_zeros:  # the source has found it
             return True
-        if self.parent is self.child and tuple(child_row[at] for at in self.theirs) == values:
+        if self.parent is self.child and any(tuple(row[at] for at in self.theirs) == values for row in (child_row, old) if row is not None):
             return True
         return any(True for _ in self.parent.equal(self.theirs, values))
 
@@ -114,6 +123,8 @@ class ForeignKeys:
         self._downwards: dict[Name, list[Link]] = {}
         self._upwards: dict[Name, list[tuple[ForeignKey, Link | None]]] = {}
         self._updating: list[MemoryTable] = []
+        self._followed: list[ForeignKey] = []
+        """The keys whose cascades are under way, the innermost last."""
         self._depth = 0
 
     # the graph
@@ -198,7 +209,11 @@ class ForeignKeys:
     # rows
 
     def check_parents(self, table: MemoryTable, row: Row, old: Row | None = None) -> None:
-        """Raises NoReferencedRow when a foreign key of the row points nowhere."""
+        """Raises NoReferencedRow when a foreign key of the row points nowhere.
+
+        A cascade does not check the key that it follows, because the parent is only half updated then
+        (`row_ins_check_foreign_constraint`).
+        """
         if not self.enabled:
             return
         positions = table.definition.positions
@@ -207,7 +222,9 @@ class ForeignKeys:
             values = [row[at] for at in own]
             if None in values or (old is not None and values == [old[at] for at in own]):
                 continue
-            if link is None or not link.has_parent(row):
+            if self._followed and key is self._followed[-1]:
+                continue
+            if link is None or not link.has_parent(row, old):
                 raise NoReferencedRow(_message("add or update a child row", table.definition, key))
 
     def parent_deleted(self, parent: MemoryTable, row: Row) -> None:
@@ -219,8 +236,11 @@ class ForeignKeys:
                 for ref in link.children(row):
                     self._act(link, link.key.on_delete, ref, None)
 
-    def parent_updated(self, parent: MemoryTable, old: Row, row: Row) -> None:
-        """Carries out ON UPDATE for the rows that point to `old`. Raises RowIsReferenced, CascadeTooDeep."""
+    def row_updated(self, parent: MemoryTable, old: Row, row: Row) -> None:
+        """Carries out ON UPDATE for the rows that point to `old`, then checks where `row` points: a cascade may have made its parent.
+
+        Raises RowIsReferenced, CascadeTooDeep, NoReferencedRow.
+        """
         if not self.enabled:
             return
         self._updating.append(parent)
@@ -231,8 +251,12 @@ class ForeignKeys:
                         if link.key.on_delete in ACTIONS and _ends(parent.definition, old, row):
                             self._refuse_versions(link, link.children(old))
                         continue
+                    if link.points_to_itself(old):
+                        raise self._referenced(link)
                     for ref in link.children(old):
-                        self._act(link, link.key.on_update, ref, tuple(row[at] for at in link.theirs))
+                        if link.child.get(ref) is not row:  # it points there only now
+                            self._act(link, link.key.on_update, ref, tuple(row[at] for at in link.theirs))
+                self.check_parents(parent, row, old)
         finally:
             self._updating.pop()
 
@@ -278,7 +302,11 @@ class ForeignKeys:
             return
         if child in self._updating:  # `row_ins_cascade_ancestor_updates_table`: the cascade could go round for ever
             raise self._referenced(link)
-        child.update(ref, link.changed(row, values if action == "cascade" and values else (None,) * len(link.own)))
+        self._followed.append(link.key)
+        try:
+            child.update(ref, link.changed(row, values if action == "cascade" and values else (None,) * len(link.own)))
+        finally:
+            self._followed.pop()
 
     def _refuse_versions(self, link: Link, refs: list[Ref]) -> None:
         """MariaDB keeps the child's old row as history, and ends rows where others are deleted."""

@@ -5,34 +5,49 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from applier.binlog.charsets import charset
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 from applier.tables.sql_mode_flags import SqlModeFlag
 
 
-def _token_pattern(single: str, double: str) -> re.Pattern[str]:
-    """`single` and `double`: the inside of a string literal, up to its quote."""
+def _token_pattern(single: str, double: str, space: str, letter: str) -> re.Pattern[str]:
+    """`single` and `double`: the inside of a string literal, up to its quote. `space` and `letter`: classes of characters, without [ ]."""
     return re.compile(
-        rf"""(?P<space>\s+|\#[^\n]*|--(?=[\s\x00-\x1f]|$)[^\n]*|/\*(?!M?!).*?\*/|\*/)
+        rf"""(?P<space>[{space}]+|\#[^\n]*|--(?=[{space}\x00-\x1f]|$)[^\n]*|/\*(?!M?!).*?\*/|\*/)
     |(?P<version>/\*M?!(?:\d{{5,6}})?)
     |(?P<quoted>`[^`]*(?:``[^`]*)*`)
     |(?P<string>[nN]?'{single}'|"{double}")
-    |(?P<hex>0x[0-9a-fA-F]+(?![\w$])|[xX]'[0-9a-fA-F]*')
-    |(?P<bit>0b[01]+(?![\w$])|[bB]'[01]*')
+    |(?P<hex>0x[0-9a-fA-F]+(?![{letter}])|[xX]'[0-9a-fA-F]*')
+    |(?P<bit>0b[01]+(?![{letter}])|[bB]'[01]*')
     |(?P<open>[nN]?['"`].*|/\*(?!M?!).*)
-    |(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?(?![\w$])|\.\d+(?:[eE][+-]?\d+)?)
-    |(?P<word>@{{0,2}}[\w$]+)
+    |(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?(?![{letter}])|\.\d+(?:[eE][+-]?\d+)?)
+    |(?P<word>@{{0,2}}[{letter}]+)
     |(?P<op><=>|<<|>>|<=|>=|<>|!=|:=|->>|->|\|\||&&|.)""",
         re.VERBOSE | re.DOTALL,
     )
 
 
-_TOKEN = {
-    False: _token_pattern(r"[^'\\]*(?:(?:''|\\.)[^'\\]*)*", r"[^\"\\]*(?:(?:\"\"|\\.)[^\"\\]*)*"),
-    True: _token_pattern(r"[^']*(?:''[^']*)*", r"[^\"]*(?:\"\"[^\"]*)*"),
+_STRINGS = {
+    False: (r"[^'\\]*(?:(?:''|\\.)[^'\\]*)*", r"[^\"\\]*(?:(?:\"\"|\\.)[^\"\\]*)*"),
+    True: (r"[^']*(?:''[^']*)*", r"[^\"]*(?:\"\"[^\"]*)*"),
 }
-"""By NO_BACKSLASH_ESCAPES. Each alternative takes time in proportion to what it passes over, also where it fails: SQL out of a
-log may be made to be slow."""
+_CHARACTERS = {
+    False: (r" \t-\r", r"\w$\x80-\ud7ff\ue000-\U0010ffff"),
+    True: (r" \t-\r\xa0", r"\w$\x80-\x9f\xa1-\ud7ff\ue000-\U0010ffff"),
+}
+"""Whether a no-break space is a space -> the spaces, and the letters of names. Any character beyond ASCII is a letter, a dash or an
+ideographic space too (seen on 5.7.29, 9.7.4, MariaDB 10.11.18). With character sets of one byte per character some are not, but
+servers refuse them, so no log has them."""
+_TOKEN = {
+    (escapes, space): _token_pattern(*strings, *characters)
+    for escapes, strings in _STRINGS.items()
+    for space, characters in _CHARACTERS.items()
+}
+"""By NO_BACKSLASH_ESCAPES, and whether a no-break space is a space. Each alternative takes time in proportion to what it passes over,
+also where it fails: SQL out of a log may be made to be slow."""
+_OUTSIDE_NAMES = re.compile("[\U00010000-\U0010ffff]")
+"""MySQL keeps names in utf8mb3, where these become question marks (seen on 5.7.29 and 9.7.4; MariaDB refuses them)."""
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _INSIDE = {mark: re.compile(rf"\\(.)|{mark}{mark}", re.DOTALL) for mark in "'\""}
 _SKIPPED = re.compile(r"\s+|#[^\n]*|--(?=\s|\Z)[^\n]*|/\*M?!\d*|\*/|\(")
@@ -169,10 +184,12 @@ class Lexis:
     version: int | None = None
     pipes_as_concat: bool = False
     empty_string_is_null: bool = False
+    no_break_space_is_space: bool = False
+    """With character sets of one byte per character; in others it is a letter of names."""
 
     @classmethod
-    def of(cls, sql_mode: int, *, mariadb: bool = False, version: int | None = None) -> Lexis:
-        """The reading of a session with this sql_mode."""
+    def of(cls, sql_mode: int, *, client: str = "utf8mb4", mariadb: bool = False, version: int | None = None) -> Lexis:
+        """The reading of a session with this sql_mode. `client`: the character set of its statements."""
         mode = SqlModeFlag(sql_mode)
         return cls(
             ansi_quotes=SqlModeFlag.ANSI_QUOTES in mode,
@@ -181,6 +198,7 @@ class Lexis:
             version=version,
             pipes_as_concat=SqlModeFlag.PIPES_AS_CONCAT in mode,
             empty_string_is_null=mariadb and SqlModeFlag.EMPTY_STRING_IS_NULL in mode,
+            no_break_space_is_space=charset(client).max_bytes == 1,
         )
 
     @property
@@ -226,7 +244,7 @@ def tokenize(sql: str, lexis: Lexis = DEFAULT_LEXIS) -> list[Token]:
     Raises InputError for what is no SQL, or more of it than anybody writes.
     """
     tokens = []
-    pattern, at = _TOKEN[lexis.no_backslash_escapes], 0
+    pattern, at = _TOKEN[lexis.no_backslash_escapes, lexis.no_break_space_is_space], 0
     while (match := pattern.match(sql, at)) is not None:
         at = match.end()
         kind = match.lastgroup or "op"
@@ -245,6 +263,8 @@ def tokenize(sql: str, lexis: Lexis = DEFAULT_LEXIS) -> list[Token]:
             value = _text_inside(body[1:-1], mark, escapes=not lexis.no_backslash_escapes)
             if mark == '"' and lexis.ansi_quotes:
                 kind = "quoted"
+        if kind in ("word", "quoted") and not value.isascii():
+            value = _OUTSIDE_NAMES.sub("?", value)
         tokens.append(Token(kind, value, match.start(), match.end()))
         if len(tokens) > MOST_TOKENS:
             raise InputError(f"a statement of more than {MOST_TOKENS:,} words: {sql[:60]!r}", code=Code.SCHEMA_SQL)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from applier.binlog.charsets import statement_text
+from applier.binlog.charsets import charset_of_collation, statement_text
 from applier.binlog.events import Query
 from applier.binlog.table_filter import SYSTEM_SCHEMAS, StatementNames, TableFilter
 from applier.errors import BinlagError
@@ -43,7 +43,7 @@ def names_of(query: Query) -> StatementNames:
     number = query.variables.charset[0] if query.variables.charset else 45
     sql = statement_text(number, query.sql)
     database = query.database.decode("utf-8", "surrogateescape")
-    return names_in_sql(sql, database, Lexis.of(query.variables.sql_mode or 0))
+    return names_in_sql(sql, database, Lexis.of(query.variables.sql_mode or 0, client=charset_of_collation(number).name))
 
 
 class Choosing(Protocol):

@@ -19,6 +19,7 @@ from applier.binlog.time_zone import to_utc
 from applier.binlog.types import ValueRefused, from_sql
 from applier.binlog.types import json as json_documents
 from applier.binlog.types.temporal import Parts, pack_datetime, pack_time, pack_timestamp, parts_text
+from applier.binlog.types.texts import labels_of
 from applier.tables.comparisons import ASCII_EXACT, moment_of
 from applier.tables.json_functions import JsonNull
 from applier.tables.operands import (
@@ -381,7 +382,7 @@ def _bit(target: StoreColumn) -> Write:
 def _labels(target: StoreColumn) -> Write:
     """ENUM and SET: a label as it stands in the definition, or in another case where the collation ignores it."""
     column, kind = target.column, target.operand.kind
-    convert = from_sql(column)
+    convert, labels = from_sql(column), labels_of(column.labels)
     if kind not in (OperandKind.TEXT, OperandKind.LABELS, OperandKind.INTEGER):
         raise target.unknown()
     folded = ASCII_EXACT.fullmatch(column.collation or charset(column.charset).default_collation) is not None
@@ -394,12 +395,12 @@ def _labels(target: StoreColumn) -> Write:
                 raise target.refused(1265, "Data truncated", 0 if column.type == "enum" else value & most)
             return value
         pieces = [value] if column.type == "enum" else value.split(",")
-        known = all(piece.rstrip(pad) in column.labels or piece in column.labels for piece in pieces)
-        if not known and value and not (folded and value.isascii() and all(label.isascii() for label in column.labels)):
+        known = all(piece.rstrip(pad) in labels.exact or piece in labels.exact for piece in pieces)
+        if not known and value and not (folded and value.isascii() and labels.is_ascii):
             raise target.unknown()
         if column.type == "set" and not known and re.search("[0-9]", value):
             raise target.unknown()
-        if column.type == "enum" and value == "" and "" not in column.labels:
+        if column.type == "enum" and value == "" and "" not in labels.exact:
             raise target.refused(1265, "Data truncated", 0)
         return convert(value)
 

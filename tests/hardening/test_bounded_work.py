@@ -22,6 +22,7 @@ from applier.dumps.split import split_statements
 from applier.errors import InputError
 from applier.tables.comparisons import like
 from applier.tables.sql_text import statement_kind, tokenize
+from applier.tables.statements import StatementSession, execute_statement
 from tests.applier.fuzz import time_limit
 from tests.applier.logs import INT_TABLE
 from tests.binlog.build import gtid, log, query, table_map, write, xid
@@ -136,3 +137,12 @@ def test_a_rows_event_of_more_columns_than_any_table_has(kind: int, tmp_path: Pa
         with time_limit(), pytest.raises(InputError, match="claims 8000000 columns") as caught:
             read()
         assert caught.value.position is not None
+
+
+def test_many_values_of_many_labels() -> None:
+    labels = ", ".join(f"'l{at}'" for at in range(5_000))
+    tables = applier.load_schema(f"CREATE TABLE d.t (e ENUM({labels}));")
+    values = ", ".join(["('l4999')", "('L4999 ')", "(5000)"] * 7_000)
+    with time_limit():
+        execute_statement(tables, f"INSERT INTO t VALUES {values}", "d", StatementSession())
+    assert set(tables["d.t"].stored_rows()) == {(5_000,)}

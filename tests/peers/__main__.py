@@ -1,13 +1,17 @@
-"""`python -m tests.peers check`: what CI runs. `all`: every script. `exceptions FILE`: the table anew from what `all` wrote."""
+"""`python -m tests.peers check`: what CI runs, some scripts each day. `all`: every script.
+
+`exceptions FILE`: the table anew from what `all` or `check` wrote.
+"""
 
 from __future__ import annotations
 
 import argparse
 import re
 import sys
+import time
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docker"))
@@ -15,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docker"))
 from servers.installed import installed
 from servers.suites import SUITES
 
+from tests.peers.choice import SCRIPTS, of_the_day
 from tests.peers.contents import server_tables
 from tests.peers.exceptions import (
     EQUAL,
@@ -31,7 +36,7 @@ from tests.peers.exceptions import (
 )
 from tests.peers.replaying import replay_outcome
 from tests.peers.session import PeerServer, ServerGone
-from tests.peers.suites import FEWEST_STATEMENTS, FORMATS, SERVERS, sample, script_names, statements_of, suite_for
+from tests.peers.suites import FEWEST_STATEMENTS, FORMATS, SERVERS, script_names, statements_of, suite_for
 
 
 def main() -> int:
@@ -52,17 +57,20 @@ def main() -> int:
         print(f"not brought: {', '.join(missing)}; python docker/servers/bring.py {' '.join(SERVERS)} peers", file=sys.stderr)
         return 1
     cases = _cases(given)
+    begun = time.monotonic()
     observed = observe(cases, given.jobs)
+    seconds = time.monotonic() - begun
     if given.results is not None:
         write_observed(given.results, observed)
     wrong = verdicts(observed, read_exceptions())
     print("\n".join(wrong))
     equal = sum(one.outcome == EQUAL for one in observed)
-    print(f"{len(cases)} cases, {len(observed)} with SQL: {equal} equal, {len(observed) - equal} not; {len(wrong)} not as the table says")
+    told = f"{equal} equal, {len(observed) - equal} not; {len(wrong)} not as the table says"
+    print(f"{len(cases)} cases in {seconds:.0f} s, {len(observed)} with SQL: {told}")
     if given.command == "all":
         return 1 if wrong else 0
-    again = grave(observed, read_exceptions(), read_cases())
-    failed = grave(observe([one.case for one in again], 1), read_exceptions(), read_cases()) if again else []
+    again = grave(observed, read_exceptions(), _known())
+    failed = grave(observe([one.case for one in again], 1), read_exceptions(), _known()) if again else []
     for one in failed:
         print(f"failed twice: {one.case}: {one.outcome}: {one.cause}", file=sys.stderr)
     return 1 if failed else 0
@@ -78,25 +86,29 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--format", choices=FORMATS)
         command.add_argument("--match", default="", metavar="REGEX", help="only scripts whose path matches")
         command.add_argument("--results", type=Path, metavar="FILE", help="write what came of each case")
-        command.add_argument("--sample", type=int, default=100, help="scripts beside those that ever showed something")
-        command.add_argument("--seed", default=datetime.now(UTC).strftime("%Y-%m-%d"), help="which sample (default: today, %(default)s)")
+        if name == "check":
+            command.add_argument("--scripts", type=int, default=SCRIPTS, metavar="N", help="how many (default: %(default)s)")
+            today = datetime.now(UTC).date()
+            command.add_argument("--date", type=date.fromisoformat, default=today, help="those of which day (default: %(default)s)")
     commands.add_parser("exceptions").add_argument("results", type=Path)
     return parser
 
 
+def _known() -> list[Case]:
+    """Scripts that ever showed something, and those that still do."""
+    return [*read_cases(), *read_exceptions()]
+
+
 def _cases(given: argparse.Namespace) -> list[Case]:
     """The cases of a command, without duplicates."""
-    kinds = [
-        (server, log_format) for server in SERVERS for log_format in FORMATS
-        if given.server in (None, server) and given.format in (None, log_format)
-    ]  # fmt: skip
-    found: dict[Case, None] = {}
-    if given.command == "check":
-        found = {case: None for case in (*read_cases(), *read_exceptions()) if (case.server, case.log_format) in kinds}
-    for server, log_format in kinds:
-        names = script_names(server) if given.command == "all" else sample(server, log_format, given.seed, -(-given.sample // len(kinds)))
-        found |= {Case(server, log_format, name): None for name in names}
-    return [case for case in found if re.search(given.match, case.script) and (suite_for(case.server).scripts / case.script).exists()]
+
+    def wanted(case: Case) -> bool:
+        kind = given.server in (None, case.server) and given.format in (None, case.log_format)
+        return kind and re.search(given.match, case.script) is not None and (suite_for(case.server).scripts / case.script).exists()
+
+    every = [Case(server, log_format, name) for server in SERVERS for log_format in FORMATS for name in script_names(server)]
+    found = list(filter(wanted, every))
+    return found if given.command == "all" else of_the_day(list(filter(wanted, _known())), found, given.date, given.scripts)
 
 
 def observe(cases: Iterable[Case], jobs: int) -> list[Observed]:

@@ -88,7 +88,7 @@ def verdicts(observed: Iterable[Observed], known: Mapping[Case, KnownException])
 def grave(observed: Iterable[Observed], known: Mapping[Case, KnownException], cases: Iterable[Case]) -> list[Observed]:
     """What fails CI: of these cases, those that end worse than the table says, in other rows, a crash or a hang.
 
-    Refusals that the table lacks, rows that it need not have any more and scripts of a day's sample are printed only.
+    Refusals that the table lacks, rows that it need not have any more and scripts that showed nothing before are printed only.
     """
     wanted = set(cases)
     worse = (one for one in observed if one.case in wanted and one.outcome in GRAVE)

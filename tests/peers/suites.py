@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 from pathlib import Path
 
@@ -42,12 +41,6 @@ def script_names(server: str) -> list[str]:
     root = suite_for(server).scripts
     found = {path for folder in _FOLDERS for path in root.glob(f"{folder}/*.test") if not _LEFT_OUT.search(path.name)}
     return sorted(str(path.relative_to(root)) for path in found)
-
-
-def sample(server: str, log_format: str, seed: str, count: int) -> list[str]:
-    """So many scripts, others for each seed."""
-    names = script_names(server)
-    return random.Random(f"{seed} {server} {log_format}").sample(names, min(count, len(names)))
 
 
 def statements_of(server: str, script: str) -> list[str]:

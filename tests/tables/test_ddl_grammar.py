@@ -7,6 +7,7 @@ import pytest
 import applier
 from applier.errors import BinlagError, ReplicationError
 from applier.tables.ddl import DdlSession, apply_ddl
+from applier.tables.expressions import Session
 from applier.tables.set_statement import check_variables
 from applier.tables.sql_mode_flags import SqlModeFlag
 from applier.tables.sql_text import Lexis, Parser, set_statement_names, statement_kind, without_set_statement
@@ -155,3 +156,31 @@ def test_create_or_replace_that_failed_on_the_source() -> None:
         apply_ddl(tables, "CREATE OR REPLACE TABLE t", "d", DdlSession(server="mariadb", error_code=1113))
     assert caught.value.number == 1113
     assert "d.t" not in tables
+
+
+@pytest.mark.parametrize(
+    ("client", "sql", "name"),
+    [
+        ("utf8mb4", "CREATE TABLE x\U0001f42cy (a INT)", "x?y"),
+        ("utf8mb4", "CREATE TABLE `x\U0001f42cy` (a INT)", "x?y"),
+        ("utf8mb4", "CREATE TABLE x\u2014y (a INT)", "x\u2014y"),
+        ("utf8mb4", "CREATE TABLE 1\u2014y (a INT)", "1\u2014y"),
+        ("utf8mb4", "CREATE TABLE x\u3000y (a INT)", "x\u3000y"),
+        ("utf8mb4", "CREATE TABLE x\x85y (a INT)", "x\x85y"),
+        ("gbk", "CREATE TABLE x\xd7y (a INT)", "x\xd7y"),
+        ("utf8mb4", "CREATE TABLE x\xa0(a INT)", "x\xa0"),
+        ("latin1", "CREATE TABLE\xa0x\xa0(a INT)", "x"),
+        ("cp852", "CREATE\xa0TABLE x (a INT)", "x"),
+        ("latin1", "CREATE TABLE `x\xa0y` (a INT)", "x\xa0y"),
+    ],
+)
+def test_names_beyond_ascii(client: str, sql: str, name: str) -> None:
+    """Seen on 5.7.29, 9.7.4 and MariaDB 10.11.18, which refuses what utf8mb3 does not have."""
+    tables = applier.load_schema("CREATE DATABASE d")
+    apply_ddl(tables, sql, "d", DdlSession(expressions=Session(client=client)))
+    assert [table.definition.full_name for table in tables] == [f"d.{name}"]
+
+
+def test_a_column_name_that_the_server_does_not_keep() -> None:
+    tables = applier.load_schema("CREATE TABLE d.t (`a\U0001f42c` int)")
+    assert [column.name for column in tables["d.t"].definition.columns] == ["a?"]

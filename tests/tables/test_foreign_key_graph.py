@@ -162,3 +162,50 @@ def test_a_cascade_over_rows_with_a_system_time_is_refused() -> None:
     with pytest.raises(ReplicationError, match="have a system time") as caught:
         parent.update(changed_ref, (1, 8, 2, 5))
     assert caught.value.number == 1235
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_cascade_makes_the_parent_of_the_row_that_it_comes_from(count: int) -> None:
+    """Tables that point to one another in a circle; the same rows on 5.7.29, 9.7.4 and MariaDB 10.11.18."""
+    names = [f"t{at}" for at in range(count)]
+    key = "f INT, UNIQUE KEY (f), FOREIGN KEY (f) REFERENCES d.{} (f) ON DELETE CASCADE ON UPDATE CASCADE"
+    tables = changed(*(f"CREATE TABLE {name} ({key.format(names[at - 1])})" for at, name in enumerate(names)), checks=False)
+    tables.foreign_keys.enabled = False
+    for name in names:
+        tables[f"d.{name}"].load([(1,), (2,)])
+    tables.foreign_keys.enabled = True
+    tables.commit()
+    tables["d.t0"].update(tables["d.t0"].refs()[1], (3,))
+    assert [tables[f"d.{name}"].rows() for name in names] == [[(1,), (3,)]] * count
+    tables.rollback()
+    assert [tables[f"d.{name}"].rows() for name in names] == [[(1,), (2,)]] * count
+
+
+def test_a_cascade_checks_the_other_keys_of_the_row() -> None:
+    """Refused by 5.7.29, 9.7.4 and MariaDB 10.11.18 too; then nothing has changed."""
+    tables = changed(
+        "CREATE TABLE q (id INT PRIMARY KEY)",
+        "CREATE TABLE k (f INT PRIMARY KEY, FOREIGN KEY (f) REFERENCES p (id) ON UPDATE CASCADE, FOREIGN KEY (f) REFERENCES q (id))",
+    )
+    tables["d.q"].insert((1,))
+    tables["d.k"].insert((1,))
+    with pytest.raises(NoReferencedRow):
+        tables["d.p"].update(1, (7,))
+    assert [tables[name].rows() for name in ("d.p", "d.k")] == [[(1,), (2,)], [(1,)]]
+
+
+def test_a_row_may_point_to_what_it_was() -> None:
+    """Seen on 9.7.4; 5.7.29 and MariaDB 10.11.18 refuse it."""
+    tables = changed("CREATE TABLE s (pk INT PRIMARY KEY, f INT, FOREIGN KEY (f) REFERENCES s (pk))")
+    tables["d.s"].insert((1, None))
+    tables["d.s"].update(1, (2, 1))
+    assert tables["d.s"].rows() == [(2, 1)]
+
+
+def test_a_row_that_points_to_itself_keeps_its_key() -> None:
+    """As it was before its update: refused by 5.7.29, 9.7.4 and MariaDB 10.11.18."""
+    tables = changed("CREATE TABLE s (pk INT PRIMARY KEY, f INT, FOREIGN KEY (f) REFERENCES s (pk))")
+    tables["d.s"].insert((1, 1))
+    with pytest.raises(RowIsReferenced):
+        tables["d.s"].update(1, (2, 2))
+    assert tables["d.s"].rows() == [(1, 1)]

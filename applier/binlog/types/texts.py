@@ -5,7 +5,9 @@ from __future__ import annotations
 import ipaddress
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 
 from applier.binlog.charsets import charset
 from applier.binlog.types.base import ValueRefused, text_of
@@ -107,6 +109,22 @@ def binary_to_text(column: Column) -> Callable[[bytes], str]:
 # ENUM, SET, BIT
 
 
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The labels of an ENUM or SET as keys: exactly, and in whatever case and without spaces at the end. Numbers begin with 1."""
+
+    exact: dict[str, int]
+    folded: dict[str, int]
+    is_ascii: bool
+
+
+@lru_cache(maxsize=256)
+def labels_of(labels: tuple[str, ...]) -> Labels:
+    """Made once for all values of a column: there may be 65,535 labels, and a statement may have as many values."""
+    numbers = {label.rstrip(" ").casefold(): at for at, label in reversed(list(enumerate(labels, 1)))}
+    return Labels({label: at for at, label in enumerate(labels, 1)}, numbers, all(label.isascii() for label in labels))
+
+
 def enum_to_text(column: Column) -> Callable[[int], str]:
     """ENUM's label; "" for the error value 0."""
     labels = column.labels
@@ -120,16 +138,15 @@ def enum_to_python(column: Column) -> Callable[[int], str | int]:
 
 def enum_from_sql(column: Column) -> Callable[[object], int]:
     """ENUM from a label or an index. The function raises ValueRefused 1265 for another one."""
-    numbers = {label.rstrip(" ").casefold(): at for at, label in reversed(list(enumerate(column.labels, 1)))}
-    exact = {label: at for at, label in enumerate(column.labels, 1)}
+    labels = labels_of(column.labels)
     decode = charset(column.charset).decode
 
     def convert(value: object) -> int:
         if isinstance(value, int):
             return int(value)
         text = decode(value) if isinstance(value, bytes) and column.charset not in ("utf8", "utf8mb3") else text_of(value)
-        found = exact.get(text) or numbers.get(text.rstrip(" ").casefold())
-        if found is None and text.isdigit() and int(text) <= len(exact):
+        found = labels.exact.get(text) or labels.folded.get(text.rstrip(" ").casefold())
+        if found is None and text.isdigit() and int(text) <= len(labels.exact):
             found = int(text)
         if found is None and text == "":
             return 0
@@ -153,7 +170,7 @@ def set_to_python(column: Column) -> Callable[[int], str | int]:
 
 def set_from_sql(column: Column) -> Callable[[object], int]:
     """SET from labels or a mask. The function raises ValueRefused 1265 for other ones."""
-    numbers = {label.rstrip(" ").casefold(): 1 << at for at, label in reversed(list(enumerate(column.labels)))}
+    numbers = labels_of(column.labels).folded
 
     def convert(value: object) -> int:
         if isinstance(value, int):
@@ -161,12 +178,12 @@ def set_from_sql(column: Column) -> Callable[[object], int]:
         text = text_of(value)
         mask = 0
         for label in text.split(",") if text else ():
-            bit = numbers.get(label.rstrip(" ").casefold())
-            if bit is None:
+            number = numbers.get(label.rstrip(" ").casefold())
+            if number is None:
                 if text.isdigit():
                     return int(text)
                 raise ValueRefused(1265, f"Data truncated for column '{column.name}'", mask)
-            mask |= bit
+            mask |= 1 << (number - 1)
         return mask
 
     return convert
