@@ -56,11 +56,11 @@ def facts_of_server(endpoint: Endpoint, databases: Collection[str] = ()) -> tupl
     except sqlalchemy.exc.SQLAlchemyError as error:
         from applier.mysql.connection import WRONG_ACCOUNT
 
-        number, told = (*getattr(getattr(error, "orig", None), "args", ()), str(error))[:2]
-        text = f"cannot read the schema of {endpoint}: {told}"
-        if number in WRONG_ACCOUNT:
-            raise InputError(text, code=Code.WRONG_ACCOUNT) from None
-        raise InputError(text, code=Code.NOT_REACHED, hint="check the address, the account and its privileges") from None
+        answer: tuple[Any, ...] = getattr(getattr(error, "orig", None), "args", ())
+        told = f"cannot read the schema of {endpoint}: {answer[1] if len(answer) > 1 else error}"
+        if answer and answer[0] in WRONG_ACCOUNT:
+            raise InputError(told, code=Code.WRONG_ACCOUNT) from None
+        raise InputError(told, code=Code.NOT_REACHED, hint="check the address, the account and its privileges") from None
     finally:
         engine.dispose()
     definitions = _load(wanted, created, version)
