@@ -15,7 +15,7 @@ from applier.binlog.events import parse
 from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import GTID_TYPES, EventType
 from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
-from applier.errors import InputError, ReplicationError
+from applier.errors import NOT_SUPPORTED, InputError, ReplicationError
 from applier.replica.relay_event import RelayEvent
 from applier.replica.relay_index import RelayLogIndex
 from applier.replica.relay_reader import FIRST_EVENT, NO_MAGIC, START_AGAIN, RelayLogReader
@@ -31,6 +31,7 @@ FORBIDDEN_BY_GAPS = (
     "REPLICA or restart the server with --relay-log-recovery = 0 followed by START REPLICA UNTIL SQL_AFTER_MTS_GAPS"
 )
 SINCE_GAPS = "start with relay_log_recovery=0 and fill the gaps (UNTIL SQL_AFTER_MTS_GAPS), then restart with 1"
+FILL_AGAIN = "mend what stopped it and restart the server, which then fills the gaps, or give the relay logs up: RESET REPLICA"
 
 
 READ_FAILED, NOT_INITIALIZED = 1594, 1872
@@ -73,6 +74,17 @@ def _number_of(error: ReplicationError, rules: ReplicaRules, starts: bool) -> in
 def not_initialized(reason: str, hint: str, file: str | None = None) -> ReplicationError:
     """Error 1872 as START REPLICA gives it; the reason goes to a server's error log."""
     return ReplicationError(NOT_INITIALIZED, f"{UNINITIALIZED}: {reason}", file=file, hint=hint)
+
+
+@contextmanager
+def nothing_initialized(hint: str = START_AGAIN) -> Iterator[None]:
+    """What stops the applier while the server starts is in its error log; START REPLICA says that nothing is initialized (5.7.29, 9.7.4)."""
+    try:
+        yield
+    except ReplicationError as error:
+        if error.number == NOT_SUPPORTED:
+            raise
+        raise not_initialized(f"{error.label}: {error.message}", hint, error.file) from error
 
 
 class _Groups:

@@ -24,6 +24,7 @@ from applier.replica.gaps import find_gaps
 from applier.replica.parallel import Interleaving, ParallelApplier
 from applier.replica.receiver import Receiver
 from applier.replica.recovery import (
+    FILL_AGAIN,
     FORBIDDEN_BY_GAPS,
     SINCE_GAPS,
     UNREADABLE,
@@ -32,6 +33,7 @@ from applier.replica.recovery import (
     heads_read,
     last_boundary,
     not_initialized,
+    nothing_initialized,
     received_gtids,
     recovered,
 )
@@ -369,7 +371,8 @@ class Replica:
         gaps: list[bool] = []
         if configuration.relay_log_recovery:
             if rules.gaps_matter_to_recovery or not configuration.auto_position:
-                gaps = self._find_gaps_at_start(info)
+                with nothing_initialized():
+                    gaps = self._find_gaps(info)
             elif rules.recovery_forgets_workers:
                 info = replace(info, number_of_workers=0)
             if gaps and rules.gaps_forbid_recovery:
@@ -406,13 +409,6 @@ class Replica:
         if missing is not None:
             raise not_initialized(f"log {missing} listed in the index, but failed to stat", START_AGAIN, plain(missing))
 
-    def _find_gaps_at_start(self, info: RelayLogInfo) -> list[bool]:
-        """While the server starts: what START REPLICA says of relay logs that do not hold the gaps is then that nothing is initialized."""
-        try:
-            return self._find_gaps(info)
-        except ReplicationError as error:
-            raise not_initialized(error.message, START_AGAIN, error.file) from None
-
     def _find_gaps(self, info: RelayLogInfo) -> list[bool]:
         if not info.number_of_workers:
             return []
@@ -429,8 +425,12 @@ class Replica:
         """fill_mts_gaps_and_recover: the coordinator runs until SQL_AFTER_MTS_GAPS while the server starts."""
         applier = self._applier = self._new_applier(info)
         applier.recovery_groups = list(gaps)
-        applier.start()
-        applier.apply(until_gaps_are_filled=True)
+        try:
+            with nothing_initialized(FILL_AGAIN):
+                applier.start()
+                applier.apply(until_gaps_are_filled=True)
+        finally:
+            self._memory = Stand(applier.info, source)
         if applier.recovery_groups:
             raise not_initialized("the relay logs end before all gaps are filled", START_AGAIN)
         applier.stop()

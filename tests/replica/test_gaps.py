@@ -161,7 +161,9 @@ def test_found_and_filled(version: str, parallel_type: str, groups: list[tuple[i
         again.apply()
     except ReplicationError as error:
         assert not exact, error  # a file is written after the commit: the last group before the kill comes again
-        assert error.number == 1062
+        stopped = error.__cause__ if error.number == 1872 else error
+        assert isinstance(stopped, ReplicationError)
+        assert stopped.number == 1062
         return
     assert rows(again) == list(range(len(groups)))
     assert len(kept.committed) == len(set(kept.committed)) == len(groups)
@@ -177,11 +179,15 @@ def position_to_group(log: BinlogFiles, position: int) -> int:
     return count
 
 
-def gaps_after(version: str, **options: object) -> tuple[Replica, KillableStorage]:
-    """A replica that was killed with groups 0 and 2 committed and 1 not, and started again."""
+ONE_GAP = ((0, 0), (0, 0), (1, 0), (0, 0), (2, 0))
+TWO_GAPS = ((0, 0), (0, 0), (1, 1), (2, 2))
+
+
+def gaps_after(version: str, groups: tuple[tuple[int, int], ...] = ONE_GAP, **options: object) -> tuple[Replica, KillableStorage]:
+    """A replica that was killed with the first group committed and the youngest of those that may run beside one another."""
     configuration = ReplicaConfiguration(version, preserve_commit_order=False, workers=3, sync_master_info=1, **options)  # type: ignore[arg-type]
     gtids = configuration.gtid_mode
-    log = source([(0, 0), (0, 0), (1, 0), (0, 0), (2, 0)], version, rotate_at=0, gtids=gtids)
+    log = source(list(groups), version, rotate_at=0, gtids=gtids)
     disk, kept = SimulatedDisk(), storage()
 
     class Leaping:
@@ -189,12 +195,8 @@ def gaps_after(version: str, **options: object) -> tuple[Replica, KillableStorag
 
         reads_ahead = True
 
-        def __init__(self) -> None:
-            self.asked = 0
-
         def next(self, runnable: int) -> int:
-            self.asked += 1
-            return 0 if self.asked == 1 else runnable - 1
+            return runnable - 1 if kept.committed else 0
 
         def checkpoint(self) -> bool:
             return False
@@ -283,6 +285,23 @@ def test_later_ones_fill_them_first(version: str) -> None:
     again.receive()
     again.apply()
     assert rows(again) == list(range(5))
+
+
+@pytest.mark.parametrize("version", ["5.7", "8.0", "9.7"])
+def test_what_stops_the_filling_leaves_nothing_initialized(version: str) -> None:
+    """It stands behind the last group that was filled, in memory and on disk; the error itself is in the error log (5.7.29, 9.7.4)."""
+    again, kept = gaps_after(version, TWO_GAPS, relay_log_recovery=True, relay_log_info_repository="TABLE")
+    assert kept.committed == [0, 3]
+    kept.tables["d2.t"].insert((2,))
+    kept.tables.commit()
+    with pytest.raises(ReplicationError, match="error 1872: .*error 1062: .*Next: .*restart the server"):
+        again.start()
+    status = again.status
+    assert getattr(status.applier_error, "number", None) == 1062
+    for stand in (status.memory, status.persisted):
+        assert stand.applied is not None
+        assert position_to_group(again.source, stand.applied.source_log_pos) == 2
+    assert kept.committed == [0, 3, 1]
 
 
 @pytest.mark.parametrize("version", ["5.7", "8.0", "9.7"])
