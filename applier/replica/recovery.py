@@ -31,7 +31,7 @@ FORBIDDEN_BY_GAPS = (
     "REPLICA or restart the server with --relay-log-recovery = 0 followed by START REPLICA UNTIL SQL_AFTER_MTS_GAPS"
 )
 SINCE_GAPS = "start with relay_log_recovery=0 and fill the gaps (UNTIL SQL_AFTER_MTS_GAPS), then restart with 1"
-FILL_AGAIN = "mend what stopped it and restart the server, which then fills the gaps, or give the relay logs up: RESET REPLICA"
+FILL_AGAIN = "fix what stopped it and restart the server, which then fills the gaps, or give the relay logs up: RESET REPLICA"
 
 
 READ_FAILED, NOT_INITIALIZED = 1594, 1872
@@ -49,26 +49,28 @@ UNREADABLE = {
 
 
 @contextmanager
-def heads_read(rules: ReplicaRules, *, starts: bool = False) -> Iterator[None]:
-    """A relay log whose head cannot be read has the version's own error number; `starts` as START REPLICA finds it."""
+def relay_logs_read(rules: ReplicaRules, *, starts: bool = False) -> Iterator[None]:
+    """A relay log that cannot be read has the version's own error number; `starts` as START REPLICA finds it."""
     try:
         yield
     except ReplicationError as error:
         number = _number_of(error, rules, starts)
         if number == error.number:
             raise
-        words = f"{WORDS_OF[number]}: {error.message}"
+        words = f"{WORDS_OF[number]}: {error.message}" if number in WORDS_OF else error.message
         raise ReplicationError(number, words, file=error.file, position=error.position, hint=START_AGAIN) from None
 
 
 def _number_of(error: ReplicationError, rules: ReplicaRules, starts: bool) -> int:
-    if error.number != READ_FAILED or NO_MAGIC in error.message:
+    if error.number != READ_FAILED:
         return error.number
+    if NO_MAGIC in error.message:
+        return rules.cut_head_error
     if error.position == 0:
         return rules.empty_relay_log_error
     if starts:
         return rules.unreadable_head_error
-    return rules.cut_head_error if error.position == FIRST_EVENT else error.number
+    return rules.cut_head_error if error.position == FIRST_EVENT else rules.read_error
 
 
 def not_initialized(reason: str, hint: str, file: str | None = None) -> ReplicationError:
@@ -78,7 +80,7 @@ def not_initialized(reason: str, hint: str, file: str | None = None) -> Replicat
 
 @contextmanager
 def nothing_initialized(hint: str = START_AGAIN) -> Iterator[None]:
-    """What stops the applier while the server starts is in its error log; START REPLICA says that nothing is initialized (5.7.29, 9.7.4)."""
+    """What stops the applier while the server starts is in its error log; START REPLICA says 1872 then (5.7.29, 9.7.4)."""
     try:
         yield
     except ReplicationError as error:

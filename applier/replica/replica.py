@@ -30,12 +30,12 @@ from applier.replica.recovery import (
     UNREADABLE,
     cut_behind,
     first_source_position,
-    heads_read,
     last_boundary,
     not_initialized,
     nothing_initialized,
     received_gtids,
     recovered,
+    relay_logs_read,
 )
 from applier.replica.relay_event import KnownRelayLogs, RelayEvent
 from applier.replica.relay_log import Clock, RelayLogWriter, system_clock
@@ -170,7 +170,7 @@ class Replica:
     def apply(self, transactions: int | None = None) -> int:
         """Up to `transactions` groups, all that are there without it. Returns how many. Raises what stops the applier."""
         applier = self._threads()[1]
-        with heads_read(self.configuration.rules):
+        with relay_logs_read(self.configuration.rules):
             count = applier.apply(transactions)
         self._ignore_space_limit = count == 0
         return count
@@ -190,7 +190,7 @@ class Replica:
         """START REPLICA after an error, or after `stop`: gaps that workers left are looked for."""
         applier = self._threads()[1]
         applier.recovery_groups = self._gaps_at_start(applier.info)
-        with heads_read(self.configuration.rules, starts=True):
+        with relay_logs_read(self.configuration.rules, starts=True):
             applier.start()
 
     def shutdown(self) -> None:
@@ -413,7 +413,7 @@ class Replica:
         if not info.number_of_workers:
             return []
         workers = self._workers(info)
-        return find_gaps(self.disk, self.relay_log.index, info, workers, self.configuration.rules)
+        return find_gaps(self.disk, self.relay_log.index, info, workers)
 
     def _workers(self, info: RelayLogInfo) -> list[WorkerInfo]:
         found = [
@@ -426,7 +426,7 @@ class Replica:
         applier = self._applier = self._new_applier(info)
         applier.recovery_groups = list(gaps)
         try:
-            with nothing_initialized(FILL_AGAIN):
+            with nothing_initialized(FILL_AGAIN), relay_logs_read(self.configuration.rules):
                 applier.start()
                 applier.apply(until_gaps_are_filled=True)
         finally:
@@ -444,7 +444,7 @@ class Replica:
         self._receiver.last_gtid = self._last_gtid or None
         self._applier = self._new_applier(info)
         self._applier.recovery_groups = gaps
-        with heads_read(self.configuration.rules, starts=True):
+        with relay_logs_read(self.configuration.rules, starts=True):
             self._applier.start()
 
     def _gaps_at_start(self, info: RelayLogInfo) -> list[bool]:
