@@ -69,8 +69,9 @@ class ReplicaRules:
     """XA PREPARE waits for the redo log. 5.7 writes its own binary log first and does not wait: kill -9 right behind it leaves the GTID and
     no prepared transaction (5.7.29)."""
     workers_finish_queues: bool
-    """Where the coordinator cannot read on, workers execute all that they were given (5.6.24). Later versions finish the groups that are
-    begun, and those before them (set_max_updated_index_on_stop, 5.7; seen of 5.7.29)."""
+    """Where the coordinator cannot read on between two groups, workers execute all that they were given, and inside of a group nothing
+    more (5.6.24). Later versions finish the groups that are begun, and those before them (set_max_updated_index_on_stop, 5.7; seen of
+    5.7.29)."""
     read_error: int
     """The applier comes to an event that it cannot read (1594; from 8.0 on errors that only logs show have numbers of their own: 13121,
     ER_SERVER_REPLICA_RELAY_LOG_READ_FAILURE, seen of 9.7.4)."""
