@@ -17,14 +17,18 @@ from applier.binlog.event_bytes import format_body, make_event, rotate_body
 from applier.binlog.header import MAGIC, EventType
 from applier.errors import ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
+from applier.replica.mend import statements
 from applier.replica.parallel import Shuffled
-from applier.replica.replica import Replica
+from applier.replica.recovery import FILL_AGAIN, nothing_initialized
+from applier.replica.replica import Replica, Stand
+from applier.replica.restart import Moment, Restart, Seen
 from applier.replica.source import BinlogFiles
 from applier.replica.storage import Commit, MemoryStorage, RowChange
 from applier.replica.versions import replica_rules
 from applier.tables.catalog import Tables
 from applier.tables.schema import parse_create_table
 from applier.tables.table_draft import SchemaRules
+from checkpoints.gtid import GtidSet
 from checkpoints.simulated_disk import SimulatedDisk
 
 DATABASES = ("d1", "d2", "d3", "d4")
@@ -305,6 +309,18 @@ def test_what_stops_the_filling_leaves_nothing_initialized(version: str) -> None
         assert stand.applied is not None
         assert position_to_group(again.source, stand.applied.source_log_pos) == 2
     assert kept.committed == [0, 3, 1]
+
+
+def test_the_commands_are_for_what_stopped_the_filling() -> None:
+    """An XA transaction whose prepare was lost: made again, then the server fills the gaps at its next start."""
+    again, _ = gaps_after("5.7", relay_log_recovery=True)
+    with pytest.raises(ReplicationError) as caught, nothing_initialized(FILL_AGAIN):
+        raise ReplicationError(1397, "Error 'XAER_NOTA: Unknown XID' on query. Query: 'XA COMMIT 'x''")
+    seen = Seen(Stand(None, None), GtidSet(), GtidSet())
+    found = Restart(again.configuration, seen, seen, None, {Moment.START: caught.value}, (), (), None, (), ())
+    first, *rest = statements(found)
+    assert first.startswith("# execute the XA START to XA PREPARE of the transaction again")
+    assert rest == ["# restart the server: it fills the gaps first", "START SLAVE;"]
 
 
 @pytest.mark.parametrize("version", ["5.7", "8.0", "9.7"])
