@@ -178,9 +178,9 @@ SERVER_ERRORS = dict(
         _row(
             1201,
             "ER_CONNECTION_METADATA",
-            "The receiver's record cannot be read, or recovery of the workers failed (5.7)",
+            "The receiver's record cannot be read, or recovery of the workers failed",
             "master.info is empty, cut off or garbled. Or, after a crash of a replica with several workers, gaps are filled from the relay "
-            "logs, and these do not hold them: MySQL 5.7 says 1201 then, later versions 1803.",
+            "logs, and these do not hold them.",
             _RELAY,
         ),
         _row(
@@ -394,13 +394,6 @@ SERVER_ERRORS = dict(
             "leave --auto-position out, or turn GTIDs on there",
         ),
         _row(
-            1803,
-            "ER_MTA_RECOVERY_FAILURE",
-            "Recovery of the workers failed",
-            "After a crash of a replica with several workers, gaps are filled from the relay logs, and these do not hold them.",
-            _RELAY,
-        ),
-        _row(
             1864,
             "ER_MTA_EVENT_BIGGER_PENDING_JOBS_SIZE_MAX",
             "An event is too big for the queues of the workers",
@@ -469,6 +462,13 @@ SERVER_ERRORS = dict(
             "A table to drop is the parent of another",
             "A foreign key of another table points to it, and the statement's session checks foreign keys (8.0 and later).",
             _OTHER_DATA,
+        ),
+        _row(
+            13121,
+            "ER_SERVER_REPLICA_RELAY_LOG_READ_FAILURE",
+            "A relay log cannot be read (8.0 and later)",
+            "An event of the relay log is damaged or cut off. Up to 5.7 the number is 1594.",
+            _RELAY,
         ),
         _row(
             13964,

@@ -48,7 +48,7 @@ BORDERS = {
     "pytest.UsageError": "pytest's own, in the plugin",
 }
 """Exceptions without a code -> who turns them into an error with one, or why that is not needed."""
-DYNAMIC = {"error.number", "refused.number", "failure.number", "rules.gap_error", "number", "self.session.error_code", "int(number or 0)"}
+DYNAMIC = {"error.number", "refused.number", "failure.number", "number", "self.session.error_code", "int(number or 0)"}
 """Numbers that are not written where they are raised: those of RowError, ValueRefused, the rules of a version, a real server."""
 
 

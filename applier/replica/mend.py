@@ -33,7 +33,7 @@ def statements(found: Restart) -> list[str]:
 
 def _lines(found: Restart) -> Iterator[str]:
     error = found.error
-    number = getattr(error, "number", None)
+    number = getattr(error.__cause__ or error if error is not None else None, "number", None)
     if found.outcome is RestartOutcome.CONSISTENT:
         yield "START REPLICA;"
     elif error is not None and FORBIDDEN_BY_GAPS in error.message:
@@ -45,7 +45,7 @@ def _lines(found: Restart) -> Iterator[str]:
         yield from _prepare_again(found)
     elif number == PREPARED_ALREADY:
         yield "# XA RECOVER lists what is prepared: roll that transaction back, it is executed again"
-        yield "START REPLICA;"
+        yield from _start_again(found)
     elif number == PURGED and Moment.RECEIVER in found.errors:
         yield "# the source has not got what is missing: set the replica up again from a backup"
     else:
@@ -60,6 +60,12 @@ def _prepare_again(found: Restart) -> Iterator[str]:
         yield (
             f"# mysqlbinlog --skip-gtids --include-gtids='{group.gtid.text}' {group.end.file} | mysql --init-command='SET sql_log_bin=0'"
         )
+    yield from _start_again(found)
+
+
+def _start_again(found: Restart) -> Iterator[str]:
+    if Moment.START in found.errors:
+        yield "# restart the server: it fills the gaps first"
     yield "START REPLICA;"
 
 

@@ -314,12 +314,16 @@ class ParallelApplier(Applier):
             self._assign(head)
 
     def _read_or_finish(self) -> RelayEvent | Job | None:
-        """The next group or event. Where the relay log cannot be read on, the workers first execute what they have begun, or all."""
+        """The next group or event. Where the relay log cannot be read on, the workers first execute what they have begun, or all, or
+        nothing: 5.6 kills them when a part of a group was handed out (MTS_KILLED_GROUP)."""
         try:
             return self._read()
         except BinlagError:
             undone = [job for job in self.queue if not job.done]
-            begun = undone if self.configuration.rules.workers_finish_queues else self._heads()
+            if self.configuration.rules.workers_finish_queues:
+                begun = [] if self._partial else undone
+            else:
+                begun = self._heads()
             for job in undone[: undone.index(begun[-1]) + 1 if begun else 0]:
                 self._execute(job)
             raise

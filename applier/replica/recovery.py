@@ -15,7 +15,7 @@ from applier.binlog.events import parse
 from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import GTID_TYPES, EventType
 from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
-from applier.errors import InputError, ReplicationError
+from applier.errors import NOT_SUPPORTED, InputError, ReplicationError
 from applier.replica.relay_event import RelayEvent
 from applier.replica.relay_index import RelayLogIndex
 from applier.replica.relay_reader import FIRST_EVENT, NO_MAGIC, START_AGAIN, RelayLogReader
@@ -31,6 +31,7 @@ FORBIDDEN_BY_GAPS = (
     "REPLICA or restart the server with --relay-log-recovery = 0 followed by START REPLICA UNTIL SQL_AFTER_MTS_GAPS"
 )
 SINCE_GAPS = "start with relay_log_recovery=0 and fill the gaps (UNTIL SQL_AFTER_MTS_GAPS), then restart with 1"
+FILL_AGAIN = "fix what stopped it and restart the server, which then fills the gaps, or give the relay logs up: RESET REPLICA"
 
 
 READ_FAILED, NOT_INITIALIZED = 1594, 1872
@@ -48,31 +49,44 @@ UNREADABLE = {
 
 
 @contextmanager
-def heads_read(rules: ReplicaRules, *, starts: bool = False) -> Iterator[None]:
-    """A relay log whose head cannot be read has the version's own error number; `starts` as START REPLICA finds it."""
+def relay_logs_read(rules: ReplicaRules, *, starts: bool = False) -> Iterator[None]:
+    """A relay log that cannot be read has the version's own error number; `starts` as START REPLICA finds it."""
     try:
         yield
     except ReplicationError as error:
         number = _number_of(error, rules, starts)
         if number == error.number:
             raise
-        words = f"{WORDS_OF[number]}: {error.message}"
+        words = f"{WORDS_OF[number]}: {error.message}" if number in WORDS_OF else error.message
         raise ReplicationError(number, words, file=error.file, position=error.position, hint=START_AGAIN) from None
 
 
 def _number_of(error: ReplicationError, rules: ReplicaRules, starts: bool) -> int:
-    if error.number != READ_FAILED or NO_MAGIC in error.message:
+    if error.number != READ_FAILED:
         return error.number
+    if NO_MAGIC in error.message:
+        return rules.cut_head_error
     if error.position == 0:
         return rules.empty_relay_log_error
     if starts:
         return rules.unreadable_head_error
-    return rules.cut_head_error if error.position == FIRST_EVENT else error.number
+    return rules.cut_head_error if error.position == FIRST_EVENT else rules.read_error
 
 
 def not_initialized(reason: str, hint: str, file: str | None = None) -> ReplicationError:
     """Error 1872 as START REPLICA gives it; the reason goes to a server's error log."""
     return ReplicationError(NOT_INITIALIZED, f"{UNINITIALIZED}: {reason}", file=file, hint=hint)
+
+
+@contextmanager
+def nothing_initialized(hint: str = START_AGAIN) -> Iterator[None]:
+    """What stops the applier while the server starts is in its error log; START REPLICA says 1872 then (5.7.29, 9.7.4)."""
+    try:
+        yield
+    except ReplicationError as error:
+        if error.number == NOT_SUPPORTED:
+            raise
+        raise not_initialized(f"{error.label}: {error.message}", hint, error.file) from error
 
 
 class _Groups:

@@ -63,13 +63,6 @@ class RelayLogReader:
             at += len(found.data)
         self.position = position
 
-    def next(self) -> RelayEvent | None:
-        """The next event, from the next file where one ends. None: the receiver is not further."""
-        while (found := self.read()) is None:
-            if not self.move_on():
-                return None
-        return found
-
     def read(self) -> RelayEvent | None:
         """The next event of this file; None at its end."""
         found = self._event_at(self.position.offset)

@@ -24,16 +24,18 @@ from applier.replica.gaps import find_gaps
 from applier.replica.parallel import Interleaving, ParallelApplier
 from applier.replica.receiver import Receiver
 from applier.replica.recovery import (
+    FILL_AGAIN,
     FORBIDDEN_BY_GAPS,
     SINCE_GAPS,
     UNREADABLE,
     cut_behind,
     first_source_position,
-    heads_read,
     last_boundary,
     not_initialized,
+    nothing_initialized,
     received_gtids,
     recovered,
+    relay_logs_read,
 )
 from applier.replica.relay_event import KnownRelayLogs, RelayEvent
 from applier.replica.relay_log import Clock, RelayLogWriter, system_clock
@@ -168,7 +170,7 @@ class Replica:
     def apply(self, transactions: int | None = None) -> int:
         """Up to `transactions` groups, all that are there without it. Returns how many. Raises what stops the applier."""
         applier = self._threads()[1]
-        with heads_read(self.configuration.rules):
+        with relay_logs_read(self.configuration.rules):
             count = applier.apply(transactions)
         self._ignore_space_limit = count == 0
         return count
@@ -188,7 +190,7 @@ class Replica:
         """START REPLICA after an error, or after `stop`: gaps that workers left are looked for."""
         applier = self._threads()[1]
         applier.recovery_groups = self._gaps_at_start(applier.info)
-        with heads_read(self.configuration.rules, starts=True):
+        with relay_logs_read(self.configuration.rules, starts=True):
             applier.start()
 
     def shutdown(self) -> None:
@@ -369,7 +371,8 @@ class Replica:
         gaps: list[bool] = []
         if configuration.relay_log_recovery:
             if rules.gaps_matter_to_recovery or not configuration.auto_position:
-                gaps = self._find_gaps_at_start(info)
+                with nothing_initialized():
+                    gaps = self._find_gaps(info)
             elif rules.recovery_forgets_workers:
                 info = replace(info, number_of_workers=0)
             if gaps and rules.gaps_forbid_recovery:
@@ -406,18 +409,11 @@ class Replica:
         if missing is not None:
             raise not_initialized(f"log {missing} listed in the index, but failed to stat", START_AGAIN, plain(missing))
 
-    def _find_gaps_at_start(self, info: RelayLogInfo) -> list[bool]:
-        """While the server starts: what START REPLICA says of relay logs that do not hold the gaps is then that nothing is initialized."""
-        try:
-            return self._find_gaps(info)
-        except ReplicationError as error:
-            raise not_initialized(error.message, START_AGAIN, error.file) from None
-
     def _find_gaps(self, info: RelayLogInfo) -> list[bool]:
         if not info.number_of_workers:
             return []
         workers = self._workers(info)
-        return find_gaps(self.disk, self.relay_log.index, info, workers, self.configuration.rules)
+        return find_gaps(self.disk, self.relay_log.index, info, workers)
 
     def _workers(self, info: RelayLogInfo) -> list[WorkerInfo]:
         found = [
@@ -429,8 +425,12 @@ class Replica:
         """fill_mts_gaps_and_recover: the coordinator runs until SQL_AFTER_MTS_GAPS while the server starts."""
         applier = self._applier = self._new_applier(info)
         applier.recovery_groups = list(gaps)
-        applier.start()
-        applier.apply(until_gaps_are_filled=True)
+        try:
+            with nothing_initialized(FILL_AGAIN), relay_logs_read(self.configuration.rules):
+                applier.start()
+                applier.apply(until_gaps_are_filled=True)
+        finally:
+            self._memory = Stand(applier.info, source)
         if applier.recovery_groups:
             raise not_initialized("the relay logs end before all gaps are filled", START_AGAIN)
         applier.stop()
@@ -444,7 +444,7 @@ class Replica:
         self._receiver.last_gtid = self._last_gtid or None
         self._applier = self._new_applier(info)
         self._applier.recovery_groups = gaps
-        with heads_read(self.configuration.rules, starts=True):
+        with relay_logs_read(self.configuration.rules, starts=True):
             self._applier.start()
 
     def _gaps_at_start(self, info: RelayLogInfo) -> list[bool]:

@@ -57,8 +57,6 @@ class ReplicaRules:
     """RESET REPLICA leaves the receiver's record, without a position; up to 5.7 it goes like the others."""
     recovery_forgets_workers: bool
     """Where it does not look for them, it records that there were no workers (5.7.29 with auto-position)."""
-    gap_error: int
-    """START REPLICA says this when the relay logs do not hold the gaps (1201 as seen of 5.7.29; ER_MTA_RECOVERY_FAILURE from 8.0 on)."""
     heartbeat_period_seconds: float
     """What CHANGE REPLICATION SOURCE records when nobody names one: half of slave_net_timeout, 3600 s up to 5.6, 60 s later."""
     info_repository: str
@@ -71,12 +69,16 @@ class ReplicaRules:
     """XA PREPARE waits for the redo log. 5.7 writes its own binary log first and does not wait: kill -9 right behind it leaves the GTID and
     no prepared transaction (5.7.29)."""
     workers_finish_queues: bool
-    """Where the coordinator cannot read on, workers execute all that they were given (5.6.24). Later versions finish the groups that are
-    begun, and those before them (set_max_updated_index_on_stop, 5.7; seen of 5.7.29)."""
+    """Where the coordinator cannot read on between two groups, workers execute all that they were given, and inside of a group nothing
+    more (5.6.24). Later versions finish the groups that are begun, and those before them (set_max_updated_index_on_stop, 5.7; seen of
+    5.7.29)."""
+    read_error: int
+    """The applier comes to an event that it cannot read (1594; from 8.0 on errors that only logs show have numbers of their own: 13121,
+    ER_SERVER_REPLICA_RELAY_LOG_READ_FAILURE, seen of 9.7.4)."""
     empty_relay_log_error: int
     """START REPLICA on a relay log of zero bytes (5.7.29: 1872, ER_SLAVE_RLI_INIT_REPOSITORY; 9.7.4: 13117)."""
     cut_head_error: int
-    """A relay log that is come to ends inside its format description (9.7.4: 13117)."""
+    """A relay log that is come to ends inside its format description, or does not begin as a log does (9.7.4: 13117)."""
     unreadable_head_error: int
     """START REPLICA goes to a place inside a relay log, and of the events at its head one cannot be read
     (init_relay_log_pos; 5.7.29: 1593, ER_SLAVE_FATAL_ERROR; 9.7.4: 13117)."""
@@ -100,13 +102,13 @@ _R56: Final = ReplicaRules(
     refetches_last_gtid=True,
     reset_keeps_connection=False,
     recovery_forgets_workers=False,
-    gap_error=1201,
     heartbeat_period_seconds=1800.0,
     info_repository="FILE",
     sanitizes=False,
     atomic_ddl=False,
     xa_prepare_is_durable=True,
     workers_finish_queues=True,
+    read_error=1594,
     empty_relay_log_error=1872,
     cut_head_error=1594,
     unreadable_head_error=1593,
@@ -140,10 +142,10 @@ _R80: Final = replace(
     reset_keeps_connection=True,
     purges_inside_groups=False,
     recovery_forgets_workers=False,
-    gap_error=1803,
     info_repository="TABLE",
     atomic_ddl=True,
     xa_prepare_is_durable=True,
+    read_error=13121,
     empty_relay_log_error=13117,
     cut_head_error=13117,
     unreadable_head_error=13117,

@@ -231,19 +231,27 @@ def test_refused(arguments: list[str], said: str, tmp_path: Path, binlag: Run, m
     assert err.count("\n") == 1
 
 
-def test_how_far_workers_are_depends_on_the_moment(tmp_path: Path, binlag: Run) -> None:
-    """A relay log without its end: 5.7 drops what was handed out and not begun, 5.6 executes it (seen of 5.7.29 and 5.6.24)."""
+@pytest.mark.parametrize("inside", [True, False])
+def test_how_far_workers_are_depends_on_the_moment(inside: bool, tmp_path: Path, binlag: Run) -> None:
+    """A relay log that cannot be read at its end: 5.7 drops what was handed out and not begun; 5.6 executes it where the damage is between
+    two groups, and where it is inside of one it kills the workers (seen of 5.7.29 and 5.6.24)."""
     options: dict[str, Any] = {"workers": 1, "parallel_type": "DATABASE", "preserve_commit_order": False}
     reached = {}
     for version in ("5.6", "5.7"):
         folder = tmp_path / version
         crashed(folder, ANONYMOUS, version, 0, until=ends_of(ANONYMOUS, "5.6")[-3], **options)
         newest = sorted(folder.glob("relay.0*"))[-1]
-        newest.write_bytes(newest.read_bytes()[:-10])
+        content = newest.read_bytes()
+        newest.write_bytes(content[:-10] if inside else content + bytes(40))
         given = ["--workers", "1", "--parallel-type", "DATABASE", "--set", "replica_checkpoint_group=32"]
         found = told(binlag, str(folder), *sources(ANONYMOUS), *given, code=1)
         assert (found["error"]["number"], found["verdict"]) == (1594, "stops")
         end = found["end"]
         reached[version] = end["applied"]["source_log_pos"], (end["applied_at_most"] or {}).get("source_log_pos")
-    assert reached["5.6"] == (reached["5.7"][1], None)
-    assert reached["5.7"][0] < reached["5.7"][1]
+    begun, handed_out = reached["5.7"]
+    assert begun < handed_out
+    if inside:
+        assert reached["5.6"][1] == handed_out
+        assert reached["5.6"][0] < begun
+    else:
+        assert reached["5.6"] == (handed_out, None)

@@ -8,6 +8,7 @@ from typing import Any, Self
 import pymysql.cursors
 from servers.server import Server
 
+from applier.replica.replica import Replica
 from tests.servers.fixtures import ServerFactory
 
 OLD_WORDS = {"5.6", "5.7"}
@@ -89,3 +90,21 @@ class Pair:
 
     def relay_logs(self) -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in sorted(self.replica.data.glob("relay.0*"))}
+
+
+def shown(replica: Replica) -> tuple[Any, ...]:
+    """Of an emulated replica, what SHOW REPLICA STATUS says of a real one, and the sizes of the relay logs."""
+    memory, status = replica.status.memory, replica.status
+    assert memory.applied is not None
+    assert memory.received is not None
+    contents = replica.disk.contents()  # type: ignore[attr-defined]
+    return (
+        memory.received.source_log_name,
+        memory.received.source_log_pos,
+        memory.applied.relay_log_name.removeprefix("./"),
+        memory.applied.relay_log_pos,
+        memory.applied.source_log_name,
+        memory.applied.source_log_pos,
+        str(status.retrieved_gtids),
+        {name: len(content) for name, content in contents.items() if name.startswith("relay.0")},
+    )

@@ -19,10 +19,10 @@ from tests.replica.replicas import Rig, contents, replayed
 DOCUMENT = Path(__file__).parents[2] / "docs" / "concepts" / "where-the-replica-stands.md"
 
 
-def stopped() -> Rig:
-    """A 5.7 that has applied half of what it has received."""
+def stopped(version: str = "5.7") -> Rig:
+    """A replica that has applied half of what it has received."""
     rig = Rig.of("my57_xa")
-    replica = rig.replica("5.7")
+    replica = rig.replica(version)
     replica.receive(200)
     replica.apply(10)
     replica.shutdown()
@@ -81,21 +81,28 @@ def test_a_missing_relay_log() -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "message"),
+    ("damage", "number_of", "message"),
     [
-        (lambda data: b"this is no log" * 40, r"does not start with fe 62 69 6e \(file relay\.000002, position 0\)"),
+        (
+            lambda data: b"this is no log" * 40,
+            {"5.7": 1594, "8.0": 13117},
+            r"does not start with fe 62 69 6e \(file relay\.000002, position 0\)",
+        ),
         (
             lambda data: data[:-60] + bytes([data[-60] ^ 1]) + data[-59:],
+            {"5.7": 1594, "8.0": 13121},
             r"the checksum of a \w+ event is wrong \(file relay\.000002, position \d+\)",
         ),
-        (lambda data: data[:-40], r"the file ends inside an event \(file relay\.000002, position \d+\)"),
+        (lambda data: data[:-40], {"5.7": 1594, "8.0": 13121}, r"the file ends inside an event \(file relay\.000002, position \d+\)"),
     ],
 )
-def test_relay_logs(damage: object, message: str) -> None:
-    rig = stopped()
+@pytest.mark.parametrize("version", ["5.7", "8.0"])
+def test_relay_logs(damage: object, number_of: dict[str, int], message: str, version: str) -> None:
+    """From 8.0 on with the numbers of what only logs show (9.7.4)."""
+    rig = stopped(version)
     before = with_file(rig, "relay.000002", damage(rig.disk.contents()["relay.000002"]))  # type: ignore[operator]
-    with pytest.raises(ReplicationError, match=rf"error 1594: (?s:.*){message}"):
-        rig.replica("5.7").apply()
+    with pytest.raises(ReplicationError, match=rf"error {number_of[version]}: (?s:.*){message}"):
+        rig.replica(version).apply()
     assert rig.disk.contents()["relay.000002"] == before["relay.000002"]
 
 

@@ -17,14 +17,18 @@ from applier.binlog.event_bytes import format_body, make_event, rotate_body
 from applier.binlog.header import MAGIC, EventType
 from applier.errors import ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
+from applier.replica.mend import statements
 from applier.replica.parallel import Shuffled
-from applier.replica.replica import Replica
+from applier.replica.recovery import FILL_AGAIN, nothing_initialized
+from applier.replica.replica import Replica, Stand
+from applier.replica.restart import Moment, Restart, Seen
 from applier.replica.source import BinlogFiles
 from applier.replica.storage import Commit, MemoryStorage, RowChange
 from applier.replica.versions import replica_rules
 from applier.tables.catalog import Tables
 from applier.tables.schema import parse_create_table
 from applier.tables.table_draft import SchemaRules
+from checkpoints.gtid import GtidSet
 from checkpoints.simulated_disk import SimulatedDisk
 
 DATABASES = ("d1", "d2", "d3", "d4")
@@ -161,7 +165,9 @@ def test_found_and_filled(version: str, parallel_type: str, groups: list[tuple[i
         again.apply()
     except ReplicationError as error:
         assert not exact, error  # a file is written after the commit: the last group before the kill comes again
-        assert error.number == 1062
+        stopped = error.__cause__ if error.number == 1872 else error
+        assert isinstance(stopped, ReplicationError)
+        assert stopped.number == 1062
         return
     assert rows(again) == list(range(len(groups)))
     assert len(kept.committed) == len(set(kept.committed)) == len(groups)
@@ -177,11 +183,18 @@ def position_to_group(log: BinlogFiles, position: int) -> int:
     return count
 
 
-def gaps_after(version: str, **options: object) -> tuple[Replica, KillableStorage]:
-    """A replica that was killed with groups 0 and 2 committed and 1 not, and started again."""
+ONE_GAP = ((0, 0), (0, 0), (1, 0), (0, 0), (2, 0))
+TWO_GAPS = ((0, 0), (0, 0), (1, 1), (2, 2))
+LONG_GAP = ((0, 0), (1, 0), (2, 1), *((0, distance) for distance in range(2, 40)))
+
+
+def gaps_after(
+    version: str, groups: tuple[tuple[int, int], ...] = ONE_GAP, kill_after: int = 2, **options: object
+) -> tuple[Replica, KillableStorage]:
+    """A replica that was killed with the first group committed and the youngest of those that may run beside one another."""
     configuration = ReplicaConfiguration(version, preserve_commit_order=False, workers=3, sync_master_info=1, **options)  # type: ignore[arg-type]
     gtids = configuration.gtid_mode
-    log = source([(0, 0), (0, 0), (1, 0), (0, 0), (2, 0)], version, rotate_at=0, gtids=gtids)
+    log = source(list(groups), version, rotate_at=0, gtids=gtids)
     disk, kept = SimulatedDisk(), storage()
 
     class Leaping:
@@ -189,12 +202,8 @@ def gaps_after(version: str, **options: object) -> tuple[Replica, KillableStorag
 
         reads_ahead = True
 
-        def __init__(self) -> None:
-            self.asked = 0
-
         def next(self, runnable: int) -> int:
-            self.asked += 1
-            return 0 if self.asked == 1 else runnable - 1
+            return runnable - 1 if kept.committed else 0
 
         def checkpoint(self) -> bool:
             return False
@@ -202,7 +211,7 @@ def gaps_after(version: str, **options: object) -> tuple[Replica, KillableStorag
     replica = Replica(disk, configuration, log, kept, interleaving=Leaping(), clock=int)
     replica.start()
     replica.receive()
-    kept.kill_after = 2
+    kept.kill_after = kill_after
     with pytest.raises(Stopped):
         replica.apply()
     return Replica(disk, configuration, log, kept, clock=int), kept
@@ -286,6 +295,35 @@ def test_later_ones_fill_them_first(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["5.7", "8.0", "9.7"])
+def test_what_stops_the_filling_leaves_nothing_initialized(version: str) -> None:
+    """It stands behind the last group that was filled, in memory and on disk; the error itself is in the error log (5.7.29, 9.7.4)."""
+    again, kept = gaps_after(version, TWO_GAPS, relay_log_recovery=True, relay_log_info_repository="TABLE")
+    assert kept.committed == [0, 3]
+    kept.tables["d2.t"].insert((2,))
+    kept.tables.commit()
+    with pytest.raises(ReplicationError, match=r"error 1872: .*error 1062: .*Next: .*restart the server"):
+        again.start()
+    status = again.status
+    assert getattr(status.applier_error, "number", None) == 1062
+    for stand in (status.memory, status.persisted):
+        assert stand.applied is not None
+        assert position_to_group(again.source, stand.applied.source_log_pos) == 2
+    assert kept.committed == [0, 3, 1]
+
+
+def test_the_commands_are_for_what_stopped_the_filling() -> None:
+    """An XA transaction whose prepare was lost: made again, then the server fills the gaps at its next start."""
+    again, _ = gaps_after("5.7", relay_log_recovery=True)
+    with pytest.raises(ReplicationError) as caught, nothing_initialized(FILL_AGAIN):
+        raise ReplicationError(1397, "Error 'XAER_NOTA: Unknown XID' on query. Query: 'XA COMMIT 'x''")
+    seen = Seen(Stand(None, None), GtidSet(), GtidSet())
+    found = Restart(again.configuration, seen, seen, None, {Moment.START: caught.value}, (), (), None, (), ())
+    first, *rest = statements(found)
+    assert first.startswith("# execute the XA START to XA PREPARE of the transaction again")
+    assert rest == ["# restart the server: it fills the gaps first", "START SLAVE;"]
+
+
+@pytest.mark.parametrize("version", ["5.7", "8.0", "9.7"])
 def test_auto_position_needs_no_gaps(version: str) -> None:
     again, _ = gaps_after(version, relay_log_recovery=True, gtid_mode=True, auto_position=True)
     again.start()
@@ -295,8 +333,8 @@ def test_auto_position_needs_no_gaps(version: str) -> None:
     assert rows(again) == list(range(5))
 
 
-@pytest.mark.parametrize(("version", "number"), [("5.7", 1201), ("8.0", 1803), ("9.7", 1803)])
-def test_relay_logs_that_are_gone(version: str, number: int) -> None:
+@pytest.mark.parametrize("version", ["5.7", "8.0", "9.7"])
+def test_relay_logs_that_are_gone(version: str) -> None:
     again, kept = gaps_after(version, relay_log_info_repository="TABLE")
     disk = again.disk
     names = [name for name in disk.names() if name.startswith("relay.0")]
@@ -304,9 +342,28 @@ def test_relay_logs_that_are_gone(version: str, number: int) -> None:
     newest = disk.open(names[-1])
     newest.truncate(200)
     newest.close()
-    with pytest.raises(ReplicationError, match=f"error {number}: "):
+    with pytest.raises(ReplicationError, match="error 1201: "):
         again.start()
     assert len(kept.committed) == 2
+
+
+@pytest.mark.parametrize(("version", "number"), [("5.7", 1594), ("8.0", 13121), ("9.7", 13121)])
+def test_an_event_that_cannot_be_read_before_the_last_group_of_a_worker(version: str, number: int) -> None:
+    """Gaps are looked for in the next file, too; the applier fills them up to the damage (5.7.29, 9.7.4)."""
+    again, kept = gaps_after(version, LONG_GAP, 30, relay_log_info_repository="TABLE", max_relay_log_size=4096)
+    disk = again.disk
+    assert isinstance(disk, SimulatedDisk)
+    first = disk.open("relay.000002")
+    last = first.size() - 6
+    first.write(last, bytes([first.read(last, 1)[0] ^ 4]))
+    first.close()
+    again.start()
+    assert again.status.gaps == (True, False, False, *[True] * 29)
+    assert len(kept.committed) == 30
+    with pytest.raises(ReplicationError, match="the checksum of a Rotate event is wrong") as stopped:
+        again.apply()
+    assert stopped.value.number == number
+    assert kept.committed[30:] == [1, 2]
 
 
 @pytest.mark.parametrize(("version", "parallel_type"), WORKERS)
@@ -337,7 +394,7 @@ def test_over_two_logs(version: str, parallel_type: str, groups: list[tuple[int,
         persisted = again.status.persisted
         assert persisted.applied is not None
         assert not gtids or version == "5.6"
-        assert error.number == configuration.rules.gap_error
+        assert error.number == 1201
         assert any(worker.source_log_name > persisted.applied.source_log_name for worker in persisted.workers)
         return
     again.receive()

@@ -15,8 +15,9 @@ from typing import Any
 
 from applier.binlog.header import EventType
 from checkpoints.simulated_disk import SimulatedDisk
+from tests.replica.real_pairs import shown
 from tests.replica.recovery_scenarios import events_of
-from tests.replica.test_real_cut_relay_logs import TABLE_REPOSITORIES, CutPair, emulated, shown
+from tests.replica.test_real_cut_relay_logs import TABLE_REPOSITORIES, CutPair, emulated
 from tests.servers.fixtures import ServerFactory
 
 ALL = os.environ.get("BINLAG_ALL_CASES") == "1"

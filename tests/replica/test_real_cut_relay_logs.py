@@ -27,7 +27,7 @@ from checkpoints.gtid import GtidSet
 from checkpoints.info_rows import key_columns
 from checkpoints.simulated_disk import SimulatedDisk
 from tests.checkpoints.recovery_captures import TABLES
-from tests.replica.real_pairs import Pair
+from tests.replica.real_pairs import Pair, shown
 from tests.replica.recovery_scenarios import events_of
 from tests.servers.fixtures import ServerFactory
 
@@ -135,23 +135,6 @@ def emulated(pair: CutPair, disk: SimulatedDisk, gtids: str, rows: dict[str, lis
     )
     source = BinlogFiles(pair.source_files(), uuid=str(pair.source.query("SELECT @@server_uuid")[0][0]), server_id=1)
     return Replica(disk, configuration, source, storage, clock=int)
-
-
-def shown(replica: Replica) -> tuple[Any, ...]:
-    memory = replica.status.memory
-    assert memory.applied is not None
-    assert memory.received is not None
-    contents = replica.disk.contents()  # type: ignore[attr-defined]
-    return (
-        memory.received.source_log_name,
-        memory.received.source_log_pos,
-        memory.applied.relay_log_name.removeprefix("./"),
-        memory.applied.relay_log_pos,
-        memory.applied.source_log_name,
-        memory.applied.source_log_pos,
-        str(replica.status.retrieved_gtids),
-        {name: len(content) for name, content in contents.items() if name.startswith("relay.0")},
-    )
 
 
 @pytest.mark.parametrize(("version", "gtids", "cuts"), CUTS + (MORE if ALL else []))

@@ -15,7 +15,8 @@ import pytest
 
 from checkpoints.position import Position
 from checkpoints.simulated_disk import SimulatedDisk
-from tests.replica.test_real_cut_relay_logs import TABLE_REPOSITORIES, CutPair, emulated, shown
+from tests.replica.real_pairs import shown
+from tests.replica.test_real_cut_relay_logs import TABLE_REPOSITORIES, CutPair, emulated
 from tests.servers.fixtures import ServerFactory
 
 PERIODS = (10, 3, 7, 9) if os.environ.get("BINLAG_ALL_CASES") == "1" else (10,)

@@ -31,8 +31,8 @@ from checkpoints.gtid import GtidSet
 from checkpoints.info_rows import key_columns
 from checkpoints.simulated_disk import SimulatedDisk
 from tests.checkpoints.recovery_captures import TABLES
-from tests.replica.real_pairs import Pair
-from tests.replica.test_real_cut_relay_logs import CutPair, shown
+from tests.replica.real_pairs import Pair, shown
+from tests.replica.test_real_cut_relay_logs import CutPair
 from tests.servers.fixtures import ServerFactory
 
 ALL = os.environ.get("BINLAG_ALL_CASES") == "1"

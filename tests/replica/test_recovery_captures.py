@@ -102,7 +102,7 @@ def groups_in(scenario: Scenario) -> list[list[RelayEvent]]:
     reader, tracker = RelayLogReader(disk, index), TransactionTracker()
     reader.seek(Position(index.names[0], FIRST_EVENT))
     found: list[list[RelayEvent]] = [[]]
-    while (relay := reader.next()) is not None:
+    while (relay := reader.read() or (reader.read() if reader.move_on() else None)) is not None:
         if relay.event.type in MEMBER_TYPES:
             found[-1].append(relay)
             tracker.feed(relay.event, relay.format)

@@ -22,6 +22,7 @@ from checkpoints.simulated_disk import SimulatedDisk
 from tests.checkpoints.recovery_captures import TABLES
 from tests.replica.kills.pair import Left, Rows, Stopped
 from tests.replica.kills.setups import Setup
+from tests.replica.real_pairs import shown
 
 
 @dataclass
@@ -123,24 +124,6 @@ def _stored(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _shown(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(value.decode() if isinstance(value, bytes) else value for value in row)
-
-
-def shown(replica: Replica) -> tuple[Any, ...]:
-    """As KillPair.at_start says it of the real one."""
-    memory, status = replica.status.memory, replica.status
-    assert memory.applied is not None
-    assert memory.received is not None
-    contents = replica.disk.contents()  # type: ignore[attr-defined]
-    return (
-        memory.received.source_log_name,
-        memory.received.source_log_pos,
-        memory.applied.relay_log_name.removeprefix("./"),
-        memory.applied.relay_log_pos,
-        memory.applied.source_log_name,
-        memory.applied.source_log_pos,
-        str(status.retrieved_gtids),
-        {name: len(content) for name, content in contents.items() if name.startswith("relay.0")},
-    )
 
 
 def compare(left: Left, setup: Setup, source: BinlogFiles, server_version: str, real_start: tuple[Any, ...], real: Stopped) -> Agreement:
