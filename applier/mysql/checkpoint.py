@@ -93,9 +93,14 @@ class Checkpoint:
         return Position(self.file, self.offset) if self.file else None
 
     @property
-    def place(self) -> str:
-        """The position in words."""
-        return "nothing" if self.position is None else str(self.position)
+    def is_untouched(self) -> bool:
+        """Whether neither a dump nor a transaction has got into the server."""
+        return not self.file and not self.databases
+
+    @property
+    def onwards(self) -> str:
+        """Where the replay goes on, in words."""
+        return "from the beginning" if self.position is None else f"after {self.position}"
 
     def state(self) -> str:
         """JSON in ASCII."""

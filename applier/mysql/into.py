@@ -6,7 +6,7 @@ import importlib
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from applier.binlog.filters import gtids_of
 from applier.binlog.follow import IndexedLogs
@@ -172,7 +172,7 @@ class Into:
                     dialect = _met(server, self.outcome, force=self.into.force)
                     if self._go_back(server):
                         patience.renew()
-                    self.watch.say(f"connected to {self.endpoint} again at attempt {patience.tries}; continuing after {self._start.place}")
+                    self.watch.say(f"connected to {self.endpoint} again at attempt {patience.tries}; continuing {self._start.onwards}")
                     self.outcome.reconnects += 1
                     patience.tries = 0
                     return self._replay(server, dialect)
@@ -325,6 +325,8 @@ def _start(files: Sequence[str], server: Server, options: ReplayOptions, into: I
     if start is None:
         start = Checkpoint(outcome.replay, loaded=into.schema is None)
         create_checkpoint(server, start)
+    if into.schema is not None and start.is_untouched:
+        start = replace(start, loaded=False)  # an earlier run without a dump came to nothing
     if not start.loaded:
         if into.schema is None:
             raise UsageError(

@@ -21,6 +21,7 @@ from applier.mysql.url import Endpoint
 from applier.options import parse_options
 from tests.binlog import build
 from tests.captures_support import CAPTURES, logs
+from tests.hardening.runner import ROOT
 from tests.mysql.after import differences
 from tests.mysql.server_support import Servers, connection, endpoint
 from tests.servers.fixtures import ServerFactory
@@ -167,6 +168,22 @@ def test_a_missing_row_stops_with_its_place_and_all_before_it_is_committed(serve
     assert "1032" in str(error)
     again = go(server, NO_KEY)
     assert (again.transactions, again.position, str(again.error)) == (0, outcome.position, str(error))
+
+
+def test_a_dump_that_comes_with_the_second_run_is_loaded(servers: Servers) -> None:
+    """The first one, without it, finds no table and is told to give it."""
+    server, log = servers.empty("5.7"), ROOT / "demo/binlog.000001"
+    first = replay_into([str(log)], endpoint(server), parse_options(), IntoOptions())
+    assert isinstance(first.error, ReplicationError)
+    assert first.error.number in (1049, 1146)
+    assert first.error.hint is not None
+    assert "--schema" in first.error.hint
+    with_dump = IntoOptions(schema=str(ROOT / "demo/before.sql"))
+    second = replay_into([str(log)], endpoint(server), parse_options(), with_dump)
+    assert (second.error, second.resumed_from) == (None, None)
+    assert second.transactions > 0
+    third = replay_into([str(log)], endpoint(server), parse_options(), with_dump)
+    assert (third.error, third.transactions) == (None, 0), "and it is loaded once"
 
 
 def test_a_damaged_log_stops_there_and_the_good_one_goes_on(servers: Servers, tmp_path: Path) -> None:
