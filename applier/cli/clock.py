@@ -12,8 +12,8 @@ import click
 
 from applier.cli.follow import logs_of
 from applier.cli.notes import note
-from applier.cli.options import Number, check_output, check_positions, part_options, rules_of
-from applier.cli.status import FORMATS, OPENMETRICS, render
+from applier.cli.options import Number, check_output, check_positions, part_options, rules_of, was_typed
+from applier.cli.status import FORMATS, OPENMETRICS, chosen_format, render
 from applier.error_codes import Code
 from applier.errors import UsageError
 from lookup.versions import NEWEST
@@ -75,13 +75,14 @@ def command(
         _refuse_configuration()
     if plot is not None and given["status_at"] is not None:
         raise UsageError("--plot: a status cannot be drawn", code=Code.OPTIONS_CLASH, hint="leave it out, or --status-at")
+    form = chosen_format(form, as_json=as_json)
     check_output("--plot", plot)
     check_output("--openmetrics", openmetrics)
     runs, transactions, seconds = _named(scenario) if scenario is not None else _logs(files, given)
     if given["status_at"] is not None:
         if openmetrics is not None:
             _write_status(runs, transactions, given["status_at"], openmetrics)
-        _status(runs, transactions, given["status_at"], "json" if as_json else form)
+        _status(runs, transactions, given["status_at"], form)
         return
     samples = {name: list(_sample(simulation, seconds, given["every"])) for name, simulation in runs.items()}
     if openmetrics is not None:
@@ -107,10 +108,9 @@ def _list_scenarios() -> None:
 
 def _refuse_configuration() -> None:
     """A scenario has replicas of its own. Raises UsageError for an option that would configure another one."""
-    context = click.get_current_context()
-    for parameter in context.command.params:
+    for parameter in click.get_current_context().command.params:
         name = parameter.name or ""
-        if name in _CONFIGURATION and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+        if name in _CONFIGURATION and was_typed(name):
             raise UsageError(
                 f"{parameter.opts[0]}: a scenario has its own replicas", code=Code.OPTIONS_CLASH, hint="leave it out, or give a log"
             )

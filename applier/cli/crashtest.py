@@ -11,7 +11,7 @@ import click
 
 from applier.cli.exit_codes import GATE_CROSSED
 from applier.cli.notes import draws, note
-from applier.cli.options import check_output, rules_of
+from applier.cli.options import check_output, rules_of, was_typed
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.logs import logger
@@ -80,6 +80,8 @@ def command(files: tuple[str, ...], schema: str | None, crash: str | None, html:
     rules_of(options["server"])
     if schema is not None and not files:
         raise UsageError("--schema: the generated log has tables of its own", code=Code.OPTIONS_CLASH, hint="give the log, or leave it out")
+    if files and was_typed("transactions"):
+        raise UsageError("--transactions: the log has its own", code=Code.OPTIONS_CLASH, hint="leave it out, or the log")
     workload = captured(files, schema, options["server"]) if files else None
     spec, setups, kinds = _plan(files, schema, workload, options)
     wanted = [_requirement(text, setups, kinds) for text in options["require"]]

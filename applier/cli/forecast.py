@@ -206,6 +206,10 @@ def _plan(
     durable = given.pop("durable")
     if durable is not None:
         redo, binary = "innodb_flush_log_at_trx_commit", "sync_binlog"
+        clash = next((name for name in (redo, binary) if settings.get(name) is not None), None)
+        if clash is not None:
+            option, other = "--durable" if durable else "--relaxed", clash.replace("_", "-")
+            raise UsageError(f"{option} sets --{other}, too", code=Code.OPTIONS_CLASH, hint="give one of them")
         settings |= {redo: 1, binary: 1} if durable else {redo: 2, binary: 0}
     check_inputs(files, schema)
     files = tuple(logs_of(files)) if files else ()

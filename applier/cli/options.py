@@ -65,6 +65,11 @@ def rules_of(server: str) -> ServerRules:
     return rules
 
 
+def was_typed(name: str) -> bool:
+    """Whether the user gave this parameter of the command, and did not leave it at its default."""
+    return click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+
+
 def check_positions(files: Sequence[str], start: int | None, stop: int | None) -> None:
     """Of one file, --stop-position is behind --start-position; of several they are in different ones. Raises UsageError."""
     if len(files) == 1 and start is not None and stop is not None and stop < start:

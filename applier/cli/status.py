@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from applier.cli.notes import note
-from applier.cli.options import rules_of
+from applier.cli.options import rules_of, was_typed
 from applier.cli.tls_options import SCHEME, tls_options
 from applier.error_codes import Code
 from applier.errors import UsageError
@@ -61,14 +61,15 @@ def command(
     With the URL of a server, mysql://USER@HOST:PORT, it shows the replays whose positions are kept there, each as a channel;
     --channel chooses one. JSON is a list then.
     """
+    form = chosen_format(form, as_json=as_json)
     if server is not None:
         rules_of(server)
     if place.startswith(SCHEME):
         if openmetrics is not None:
             raise UsageError("--openmetrics: of a folder only", code=Code.OPTIONS_CLASH, hint="leave it out")
         views = _views(place, server, channel, password_file)
-        drawn = ["\n".join(render(view, "json" if as_json else form, old_names=old_names, tables=tables)) for view in views]
-        click.echo(f"[{', '.join(drawn)}]" if as_json or form == "json" else "\n".join(drawn))
+        drawn = ["\n".join(render(view, form, old_names=old_names, tables=tables)) for view in views]
+        click.echo(f"[{', '.join(drawn)}]" if form == "json" else "\n".join(drawn))
         return
     from applier.receive.folder_view import view_of_folder
 
@@ -79,7 +80,7 @@ def command(
         from applier import metrics
 
         metrics.write(metrics.of_view(view, label), openmetrics)
-    for line in render(view, "json" if as_json else form, old_names=old_names, tables=tables):
+    for line in render(view, form, old_names=old_names, tables=tables):
         click.echo(line)
     for text in notes:
         note(text)
@@ -102,6 +103,13 @@ def _views(url: str, version: str | None, channel: str | None, password_file: st
 
 def _ask() -> str:
     return str(click.prompt("Password", hide_input=True, default="", show_default=False, err=True))
+
+
+def chosen_format(form: str, *, as_json: bool) -> str:
+    """What --format and --json ask for together. Raises UsageError where that is two things."""
+    if as_json and form != "json" and was_typed("form"):
+        raise UsageError(f"--json and --format {form} are two outputs", code=Code.OPTIONS_CLASH, hint="give one of them")
+    return "json" if as_json else form
 
 
 def render(view: ReplicaView, form: str, *, old_names: bool, tables: bool) -> Iterator[str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from applier.error_codes import Code
 from applier.errors import UsageError
-from applier.replica.scheduling import LOGICAL_CLOCK
+from applier.replica.scheduling import DATABASE, LOGICAL_CLOCK
 from applier.replica.scheduling import rules_for as scheduling_of
 from applier.spelling import did_you_mean
 from applier.timing.work_clock import DEPENDENCIES
@@ -136,6 +136,7 @@ BEFORE: dict[str, tuple[tuple[int, int, int], dict[str, Any]]] = {
     "mariadb": ((10, 5, 1), {"parallel_type": "conservative"}),
 }
 """Row -> a release, and what earlier ones of the series had."""
+MARIADB_MODES = frozenset(DEPENDENCIES) - {LOGICAL_CLOCK, DATABASE}
 EVERYWHERE = {"innodb_flush_log_at_trx_commit": 1, "buffer_pool": 128 * MIB}
 
 
@@ -240,6 +241,8 @@ def conditions(
         option = given.get(name)
         if option is not None:
             found[name] = Condition(_checked(name, option), OPTION)
+            if name == "parallel_type":
+                _check_parallel(option, version)
             continue
         told, doubt = (None, None) if live is None else _told(name, kind, live)
         doubts += [doubt] if doubt else []
@@ -267,6 +270,18 @@ def _told(name: str, kind: SettingKind, live: Live) -> tuple[Any, str | None]:
         except (ValueError, UsageError) as error:
             return None, f"the replica's {variable}: {error}; the version's default is assumed"
     return None, None
+
+
+def _check_parallel(value: str, version: str) -> None:
+    """Raises UsageError for a mode that this version does not have."""
+    known = scheduling_of(version).parallel_types or MARIADB_MODES
+    if value not in known:
+        name = rules_for(version).name
+        raise UsageError(
+            f"--parallel-type: {name} has no {value}",
+            code=Code.OPTION_VALUE,
+            hint=f"it has {', '.join(sorted(known))}",
+        )
 
 
 def _checked(name: str, value: Any) -> Any:

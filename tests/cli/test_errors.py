@@ -240,6 +240,22 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     f"crashtest good.000001 --schema good.sql {ONE} --crash nonsense": ("BL701", ()),
     "crashtest good.000001 --schema good.sql --crash process": ("BL303", ("--crash",)),
     "crashtest missing.000001 --html missing/x.html": ("BL206", ("--html: cannot write missing/x.html",)),
+    "crashtest good.000001 --schema good.sql --transactions 3": ("BL303", ("--transactions: the log has its own",)),
+    "status folder --json --format table": ("BL303", ("--json and --format table are two outputs",)),
+    "clock good.000001 --json --format table": ("BL303", ("--json and --format table are two outputs",)),
+    "forecast good.000001 --schema good.sql --relaxed --sync-binlog 1": ("BL303", ("--relaxed sets --sync-binlog, too",)),
+    "forecast good.000001 --schema good.sql --durable --innodb-flush-log-at-trx-commit 2": (
+        "BL303",
+        ("--durable sets --innodb-flush-log-at-trx-commit, too",),
+    ),
+    "forecast good.000001 --schema good.sql --server 5.6 --parallel-type LOGICAL_CLOCK": (
+        "BL302",
+        ("5.6 has no LOGICAL_CLOCK", "it has DATABASE"),
+    ),
+    "forecast good.000001 --schema good.sql --server mariadb --parallel-type DATABASE": (
+        "BL302",
+        ("mariadb has no DATABASE", "aggressive, conservative"),
+    ),
     "crashtest --json --brief": ("BL303", ("--json and --brief are two outputs",)),
     f"crashtest good.000001 --schema good.sql {ONE} --crash nonsense --json": ("BL303", ("--json: one crash makes no matrix",)),
     f"crashtest good.000001 --schema good.sql {ONE} --crash nonsense --require sync=1": ("BL303", ("--require: one crash",)),
