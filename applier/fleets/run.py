@@ -10,7 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from applier.errors import BinlagError
+from applier.error_codes import Code
+from applier.errors import BinlagError, UsageError
 from applier.fleets.config import FleetSource, fleet_of, read_fleet
 from applier.fleets.prepare import SourceFiles, find, forecast, prepare
 from applier.fleets.results import Finished, FleetResult, Outcome
@@ -38,6 +39,8 @@ def fleet(
     does the work instead. `on_error` "skip": a source that cannot be read is skipped, and its outcome has the error; "fail":
     the error ends the run. `tick` is called with each source that is done. Raises InputError, UsageError.
     """
+    if on_error not in (SKIP, FAIL):
+        raise UsageError(f"on_error: {on_error!r} is not known", code=Code.OPTION_VALUE, hint=f"one of {SKIP}, {FAIL}")
     listed = _listed(sources)
     finished, outcomes = Finished(None if output is None else Path(output)), dict[str, Outcome]()
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 import applier
 from applier.cli.main import cli
-from applier.errors import BinlagError, InputError
+from applier.errors import BinlagError, InputError, UsageError
 from applier.fleet_report import fleet_page
 from applier.fleets.config import FleetSource, fleet_of, read_fleet
 from applier.fleets.prepare import find
@@ -149,6 +149,11 @@ def test_what_cannot_be_read_costs_its_source(tmp_path: Path, what: str) -> None
     assert f"source shop-002 is left out: error {error['code']}: " in called.stderr
     assert f". Next: {error['hint']}\n" in called.stderr
     assert json.loads(called.stdout)["failed"] == ["shop-002"]
+
+
+def test_what_to_do_on_an_error_is_one_of_two(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="on_error: 'ignore' is not known"):
+        applier.fleet(str(tmp_path / "fleet.yaml"), on_error="ignore")
 
 
 def test_a_log_that_is_cut_off_is_a_note(tmp_path: Path) -> None:
