@@ -2,9 +2,11 @@
 
     import applier
     tables = applier.load_schema("before.sql")
-    result = applier.replay("binlog.*", into=tables, server="5.7", row_search="INDEX_SCAN,HASH_SCAN")
+    result = applier.replay("binlog.*", into=tables, server="5.7",
+    row_search="INDEX_SCAN,HASH_SCAN")
 
-A log is named as a text or a Path, as a pattern, as a folder with an index, or as a list of those; it may be compressed.
+A log is named as a text or a Path, as a pattern, as a folder with an index, or as a list of those;
+it may be compressed.
 """
 
 TYPE_CHECKING = False  # as in typing, which takes a while to import

@@ -1,8 +1,8 @@
 """Where `binlag` and `python -m applier` begin: signals are heard before anything else is imported.
 
-A signal that comes while the command line is imported waits for it: what ends the program then is what ends it later, in the same words.
-Earlier still Python itself is starting. There Ctrl-C ends with a traceback of Python's own and SIGTERM without a word, and no program can
-change that.
+A signal that comes while the command line is imported waits for it: what ends the program then is
+what ends it later, in the same words. Earlier still Python itself is starting. There Ctrl-C ends
+with a traceback of Python's own and SIGTERM without a word, and no program can change that.
 """
 
 # Built into Python. The module signal around it is another file to read, and imports enum.

@@ -20,7 +20,8 @@ GROUPS = {
 
 @dataclass(frozen=True)
 class Situation:
-    """What an error's page says. `next_step` is what the line of an error ends with when its place in the program knows nothing better."""
+    """What an error's page says. `next_step` is what the line of an error ends with when its place
+    in the program knows nothing better."""
 
     code: str
     title: str

@@ -1,11 +1,13 @@
-"""The errors a user may see. Each has a stable code and says what, where, and what to do next, on one line.
+"""The errors a user may see. Each has a stable code and says what, where, and what to do next, on
+one line.
 
     BinlagError
       +-- InputError         something given cannot be read (exit code 2)
       +-- UsageError         an option is wrong (exit code 2)
-      +-- ReplicationError   the applier stopped as a server's would, with the server's error number (exit code 1)
+      +-- ReplicationError   the applier stopped as a server's would, with its number (exit code 1)
 
-What a code means is in `applier.error_codes` and `applier.server_errors`, and on a page each in docs/errors.
+What a code means is in `applier.error_codes` and `applier.server_errors`, and on a page each in
+docs/errors.
 """
 
 from __future__ import annotations
@@ -18,14 +20,19 @@ from applier.server_errors import situation
 
 
 def one_line(text: str) -> str:
-    """The text with line breaks and other control characters escaped: names and SQL out of a log may hold any, for a terminal too."""
+    """The text with line breaks and other control characters escaped: names and SQL out of a log
+    may hold any, for a terminal too."""
     if text.isprintable():
         return text
-    return "".join(char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in text)
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode()
+        for char in text
+    )
 
 
 class BinlagError(Exception):
-    """Base of all errors that are meant for the user. `position` is a byte offset in `file`, `hint` the next step if one was given."""
+    """Base of all errors that are meant for the user. `position` is a byte offset in `file`, `hint`
+    the next step if one was given."""
 
     exit_code = 2
 
@@ -74,8 +81,11 @@ class BinlagError(Exception):
             "hint": self.next_step,
         }
 
-    def locate(self, *, file: str | None = None, position: int | None = None, table: str | None = None) -> None:
-        """Fills in what is not known yet about the place of the error. A position in another file than the error's own says nothing."""
+    def locate(
+        self, *, file: str | None = None, position: int | None = None, table: str | None = None
+    ) -> None:
+        """Fills in what is not known yet about the place of the error. A position in another file
+        than the error's own says nothing."""
         if file is None or self.file is None or self.file == file:
             self.position = self.position if self.position is not None else position
         self.file = self.file if self.file is not None else file
@@ -88,7 +98,11 @@ class BinlagError(Exception):
     def __str__(self) -> str:
         places = [
             f"{word} {value}"
-            for word, value in (("file", self.file), ("position", self.position), ("table", self.table))
+            for word, value in (
+                ("file", self.file),
+                ("position", self.position),
+                ("table", self.table),
+            )
             if value is not None
         ]
         text = self.message + (f" ({', '.join(places)})" if places else "")
@@ -110,7 +124,9 @@ class _CatalogueError(BinlagError):
         table: str | None = None,
         hint: str | None = None,
     ) -> None:
-        super().__init__(message, situation=code.value, file=file, position=position, table=table, hint=hint)
+        super().__init__(
+            message, situation=code.value, file=file, position=position, table=table, hint=hint
+        )
 
 
 class InputError(_CatalogueError):
@@ -140,7 +156,14 @@ class ReplicationError(BinlagError):
         table: str | None = None,
         hint: str | None = None,
     ) -> None:
-        super().__init__(message, situation=situation(number), file=file, position=position, table=table, hint=hint)
+        super().__init__(
+            message,
+            situation=situation(number),
+            file=file,
+            position=position,
+            table=table,
+            hint=hint,
+        )
         self.number = number
 
     @property

@@ -38,7 +38,8 @@ COLUMNS: dict[str, tuple[str, Callable[[EventRecord], Any]]] = {
 class LogEvents:
     """The events of logs, in order. Each iteration reads the logs anew.
 
-    `incomplete` says after one whether the last transaction has no end in these logs; None: it has one.
+    `incomplete` says after one whether the last transaction has no end in these logs; None: it has
+    one.
     """
 
     def __init__(self, files: LogFiles, *, rows: bool = False, **options: Any) -> None:
@@ -83,7 +84,11 @@ class LogEvents:
 
     def _records(self, *, count_rows: bool = False) -> Iterator[EventRecord]:
         listing = Listing(
-            self._files, with_rows=self._rows, count_rows=count_rows, names_of=names_of, **self._options
+            self._files,
+            with_rows=self._rows,
+            count_rows=count_rows,
+            names_of=names_of,
+            **self._options,
         )
         yield from listing
         self.incomplete = listing.incomplete
@@ -112,11 +117,12 @@ def events(
     exclude_gtids: str | None = None,
     verify: bool = True,
 ) -> LogEvents:
-    """The events of `files`: one log, several, a pattern, or the folder of an index; compressed ones, too.
+    """The events of `files`: one log, several, a pattern, or the folder of an index; compressed
+    ones, too.
 
-    Options are those of `binlag events`. With `rows=True` values are decoded: `rows` of a record is a list of
-    (before, after). Raises InputError for a log that cannot be read, where it is met; UsageError for
-    invalid options.
+    Options are those of `binlag events`. With `rows=True` values are decoded: `rows` of a record is
+    a list of (before, after). Raises InputError for a log that cannot be read, where it is met;
+    UsageError for invalid options.
     """
     return LogEvents(
         files,
@@ -139,5 +145,7 @@ def _library(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError:
         raise UsageError(
-            f"{name} is not installed", code=Code.NO_LIBRARY, hint=f"pip install 'binlag[arrow]' {name}"
+            f"{name} is not installed",
+            code=Code.NO_LIBRARY,
+            hint=f"pip install 'binlag[arrow]' {name}",
         ) from None

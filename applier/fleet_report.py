@@ -1,4 +1,5 @@
-"""A fleet's forecast as one HTML file that needs nothing else: who will be late, where the time goes, and a section a source."""
+"""A fleet's forecast as one HTML file that needs nothing else: who will be late, where the time
+goes, and a section a source."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from urllib.parse import quote
 from applier.error_codes import Code
 from applier.errors import InputError
 from applier.fleets.results import FleetResult, Outcome
-from applier.forecast.words import duration, headline, split, when
+from applier.forecast.words import duration, headline, shown_times, split, when
 from applier.report import COPY, STYLE, cost_table, fix_list, html_list, html_table, what_if_table
 from applier.whole_file import write_whole
 
@@ -37,17 +38,27 @@ addEventListener("hashchange", open); open();
 """A link to a source opens its section."""
 
 
-def write_fleet_report(result: FleetResult, path: str | os.PathLike[str], limit: float | None = None) -> None:
-    """Raises InputError when the file cannot be written. `limit`: seconds that no source should be behind."""
+def write_fleet_report(
+    result: FleetResult, path: str | os.PathLike[str], limit: float | None = None
+) -> None:
+    """Raises InputError when the file cannot be written. `limit`: seconds that no source should be
+    behind."""
     try:
         write_whole(path, fleet_page(result, limit))
     except OSError as error:
-        raise InputError(f"cannot write the report: {error.strerror}", code=Code.CANNOT_WRITE, file=os.fspath(path)) from None
+        raise InputError(
+            f"cannot write the report: {error.strerror}",
+            code=Code.CANNOT_WRITE,
+            file=os.fspath(path),
+        ) from None
 
 
 def fleet_page(result: FleetResult, limit: float | None = None) -> str:
     """The whole file."""
-    ranked = sorted((one for one in result.outcomes if one.summary is not None), key=lambda one: (-one.peak, one.source))
+    ranked = sorted(
+        (one for one in result.outcomes if one.summary is not None),
+        key=lambda one: (-one.peak, one.source),
+    )
     parts = [
         f"<p class=quiet>{escape(_heading(result))}</p><h1>{escape(_answer(ranked, limit))}</h1>",
         _section("Left out, since it could not be read", _failures(result.failed)),
@@ -56,8 +67,10 @@ def fleet_page(result: FleetResult, limit: float | None = None) -> str:
         _section("Each source", "".join(_source(one) for one in ranked)),
     ]
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<link rel="icon" href="data:,"><title>Replica lag of a fleet</title><style>{STYLE}{_STYLE}</style></head><body>'
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport"'
+        ' content="width=device-width, initial-scale=1"><link rel="icon"'
+        ' href="data:,"><title>Replica lag of a'
+        f" fleet</title><style>{STYLE}{_STYLE}</style></head><body>"
         + "".join(parts)
         + f'<script type="module">{COPY}{_SCRIPT}</script></body></html>\n'
     )
@@ -69,8 +82,14 @@ def _section(title: str, body: str) -> str:
 
 def _heading(result: FleetResult) -> str:
     rows = [row for row in result.sources if row["error"] is None]
-    transactions, log_bytes = sum(row["transactions"] for row in rows), sum(row["log_bytes"] for row in rows)
-    return f"Replica lag of a fleet · {len(rows):,} sources · {transactions:,} transactions · {_size(log_bytes)} of logs"
+    transactions, log_bytes = (
+        sum(row["transactions"] for row in rows),
+        sum(row["log_bytes"] for row in rows),
+    )
+    return (
+        f"Replica lag of a fleet · {len(rows):,} sources · {transactions:,} transactions ·"
+        f" {_size(log_bytes)} of logs"
+    )
 
 
 def _size(log_bytes: int) -> str:
@@ -84,14 +103,24 @@ def _answer(ranked: Sequence[Outcome], limit: float | None) -> str:
     if limit is None:
         never = sum(one.row()["catches_up"] is False for one in ranked)
         verb = "catches" if never == 1 else "catch"
-        told = f"{never} of {len(ranked)} replicas never {verb} up" if never else f"All {len(ranked)} replicas catch up"
+        told = (
+            f"{never} of {len(ranked)} replicas never {verb} up"
+            if never
+            else f"All {len(ranked)} replicas catch up"
+        )
         return f"{told}; {worst}"
     over = sum(one.peak > limit for one in ranked)
     return f"{over} of {len(ranked)} replicas will be more than {duration(limit)} behind; {worst}"
 
 
 def _failures(failed: Sequence[Outcome]) -> str:
-    return html_list([f"{one.source}: {one.error['message']} ({one.error['file']})" for one in failed if one.error is not None])
+    return html_list(
+        [
+            f"{one.source}: {one.error['message']} ({one.error['file']})"
+            for one in failed
+            if one.error is not None
+        ]
+    )
 
 
 def _ranking(ranked: Sequence[Outcome], limit: float | None) -> str:
@@ -105,11 +134,21 @@ def _ranking(ranked: Sequence[Outcome], limit: float | None) -> str:
         rows.append([
             _link(one), f"{late} {bar}", duration(row["end_lag_seconds"]),
             duration(row["catch_up_seconds"]) if row["catches_up"] else "<span class=never>never</span>",
-            "-" if row["capacity"] is None else f"{row['capacity']:,.{0 if row['capacity'] >= 10 else 2}f}×",
+            "-" if row["capacity"] is None else f"{shown_times(row['capacity'])}×",
             escape(row["worst_table"] or "-"),
-            "-" if row["worst_table_share"] is None else f"{row['worst_table_share']:.0%}", f"{row['transactions']:,}",
+            "-" if row["worst_table_share"] is None else f"{row['worst_table_share']:.0%}",
+            f"{row['transactions']:,}",
         ])  # fmt: skip
-    heads = ("source", "peak lag", "at the end", "catches up after", "traffic it carries", "worst table", "its share", "transactions")
+    heads = (
+        "source",
+        "peak lag",
+        "at the end",
+        "catches up after",
+        "traffic it carries",
+        "worst table",
+        "its share",
+        "transactions",
+    )
     return html_table(heads, rows, 1) if rows else ""
 
 
@@ -119,7 +158,9 @@ def _link(one: Outcome) -> str:
 
 def _heat(ranked: Sequence[Outcome]) -> str:
     """The dearest sources and tables; a cell's colour is the logarithm of its seconds."""
-    seconds = {(one.source, row["table"]): row["seconds"] for one in ranked for row in one.table_rows()}
+    seconds = {
+        (one.source, row["table"]): row["seconds"] for one in ranked for row in one.table_rows()
+    }
     if not seconds:
         return ""
     totals: dict[str, float] = {}
@@ -128,7 +169,9 @@ def _heat(ranked: Sequence[Outcome]) -> str:
     tables = sorted(totals, key=lambda table: -totals[table])[:MOST_HEAT_TABLES]
     shown = ranked[:MOST_HEAT_SOURCES]
     most = max(seconds.values())
-    head = "<th class=l></th>" + "".join(f"<th class=c><span>{escape(table)}</span></th>" for table in tables)
+    head = "<th class=l></th>" + "".join(
+        f"<th class=c><span>{escape(table)}</span></th>" for table in tables
+    )
     lines = []
     for one in shown:
         cells = "".join(_cell(seconds.get((one.source, table)), most) for table in tables)
@@ -160,7 +203,9 @@ def _source(one: Outcome) -> str:
         f"<h3>Assumed, and noted</h3>{html_list([*summary['assumptions'], *summary['notes']])}",
     ]
     title = f"<b>{escape(one.source)}</b> · up to {duration(one.peak)} behind"
-    return f'<details id="{escape(one.source)}"><summary>{title}</summary>{"".join(parts)}</details>'
+    return (
+        f'<details id="{escape(one.source)}"><summary>{title}</summary>{"".join(parts)}</details>'
+    )
 
 
 def _curve(points: Sequence[Sequence[float]]) -> str:
@@ -169,11 +214,19 @@ def _curve(points: Sequence[Sequence[float]]) -> str:
         return ""
     first, last = points[0][0], points[-1][0]
     most = max(lag for _, lag in points) or 1.0
-    places = [(WIDTH * (time - first) / ((last - first) or 1), HEIGHT - (HEIGHT - 4) * lag / most) for time, lag in points]
-    path = f"M{places[0][0]:.1f},{places[0][1]:.1f}" + "".join(f"H{x:.1f}V{y:.1f}" for x, y in places[1:])
-    text = f"from {when(first)} to {when(last)} UTC; the top of the picture is {duration(most)} behind"
+    places = [
+        (WIDTH * (time - first) / ((last - first) or 1), HEIGHT - (HEIGHT - 4) * lag / most)
+        for time, lag in points
+    ]
+    path = f"M{places[0][0]:.1f},{places[0][1]:.1f}" + "".join(
+        f"H{x:.1f}V{y:.1f}" for x, y in places[1:]
+    )
+    text = (
+        f"from {when(first)} to {when(last)} UTC; the top of the picture is {duration(most)} behind"
+    )
     return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Lag over time">'
-        f'<path d="{path}" fill="none" stroke="#c2410c" stroke-width="1.5" vector-effect="non-scaling-stroke"/>'
-        f'<path d="M0,{HEIGHT - 0.5}H{WIDTH}" stroke="#94a3b8" stroke-width="1"/></svg><p class=quiet>Lag over time, {escape(text)}</p>'
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Lag over time"><path'
+        f' d="{path}" fill="none" stroke="#c2410c" stroke-width="1.5"'
+        f' vector-effect="non-scaling-stroke"/><path d="M0,{HEIGHT - 0.5}H{WIDTH}" stroke="#94a3b8"'
+        f' stroke-width="1"/></svg><p class=quiet>Lag over time, {escape(text)}</p>'
     )

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_cycle_collection() -> Iterator[None]:
-    """Rows and records hold no cycles, and looking for some in millions of them takes a fifth of a replay."""
+    """Rows and records hold no cycles, and looking for some in millions of them takes a fifth of a
+    replay."""
     enabled = gc.isenabled()
     gc.disable()
     try:

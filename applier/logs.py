@@ -1,8 +1,10 @@
-"""Who speaks while a long command runs: `logging.getLogger("applier.receive")`, `applier.replay`, `applier.measure`, `applier.crashtest`.
+"""Who speaks while a long command runs: `logging.getLogger("applier.receive")`, `applier.replay`,
+`applier.measure`, `applier.crashtest`.
 
-A record's message says what happened; what a program wants to know of it are attributes of the record (`extra=`): file, position, gtid,
-seconds … Nothing is printed unless somebody asks for it: the command line with --log-level or --log-json, a program with a handler of its
-own. Passwords are in no record.
+A record's message says what happened; what a program wants to know of it are attributes of the
+record (`extra=`): file, position, gtid, seconds … Nothing is printed unless somebody asks for it:
+the command line with --log-level or --log-json, a program with a handler of its own. Passwords are
+in no record.
 """
 
 from __future__ import annotations

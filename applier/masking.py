@@ -1,7 +1,8 @@
-"""No password in what is printed. Passwords come from files and variables, so none should be there; this is the second lock.
+"""No password in what is printed. Passwords come from files and variables, so none should be there;
+this is the second lock.
 
-Every text that leaves the program because of an error goes through `mask`: a password in a URL, which somebody gave where a file was
-expected, and the passwords of accounts in statements of a log.
+Every text that leaves the program because of an error goes through `mask`: a password in a URL,
+which somebody gave where a file was expected, and the passwords of accounts in statements of a log.
 """
 
 from __future__ import annotations
@@ -15,13 +16,17 @@ SECRET_VARIABLES = ("BINLAG_PASSWORD", "MYSQL_PWD")
 _PATTERNS = (
     re.compile(r"(?P<before>//[^\s:/@]*:)\S+(?=@)"),
     re.compile(r"(?P<before>\b[\w.%-]+:)[^\s:/@]+(?=@[\w\[])"),
-    re.compile(r"(?P<before>(?:identified\b.{0,80}?\b(?:by|as)|password\b\s*[=(]?)\s*)(?:'[^']*'|\"[^\"]*\")", re.IGNORECASE),
+    re.compile(
+        r"(?P<before>(?:identified\b.{0,80}?\b(?:by|as)|password\b\s*[=(]?)\s*)(?:'[^']*'|\"[^\"]*\")",
+        re.IGNORECASE,
+    ),
 )
 """`before` stays, what follows it is masked."""
 
 
 def mask(text: str, secrets: Iterable[str] = ()) -> str:
-    """The text without passwords. `secrets` are masked wherever they stand as a word of their own."""
+    """The text without passwords. `secrets` are masked wherever they stand as a word of their
+    own."""
     for pattern in _PATTERNS:
         text = pattern.sub(rf"\g<before>{MASK}", text)
     for secret in sorted(filter(None, secrets), key=len, reverse=True):

@@ -1,8 +1,10 @@
-"""Figures of an emulated replica in the OpenMetrics text form, for the textfile collector of Prometheus' node exporter.
+"""Figures of an emulated replica in the OpenMetrics text form, for the textfile collector of
+Prometheus' node exporter.
 
-Only gauges, without time stamps: such a file is valid OpenMetrics, and also what the collector reads, the older Prometheus text form. What
-is unknown (the server's NULL) has no line. A file is replaced by a rename, so nobody reads half of one; it ends in .prom, and the temporary
-one beside it does not. Needs prometheus_client (`binlag[metrics]`).
+Only gauges, without time stamps: such a file is valid OpenMetrics, and also what the collector
+reads, the older Prometheus text form. What is unknown (the server's NULL) has no line. A file is
+replaced by a rename, so nobody reads half of one; it ends in .prom, and the temporary one beside it
+does not. Needs prometheus_client (`binlag[metrics]`).
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ SUFFIX = ".prom"
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """One figure: `name` without the prefix, its unit last; `labels` of this sample; None as value is unknown."""
+    """One figure: `name` without the prefix, its unit last; `labels` of this sample; None as value
+    is unknown."""
 
     name: str
     text: str
@@ -57,20 +60,26 @@ def check_name(path: str | os.PathLike[str]) -> Path:
 
 
 def write(gauges: Iterable[Gauge], path: str | os.PathLike[str]) -> None:
-    """Writes a file in one step. Raises UsageError where that is not possible or the name is none that the collector reads."""
+    """Writes a file in one step. Raises UsageError where that is not possible or the name is none
+    that the collector reads."""
     target = check_name(path)
     try:
         write_whole(target, exposition(gauges))
     except OSError as error:
-        raise UsageError(f"--openmetrics: cannot write {target}: {error.strerror}", code=Code.CANNOT_WRITE) from None
+        raise UsageError(
+            f"--openmetrics: cannot write {target}: {error.strerror}", code=Code.CANNOT_WRITE
+        ) from None
 
 
 @contextmanager
-def kept_up(gauges: Callable[[], Iterable[Gauge]], path: str | os.PathLike[str], every_seconds: float = 1.0) -> Iterator[None]:
+def kept_up(
+    gauges: Callable[[], Iterable[Gauge]], path: str | os.PathLike[str], every_seconds: float = 1.0
+) -> Iterator[None]:
     """Writes a file now, again and again while the block lasts, and at its end.
 
-    A thread writes, so that a replica that hangs shows in figures that are fresh. Raises UsageError as `write` does at first; later, when
-    a disk is full for a while, a record in the log says so and the next time is tried.
+    A thread writes, so that a replica that hangs shows in figures that are fresh. Raises UsageError
+    as `write` does at first; later, when a disk is full for a while, a record in the log says so
+    and the next time is tried.
     """
     write(gauges(), path)
     over = threading.Event()
@@ -108,7 +117,9 @@ def exposition(gauges: Iterable[Gauge]) -> bytes:
         name = f"{PREFIX}_{gauge.name}"
         family = families.get(name)
         if family is None:
-            family = families[name] = GaugeMetricFamily(name, gauge.text, labels=[label for label, _ in gauge.labels])
+            family = families[name] = GaugeMetricFamily(
+                name, gauge.text, labels=[label for label, _ in gauge.labels]
+            )
         family.add_metric([value for _, value in gauge.labels], gauge.value)
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Families(list(families.values())))
@@ -130,22 +141,41 @@ class _Families:
 
 
 def of_view(view: ReplicaView, channel: str) -> Iterator[Gauge]:
-    """What SHOW REPLICA STATUS says of one channel, as numbers; the end of a log's name is its number."""
+    """What SHOW REPLICA STATUS says of one channel, as numbers; the end of a log's name is its
+    number."""
     labels = (("channel", channel), ("server", view.version))
 
     def one(name: str, text: str, value: float | None) -> Gauge:
         return Gauge(f"replica_{name}", text, value, labels)
 
     source, relay = view.source, view.relay
-    yield one("seconds_behind_source", "Seconds_Behind_Source as the server would say it.", view.seconds_behind)
+    yield one(
+        "seconds_behind_source",
+        "Seconds_Behind_Source as the server would say it.",
+        view.seconds_behind,
+    )
     yield one("delay_seconds", "SOURCE_DELAY.", view.delay)
     places = {
-        "received": (view.source_file or _of(source, "source_log_name"), _first(view.read_position, _of(source, "source_log_pos"))),
-        "executed": (view.executed_file or _of(relay, "source_log_name"), _first(view.executed_position, _of(relay, "source_log_pos"))),
+        "received": (
+            view.source_file or _of(source, "source_log_name"),
+            _first(view.read_position, _of(source, "source_log_pos")),
+        ),
+        "executed": (
+            view.executed_file or _of(relay, "source_log_name"),
+            _first(view.executed_position, _of(relay, "source_log_pos")),
+        ),
     }
     for what, (file, position) in places.items():
-        yield one(f"{what}_log_number", f"Number of the source's log up to which was {what}.", _number(file))
-        yield one(f"{what}_position_bytes", f"Position in the source's log up to which was {what}.", position if file else None)
+        yield one(
+            f"{what}_log_number",
+            f"Number of the source's log up to which was {what}.",
+            _number(file),
+        )
+        yield one(
+            f"{what}_position_bytes",
+            f"Position in the source's log up to which was {what}.",
+            position if file else None,
+        )
     yield one("relay_log_bytes", "Size of all relay logs.", view.relay_log_bytes)
     yield one("retrieved_gtids", "Transactions in Retrieved_Gtid_Set.", _count(view.retrieved))
     yield one("executed_gtids", "Transactions in Executed_Gtid_Set.", _count(view.executed))
@@ -160,9 +190,21 @@ def _of_thread(thread: Thread, name: str, labels: tuple[tuple[str, str], ...]) -
     labels = (*labels, ("thread", name))
     running = None if thread.state is None else float(thread.state == ON)
     yield Gauge("replica_running", "1 while the thread runs, otherwise 0.", running, labels)
-    number, time = (None, None) if thread.failure is None else (thread.failure.number, thread.failure.time)
-    yield Gauge("replica_last_error_number", "Number of the thread's last error, 0 for none.", number, labels)
-    yield Gauge("replica_last_error_timestamp_seconds", "When that was, in seconds since 1970.", time, labels)
+    number, time = (
+        (None, None) if thread.failure is None else (thread.failure.number, thread.failure.time)
+    )
+    yield Gauge(
+        "replica_last_error_number",
+        "Number of the thread's last error, 0 for none.",
+        number,
+        labels,
+    )
+    yield Gauge(
+        "replica_last_error_timestamp_seconds",
+        "When that was, in seconds since 1970.",
+        time,
+        labels,
+    )
 
 
 # while it runs
@@ -173,31 +215,68 @@ def of_receiver(received: Received, channel: str) -> Iterator[Gauge]:
     labels = (("channel", channel),)
     file, offset = received.position.file, received.position.offset
     for name, text, value in (
-        ("received_log_number", "Number of the source's log up to which was received.", _number(file)),
-        ("received_position_bytes", "Position in the source's log up to which was received.", offset if file else None),
+        (
+            "received_log_number",
+            "Number of the source's log up to which was received.",
+            _number(file),
+        ),
+        (
+            "received_position_bytes",
+            "Position in the source's log up to which was received.",
+            offset if file else None,
+        ),
         ("received_events", "Events received since the receiver began.", received.events),
         ("received_event_bytes", "Their bytes in the source's log.", received.bytes),
         ("heartbeats", "Heartbeats that were received.", received.heartbeats),
-        ("connections", "Connections made to the source since the receiver began; one more for each that was lost.", received.connections),
+        (
+            "connections",
+            (
+                "Connections made to the source since the receiver began; one more for each that"
+                " was lost."
+            ),
+            received.connections,
+        ),
     ):
         yield Gauge(f"replica_{name}", text, value, labels)
-    yield from _of_thread(Thread(ON if received.connected else OFF, failure=received.failure), "receiver", labels)
+    yield from _of_thread(
+        Thread(ON if received.connected else OFF, failure=received.failure), "receiver", labels
+    )
 
 
 def of_applying(applying: ApplierProgress, channel: str) -> Iterator[Gauge]:
-    """A replay that follows relay logs. Its clock is taken for the source's; at the end of the relay logs it is behind by nothing."""
+    """A replay that follows relay logs. Its clock is taken for the source's; at the end of the
+    relay logs it is behind by nothing."""
     labels = (("channel", channel),)
     behind = seconds_behind(
-        time.time(), applying.timestamp, 0, applier_running=applying.running, connected=True, same_position=applying.idle
+        time.time(),
+        applying.timestamp,
+        0,
+        applier_running=applying.running,
+        connected=True,
+        same_position=applying.idle,
     )
     for name, text, value in (
         ("seconds_behind_source", "Seconds_Behind_Source as the server would say it.", behind),
-        ("relay_log_number", "Number of the relay log up to which was applied.", _number(applying.file)),
-        ("relay_log_position_bytes", "Position in the relay log up to which was applied.", applying.position if applying.file else None),
-        ("applied_transactions", "Transactions applied since the replay began.", applying.transactions),
+        (
+            "relay_log_number",
+            "Number of the relay log up to which was applied.",
+            _number(applying.file),
+        ),
+        (
+            "relay_log_position_bytes",
+            "Position in the relay log up to which was applied.",
+            applying.position if applying.file else None,
+        ),
+        (
+            "applied_transactions",
+            "Transactions applied since the replay began.",
+            applying.transactions,
+        ),
     ):
         yield Gauge(f"replica_{name}", text, value, labels)
-    yield from _of_thread(Thread(ON if applying.running else OFF, failure=applying.failure), "applier", labels)
+    yield from _of_thread(
+        Thread(ON if applying.running else OFF, failure=applying.failure), "applier", labels
+    )
 
 
 def of_moment(moment: LagSample, channel: str, server: str) -> Iterator[Gauge]:
@@ -205,24 +284,56 @@ def of_moment(moment: LagSample, channel: str, server: str) -> Iterator[Gauge]:
     labels = (("channel", channel), ("server", server))
     work = moment.work
     for name, text, value in (
-        ("seconds_behind_source", "Seconds_Behind_Source as the server would say it.", moment.seconds_behind),
-        ("lag_seconds", "True lag: age of the oldest transaction that is committed on the source and not on the replica.", moment.true_lag),
+        (
+            "seconds_behind_source",
+            "Seconds_Behind_Source as the server would say it.",
+            moment.seconds_behind,
+        ),
+        (
+            "lag_seconds",
+            (
+                "True lag: age of the oldest transaction that is committed on the source and not on"
+                " the replica."
+            ),
+            moment.true_lag,
+        ),
         ("work_left_transactions", "Transactions that are not yet executed.", work.transactions),
         ("work_left_bytes", "Their size in the log.", work.bytes),
-        ("work_left_seconds", "Until they are executed, if nothing more came; unknown when that is never.", work.seconds),
-        ("timestamp_seconds", "The moment of the simulation that the figures are of, in seconds since 1970.", moment.time),
+        (
+            "work_left_seconds",
+            "Until they are executed, if nothing more came; unknown when that is never.",
+            work.seconds,
+        ),
+        (
+            "timestamp_seconds",
+            "The moment of the simulation that the figures are of, in seconds since 1970.",
+            moment.time,
+        ),
     ):
         yield Gauge(f"replica_{name}", text, value, labels)
 
 
-def of_moments(moments: Mapping[str, list[LagSample]], servers: Mapping[str, str]) -> Iterator[Gauge]:
-    """The last sample of each simulated replica, and the largest of all; `servers` has their versions."""
+def of_moments(
+    moments: Mapping[str, list[LagSample]], servers: Mapping[str, str]
+) -> Iterator[Gauge]:
+    """The last sample of each simulated replica, and the largest of all; `servers` has their
+    versions."""
     for channel, samples in moments.items():
         labels = (("channel", channel), ("server", servers[channel]))
         yield from of_moment(samples[-1], channel, servers[channel])
-        behind = max((moment.seconds_behind for moment in samples if moment.seconds_behind is not None), default=None)
-        lag = max((moment.true_lag for moment in samples if moment.true_lag is not None), default=None)
-        yield Gauge("replica_peak_seconds_behind_source", "The largest Seconds_Behind_Source of all samples.", behind, labels)
+        behind = max(
+            (moment.seconds_behind for moment in samples if moment.seconds_behind is not None),
+            default=None,
+        )
+        lag = max(
+            (moment.true_lag for moment in samples if moment.true_lag is not None), default=None
+        )
+        yield Gauge(
+            "replica_peak_seconds_behind_source",
+            "The largest Seconds_Behind_Source of all samples.",
+            behind,
+            labels,
+        )
         yield Gauge("replica_peak_lag_seconds", "The largest true lag of all samples.", lag, labels)
 
 
@@ -230,26 +341,46 @@ def of_moments(moments: Mapping[str, list[LagSample]], servers: Mapping[str, str
 
 
 def of_forecast(summary: Mapping[str, Any]) -> Iterator[Gauge]:
-    """Of `applier.forecast.summary.summarize`: each scenario, and each table of the replica as it is."""
+    """Of `applier.forecast.summary.summarize`: each scenario, and each table of the replica as it
+    is."""
     server = ("server", summary["server"])
     for scenario in (summary["replica"], summary["without_lookup"], *summary["what_if"]):
         labels = (server, ("scenario", scenario["name"]))
         for name, text, value in (
             ("peak_lag_seconds", "Largest lag of the forecast.", scenario["peak_lag_seconds"]),
             ("end_lag_seconds", "Lag when the log ends.", scenario["end_lag_seconds"]),
-            ("catch_up_seconds", "From the end of the log until it has caught up; no line for never.", scenario["catch_up_seconds"]),
+            ("catch_up_seconds",
+                "From the end of the log until it has caught up; no line for never.",
+                scenario["catch_up_seconds"]),
             ("apply_seconds", "Time that the workers apply.", scenario["apply_seconds"]),
-            ("lookup_seconds", "The part of it in which rows are found.", scenario["lookup_seconds"]),
-            ("utilisation_ratio", "Applying by the log's duration; over 1 the lag grows.", scenario["utilisation"]),
+            ("lookup_seconds", "The part of it in which rows are found.",
+                scenario["lookup_seconds"]),
+            ("utilisation_ratio", "Applying by the log's duration; over 1 the lag grows.",
+                scenario["utilisation"]),
         ):  # fmt: skip
             yield Gauge(f"forecast_{name}", text, None if isinstance(value, str) else value, labels)
     if summary["now"] is not None:
         yield from of_now(summary["now"], (server,))
     for table in summary["tables"]:
         labels = (server, ("table", table["table"]))
-        yield Gauge("forecast_table_apply_seconds", "Time that the table's events are applied.", table["seconds"], labels)
-        yield Gauge("forecast_table_rows_read", "Rows read to find the table's rows.", table["rows_read"], labels)
-        yield Gauge("forecast_table_lag_seconds", "Largest lag of a transaction that changes the table.", table["max_lag_seconds"], labels)
+        yield Gauge(
+            "forecast_table_apply_seconds",
+            "Time that the table's events are applied.",
+            table["seconds"],
+            labels,
+        )
+        yield Gauge(
+            "forecast_table_rows_read",
+            "Rows read to find the table's rows.",
+            table["rows_read"],
+            labels,
+        )
+        yield Gauge(
+            "forecast_table_lag_seconds",
+            "Largest lag of a transaction that changes the table.",
+            table["max_lag_seconds"],
+            labels,
+        )
 
 
 def of_now(now: Mapping[str, Any], labels: tuple[tuple[str, str], ...] = ()) -> Iterator[Gauge]:
@@ -257,10 +388,18 @@ def of_now(now: Mapping[str, Any], labels: tuple[tuple[str, str], ...] = ()) -> 
     transaction = now["transaction"] or {}
     catch_up = now["catch_up_seconds"]
     for name, text, value in (
-        ("behind_seconds", "Age of the oldest transaction that is not executed.", now["behind_seconds"]),
+        (
+            "behind_seconds",
+            "Age of the oldest transaction that is not executed.",
+            now["behind_seconds"],
+        ),
         ("left_transactions", "Transactions that are not executed.", now["transactions_left"]),
         ("left_seconds", "Time to apply them.", now["seconds_left"]),
-        ("capacity_ratio", "Seconds of the source's traffic that are applied in a second.", now["capacity"]),
+        (
+            "capacity_ratio",
+            "Seconds of the source's traffic that are applied in a second.",
+            now["capacity"],
+        ),
         (
             "caught_up_in_seconds",
             "Until the replica has caught up, the source's traffic going on; no line for never.",

@@ -7,9 +7,11 @@ from applier.binlog.header import Event, EventType
 
 
 class OpenTransaction:
-    """One object for all transactions of a log, one after the other. Its texts are made when somebody asks.
+    """One object for all transactions of a log, one after the other. Its texts are made when
+    somebody asks.
 
-    `first` is the event it begins with, `begun` says that BEGIN was seen, `open` that rows were, `skipped` that an option leaves it out.
+    `first` is the event it begins with, `begun` says that BEGIN was seen, `open` that rows were,
+    `skipped` that an option leaves it out.
     """
 
     __slots__ = ("_gtid", "begun", "first", "open", "skipped", "xid")

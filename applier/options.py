@@ -19,12 +19,14 @@ DDL_EXIST_ERRORS = (1007, 1050, 1061, 1068, 1054, 1146, 1060, 1008, 1051, 1091)
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """What of a log is replayed, and under whose rules; `parse_options` makes it of an operator's words.
+    """What of a log is replayed, and under whose rules; `parse_options` makes it of an operator's
+    words.
 
-    `server`: whose rules hold, None for the log's own. `row_search`: slave_rows_search_algorithms, None for the version's default.
-    `idempotent`: slave_exec_mode. `skip_errors`: slave_skip_errors, None stands for "all". `conversions`: slave_type_conversions.
-    `only`: the tables that are replayed, by their names in the log. `rewrite`: old database -> new one.
-    Positions are bytes: the first counts in the first file, the last in the last file. Times are seconds since 1970.
+    `server`: whose rules hold, None for the log's own. `row_search`: slave_rows_search_algorithms,
+    None for the version's default. `idempotent`: slave_exec_mode. `skip_errors`: slave_skip_errors,
+    None stands for "all". `conversions`: slave_type_conversions. `only`: the tables that are
+    replayed, by their names in the log. `rewrite`: old database -> new one. Positions are bytes:
+    the first counts in the first file, the last in the last file. Times are seconds since 1970.
     """
 
     server: str | None = None
@@ -55,12 +57,22 @@ class ReplayOptions:
         return FilterTally(self.only, frozenset(self.rewrite.values()))
 
     def rules(self, server_version: str) -> ServerRules:
-        """Whose rules hold for a log of this server version: --server's, or its own. Raises UsageError, InputError for what is none."""
-        return found_rules(server_version, "the log") if self.server is None else asked_rules(self.server)
+        """Whose rules hold for a log of this server version: --server's, or its own. Raises
+        UsageError, InputError for what is none."""
+        return (
+            found_rules(server_version, "the log")
+            if self.server is None
+            else asked_rules(self.server)
+        )
 
     def version_remark(self, server_version: str) -> str | None:
-        """What is to be said of these rules: that the version is older or newer than all that are known."""
-        return remark(server_version, "the log") if self.server is None else remark(self.server, "--server")
+        """What is to be said of these rules: that the version is older or newer than all that are
+        known."""
+        return (
+            remark(server_version, "the log")
+            if self.server is None
+            else remark(self.server, "--server")
+        )
 
 
 def parse_options(
@@ -83,18 +95,29 @@ def parse_options(
     exclude_gtids: str | None = None,
     verify_checksum: bool = True,
 ) -> ReplayOptions:
-    """Options as they are given on the command line or to `applier.replay`. Raises UsageError naming the one that is wrong."""
+    """Options as they are given on the command line or to `applier.replay`. Raises UsageError
+    naming the one that is wrong."""
     if server is not None:
         asked_rules(server)
     if exec_mode not in EXEC_MODES:
-        raise UsageError(f"--exec-mode: {exec_mode!r} is neither strict nor idempotent", code=Code.OPTION_VALUE)
+        raise UsageError(
+            f"--exec-mode: {exec_mode!r} is neither strict nor idempotent", code=Code.OPTION_VALUE
+        )
     from applier.binlog.filters import check_times, gtids_of, time_of
     from applier.binlog.matching import CONVERSIONS
 
-    conversions = frozenset(word.strip().upper() for word in type_conversions.split(",") if word.strip())
+    conversions = frozenset(
+        word.strip().upper() for word in type_conversions.split(",") if word.strip()
+    )
     if conversions - CONVERSIONS:
-        raise UsageError(f"--type-conversions: {type_conversions!r}: a list of {', '.join(sorted(CONVERSIONS))}", code=Code.OPTION_VALUE)
-    start, stop = time_of("--start-datetime", start_datetime), time_of("--stop-datetime", stop_datetime)
+        raise UsageError(
+            f"--type-conversions: {type_conversions!r}: a list of {', '.join(sorted(CONVERSIONS))}",
+            code=Code.OPTION_VALUE,
+        )
+    start, stop = (
+        time_of("--start-datetime", start_datetime),
+        time_of("--stop-datetime", stop_datetime),
+    )
     check_times(start, stop)
     return ReplayOptions(
         server=server,
@@ -119,7 +142,8 @@ def _many(value: Any) -> tuple[str, ...]:
 
 
 def row_search_of(text: str | None, server: str | None) -> frozenset[str] | None:
-    """--row-search, which not every --server lets choose; None when it is not given. Raises UsageError."""
+    """--row-search, which not every --server lets choose; None when it is not given. Raises
+    UsageError."""
     if text is None:
         return None
     try:
@@ -141,11 +165,16 @@ def row_search_text(rules: ServerRules, row_search: frozenset[str] | None) -> st
     if rules.find_row:
         return "best key, one row at a time"
     chosen = row_search if row_search is not None else rules.row_search
-    return ",".join(name for name in ("INDEX_SCAN", "TABLE_SCAN", "HASH_SCAN") if name in chosen and name in OPTIONS)
+    return ",".join(
+        name
+        for name in ("INDEX_SCAN", "TABLE_SCAN", "HASH_SCAN")
+        if name in chosen and name in OPTIONS
+    )
 
 
 def parse_skip_errors(value: Any) -> frozenset[int] | None:
-    """replica_skip_errors: "off", "all", "ddl_exist_errors" and numbers, joined by commas. Raises UsageError."""
+    """replica_skip_errors: "off", "all", "ddl_exist_errors" and numbers, joined by commas. Raises
+    UsageError."""
     if isinstance(value, (set, frozenset, list, tuple)):
         return frozenset(int(number) for number in value)
     words = [word.strip().lower() for word in str(value).split(",") if word.strip()]
@@ -167,9 +196,16 @@ def parse_skip_errors(value: Any) -> frozenset[int] | None:
 
 
 def _rewrite(value: Any) -> dict[str, str]:
-    pairs = value.items() if isinstance(value, dict) else [text.replace("->", ":").partition(":")[::2] for text in _many(value)]
+    pairs = (
+        value.items()
+        if isinstance(value, dict)
+        else [text.replace("->", ":").partition(":")[::2] for text in _many(value)]
+    )
     rules = dict(pairs)
     for old, new in rules.items():
         if not old or not new:
-            raise UsageError(f"--rewrite-db: {f'{old}:{new}'.rstrip(':')!r} is not FROM:TO", code=Code.OPTION_VALUE)
+            raise UsageError(
+                f"--rewrite-db: {f'{old}:{new}'.rstrip(':')!r} is not FROM:TO",
+                code=Code.OPTION_VALUE,
+            )
     return rules

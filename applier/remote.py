@@ -1,7 +1,8 @@
-"""Files on object stores and Hadoop: `s3://`, `gs://`, `hdfs://`, `abfs://` by pyarrow, other schemes by fsspec.
+"""Files on object stores and Hadoop: `s3://`, `gs://`, `hdfs://`, `abfs://` by pyarrow, other
+schemes by fsspec.
 
-Credentials come from the environment, as those libraries take them; an address that holds some is refused. A file is
-read by ranges: nobody fetches more of it than is looked at.
+Credentials come from the environment, as those libraries take them; an address that holds some is
+refused. A file is read by ranges: nobody fetches more of it than is looked at.
 """
 
 from __future__ import annotations
@@ -20,15 +21,32 @@ from applier.errors import InputError, UsageError
 T = TypeVar("T")
 _URL = re.compile(r"([a-z][a-z0-9+.-]+):/{1,2}([^/]*)/*(.*)", re.DOTALL)
 """Scheme, bucket (or host), key. `pathlib` makes one slash of two, so one is enough."""
-_RECEIVE = "binlag receive mysql://USER@HOST:PORT --dir DIR fetches the logs of a server; then name DIR"
+_RECEIVE = (
+    "binlag receive mysql://USER@HOST:PORT --dir DIR fetches the logs of a server; then name DIR"
+)
 _CREDENTIALS = {
-    "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or the role of the machine; AWS_ENDPOINT_URL and AWS_DEFAULT_REGION",
+    "s3": (
+        "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or the role of the machine;"
+        " AWS_ENDPOINT_URL and AWS_DEFAULT_REGION"
+    ),
     "gs": "GOOGLE_APPLICATION_CREDENTIALS, or the account of the machine",
     "gcs": "GOOGLE_APPLICATION_CREDENTIALS, or the account of the machine",
-    "abfs": "AZURE_STORAGE_ACCOUNT_KEY, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or the identity of the machine",
-    "abfss": "AZURE_STORAGE_ACCOUNT_KEY, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or the identity of the machine",
-    "hdfs": "HADOOP_HOME, JAVA_HOME, ARROW_LIBHDFS_DIR and CLASSPATH (`hadoop classpath --glob`); kinit for Kerberos",
-    "viewfs": "HADOOP_HOME, JAVA_HOME, ARROW_LIBHDFS_DIR and CLASSPATH (`hadoop classpath --glob`); kinit for Kerberos",
+    "abfs": (
+        "AZURE_STORAGE_ACCOUNT_KEY, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or the identity of the"
+        " machine"
+    ),
+    "abfss": (
+        "AZURE_STORAGE_ACCOUNT_KEY, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or the identity of the"
+        " machine"
+    ),
+    "hdfs": (
+        "HADOOP_HOME, JAVA_HOME, ARROW_LIBHDFS_DIR and CLASSPATH (`hadoop classpath --glob`); kinit"
+        " for Kerberos"
+    ),
+    "viewfs": (
+        "HADOOP_HOME, JAVA_HOME, ARROW_LIBHDFS_DIR and CLASSPATH (`hadoop classpath --glob`); kinit"
+        " for Kerberos"
+    ),
 }
 """Scheme -> what of the environment the library looks at."""
 _LONGEST = 200
@@ -52,14 +70,20 @@ class Address:
 
 
 def address_of(path: str | os.PathLike[str]) -> Address | None:
-    """The address that a path is, None for a path on this machine. Raises UsageError for one that holds a password."""
+    """The address that a path is, None for a path on this machine. Raises UsageError for one that
+    holds a password."""
     match = _URL.fullmatch(os.fspath(path))
     if match is None or match[1] == "file":
         return None
     scheme, bucket, key = match.groups()
     if "@" in bucket and ":" in bucket.rpartition("@")[0]:
-        hint = f"leave it out; the environment has it: {_CREDENTIALS.get(scheme, 'see the library of this scheme')}"
-        raise UsageError(f"a password stands in an address {scheme}://…", code=Code.PASSWORD_IN_URL, hint=hint)
+        hint = (
+            "leave it out; the environment has it:"
+            f" {_CREDENTIALS.get(scheme, 'see the library of this scheme')}"
+        )
+        raise UsageError(
+            f"a password stands in an address {scheme}://…", code=Code.PASSWORD_IN_URL, hint=hint
+        )
     return Address(scheme, bucket or "default", key)
 
 
@@ -115,18 +139,24 @@ def is_folder(address: Address) -> bool:
 
 
 def inside(address: Address) -> list[tuple[str, bool]]:
-    """(Key, whether it is a folder) of what stands directly in a folder. Raises InputError for one that is not there."""
+    """(Key, whether it is a folder) of what stands directly in a folder. Raises InputError for one
+    that is not there."""
     from pyarrow.fs import FileSelector
 
     filesystem, root = _filesystem(address.scheme, address.bucket)
     base = _joined(root, address.key.rstrip("/"))
-    infos = _asked(address, lambda: filesystem.get_file_info(FileSelector(base or "/", recursive=False)))
+    infos = _asked(
+        address, lambda: filesystem.get_file_info(FileSelector(base or "/", recursive=False))
+    )
     prefix = address.key.rstrip("/")
-    return sorted((f"{prefix}/{info.base_name}".lstrip("/"), info.type.name == "Directory") for info in infos)
+    return sorted(
+        (f"{prefix}/{info.base_name}".lstrip("/"), info.type.name == "Directory") for info in infos
+    )
 
 
 def fitting(address: Address) -> list[Address]:
-    """Files whose key fits a pattern (`*`, `?`, `[…]` within one part of it), in the order of their names."""
+    """Files whose key fits a pattern (`*`, `?`, `[…]` within one part of it), in the order of their
+    names."""
     return [address.at(key) for key in sorted(_fitting(address, "", address.key.split("/")))]
 
 
@@ -156,43 +186,64 @@ def _joined(root: str, key: str) -> str:
 
 @cache
 def _filesystem(scheme: str, bucket: str) -> tuple[Any, str]:
-    """(The filesystem, the bucket's path in it.) Raises InputError for an unknown scheme, UsageError without a library."""
+    """(The filesystem, the bucket's path in it.) Raises InputError for an unknown scheme,
+    UsageError without a library."""
     address = Address(scheme, bucket, "")
     try:
         from pyarrow.fs import FileSystem, FSSpecHandler, PyFileSystem
         from pyarrow.lib import ArrowInvalid
     except ImportError:
-        raise UsageError(f"reading {scheme}:// needs pyarrow", code=Code.NO_LIBRARY, hint="pip install 'binlag[arrow]'") from None
+        raise UsageError(
+            f"reading {scheme}:// needs pyarrow",
+            code=Code.NO_LIBRARY,
+            hint="pip install 'binlag[arrow]'",
+        ) from None
     try:
-        found: tuple[Any, str] = _asked(address, lambda: FileSystem.from_uri(str(address)), ArrowInvalid)
+        found: tuple[Any, str] = _asked(
+            address, lambda: FileSystem.from_uri(str(address)), ArrowInvalid
+        )
         return found
     except ArrowInvalid:
         pass
     try:
         import fsspec
 
-        filesystem, root = _asked(address, lambda: fsspec.core.url_to_fs(str(address)), (ImportError, ValueError))
+        filesystem, root = _asked(
+            address, lambda: fsspec.core.url_to_fs(str(address)), (ImportError, ValueError)
+        )
     except (ImportError, ValueError):
         stores = ", ".join(f"{one}://" for one in _CREDENTIALS)
         raise InputError(
             f"no library here knows the scheme {scheme}://",
             code=Code.REMOTE,
             file=str(address),
-            hint=_RECEIVE if scheme == "mysql" else f"one of {stores}; for others install fsspec and its package",
+            hint=(
+                _RECEIVE
+                if scheme == "mysql"
+                else f"one of {stores}; for others install fsspec and its package"
+            ),
         ) from None
     return PyFileSystem(FSSpecHandler(filesystem)), root
 
 
 def _asked(address: Address, ask: Callable[[], T], passed: Any = ()) -> T:
-    """What a library answers; its errors, but for those that are `passed` on, become one line that names the address."""
+    """What a library answers; its errors, but for those that are `passed` on, become one line that
+    names the address."""
     try:
         return ask()
     except passed:
         raise
     except FileNotFoundError:
-        raise InputError("there is no such file", code=Code.CANNOT_READ, file=str(address)) from None
+        raise InputError(
+            "there is no such file", code=Code.CANNOT_READ, file=str(address)
+        ) from None
     except Exception as error:  # each library has its own
         said = " ".join(str(error).split()) or type(error).__name__
         said = said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
-        hint = f"the environment says who you are and where: {_CREDENTIALS.get(address.scheme, 'see the library of this scheme')}"
-        raise InputError(f"the store does not give it: {said}", code=Code.REMOTE, file=str(address), hint=hint) from None
+        hint = (
+            "the environment says who you are and where:"
+            f" {_CREDENTIALS.get(address.scheme, 'see the library of this scheme')}"
+        )
+        raise InputError(
+            f"the store does not give it: {said}", code=Code.REMOTE, file=str(address), hint=hint
+        ) from None

@@ -1,7 +1,8 @@
-"""The charts of a forecast's report, as Vega-Lite specifications: lag over time, cost by table, what finding a row costs.
+"""The charts of a forecast's report, as Vega-Lite specifications: lag over time, cost by table,
+what finding a row costs.
 
-They scale with the page (`width: container`), so that a phone shows them too; `--report` puts them into a page, `images` writes SVG
-and PNG of the same.
+They scale with the page (`width: container`), so that a phone shows them too; `--report` puts them
+into a page, `images` writes SVG and PNG of the same.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ Chart = dict[str, Any]
 
 
 def charts(summary: Mapping[str, Any]) -> dict[str, Chart]:
-    """Name -> specification; only those that have something to show. Raises UsageError without altair."""
+    """Name -> specification; only those that have something to show. Raises UsageError without
+    altair."""
     try:
         import altair
     except ImportError:
-        raise UsageError("the report needs altair and vl-convert", code=Code.NO_LIBRARY, hint=HINT) from None
+        raise UsageError(
+            "the report needs altair and vl-convert", code=Code.NO_LIBRARY, hint=HINT
+        ) from None
     found = {}
     if summary["curve"]["points"]:
         found["lag"] = _lag(altair, summary)
@@ -40,7 +44,11 @@ def charts(summary: Mapping[str, Any]) -> dict[str, Chart]:
 def _lag(altair: Any, summary: Mapping[str, Any]) -> Chart:
     curves = {"as it is": summary["curve"]["points"], **summary["curves"]}
     rows = [
-        {"time": datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%S"), "lag": lag, "replica": name}
+        {
+            "time": datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%S"),
+            "lag": lag,
+            "replica": name,
+        }
         for name, points in curves.items()
         for time, lag in points
     ]
@@ -52,7 +60,9 @@ def _lag(altair: Any, summary: Mapping[str, Any]) -> Chart:
             x=altair.X("time:T", title="time (UTC)"),
             y=altair.Y("lag:Q", title="seconds behind"),
             color=altair.Color(
-                "replica:N", scale=altair.Scale(domain=names, range=colours), legend=altair.Legend(orient="top", title=None, columns=2)
+                "replica:N",
+                scale=altair.Scale(domain=names, range=colours),
+                legend=altair.Legend(orient="top", title=None, columns=2),
             ),
             tooltip=["replica:N", "time:T", altair.Tooltip("lag:Q", format=",.1f")],
         ),
@@ -63,15 +73,31 @@ def _lag(altair: Any, summary: Mapping[str, Any]) -> Chart:
 def _tables(altair: Any, summary: Mapping[str, Any]) -> Chart:
     rows = []
     for one in summary["tables"][:MOST_TABLES]:
-        rows.append({"table": one["table"], "seconds": one["lookup_seconds"], "for": "finding rows", "order": 0})
-        rows.append({"table": one["table"], "seconds": one["seconds"] - one["lookup_seconds"], "for": "changing rows", "order": 1})
+        rows.append(
+            {
+                "table": one["table"],
+                "seconds": one["lookup_seconds"],
+                "for": "finding rows",
+                "order": 0,
+            }
+        )
+        rows.append(
+            {
+                "table": one["table"],
+                "seconds": one["seconds"] - one["lookup_seconds"],
+                "for": "changing rows",
+                "order": 1,
+            }
+        )
     chart = altair.Chart(altair.Data(values=rows)).mark_bar()
     scale = altair.Scale(domain=["finding rows", "changing rows"], range=[NOW, "#64748b"])
     return _done(
         chart.encode(
             x=altair.X("seconds:Q", title="seconds of applying"),
             y=altair.Y("table:N", sort=None, title=None, axis=altair.Axis(labelLimit=140)),
-            color=altair.Color("for:N", scale=scale, legend=altair.Legend(orient="top", title=None)),
+            color=altair.Color(
+                "for:N", scale=scale, legend=altair.Legend(orient="top", title=None)
+            ),
             order="order:Q",
             tooltip=["table:N", "for:N", altair.Tooltip("seconds:Q", format=",.2f")],
         ),
@@ -80,16 +106,32 @@ def _tables(altair: Any, summary: Mapping[str, Any]) -> Chart:
 
 
 def _heat(altair: Any, heat: Mapping[str, Any]) -> Chart:
-    rows = [cell | {"microseconds": cell["seconds"] * 1e6, "shown": _short(cell["seconds"])} for cell in heat["cells"]]
+    rows = [
+        cell | {"microseconds": cell["seconds"] * 1e6, "shown": _short(cell["seconds"])}
+        for cell in heat["cells"]
+    ]
     dark = 3000 * min(row["microseconds"] for row in rows)
     base = altair.Chart(altair.Data(values=rows)).encode(
-        x=altair.X("rows_per_event:O", title="rows an event changes", axis=altair.Axis(labelAngle=0)),
-        y=altair.Y("way:N", sort=None, title=None, axis=altair.Axis(labelLimit=150, labelExpr="split(datum.label, ', ')")),  # two lines
+        x=altair.X(
+            "rows_per_event:O", title="rows an event changes", axis=altair.Axis(labelAngle=0)
+        ),
+        y=altair.Y(
+            "way:N",
+            sort=None,
+            title=None,
+            axis=altair.Axis(labelLimit=150, labelExpr="split(datum.label, ', ')"),
+        ),  # two lines
     )
-    colour = altair.Color("microseconds:Q", scale=altair.Scale(type="log", scheme="orangered"), legend=None)
-    ink = altair.condition(altair.datum.microseconds > dark, altair.value("white"), altair.value("black"))
+    colour = altair.Color(
+        "microseconds:Q", scale=altair.Scale(type="log", scheme="orangered"), legend=None
+    )
+    ink = altair.condition(
+        altair.datum.microseconds > dark, altair.value("white"), altair.value("black")
+    )
     text = base.mark_text(fontSize=11).encode(text="shown:N", color=ink)
-    return _done(base.mark_rect().encode(color=colour) + text, 40 * len({row["way"] for row in rows}))
+    return _done(
+        base.mark_rect().encode(color=colour) + text, 40 * len({row["way"] for row in rows})
+    )
 
 
 def _short(seconds: float) -> str:
@@ -101,20 +143,31 @@ def _short(seconds: float) -> str:
 def _done(chart: Any, height: int) -> Chart:
     specification: Chart = chart.properties(width="container", height=height).to_dict()
     specification["autosize"] = {"type": "fit-x", "contains": "padding"}
-    specification["padding"] = {"left": 12, "right": 5, "top": 5, "bottom": 5}  # another font than the one at hand may be wider
+    specification["padding"] = {
+        "left": 12,
+        "right": 5,
+        "top": 5,
+        "bottom": 5,
+    }  # another font than the one at hand may be wider
     return specification
 
 
 def images(summary: Mapping[str, Any], folder: Path, *, width: int = 760) -> list[Path]:
-    """Writes each chart as SVG and PNG, without a browser; the files. Raises UsageError when vl-convert is not installed."""
+    """Writes each chart as SVG and PNG, without a browser; the files. Raises UsageError when
+    vl-convert is not installed."""
     try:
         import vl_convert
     except ImportError:
-        raise UsageError("charts as images need vl-convert", code=Code.NO_LIBRARY, hint=HINT) from None
+        raise UsageError(
+            "charts as images need vl-convert", code=Code.NO_LIBRARY, hint=HINT
+        ) from None
     written = []
     for name, specification in charts(summary).items():
         sized = specification | {"width": width}
-        for suffix, content in ((".svg", vl_convert.vegalite_to_svg(sized).encode()), (".png", vl_convert.vegalite_to_png(sized, scale=2))):
+        for suffix, content in (
+            (".svg", vl_convert.vegalite_to_svg(sized).encode()),
+            (".png", vl_convert.vegalite_to_png(sized, scale=2)),
+        ):
             path = folder / f"{name}{suffix}"
             path.write_bytes(content)
             written.append(path)

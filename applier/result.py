@@ -22,7 +22,8 @@ MOST_RUNS = 10_000
 
 
 class ExecutedGtids:
-    """The GTIDs of what was replayed, noted as fast as it goes and made a set when somebody asks."""
+    """The GTIDs of what was replayed, noted as fast as it goes and made a set when somebody
+    asks."""
 
     def __init__(self) -> None:
         self._runs: list[list[Any]] = [[b"", 0, 0]]
@@ -53,7 +54,8 @@ class ExecutedGtids:
         return ",".join(filter(None, (str(self._others), str(self._domains))))
 
     def _gather(self) -> None:
-        """Runs into the set: transactions of two sources in turn are a run each, and a log may have any number of them."""
+        """Runs into the set: transactions of two sources in turn are a run each, and a log may have
+        any number of them."""
         runs = GtidSet()
         for uuid, first, behind in self._runs[1:]:
             runs.add_interval((str(UUID(bytes=uuid)), ""), first, behind)
@@ -65,8 +67,9 @@ class ExecutedGtids:
 class RowsRecord:
     """One rows event, as `--stats` writes it.
 
-    Positions are byte offsets in `file`, `end_log_pos` in the source's log; `cost` is what the event was added to. `rows` are those in
-    the event, `rows_changed` those that it changed; `counters` are its handler calls. `error`: the server's number, where it failed.
+    Positions are byte offsets in `file`, `end_log_pos` in the source's log; `cost` is what the
+    event was added to. `rows` are those in the event, `rows_changed` those that it changed;
+    `counters` are its handler calls. `error`: the server's number, where it failed.
     """
 
     file: str
@@ -120,8 +123,9 @@ class RowsRecord:
 class Cost:
     """The rows events of one table that were applied the same way, summed.
 
-    `kind` is "write", "update" or "delete", `algorithm` one of lookup.decision's, `key` the key that was read, None without one.
-    `rows` are those in the events, `rows_changed` those that they changed; `counters` are handler calls.
+    `kind` is "write", "update" or "delete", `algorithm` one of lookup.decision's, `key` the key
+    that was read, None without one. `rows` are those in the events, `rows_changed` those that they
+    changed; `counters` are handler calls.
     """
 
     table: str
@@ -166,10 +170,12 @@ def _KEEP_ALL(_record: RowsRecord) -> None:  # noqa: N802
 class ReplayResult:
     """The outcome of a replay.
 
-    `events` has a record of each rows event, `costs` their sums by (table, kind, algorithm, key); `transactions` and `statements` count
-    what was applied. `error` is what stopped the applier. `notes` says once what was passed over, and how often.
-    `incomplete_transaction`: file and byte of one whose end is not in the log; it was rolled back. `last_position` is the byte after
-    the last commit, in `last_file`; `executed` has its GTIDs. `server` and `row_search` are the rules that held.
+    `events` has a record of each rows event, `costs` their sums by (table, kind, algorithm, key);
+    `transactions` and `statements` count what was applied. `error` is what stopped the applier.
+    `notes` says once what was passed over, and how often. `incomplete_transaction`: file and byte
+    of one whose end is not in the log; it was rolled back. `last_position` is the byte after the
+    last commit, in `last_file`; `executed` has its GTIDs. `server` and `row_search` are the rules
+    that held.
     """
 
     events: list[RowsRecord] = field(default_factory=list)
@@ -188,12 +194,15 @@ class ReplayResult:
     executed: ExecutedGtids = field(default_factory=ExecutedGtids)
     server: str = ""
     rules: ServerRules | None = None
-    """Those of the log's own release, or of the one that was asked for; None before the first event."""
+    """Those of the log's own release, or of the one that was asked for; None before the first
+    event."""
     row_search: str = ""
     inexact: dict[str, str] = field(default_factory=dict)
-    """Table here -> what of it was not carried out, though a server would: 1235, skipped. "" stands for any table."""
+    """Table here -> what of it was not carried out, though a server would: 1235, skipped. "" stands
+    for any table."""
     keep: Callable[[RowsRecord], None] | None = _KEEP_ALL
-    """What gets the record of each rows event: `events`, a function that writes it away, or None."""
+    """What gets the record of each rows event: `events`, a function that writes it away, or
+    None."""
 
     def __post_init__(self) -> None:
         if self.keep is _KEEP_ALL:
@@ -207,19 +216,29 @@ class ReplayResult:
         return self.costs[place]
 
     def note(self, text: str, **place: Any) -> None:
-        """Counts a remark. The log has its first occurrence at INFO, further ones at DEBUG, with the place (file, position, table …)."""
+        """Counts a remark. The log has its first occurrence at INFO, further ones at DEBUG, with
+        the place (file, position, table …)."""
         _LOG.log(logging.DEBUG if text in self.notes else logging.INFO, text, extra=place)
         self.notes[text] = self.notes.get(text, 0) + 1
 
     def __repr__(self) -> str:
-        """One screen: what was replayed, the error if there is one, and the tables that read most."""
-        costs = sorted(self.costs.values(), key=lambda cost: (-cost.rows_read, cost.table, cost.kind))
+        """One screen: what was replayed, the error if there is one, and the tables that read
+        most."""
+        costs = sorted(
+            self.costs.values(), key=lambda cost: (-cost.rows_read, cost.table, cost.kind)
+        )
         width = max((len(cost.table) for cost in costs[:MOST_COSTS]), default=0)
         events = sum(cost.events for cost in costs)
         ended = f"rules of {self.server or 'no server'}; {self.error or 'no error'}"
-        lines = [f"ReplayResult: {self.transactions:,} transactions, {events:,} rows events, {self.rows:,} rows; {ended}"]
+        lines = [
+            (
+                f"ReplayResult: {self.transactions:,} transactions, {events:,} rows events,"
+                f" {self.rows:,} rows; {ended}"
+            )
+        ]
         lines += [
-            f"  {cost.table.ljust(width)}  {cost.kind:6}  {cost.algorithm:15}  {cost.rows:>11,} rows  {cost.rows_read:>15,} rows read"
+            f"  {cost.table.ljust(width)}  {cost.kind:6}  {cost.algorithm:15}  {cost.rows:>11,}"
+            f" rows  {cost.rows_read:>15,} rows read"
             for cost in costs[:MOST_COSTS]
         ]
         more = len(costs) - MOST_COSTS

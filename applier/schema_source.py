@@ -24,16 +24,20 @@ def load_schema(
     note: Callable[[str], None] | None = None,
     **chosen: Any,
 ) -> Tables:
-    """Tables from a dump, from a live server, or from the SQL itself when `source` holds a statement.
+    """Tables from a dump, from a live server, or from the SQL itself when `source` holds a
+    statement.
 
-    A dump is a file (.gz, .xz, .bz2, .zst too), "-" for standard input, or a folder of mydumper, MySQL
-    Shell or skeema; a server is mysql://USER@HOST:PORT. `server` says whose defaults hold where the SQL
-    leaves something open. `default_database`: of tables to which the dump gives none. `chosen`: database,
-    table, exclude_database, exclude_table, rewrite_db, as `applier.replay` has them. `note` is told what
-    was left out or assumed. Raises UsageError for a wrong option, InputError with the line of the statement.
+    A dump is a file (.gz, .xz, .bz2, .zst too), "-" for standard input, or a folder of mydumper,
+    MySQL Shell or skeema; a server is mysql://USER@HOST:PORT. `server` says whose defaults hold
+    where the SQL leaves something open. `default_database`: of tables to which the dump gives none.
+    `chosen`: database, table, exclude_database, exclude_table, rewrite_db, as `applier.replay` has
+    them. `note` is told what was left out or assumed. Raises UsageError for a wrong option,
+    InputError with the line of the statement.
     """
     selection = Selection.of(parse_options(**chosen), default_database)
-    return tables_of(source, server=server, selection=selection, password_file=password_file, note=note)
+    return tables_of(
+        source, server=server, selection=selection, password_file=password_file, note=note
+    )
 
 
 def tables_of(
@@ -45,7 +49,8 @@ def tables_of(
     rows: bool = True,
     note: Callable[[str], None] | None = None,
 ) -> Tables:
-    """The same, of what was chosen already. `rows`: those of a live server are wanted, too. Raises UsageError, InputError."""
+    """The same, of what was chosen already. `rows`: those of a live server are wanted, too. Raises
+    UsageError, InputError."""
     reader = SchemaPlace(source, password_file).reader(selection, rows=rows)
     return load_dump(reader, server=asked_rules(server).name, note=note)
 

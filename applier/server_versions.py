@@ -1,7 +1,9 @@
-"""Whose rules hold: what a user, a log or a server says of its version becomes a row of `lookup.versions` here, or an error that names all.
+"""Whose rules hold: what a user, a log or a server says of its version becomes a row of
+`lookup.versions` here, or an error that names all.
 
-What is newer than all rows follows the newest, and `remark` says so. What is older than all follows the oldest where it is a fact, as the
-version of a log is, and `remark` says so too; where it is a wish it is refused: nobody asks for 4.0 to be told what 5.6 would do.
+What is newer than all rows follows the newest, and `remark` says so. What is older than all follows
+the oldest where it is a fact, as the version of a log is, and `remark` says so too; where it is a
+wish it is refused: nobody asks for 4.0 to be told what 5.6 would do.
 """
 
 from __future__ import annotations
@@ -16,29 +18,42 @@ _ENDS = {"older": (OLDEST, "oldest"), "newer": (NEWEST, "newest")}
 
 
 def asked_rules(version: str, option: str = "--server") -> ServerRules:
-    """The rules of a version that the user named. Raises UsageError for what is no version, and for one older than all that are known."""
+    """The rules of a version that the user named. Raises UsageError for what is no version, and for
+    one older than all that are known."""
     try:
         older = outside(version) == "older"
         rules = rules_for(version)
     except ValueError as error:
         raise UsageError(f"{option}: {error}", code=Code.UNKNOWN_VERSION) from None
     if older:
-        raise UsageError(f"{option}: {version} is older than {OLDEST}, the oldest version known", code=Code.UNKNOWN_VERSION)
+        raise UsageError(
+            f"{option}: {version} is older than {OLDEST}, the oldest version known",
+            code=Code.UNKNOWN_VERSION,
+        )
     return rules
 
 
 def found_rules(version: str, whose: str) -> ServerRules:
-    """The rules of a version that `whose` ("the log") has. Raises InputError for what is no version."""
+    """The rules of a version that `whose` ("the log") has. Raises InputError for what is no
+    version."""
     try:
         return rules_for(version)
     except ValueError as error:
-        raise InputError(f"{whose}'s version: {error}", code=Code.UNKNOWN_VERSION, hint=f"give --server, one of {KNOWN}") from None
+        raise InputError(
+            f"{whose}'s version: {error}",
+            code=Code.UNKNOWN_VERSION,
+            hint=f"give --server, one of {KNOWN}",
+        ) from None
 
 
 def remark(version: str, whose: str) -> str | None:
-    """What a user has to know of a version that is older or newer than all that are known; None for others. `whose`: "--server"."""
+    """What a user has to know of a version that is older or newer than all that are known; None for
+    others. `whose`: "--server"."""
     beyond = outside(version)
     if beyond is None:
         return None
     known, end = _ENDS[beyond]
-    return f"{whose}: {version} is {beyond} than {known}, the {end} version known: {known}'s rules are taken"
+    return (
+        f"{whose}: {version} is {beyond} than {known}, the {end} version known: {known}'s rules are"
+        " taken"
+    )

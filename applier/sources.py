@@ -1,7 +1,9 @@
-"""Files to read from: plain, compressed (gzip, zstd, xz, bzip2), a pipe, on a store (s3://…), or `-` for standard input.
+"""Files to read from: plain, compressed (gzip, zstd, xz, bzip2), a pipe, on a store (s3://…), or
+`-` for standard input.
 
-What a file is compressed with is told by its first bytes, not by its name: a pipe has none, and `dump.sql` may be a gzip file all the
-same. A compressed file that ends before its own end mark is an error, never a shorter file.
+What a file is compressed with is told by its first bytes, not by its name: a pipe has none, and
+`dump.sql` may be a gzip file all the same. A compressed file that ends before its own end mark is
+an error, never a shorter file.
 """
 
 from __future__ import annotations
@@ -20,7 +22,15 @@ from typing import IO, Any, Protocol
 
 from applier.error_codes import Code
 from applier.errors import InputError
-from applier.remote import MAGIC_CHARACTERS, Address, RemoteFile, address_of, fitting, inside, is_folder
+from applier.remote import (
+    MAGIC_CHARACTERS,
+    Address,
+    RemoteFile,
+    address_of,
+    fitting,
+    inside,
+    is_folder,
+)
 
 STANDARD_INPUT = "-"
 PACKED_SUFFIXES = frozenset({".gz", ".zst", ".zstd", ".xz", ".bz2"})
@@ -70,7 +80,8 @@ PACKINGS: dict[bytes, Callable[[], Any]] = {
     b"\xfd7zXZ\0": lzma.LZMADecompressor,
     b"BZh": bz2.BZ2Decompressor,
 }
-"""First bytes -> a decompressor of one member (frame, stream) of the file. zstd has two: pzstd begins with a frame to be skipped."""
+"""First bytes -> a decompressor of one member (frame, stream) of the file. zstd has two: pzstd
+begins with a frame to be skipped."""
 MAGIC_BYTES = max(map(len, PACKINGS))
 
 
@@ -95,9 +106,11 @@ def by_number(name: str) -> tuple[str, int, str]:
 
 
 def expanded(name: str) -> list[str]:
-    """The files that are meant, in the order of logs: those that fit a pattern; on a store those in a folder, too.
+    """The files that are meant, in the order of logs: those that fit a pattern; on a store those in
+    a folder, too.
 
-    A folder of a store that has one index holds the logs that the index names. Raises InputError where nothing fits.
+    A folder of a store that has one index holds the logs that the index names. Raises InputError
+    where nothing fits.
     """
     address = address_of(name)
     if address is None:
@@ -120,25 +133,39 @@ def _in_folder(address: Address) -> list[str]:
     keys = [key for key, is_a_folder in inside(address) if not is_a_folder]
     indexes = [key for key in keys if key.endswith(INDEX_SUFFIX)]
     if len(indexes) == 1:
-        lines = RemoteFile(address.at(indexes[0])).stream().read().decode("utf-8", "surrogateescape").split("\n")
+        lines = (
+            RemoteFile(address.at(indexes[0]))
+            .stream()
+            .read()
+            .decode("utf-8", "surrogateescape")
+            .split("\n")
+        )
         folder = indexes[0].rpartition("/")[0]
-        return [str(address.at(f"{folder}/{Path(line).name}".lstrip("/"))) for line in lines if line]
+        return [
+            str(address.at(f"{folder}/{Path(line).name}".lstrip("/"))) for line in lines if line
+        ]
     logs = [key for key in keys if re.search(r"\.\d{6,}$", log_name(key))]
     if not logs:
-        raise InputError("the folder holds no log: none is named like binlog.000001", code=Code.NOTHING_TO_READ, file=str(address))
+        raise InputError(
+            "the folder holds no log: none is named like binlog.000001",
+            code=Code.NOTHING_TO_READ,
+            file=str(address),
+        )
     return [str(address.at(key)) for key in sorted(logs, key=by_number)]
 
 
 def packing(head: bytes) -> Callable[[], Any] | None:
-    """What makes a decompressor for a file that begins with `head`; None where the file is not compressed."""
+    """What makes a decompressor for a file that begins with `head`; None where the file is not
+    compressed."""
     return next((make for magic, make in PACKINGS.items() if head.startswith(magic)), None)
 
 
 def open_source(path: str | os.PathLike[str]) -> IO[bytes]:
     """The content of a file, or of standard input for "-", decompressed as it is read.
 
-    A plain regular file is handed out as it was opened, so it can be mapped; all else can only be read forwards. Raises OSError as `open`
-    does; reading raises InputError that names the file where its compressed content is damaged or cut off.
+    A plain regular file is handed out as it was opened, so it can be mapped; all else can only be
+    read forwards. Raises OSError as `open` does; reading raises InputError that names the file
+    where its compressed content is damaged or cut off.
     """
     file = _opened(path)
     head = file.read(MAGIC_BYTES)
@@ -179,7 +206,8 @@ class RandomAccess(Protocol):
 
 
 def open_at(path: str | os.PathLike[str]) -> RandomAccess:
-    """A file to read parts of, as it is stored: what is compressed comes compressed. Raises OSError or InputError."""
+    """A file to read parts of, as it is stored: what is compressed comes compressed. Raises OSError
+    or InputError."""
     address = address_of(path)
     return LocalFile(path) if address is None else RemoteFile(address)
 
@@ -222,7 +250,9 @@ class _Joined(io.RawIOBase):
 class _Unpacked(_Joined):
     """The decompressed content; members that stand one behind the other are one file."""
 
-    def __init__(self, file: IO[bytes], head: bytes, make: Callable[[], _Decompressor], name: str) -> None:
+    def __init__(
+        self, file: IO[bytes], head: bytes, make: Callable[[], _Decompressor], name: str
+    ) -> None:
         super().__init__(file, head)
         self._make = make
         self._name = name
@@ -237,7 +267,8 @@ class _Unpacked(_Joined):
         return piece
 
     def _decompressed(self) -> bytes:
-        """The next piece; empty where there is none yet, or at the end, when there is no member any more."""
+        """The next piece; empty where there is none yet, or at the end, when there is no member any
+        more."""
         member = self._member
         assert member is not None
         packed = super()._piece(_CHUNK_BYTES) if not member.eof else self._behind(member)
@@ -264,4 +295,6 @@ class _Unpacked(_Joined):
         return packed
 
     def _damage(self, why: str) -> InputError:
-        return InputError(f"the compressed file is damaged: {why}", code=Code.COMPRESSED_FILE, file=self._name)
+        return InputError(
+            f"the compressed file is damaged: {why}", code=Code.COMPRESSED_FILE, file=self._name
+        )

@@ -1,7 +1,8 @@
 """Output files that are complete or not there: written under another name, renamed at the end.
 
-Who is interrupted, or killed, never leaves half a file under the name that somebody asked for. What is not complete stands in a hidden
-folder beside it, which its writer keeps locked; a folder that nobody locks is of a killed one, and the next who writes there removes it.
+Who is interrupted, or killed, never leaves half a file under the name that somebody asked for. What
+is not complete stands in a hidden folder beside it, which its writer keeps locked; a folder that
+nobody locks is of a killed one, and the next who writes there removes it.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ PREFIX, SUFFIX = ".binlag-", ".partial"
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Gives the path to write to; it becomes `path` when the block ends, or ends with an error that is said to the user.
+    """Gives the path to write to; it becomes `path` when the block ends, or ends with an error that
+    is said to the user.
 
-    With any other exception the file is removed and what stood at `path` stays. What is no regular file (a pipe, /dev/stdout) is written
-    to directly. Raises OSError as `open` does.
+    With any other exception the file is removed and what stood at `path` stays. What is no regular
+    file (a pipe, /dev/stdout) is written to directly. Raises OSError as `open` does.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
@@ -36,9 +38,11 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def whole_files(folder: str | os.PathLike[str]) -> Iterator[Callable[[str], Path]]:
-    """The same for several files of one folder, which all appear at the end: gives a function from their names to where they are written.
+    """The same for several files of one folder, which all appear at the end: gives a function from
+    their names to where they are written.
 
-    A name that is a link, or no regular file, stays what it is. Raises OSError for a folder that cannot be written to.
+    A name that is a link, or no regular file, stays what it is. Raises OSError for a folder that
+    cannot be written to.
     """
     home = Path(os.path.realpath(folder))
     _remove_leftovers(home)
@@ -68,7 +72,8 @@ def _appear(hidden: Path, home: Path, names: list[str]) -> None:
 
 @contextmanager
 def _hidden_folder(home: Path) -> Iterator[Path]:
-    """A folder that is locked as long as this process has it. Raises OSError where none can be made."""
+    """A folder that is locked as long as this process has it. Raises OSError where none can be
+    made."""
     hidden, lock = _make_locked(home)
     try:
         yield hidden
@@ -114,7 +119,8 @@ def _remove_leftovers(home: Path) -> None:
 
 
 def can_write(path: str | os.PathLike[str]) -> bool:
-    """Whether this user may, as far as the system tells beforehand; for what takes long before it is written."""
+    """Whether this user may, as far as the system tells beforehand; for what takes long before it
+    is written."""
     target = Path(os.path.realpath(path))
     direct = target.exists() and not target.is_file()
     return os.access(target if direct else target.parent, os.W_OK)

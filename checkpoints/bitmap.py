@@ -1,7 +1,8 @@
 """Which groups a worker has executed since its checkpoint: the bitmap of the worker info.
 
-Bit i, least significant first, stands for the group with sequence number i counted from the checkpoint that the worker last heard of
-(sql/rpl_rli_pdb.cc, Slave_worker::commit_positions). It has replica_checkpoint_group bits, so the usual 512 take 64 bytes.
+Bit i, least significant first, stands for the group with sequence number i counted from the
+checkpoint that the worker last heard of (sql/rpl_rli_pdb.cc, Slave_worker::commit_positions). It
+has replica_checkpoint_group bits, so the usual 512 take 64 bytes.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def groups(bitmap: bytes) -> Iterator[int]:
 
 
 def executed(bitmap: bytes, group: int) -> bool:
-    """Whether the worker has executed this group; what lies outside of the bitmap was not executed."""
+    """Whether the worker has executed this group; what lies outside of the bitmap was not
+    executed."""
     return 0 <= group < len(bitmap) * 8 and bool(bitmap[group // 8] >> group % 8 & 1)
 
 

@@ -1,8 +1,9 @@
-"""Where a run can be cut off: numbered operations of a disk, crash points around and inside them, and faults.
+"""Where a run can be cut off: numbered operations of a disk, crash points around and inside them,
+and faults.
 
-A crash point is named by the number of the operation, so that the same run with the same point ends in the same place. `before` and
-`after` of neighbouring operations leave the same disk but not the same promises: between the two the program may have told somebody that
-its data are safe.
+A crash point is named by the number of the operation, so that the same run with the same point ends
+in the same place. `before` and `after` of neighbouring operations leave the same disk but not the
+same promises: between the two the program may have told somebody that its data are safe.
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ from checkpoints.errors import CheckpointError
 
 
 class CrashKind(StrEnum):
-    """What ends: the process alone, as by kill -9, or the machine with all that was only in its memory."""
+    """What ends: the process alone, as by kill -9, or the machine with all that was only in its
+    memory."""
 
     PROCESS = "process"
     OS = "os"
 
 
 class CrashMoment(StrEnum):
-    """When a crash comes, seen from the operation it belongs to. INSIDE leaves a write half done."""
+    """When a crash comes, seen from the operation it belongs to. INSIDE leaves a write half
+    done."""
 
     BEFORE = "before"
     INSIDE = "inside"
@@ -42,7 +45,8 @@ class Operation:
     offset: int = 0
     size: int = 0
     grows: int = 0
-    """Bytes of a write that need room: all of an append; of one that overwrites, what goes beyond the blocks that the file has."""
+    """Bytes of a write that need room: all of an append; of one that overwrites, what goes beyond
+    the blocks that the file has."""
 
     def __str__(self) -> str:
         extent = f" {self.size} bytes at {self.offset}" if self.action == "write" else ""
@@ -58,7 +62,9 @@ class CrashPoint:
     byte: int = 0
 
     def __str__(self) -> str:
-        return f"{self.operation} {self.moment}" + (f" {self.byte}" if self.moment is CrashMoment.INSIDE else "")
+        return f"{self.operation} {self.moment}" + (
+            f" {self.byte}" if self.moment is CrashMoment.INSIDE else ""
+        )
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -69,7 +75,10 @@ class CrashPoint:
         except (IndexError, TypeError, ValueError):
             point = None
         if point is None or str(point) != " ".join(words):
-            raise CheckpointError(f"{text!r} is not a crash point", hint='write it as "17 before", "17 after" or "17 inside 12"')
+            raise CheckpointError(
+                f"{text!r} is not a crash point",
+                hint='write it as "17 before", "17 after" or "17 inside 12"',
+            )
         return point
 
 
@@ -83,18 +92,23 @@ class Fault:
 
 
 class Crashed(BaseException):
-    """The simulated machine or process is gone. No Exception, so that no error handler of the program lives on after its own death."""
+    """The simulated machine or process is gone. No Exception, so that no error handler of the
+    program lives on after its own death."""
 
     def __init__(self, point: CrashPoint | None) -> None:
-        super().__init__(f"crashed at {point}" if point else "this disk has crashed before; go on with the disk of an outcome")
+        super().__init__(
+            f"crashed at {point}"
+            if point
+            else "this disk has crashed before; go on with the disk of an outcome"
+        )
         self.point = point
 
 
 def tears(offset: int, size: int, sector_bytes: int) -> tuple[int, ...]:
     """How many bytes of a write may be done when it is cut off inside.
 
-    A disk that writes whole sectors tears at their borders only. With sectors of one byte every place is possible; three stand for all:
-    after the first byte, in the middle, before the last.
+    A disk that writes whole sectors tears at their borders only. With sectors of one byte every
+    place is possible; three stand for all: after the first byte, in the middle, before the last.
     """
     if sector_bytes == 1:
         return tuple(sorted({1, size // 2, size - 1} & set(range(1, size))))

@@ -1,8 +1,10 @@
 """What the replica asks of a disk: one Protocol, and the real disk behind it.
 
-A disk is one folder of files, as a data directory is. Names are plain; the server's "./relay.000001" means the same as "relay.000001".
-What is written can be read at once by everybody, but only `fsync` makes it survive a crash of the machine: data by the file's, names
-(created, renamed, removed) by the folder's. `checkpoints.simulated_disk` is the other implementation; it can crash.
+A disk is one folder of files, as a data directory is. Names are plain; the server's
+"./relay.000001" means the same as "relay.000001". What is written can be read at once by everybody,
+but only `fsync` makes it survive a crash of the machine: data by the file's, names (created,
+renamed, removed) by the folder's. `checkpoints.simulated_disk` is the other implementation; it can
+crash.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ class Disk(Protocol):
     """A folder of files."""
 
     def open(self, name: str, *, create: bool = False) -> DiskFile:
-        """Opens for reading and writing. `create` makes an empty file when there is none; without it that is FileNotFoundError."""
+        """Opens for reading and writing. `create` makes an empty file when there is none; without
+        it that is FileNotFoundError."""
         ...
 
     def names(self) -> tuple[str, ...]:
@@ -72,7 +75,8 @@ class Disk(Protocol):
 
 
 def plain(name: str) -> str:
-    """The name without the "./" that the server puts before it. Raises CheckpointError for a name with a folder in it."""
+    """The name without the "./" that the server puts before it. Raises CheckpointError for a name
+    with a folder in it."""
     bare = name.removeprefix("./")
     if not bare or bare in (".", "..") or "/" in bare or "\0" in bare:
         hint = "give a bare file name, with or without ./ before it"
@@ -104,7 +108,9 @@ class RealDisk:
 
     def open(self, name: str, *, create: bool = False) -> RealFile:
         path = self.folder / plain(name)
-        return RealFile(plain(name), os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), FILE_MODE))
+        return RealFile(
+            plain(name), os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), FILE_MODE)
+        )
 
     def names(self) -> tuple[str, ...]:
         return tuple(sorted(path.name for path in self.folder.iterdir() if path.is_file()))
@@ -165,5 +171,10 @@ class RealFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 
 class CheckpointError(ValueError):
-    """A checkpoint cannot be read, written or kept as asked. `line` counts from 1; `column` is a column of a table."""
+    """A checkpoint cannot be read, written or kept as asked. `line` counts from 1; `column` is a
+    column of a table."""
 
     def __init__(
-        self, message: str, *, file: str | None = None, line: int | None = None, column: str | None = None, hint: str | None = None
+        self,
+        message: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        column: str | None = None,
+        hint: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -18,11 +25,14 @@ class CheckpointError(ValueError):
 
     def __str__(self) -> str:
         places = [
-            f"{word} {value}" for word, value in (("file", self.file), ("line", self.line), ("column", self.column)) if value is not None
+            f"{word} {value}"
+            for word, value in (("file", self.file), ("line", self.line), ("column", self.column))
+            if value is not None
         ]
         text = self.message + (f" ({', '.join(places)})" if places else "")
         return f"{text}. Next: {self.hint}" if self.hint else text
 
 
 class InfoError(CheckpointError):
-    """An info file or a row of an info table is not one: cut off, garbled, empty, or something else's."""
+    """An info file or a row of an info table is not one: cut off, garbled, empty, or something
+    else's."""

@@ -1,13 +1,17 @@
-"""The one table of what stands in the replica's info records: each field's name, column, kind, and the servers that have it.
+"""The one table of what stands in the replica's info records: each field's name, column, kind, and
+the servers that have it.
 
-Three records say where a replica stands: how far it has applied (relay-log.info, mysql.slave_relay_log_info), how far it has received
-and from whom (master.info, mysql.slave_master_info), and how far each worker is (worker-relay-log.info.N, mysql.slave_worker_info).
-A server version is a column of this table: newer servers append fields, none has ever been moved or taken away. Sources:
-sql/rpl_rli.cc, rpl_mi.cc and rpl_rli_pdb.cc (write_info, read_info) of 5.6, 5.7 and 8.0; SHOW CREATE TABLE of 5.6.24, 5.7.29 and 9.7.4.
-"8.0" is 8.0.27 and newer; what older ones of 8.0 wrote is read by its own line count. 8.3.0 took the files away and changed nothing
-else; 9.7 changed nothing.
+Three records say where a replica stands: how far it has applied (relay-log.info,
+mysql.slave_relay_log_info), how far it has received and from whom (master.info,
+mysql.slave_master_info), and how far each worker is (worker-relay-log.info.N,
+mysql.slave_worker_info). A server version is a column of this table: newer servers append fields,
+none has ever been moved or taken away. Sources: sql/rpl_rli.cc, rpl_mi.cc and rpl_rli_pdb.cc
+(write_info, read_info) of 5.6, 5.7 and 8.0; SHOW CREATE TABLE of 5.6.24, 5.7.29 and 9.7.4. "8.0" is
+8.0.27 and newer; what older ones of 8.0 wrote is read by its own line count. 8.3.0 took the files
+away and changed nothing else; 9.7 changed nothing.
 
-Columns and files keep the old words to this day (Master_log_name); the names here are today's (source_log_name).
+Columns and files keep the old words to this day (Master_log_name); the names here are today's
+(source_log_name).
 """
 
 from __future__ import annotations
@@ -42,14 +46,18 @@ REFUSED: Final = object()
 def column_of(server: str) -> str:
     """The column of VERSIONS that describes a server: "8.0.46" is "8.0", "9.9" is "9.7".
 
-    Raises CheckpointError for what has no such records: MariaDB keeps its positions in its own way, MySQL 5.1 in its own files.
+    Raises CheckpointError for what has no such records: MariaDB keeps its positions in its own way,
+    MySQL 5.1 in its own files.
     """
     try:
         column = row_name(VERSIONS, ServerVersion.parse(server))
     except ValueError as error:
         raise CheckpointError(str(error), hint=f"name one from {VERSIONS[0]} on") from None
     if column is None:
-        raise CheckpointError(f"the info records of {server} are not known", hint=f"name a MySQL version from {VERSIONS[0]} on")
+        raise CheckpointError(
+            f"the info records of {server} are not known",
+            hint=f"name a MySQL version from {VERSIONS[0]} on",
+        )
     return column
 
 
@@ -62,7 +70,8 @@ class Field:
     kind: FieldKind
     since: str
     missing: Any = REFUSED
-    """What the server takes when the file ends before this line (its default, unless that is 0 or a null pointer: init_*var_from_file)."""
+    """What the server takes when the file ends before this line (its default, unless that is 0 or a
+    null pointer: init_*var_from_file)."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +82,12 @@ class Fields:
     table: str
     fields: tuple[Field, ...]
     counts: Mapping[str, int | None]
-    """Version -> the number in the file's first line and in Number_of_lines; None: the file has no such line."""
+    """Version -> the number in the file's first line and in Number_of_lines; None: the file has no
+    such line."""
     count_counts_itself: bool
     counted_from: int
-    """A smaller number in the first line is no count: the file is of the old form, which begins with a log name."""
+    """A smaller number in the first line is no count: the file is of the old form, which begins
+    with a log name."""
     uncounted_fields: int
     """How many fields the old form has."""
     keys: Mapping[str, tuple[str, ...]]
@@ -90,18 +101,27 @@ class Fields:
     @cached_property
     def _of_versions(self) -> dict[str, tuple[Field, ...]]:
         until = {version: VERSIONS[: at + 1] for at, version in enumerate(VERSIONS)}
-        return {version: tuple(field for field in self.fields if field.since in until[version]) for version in VERSIONS}
+        return {
+            version: tuple(field for field in self.fields if field.since in until[version])
+            for version in VERSIONS
+        }
 
     def announced(self, version: str, count: int) -> tuple[Field, ...]:
-        """The fields that a version reads behind a count: no further than the count says and than it knows."""
+        """The fields that a version reads behind a count: no further than the count says and than
+        it knows."""
         return self.of(version)[: count - self.count_counts_itself]
 
     def uncounted(self, version: str, count: int | None) -> tuple[Field, ...]:
         """What a version writes beyond its own count and never reads again.
 
-        5.7 counts 7 in relay-log.info and writes 8: LINES_IN_RELAY_LOG_INFO_WITH_ID, and then the channel too (rpl_rli.cc, write_info).
+        5.7 counts 7 in relay-log.info and writes 8: LINES_IN_RELAY_LOG_INFO_WITH_ID, and then the
+        channel too (rpl_rli.cc, write_info).
         """
-        return self.of(version)[count - self.count_counts_itself :] if count is not None and count == self.counts[version] else ()
+        return (
+            self.of(version)[count - self.count_counts_itself :]
+            if count is not None and count == self.counts[version]
+            else ()
+        )
 
     def versions_with(self, count: int | None) -> tuple[str, ...]:
         """The versions whose files begin with this count."""
@@ -151,7 +171,12 @@ RELAY_LOG_FIELDS: Final = Fields(
                 enumeration("OFF", "LOCAL", "UUID"),
                 "OFF",
             ),
-            ("assign_gtids_to_anonymous_transactions_value", "Assign_gtids_to_anonymous_transactions_value", TEXT, ""),
+            (
+                "assign_gtids_to_anonymous_transactions_value",
+                "Assign_gtids_to_anonymous_transactions_value",
+                TEXT,
+                "",
+            ),
         ),
     ),
     counts={"5.5": None, "5.6": 7, "5.7": 7} | dict.fromkeys(VERSIONS[3:], 14),
@@ -194,7 +219,9 @@ SOURCE_FIELDS: Final = Fields(
             ("ssl_crlpath", "Ssl_crlpath", TEXT),
             ("enabled_auto_position", "Enabled_auto_position", BOOLEAN),
         ),
-        *_group("5.7", ("channel_name", "Channel_name", TEXT), ("tls_version", "Tls_version", TEXT)),
+        *_group(
+            "5.7", ("channel_name", "Channel_name", TEXT), ("tls_version", "Tls_version", TEXT)
+        ),
         *_group(
             "8.0",
             ("public_key_path", "Public_key_path", TEXT),
@@ -243,4 +270,5 @@ WORKER_FIELDS: Final = Fields(
     keys={"5.6": ("Id",)} | dict.fromkeys(VERSIONS[2:], ("Channel_name", "Id")),
     files_in=FILES_IN[1:],
 )
-"""Its files are numbered (worker-relay-log.info.1) and never begin with a count; its table has no Number_of_lines."""
+"""Its files are numbered (worker-relay-log.info.1) and never begin with a count; its table has no
+Number_of_lines."""

@@ -1,7 +1,8 @@
 """GTID sets: which transactions, in text and in the binary forms of the log.
 
-MySQL's sets hold intervals per (server UUID, tag); tags exist from 8.3 on (sql/rpl_gtid_set.cc, libs/mysql/gtid 9.7).
-MariaDB names a transaction domain-server-sequence; a position there is the last one of each domain.
+MySQL's sets hold intervals per (server UUID, tag); tags exist from 8.3 on (sql/rpl_gtid_set.cc,
+libs/mysql/gtid 9.7). MariaDB names a transaction domain-server-sequence; a position there is the
+last one of each domain.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ class Intervals:
         self._ends[first:last] = [end]
 
     def add_all(self, spans: Iterable[Span]) -> None:
-        """Adds many at once, in any order: n log n, where one by one would move all that follow again and again."""
+        """Adds many at once, in any order: n log n, where one by one would move all that follow
+        again and again."""
         starts: list[int] = []
         ends: list[int] = []
         for start, end in sorted([*self, *spans]):
@@ -96,10 +98,12 @@ class Intervals:
 
 
 class GtidSet:
-    """A set of MySQL GTIDs, with tags (8.3) or without, in the server's text: "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5:tag:7".
+    """A set of MySQL GTIDs, with tags (8.3) or without, in the server's text:
+    "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5:tag:7".
 
-    A source is (UUID in lower case, tag); its transactions are disjoint intervals, so a set takes memory by gaps, not by transactions.
-    Texts are normalised as `Gtid_set::to_string` does (sql/rpl_gtid_set.cc). Raises GtidError for text that is no set.
+    A source is (UUID in lower case, tag); its transactions are disjoint intervals, so a set takes
+    memory by gaps, not by transactions. Texts are normalised as `Gtid_set::to_string` does
+    (sql/rpl_gtid_set.cc). Raises GtidError for text that is no set.
     """
 
     def __init__(self, text: str = "") -> None:
@@ -128,7 +132,9 @@ class GtidSet:
         """The server's own form: sources in order, tags of one UUID behind it, joined by commas."""
         texts: dict[str, str] = {}
         for (uuid, tag), intervals in self._sources.items():
-            spans = ":".join(f"{low}" if high == low + 1 else f"{low}-{high - 1}" for low, high in intervals)
+            spans = ":".join(
+                f"{low}" if high == low + 1 else f"{low}-{high - 1}" for low, high in intervals
+            )
             texts[uuid] = f"{texts.get(uuid, uuid)}{':' + tag if tag else ''}:{spans}"
         return ",".join(texts.values())
 
@@ -267,7 +273,9 @@ def _read_text(part: str, found: Mapping[Source, list[Span]]) -> None:
         elif _TAG.fullmatch(piece.lower()):
             tag = piece.lower()
         else:
-            raise GtidError(f"{shortened(piece)} is neither an interval nor a tag, in {shortened(part)}")
+            raise GtidError(
+                f"{shortened(piece)} is neither an interval nor a tag, in {shortened(part)}"
+            )
 
 
 def shortened(text: str, most: int = 80) -> str:

@@ -1,7 +1,8 @@
 """The three records of where a replica stands, as values.
 
-They change by `dataclasses.replace`; `checkpoints.info_files` and `checkpoints.info_rows` bring them to and from disk. What each field is
-called there, and which server has it, is the table in `checkpoints.fields`.
+They change by `dataclasses.replace`; `checkpoints.info_files` and `checkpoints.info_rows` bring
+them to and from disk. What each field is called there, and which server has it, is the table in
+`checkpoints.fields`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ R = TypeVar("R", bound=Record)
 
 @dataclass(frozen=True, slots=True)
 class RelayLogInfo:
-    """How far the applier is: the end of the last committed group, in the relay log and in the source's log."""
+    """How far the applier is: the end of the last committed group, in the relay log and in the
+    source's log."""
 
     fields: ClassVar[Fields] = RELAY_LOG_FIELDS
 
@@ -62,7 +64,11 @@ class RelayLogInfo:
     def at(self, relay: Position, source: Position) -> Self:
         """The record after the applier has moved on; both positions always move together."""
         return replace(
-            self, relay_log_name=relay.file, relay_log_pos=relay.offset, source_log_name=source.file, source_log_pos=source.offset
+            self,
+            relay_log_name=relay.file,
+            relay_log_pos=relay.offset,
+            source_log_name=source.file,
+            source_log_pos=source.offset,
         )
 
 
@@ -119,7 +125,8 @@ class SourceInfo:
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """How far one worker is: its last group, and which groups since the checkpoint it has executed. `id` counts from 1."""
+    """How far one worker is: its last group, and which groups since the checkpoint it has executed.
+    `id` counts from 1."""
 
     fields: ClassVar[Fields] = WORKER_FIELDS
 

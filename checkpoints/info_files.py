@@ -1,12 +1,14 @@
 """Info records as files: relay-log.info, master.info, worker-relay-log.info.N, byte for byte.
 
-A server writes an info file from offset 0 and never cuts it (sql/rpl_info_file.cc, do_prepare_info_for_write): when the new text is
-shorter, the end of the old one stays behind it. So the first line says how many lines count, and a reader must not look further.
-relay-log.info's count leaves the first line out, master.info's includes it.
+A server writes an info file from offset 0 and never cuts it (sql/rpl_info_file.cc,
+do_prepare_info_for_write): when the new text is shorter, the end of the old one stays behind it. So
+the first line says how many lines count, and a reader must not look further. relay-log.info's count
+leaves the first line out, master.info's includes it.
 
-`parse` is strict: whatever no server would have written is refused. With `as_server` it reads what a server would read: digits before
-garbage are a number, a last line without its line feed is no line (my_b_gets), and a missing line is its default where the server has one
-(init_intvar_from_file and its like). Real 5.6.24 and 5.7.29 were seen to read damaged files just so.
+`parse` is strict: whatever no server would have written is refused. With `as_server` it reads what
+a server would read: digits before garbage are a number, a last line without its line feed is no
+line (my_b_gets), and a missing line is its default where the server has one (init_intvar_from_file
+and its like). Real 5.6.24 and 5.7.29 were seen to read damaged files just so.
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ from checkpoints.fields import REFUSED, VERSIONS, Field, Fields, column_of
 from checkpoints.info import R
 from checkpoints.kinds import BITMAP
 
-RESTORE = "put back a good copy, or remove the file and give the position again with CHANGE REPLICATION SOURCE TO; nothing was written"
+RESTORE = (
+    "put back a good copy, or remove the file and give the position again with CHANGE REPLICATION"
+    " SOURCE TO; nothing was written"
+)
 _COUNT_DIGITS, _LOG_NAME_BYTES = 9, 512
 _OTHER_FILE = "name a file that the server wrote, or the version that wrote it; nothing was written"
 
@@ -31,7 +36,8 @@ _OTHER_FILE = "name a file that the server wrote, or the version that wrote it; 
 class InfoFile(Generic[R]):
     """What a file says: its `record`, as `version` writes it.
 
-    `stale` is what an older, longer text left behind; `count` is the first line, None in a file without one.
+    `stale` is what an older, longer text left behind; `count` is the first line, None in a file
+    without one.
     """
 
     record: R
@@ -55,7 +61,8 @@ class _Lines:
         self.number = 0
 
     def next(self) -> bytes | None:
-        """The next line without its line feed; None at the end of the file, for a server also when the last line has none."""
+        """The next line without its line feed; None at the end of the file, for a server also when
+        the last line has none."""
         self.number += 1
         if self.offset >= len(self._data):
             return None
@@ -63,7 +70,9 @@ class _Lines:
         if end < 0 and self.as_server:
             return None
         if end < 0:
-            self.refuse("the last line has no end: the file was cut off in the middle of a line", RESTORE)
+            self.refuse(
+                "the last line has no end: the file was cut off in the middle of a line", RESTORE
+            )
         line = self._data[self.offset : end]
         self.offset = end + 1
         return line.split(b"\0", 1)[0] if self.as_server else line
@@ -72,12 +81,17 @@ class _Lines:
         """The next bytes, however many lines they are."""
         self.number += 1
         if len(self._data) - self.offset < size:
-            self.refuse(f"the bitmap should have {size} bytes and has {len(self._data) - self.offset}: the file was cut off", RESTORE)
+            self.refuse(
+                f"the bitmap should have {size} bytes and has {len(self._data) - self.offset}: the"
+                " file was cut off",
+                RESTORE,
+            )
         self.offset += size
         return self._data[self.offset - size : self.offset]
 
     def skip(self, expected: bytes) -> None:
-        """Passes over a line that may be there, and otherwise is not this version's but an older text's."""
+        """Passes over a line that may be there, and otherwise is not this version's but an older
+        text's."""
         if self._data.startswith(expected, self.offset):
             self.offset += len(expected)
 
@@ -88,17 +102,23 @@ class _Lines:
         raise InfoError(message, file=self.file, line=self.number, hint=hint)
 
 
-def parse(record: type[R], data: bytes, server: str, *, file: str | None = None, as_server: bool = False) -> InfoFile[R]:
+def parse(
+    record: type[R], data: bytes, server: str, *, file: str | None = None, as_server: bool = False
+) -> InfoFile[R]:
     """Reads a file that this server version wrote, or an older one did.
 
-    Raises InfoError for a file that is no such record, naming file and line, and CheckpointError where the version has no such file.
+    Raises InfoError for a file that is no such record, naming file and line, and CheckpointError
+    where the version has no such file.
     """
     return _parsed(record, data, server, file, as_server)
 
 
 @functools.lru_cache(maxsize=1024)
-def _parsed(record: type[R], data: bytes, server: str, file: str | None, as_server: bool) -> InfoFile[R]:
-    """Remembered, since crash tests restart on the same few texts thousands of times, and what comes out never changes."""
+def _parsed(
+    record: type[R], data: bytes, server: str, file: str | None, as_server: bool
+) -> InfoFile[R]:
+    """Remembered, since crash tests restart on the same few texts thousands of times, and what
+    comes out never changes."""
     version = column_of(server)
     table = record.fields
     if version not in table.files_in:
@@ -110,7 +130,9 @@ def _parsed(record: type[R], data: bytes, server: str, file: str | None, as_serv
     lines = _Lines(data, file, as_server)
     if not data:
         lines.number = 1
-        lines.refuse("the file is empty: the server was killed between creating and writing it", RESTORE)
+        lines.refuse(
+            "the file is empty: the server was killed between creating and writing it", RESTORE
+        )
     count, first, fields = _head(table, version, lines)
     values: dict[str, Any] = {}
     for number, field in enumerate(fields):
@@ -121,7 +143,9 @@ def _parsed(record: type[R], data: bytes, server: str, file: str | None, as_serv
     return InfoFile(_build(record, values, lines), version, count, lines.rest())
 
 
-def _head(table: Fields, version: str, lines: _Lines) -> tuple[int | None, bytes | None, tuple[Field, ...]]:
+def _head(
+    table: Fields, version: str, lines: _Lines
+) -> tuple[int | None, bytes | None, tuple[Field, ...]]:
     """The count, the first line when it is no count, and the fields that follow."""
     if not table.counted_from:
         return None, None, table.of(version)
@@ -129,7 +153,11 @@ def _head(table: Fields, version: str, lines: _Lines) -> tuple[int | None, bytes
     if first.isdigit() and len(first) <= _COUNT_DIGITS and int(first) >= table.counted_from:
         return int(first), None, table.announced(version, int(first))
     if first and not lines.as_server and (b"." not in first or len(first) > _LOG_NAME_BYTES):
-        lines.refuse(f"the first line is neither a number of lines nor the name of a log: this is no {table.file_name}", _OTHER_FILE)
+        lines.refuse(
+            "the first line is neither a number of lines nor the name of a log: this is no"
+            f" {table.file_name}",
+            _OTHER_FILE,
+        )
     return None, first, table.fields[: table.uncounted_fields]
 
 
@@ -159,7 +187,8 @@ def _build(record: type[R], values: dict[str, Any], lines: _Lines) -> R:
 
 
 def build(record: type[R], values: dict[str, Any]) -> R:
-    """A record of values by field name, some of which it may compute itself (the size of a bitmap); those must agree. Raises ValueError."""
+    """A record of values by field name, some of which it may compute itself (the size of a bitmap);
+    those must agree. Raises ValueError."""
     own = _own_names(record)
     built = record(**{name: value for name, value in values.items() if name in own})
     for name in values.keys() - own:
@@ -174,12 +203,14 @@ def _own_names(record: type[R]) -> frozenset[str]:
 
 
 def encode(record: R, server: str) -> bytes:
-    """What this server version writes at the beginning of the file. Raises CheckpointError for what the version does not have."""
+    """What this server version writes at the beginning of the file. Raises CheckpointError for what
+    the version does not have."""
     version = column_of(server)
     table = record.fields
     if version not in table.files_in:
         raise CheckpointError(
-            f"MySQL {server} writes no {table.file_name}", hint=f"use the table mysql.{table.table}: files were taken away in 8.3"
+            f"MySQL {server} writes no {table.file_name}",
+            hint=f"use the table mysql.{table.table}: files were taken away in 8.3",
         )
     refuse_inexpressible(record, version)
     count = table.counts[version]
@@ -220,11 +251,19 @@ def refuse_inexpressible(record: Any, version: str) -> None:
 
 
 def versions_of(record: type[R], data: bytes, *, file: str | None = None) -> tuple[str, ...]:
-    """The versions that may have written a file, judged by its first line; 5.6 and 5.7 both count 7 in relay-log.info."""
+    """The versions that may have written a file, judged by its first line; 5.6 and 5.7 both count 7
+    in relay-log.info."""
     table = record.fields
     if not table.counted_from:
         return table.files_in
     lines = _Lines(data, file, as_server=False)
     count, _, _ = _head(table, VERSIONS[0], lines)
     exact = table.versions_with(count)
-    return exact or tuple(version for version in table.files_in if count is not None and (table.counts[version] or 0) > count)[:1]
+    return (
+        exact
+        or tuple(
+            version
+            for version in table.files_in
+            if count is not None and (table.counts[version] or 0) > count
+        )[:1]
+    )

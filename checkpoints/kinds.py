@@ -1,8 +1,9 @@
 """How a value stands in a line of an info file and in a cell of an info table.
 
-Files hold text, one value per line (sql/rpl_info_file.cc, do_set_info): integers in decimal, the heartbeat period with three decimals,
-booleans as 0 and 1, an enumeration as the number of its label, a list of server ids as its length and its members. The tables hold the same
-values in columns of their own types (sql/rpl_info_table.cc); only an enumeration is shown there by its label.
+Files hold text, one value per line (sql/rpl_info_file.cc, do_set_info): integers in decimal, the
+heartbeat period with three decimals, booleans as 0 and 1, an enumeration as the number of its
+label, a list of server ids as its length and its members. The tables hold the same values in
+columns of their own types (sql/rpl_info_table.cc); only an enumeration is shown there by its label.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ _MAX_SERVER_IDS = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class FieldKind:
-    """One sort of value; its functions raise ValueError with a reason. `scan` is what the server's own scanf makes of a damaged line."""
+    """One sort of value; its functions raise ValueError with a reason. `scan` is what the server's
+    own scanf makes of a damaged line."""
 
     name: str
     to_line: Callable[[Any], bytes]
@@ -131,7 +133,11 @@ def _unpack_server_ids(line: bytes) -> tuple[int, ...]:
     if not all(_DECIMAL.match(word) for word in words):
         raise ValueError(f"{_shown(line)} is not a list of server ids")
     count, *ids = map(int, words)
-    if count != len(ids) or count > _MAX_SERVER_IDS or any(not 0 <= number < 1 << 32 for number in ids):
+    if (
+        count != len(ids)
+        or count > _MAX_SERVER_IDS
+        or any(not 0 <= number < 1 << 32 for number in ids)
+    ):
         raise ValueError(f"{_shown(line)} announces {count} server ids and lists {len(ids)}")
     return tuple(ids)
 
@@ -174,15 +180,33 @@ def enumeration(*labels: str) -> FieldKind:
 
 
 TEXT = FieldKind("text", _text_line, _line_text, _same, _cell_text, _line_text)
-NULLABLE_TEXT = FieldKind("text or NULL", _text_line, _line_or_null, _same, _cell_or_null, _line_or_null)
-"""In a file NULL is an empty line (8.0 rpl_info_file.cc do_set_info(nullptr)), so an empty text comes back as NULL."""
+NULLABLE_TEXT = FieldKind(
+    "text or NULL", _text_line, _line_or_null, _same, _cell_or_null, _line_or_null
+)
+"""In a file NULL is an empty line (8.0 rpl_info_file.cc do_set_info(nullptr)), so an empty text
+comes back as NULL."""
 UNSIGNED = _integer("unsigned number", 0, (1 << 32) - 1)
 UNSIGNED_LONG = _integer("unsigned number", 0, (1 << 64) - 1)
 SIGNED = _integer("number", -(1 << 31), (1 << 31) - 1)
-BOOLEAN = FieldKind("boolean", lambda value: b"%d" % bool(value), _boolean_line, int, _boolean_cell, lambda line: bool(UNSIGNED.scan(line)))
-SECONDS = FieldKind("seconds", lambda value: b"%.3f" % value, _three_decimals, _same, _float_cell, _scan_float)
+BOOLEAN = FieldKind(
+    "boolean",
+    lambda value: b"%d" % bool(value),
+    _boolean_line,
+    int,
+    _boolean_cell,
+    lambda line: bool(UNSIGNED.scan(line)),
+)
+SECONDS = FieldKind(
+    "seconds", lambda value: b"%.3f" % value, _three_decimals, _same, _float_cell, _scan_float
+)
 SERVER_IDS = FieldKind(
-    "server ids", _pack_server_ids, _unpack_server_ids, lambda ids: _pack_server_ids(ids).decode(), _ids_cell, _scan_server_ids
+    "server ids",
+    _pack_server_ids,
+    _unpack_server_ids,
+    lambda ids: _pack_server_ids(ids).decode(),
+    _ids_cell,
+    _scan_server_ids,
 )
 BITMAP = FieldKind("bitmap", bytes, bytes, bytes, _bytes_cell, bytes)
-"""The only value that is no line: raw bytes, as many as the line before says, and no line feed after them."""
+"""The only value that is no line: raw bytes, as many as the line before says, and no line feed
+after them."""

@@ -1,6 +1,7 @@
 """A disk in memory that never fails: what a restart works on behind the crash.
 
-It does what `checkpoints.simulated_disk` does on a disk without crash points and faults, and keeps no history of it.
+It does what `checkpoints.simulated_disk` does on a disk without crash points and faults, and keeps
+no history of it.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ from functools import total_ordering
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place: file and byte in it. Files are compared by their numeric suffix, so binlog.1000000 comes after binlog.999999."""
+    """A place: file and byte in it. Files are compared by their numeric suffix, so binlog.1000000
+    comes after binlog.999999."""
 
     file: str
     offset: int
@@ -22,4 +23,6 @@ class Position:
 
     def _rank(self) -> tuple[str, int, int]:
         stem, _, suffix = self.file.rpartition(".")
-        return (stem, int(suffix), self.offset) if suffix.isdecimal() else (self.file, 0, self.offset)
+        return (
+            (stem, int(suffix), self.offset) if suffix.isdecimal() else (self.file, 0, self.offset)
+        )

@@ -1,7 +1,8 @@
 """Where a record of the replica is kept: one Protocol, a file or a row of a table behind it.
 
-As in the server a record is read once, at the start, and written on every flush from then on; whether a flush writes and syncs is the table
-in `checkpoints.sync_rules`. A repository whose content cannot be read refuses to be written, so that a bad start loses nothing.
+As in the server a record is read once, at the start, and written on every flush from then on;
+whether a flush writes and syncs is the table in `checkpoints.sync_rules`. A repository whose
+content cannot be read refuses to be written, so that a bad start loses nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ SUBJECTS: dict[type, Subject] = {
 
 
 class Repository(Protocol[R]):
-    """Keeps one record. `counter` says when a flush writes and syncs; its period may be changed at any time."""
+    """Keeps one record. `counter` says when a flush writes and syncs; its period may be changed at
+    any time."""
 
     counter: SyncCounter
 
@@ -51,7 +53,8 @@ class Repository(Protocol[R]):
 
 
 class FileRepository(Generic[R]):
-    """An info file. Overwritten in place, never cut; a crash between its creation and the first write leaves it empty.
+    """An info file. Overwritten in place, never cut; a crash between its creation and the first
+    write leaves it empty.
 
     Implements `Repository`.
     """
@@ -67,7 +70,8 @@ class FileRepository(Generic[R]):
         name: str | None = None,
         as_server: bool = False,
     ) -> None:
-        """`number` is that of a worker, from 1; `name` stands in for the usual file name; `as_server` reads damage as a server would."""
+        """`number` is that of a worker, from 1; `name` stands in for the usual file name;
+        `as_server` reads damage as a server would."""
         self.counter = SyncCounter(rule_of(SUBJECTS[record], RecordStorage.FILE, server), period)
         self._disk = disk
         self._record = record
@@ -89,10 +93,15 @@ class FileRepository(Generic[R]):
         return None if found is None else found.record
 
     def read_file(self) -> InfoFile[R] | None:
-        """The record with what else the file tells: its count and what an older text left behind."""
+        """The record with what else the file tells: its count and what an older text left
+        behind."""
         self._readable = False
         data = read_file(self._disk, self._name)
-        found = None if data is None else parse(self._record, data, self._server, file=self._name, as_server=self._as_server)
+        found = (
+            None
+            if data is None
+            else parse(self._record, data, self._server, file=self._name, as_server=self._as_server)
+        )
         self._readable = True
         return found
 
@@ -102,7 +111,10 @@ class FileRepository(Generic[R]):
             raise CheckpointError(
                 f"{self._name}: channel {record.channel_name!r} cannot be kept in a file",
                 file=self._name,
-                hint="use TABLE, as the server demands of all channels but the default one (error 3077)",
+                hint=(
+                    "use TABLE, as the server demands of all channels but the default one (error"
+                    " 3077)"
+                ),
             )
         data = encode(record, self._server)
         done = self.counter.flush(occasion)
@@ -123,13 +135,21 @@ class FileRepository(Generic[R]):
 
 
 class TableRepository(Generic[R]):
-    """A row of an info table, found by channel (and worker) from 5.7 on, by id in 5.6; slave_master_info of 5.6 has one row only.
+    """A row of an info table, found by channel (and worker) from 5.7 on, by id in 5.6;
+    slave_master_info of 5.6 has one row only.
 
     Implements `Repository`.
     """
 
     def __init__(
-        self, store: TableStore, record: type[R], server: str, period: int, *, channel: str = "", number: int | None = None
+        self,
+        store: TableStore,
+        record: type[R],
+        server: str,
+        period: int,
+        *,
+        channel: str = "",
+        number: int | None = None,
     ) -> None:
         self.counter = SyncCounter(rule_of(SUBJECTS[record], kept_in(store), server), period)
         self._store = store
@@ -139,7 +159,10 @@ class TableRepository(Generic[R]):
         self._number = number
         self._readable = False
         if channel and "Channel_name" not in key_columns(record, server):
-            raise CheckpointError(f"MySQL {server} has no channels", hint="leave the channel out; channels came with 5.7")
+            raise CheckpointError(
+                f"MySQL {server} has no channels",
+                hint="leave the channel out; channels came with 5.7",
+            )
 
     @property
     def place(self) -> str:
@@ -153,10 +176,15 @@ class TableRepository(Generic[R]):
     def read(self) -> R | None:
         self._readable = False
         key = self._key()
-        rows = [row for row in self._store.rows(self._record.fields.table) if all(row.get(name) == value for name, value in key.items())]
+        rows = [
+            row
+            for row in self._store.rows(self._record.fields.table)
+            if all(row.get(name) == value for name, value in key.items())
+        ]
         if len(rows) > 1:
             raise CheckpointError(
-                f"{self.place}: {len(rows)} rows instead of one", hint="remove the rows that are too many; nothing was written"
+                f"{self.place}: {len(rows)} rows instead of one",
+                hint="remove the rows that are too many; nothing was written",
             )
         found = from_row(self._record, rows[0], self._server) if rows else None
         self._readable = True
@@ -168,7 +196,9 @@ class TableRepository(Generic[R]):
         key = self._key()
         wrong = [column for column, value in key.items() if row[column] != value]
         if wrong:
-            raise CheckpointError(f"{self.place}: the record's {wrong[0]} is {row[wrong[0]]!r}", column=wrong[0])
+            raise CheckpointError(
+                f"{self.place}: the record's {wrong[0]} is {row[wrong[0]]!r}", column=wrong[0]
+            )
         done = self.counter.flush(occasion)
         if done.writes:
             self._store.write(self._record.fields.table, key, row)
@@ -180,7 +210,11 @@ class TableRepository(Generic[R]):
 
     def _key(self) -> Key:
         values = {"Channel_name": self._channel, "Id": 1 if self._number is None else self._number}
-        return {column: values[column] for column in key_columns(self._record, self._server) if column in values}
+        return {
+            column: values[column]
+            for column in key_columns(self._record, self._server)
+            if column in values
+        }
 
 
 def kept_in(store: TableStore) -> RecordStorage:
@@ -190,4 +224,7 @@ def kept_in(store: TableStore) -> RecordStorage:
 
 def _refuse_unread(readable: bool, place: str) -> None:
     if not readable:
-        raise CheckpointError(f"{place} was not read, or not with success", hint="read it first, or remove it if it is worth nothing")
+        raise CheckpointError(
+            f"{place} was not read, or not with success",
+            hint="read it first, or remove it if it is worth nothing",
+        )

@@ -24,7 +24,16 @@ from enum import StrEnum
 from checkpoints.crash import Crashed, CrashKind, CrashMoment, CrashPoint, Fault, Operation, tears
 from checkpoints.disk import plain
 from checkpoints.errors import CheckpointError
-from checkpoints.outcomes import Change, CrashOutcome, FileRemains, Medium, Truncate, Write, choices, edges
+from checkpoints.outcomes import (
+    Change,
+    CrashOutcome,
+    FileRemains,
+    Medium,
+    Truncate,
+    Write,
+    choices,
+    edges,
+)
 
 Observer = Callable[["SimulatedDisk", CrashPoint], None]
 

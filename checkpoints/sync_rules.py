@@ -1,9 +1,10 @@
 """When a position is written, and when it is synced: the server's rules as one table.
 
-Each object has a counter and a period: sync_relay_log for relay logs, sync_relay_log_info for what the applier and the workers record,
-sync_master_info (today sync_source_info) for the receiver. A flush is due when it is forced, or when the period is not 0 and the counter
-has reached it (Rpl_info_file::do_flush_info, Rpl_info_table::do_flush_info, MYSQL_BIN_LOG::sync_binlog_file). What a due flush does
-depends on where the object is kept:
+Each object has a counter and a period: sync_relay_log for relay logs, sync_relay_log_info for what
+the applier and the workers record, sync_master_info (today sync_source_info) for the receiver. A
+flush is due when it is forced, or when the period is not 0 and the counter has reached it
+(Rpl_info_file::do_flush_info, Rpl_info_table::do_flush_info, MYSQL_BIN_LOG::sync_binlog_file). What
+a due flush does depends on where the object is kept:
 
 | kept in | each flush | a due flush |
 |---|---|---|
@@ -11,9 +12,10 @@ depends on where the object is kept:
 | file, master.info of 5.5 | nothing | writes and fsyncs |
 | table | nothing | writes the row |
 
-Nothing more happens to a table: that a row is durable is the storage engine's affair. On a transactional one the position of a
-transaction is forced into that same transaction (Xid_apply_log_event::do_apply_event, Slave_worker::commit_positions), so N does not matter
-there; a non-transactional one gets it after the commit, unforced, every N or never with 0.
+Nothing more happens to a table: that a row is durable is the storage engine's affair. On a
+transactional one the position of a transaction is forced into that same transaction
+(Xid_apply_log_event::do_apply_event, Slave_worker::commit_positions), so N does not matter there; a
+non-transactional one gets it after the commit, unforced, every N or never with 0.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ class Occasion(StrEnum):
     COMMIT = "commit"
     """A transaction commits: XID, or a DDL statement that is atomic."""
     GROUP_END = "group end"
-    """A group ends otherwise: a DDL statement that is not atomic, COMMIT as a statement, XA, a skipped transaction."""
+    """A group ends otherwise: a DDL statement that is not atomic, COMMIT as a statement, XA, a
+    skipped transaction."""
     CHECKPOINT = "checkpoint"
     """The coordinator has moved its low-water mark (mta_checkpoint_routine)."""
     ROTATE = "rotate"
@@ -78,10 +81,19 @@ OPTIONS: Final[Mapping[Subject, str]] = {
     Subject.WORKER_INFO: "sync_relay_log_info",
 }
 DEFAULT_PERIODS: Final[Mapping[str, int]] = {"5.5": 0} | dict.fromkeys(VERSIONS[1:], 10000)
-DEFAULT_REPOSITORY: Final[Mapping[str, RecordStorage]] = dict.fromkeys(VERSIONS[:3], RecordStorage.FILE) | dict.fromkeys(
-    VERSIONS[3:], RecordStorage.TABLE
+DEFAULT_REPOSITORY: Final[Mapping[str, RecordStorage]] = dict.fromkeys(
+    VERSIONS[:3], RecordStorage.FILE
+) | dict.fromkeys(VERSIONS[3:], RecordStorage.TABLE)
+_ALWAYS_FORCED = frozenset(
+    {
+        Occasion.CHECKPOINT,
+        Occasion.ROTATE,
+        Occasion.PURGE,
+        Occasion.STOP,
+        Occasion.CHANGE,
+        Occasion.RECOVERY,
+    }
 )
-_ALWAYS_FORCED = frozenset({Occasion.CHECKPOINT, Occasion.ROTATE, Occasion.PURGE, Occasion.STOP, Occasion.CHANGE, Occasion.RECOVERY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +113,15 @@ class SyncRule:
 _FILE = SyncRule(writes_each=True, syncs=True, forced=_ALWAYS_FORCED)
 _RULES: Final[Mapping[RecordStorage, SyncRule]] = {
     RecordStorage.FILE: _FILE,
-    RecordStorage.TABLE: SyncRule(writes_each=False, syncs=False, forced=_ALWAYS_FORCED | {Occasion.COMMIT}, in_transaction=True),
-    RecordStorage.NONTRANSACTIONAL_TABLE: SyncRule(writes_each=False, syncs=False, forced=_ALWAYS_FORCED),
+    RecordStorage.TABLE: SyncRule(
+        writes_each=False,
+        syncs=False,
+        forced=_ALWAYS_FORCED | {Occasion.COMMIT},
+        in_transaction=True,
+    ),
+    RecordStorage.NONTRANSACTIONAL_TABLE: SyncRule(
+        writes_each=False, syncs=False, forced=_ALWAYS_FORCED
+    ),
 }
 
 
@@ -111,31 +130,48 @@ def _relay_log(*forced: Occasion) -> SyncRule:
 
 
 _EXCEPTIONS: Final[Mapping[tuple[Subject, RecordStorage, str], SyncRule]] = {
-    (Subject.SOURCE_INFO, RecordStorage.FILE, "5.5"): SyncRule(writes_each=False, syncs=True, forced=_ALWAYS_FORCED),
-    **{(Subject.RELAY_LOG, RecordStorage.FILE, version): _relay_log(Occasion.OPEN, Occasion.CLOSE) for version in VERSIONS[:3]},
-    **{(Subject.RELAY_LOG, RecordStorage.FILE, version): _relay_log(Occasion.OPEN) for version in VERSIONS[3:]},
+    (Subject.SOURCE_INFO, RecordStorage.FILE, "5.5"): SyncRule(
+        writes_each=False, syncs=True, forced=_ALWAYS_FORCED
+    ),
     **{
-        (Subject.WORKER_INFO, kept, version): replace(rule, forced=rule.forced | {Occasion.GROUP_END})
+        (Subject.RELAY_LOG, RecordStorage.FILE, version): _relay_log(Occasion.OPEN, Occasion.CLOSE)
+        for version in VERSIONS[:3]
+    },
+    **{
+        (Subject.RELAY_LOG, RecordStorage.FILE, version): _relay_log(Occasion.OPEN)
+        for version in VERSIONS[3:]
+    },
+    **{
+        (Subject.WORKER_INFO, kept, version): replace(
+            rule, forced=rule.forced | {Occasion.GROUP_END}
+        )
         for kept, rule in _RULES.items()
         for version in VERSIONS[3:]
     },
 }
-"""5.5 counts before it writes master.info (rpl_mi.cc, flush_master_info). The head of a new relay log is synced before its name goes into
-the index (MYSQL_BIN_LOG::open_binlog); the end of the old one was synced by MYSQL_LOG::close up to 5.7 and is not by 8.0's
-IO_CACHE_ostream::close. A worker's record of a group that ends without an XID is counted up to 5.7 and forced by 8.0 and later
+"""5.5 counts before it writes master.info (rpl_mi.cc, flush_master_info). The head of a new relay
+log is synced before its name goes into the index (MYSQL_BIN_LOG::open_binlog); the end of the old
+one was synced by MYSQL_LOG::close up to 5.7 and is not by 8.0's IO_CACHE_ostream::close. A worker's
+record of a group that ends without an XID is counted up to 5.7 and forced by 8.0 and later
 (Slave_worker::slave_worker_ends_group, which calls commit_positions)."""
 
 
 def rule_of(subject: Subject, kept: RecordStorage, server: str) -> SyncRule:
-    """How a server version flushes a subject that is kept in this place. Raises CheckpointError for what the version does not have."""
+    """How a server version flushes a subject that is kept in this place. Raises CheckpointError for
+    what the version does not have."""
     version = column_of(server)
     if kept is RecordStorage.FILE:
         if version not in FILES_IN and subject is not Subject.RELAY_LOG:
-            raise CheckpointError(f"MySQL {server} keeps {subject} in a table only", hint="files were taken away in 8.3: use TABLE")
+            raise CheckpointError(
+                f"MySQL {server} keeps {subject} in a table only",
+                hint="files were taken away in 8.3: use TABLE",
+            )
     elif subject is Subject.RELAY_LOG:
         raise CheckpointError("a relay log is a file", hint="use FILE")
     elif version == "5.5":
-        raise CheckpointError(f"MySQL {server} keeps {subject} in a file only", hint="tables came with 5.6: use FILE")
+        raise CheckpointError(
+            f"MySQL {server} keeps {subject} in a file only", hint="tables came with 5.6: use FILE"
+        )
     return _EXCEPTIONS.get((subject, kept, version), _RULES[kept])
 
 
@@ -148,20 +184,25 @@ class Flush:
 
 
 class SyncCounter:
-    """Counts the flushes of one object and says what each is to do. `period` may change at any time, as the option may.
+    """Counts the flushes of one object and says what each is to do. `period` may change at any
+    time, as the option may.
 
-    A period of 0 never syncs, 1 always does, N after every N flushes. Raises CheckpointError for one below 0.
+    A period of 0 never syncs, 1 always does, N after every N flushes. Raises CheckpointError for
+    one below 0.
     """
 
     def __init__(self, rule: SyncRule, period: int) -> None:
         if period < 0:
-            raise CheckpointError(f"a period of {period} flushes", hint="give 0 (never), 1 (always) or N")
+            raise CheckpointError(
+                f"a period of {period} flushes", hint="give 0 (never), 1 (always) or N"
+            )
         self.rule = rule
         self.period = period
         self.count = 0
 
     def flush(self, occasion: Occasion, times: int = 1) -> Flush:
-        """Counts one flush, or several that are done at once. A forced one starts the count again."""
+        """Counts one flush, or several that are done at once. A forced one starts the count
+        again."""
         due = occasion in self.rule.forced
         if not due and self.period:
             self.count += times

@@ -1,7 +1,8 @@
 """What a table repository asks of whoever keeps its tables, and the simplest such store.
 
-The store may be the emulator's own storage engine or a MySQL server. A write belongs to the transaction that is open, when there is one and
-the tables are transactional; otherwise it is committed by itself at once. How durable a commit is, is the store's own affair.
+The store may be the emulator's own storage engine or a MySQL server. A write belongs to the
+transaction that is open, when there is one and the tables are transactional; otherwise it is
+committed by itself at once. How durable a commit is, is the store's own affair.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class TableStore(Protocol):
         ...
 
     def write(self, table: str, key: Key, row: Row) -> None:
-        """Puts the row into the place of the one whose key columns have these values, or adds it."""
+        """Puts the row into the place of the one whose key columns have these values, or adds
+        it."""
         ...
 
     def delete(self, table: str, key: Key) -> None:

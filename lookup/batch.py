@@ -18,11 +18,13 @@ class CorruptRow(Exception):
 class RowsShape:
     """What rows events that are applied alike have in common.
 
-    `kind` is "write", "update" or "delete". `before_columns` and `after_columns` are the local positions that the images
-    hold (a write has after images only). `new_row` makes the row to store from the row found (None for an insert) and the
-    after image; None: the image is the row. `complete` says that the after image holds every local column, `bitmap_full`
-    that the before image holds every column of the *source's* table. `defaults` is the table's row of defaults, which the
-    before image is laid over where a server looks at all columns (MariaDB, `collisions_apply`); None: NULL in every column.
+    `kind` is "write", "update" or "delete". `before_columns` and `after_columns` are the local
+    positions that the images hold (a write has after images only). `new_row` makes the row to store
+    from the row found (None for an insert) and the after image; None: the image is the row.
+    `complete` says that the after image holds every local column, `bitmap_full` that the before
+    image holds every column of the *source's* table. `defaults` is the table's row of defaults,
+    which the before image is laid over where a server looks at all columns (MariaDB,
+    `collisions_apply`); None: NULL in every column.
     """
 
     kind: str
@@ -35,8 +37,9 @@ class RowsShape:
 
 
 Misread = Callable[[int], Sequence[Any]]
-"""For row i, the rows that a server reads behind it when it takes the wrong length for that row's after image
-(`misread_after_*` in lookup.versions). An image that cannot be read ends them, as a CorruptRow in its place."""
+"""For row i, the rows that a server reads behind it when it takes the wrong length for that row's
+after image (`misread_after_*` in lookup.versions). An image that cannot be read ends them, as a
+CorruptRow in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,8 @@ class ApplyOptions:
 
 @dataclass(frozen=True, slots=True)
 class RowFailure:
-    """What went wrong with one row: the server's error, its text, the handler's HA_ERR_ name, the row's index in the event."""
+    """What went wrong with one row: the server's error, its text, the handler's HA_ERR_ name, the
+    row's index in the event."""
 
     number: int
     condition: str
@@ -64,9 +68,11 @@ class RowFailure:
 
 
 class RowsOutcome:
-    """What applying one rows event did. Its counters are the caller's, so that they can be kept or summed.
+    """What applying one rows event did. Its counters are the caller's, so that they can be kept or
+    summed.
 
-    `error` is None when the event counts as applied; `forgiven` holds what exec mode IDEMPOTENT or the skip list let pass.
+    `error` is None when the event counts as applied; `forgiven` holds what exec mode IDEMPOTENT or
+    the skip list let pass.
     """
 
     __slots__ = ("counters", "error", "forgiven", "rows_changed")

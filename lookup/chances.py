@@ -1,7 +1,7 @@
 """Chances and expected places of rows drawn without repetition: the arithmetic under lookup.cost.
 
-Numbers may be as large as tables are and need not be whole (a mean is drawn from a mean): binomial ratios are summed as
-logarithms, and order statistics are what they are for whole numbers.
+Numbers may be as large as tables are and need not be whole (a mean is drawn from a mean): binomial
+ratios are summed as logarithms, and order statistics are what they are for whole numbers.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ from functools import lru_cache
 from math import exp, expm1, lgamma, log1p
 
 EXACT_SUM_TERMS = 1000
-"""Key values up to which the end of a hash scan over an index is summed exactly; with more a limit is as good."""
+"""Key values up to which the end of a hash scan over an index is summed exactly; with more a limit
+is as good."""
 DIRECT_FACTORS = 512
-"""Factors of a binomial ratio that are multiplied one by one; with more, their middle one stands for all."""
+"""Factors of a binomial ratio that are multiplied one by one; with more, their middle one stands
+for all."""
 
 
 def furthest(drawn: float, places: float, copies: float = 1.0) -> float:
-    """The expected position of the furthest of `drawn` rows among `places`; of each the first of `copies` that are alike.
+    """The expected position of the furthest of `drawn` rows among `places`; of each the first of
+    `copies` that are alike.
 
     Order statistics: R(N+1)/(R+1) without copies; with c copies (N+1)(1 - B(1/c, R+1)/c).
     """
@@ -25,13 +28,17 @@ def furthest(drawn: float, places: float, copies: float = 1.0) -> float:
     if copies <= 1:
         return drawn * (places + 1) / (drawn + 1)
     part = 1 / copies
-    return (places + 1) * (1 - part * exp(lgamma(part) + lgamma(drawn + 1) - lgamma(part + drawn + 1)))
+    return (places + 1) * (
+        1 - part * exp(lgamma(part) + lgamma(drawn + 1) - lgamma(part + drawn + 1))
+    )
 
 
 def touched(total: float, group: float, drawn: float) -> float:
-    """The chance that `drawn` of `total` rows, without repetition, hold one of a group: 1 - C(total-group, drawn)/C(total, drawn).
+    """The chance that `drawn` of `total` rows, without repetition, hold one of a group: 1 -
+    C(total-group, drawn)/C(total, drawn).
 
-    Chances near 0 are what large tables have, so logarithms of factors are summed; numbers need not be whole.
+    Chances near 0 are what large tables have, so logarithms of factors are summed; numbers need not
+    be whole.
     """
     few, many = min(group, drawn), max(group, drawn)
     if few <= 0:
@@ -46,13 +53,19 @@ def touched(total: float, group: float, drawn: float) -> float:
     elif many < total / 20:
         logarithm = few * log1p(-many / (total - (few - 1) / 2))
     else:
-        logarithm = lgamma(total - few + 1) - lgamma(total - few - many + 1) - lgamma(total + 1) + lgamma(total - many + 1)
+        logarithm = (
+            lgamma(total - few + 1)
+            - lgamma(total - few - many + 1)
+            - lgamma(total + 1)
+            + lgamma(total - many + 1)
+        )
     return -expm1(logarithm)
 
 
 @lru_cache(maxsize=4096)
 def unread_of_group(group: float, total: float, rows: float) -> float:
-    """Of `total` entries in groups of `group`, `rows` are drawn: the mean number of entries between the last drawn and its group's end.
+    """Of `total` entries in groups of `group`, `rows` are drawn: the mean number of entries between
+    the last drawn and its group's end.
 
     Sum over the values v of P(the last drawn entry stands in a value up to v) = C(vm,R)/C(N,R).
     """

@@ -1,27 +1,38 @@
-"""What one rows event is expected to cost in handler calls, in closed form: no rows, no table, only shapes.
+"""What one rows event is expected to cost in handler calls, in closed form: no rows, no table, only
+shapes.
 
-The exact engine (`lookup.rows` on a table) counts what one event costs; these formulas give the mean of that count over the
-events of a shape. Where nothing is left to chance (a primary key, all rows of a table, the first rows of it) they are the
-count itself and say so (`Expected.exact`). What they take for granted:
+The exact engine (`lookup.rows` on a table) counts what one event costs; these formulas give the
+mean of that count over the events of a shape. Where nothing is left to chance (a primary key, all
+rows of a table, the first rows of it) they are the count itself and say so (`Expected.exact`). What
+they take for granted:
 
-- The event's rows are drawn without repetition, each alike, from the part of the table that the event's shape names.
-- Key values are equally common (`rows_per_value`) but for NULL, and independent of where a row stands. An event with
-  `distinct_values` has as many rows of each of them.
-- No update changes the key it is looked up by, nor makes a row equal to another row's before image in the event.
-- Rows that are alike in all columns of the before image: the event names at most one of each such set.
-- A table holds at least the rows that the event finds; a row count that is too small is raised to that.
-- A row is missing by chance, independent of the others. The other rows with its key value are still there. Missing rows
-  are forgiven (exec mode IDEMPOTENT): in STRICT mode the applier stops at the first. An UPDATE with images of different
-  columns counts as in 5.7 and later (5.6 goes astray after a missing row, `misread_after_index_miss`).
+- The event's rows are drawn without repetition, each alike, from the part of the table that the
+  event's shape names.
+- Key values are equally common (`rows_per_value`) but for NULL, and independent of where a row
+  stands. An event with `distinct_values` has as many rows of each of them.
+- No update changes the key it is looked up by, nor makes a row equal to another row's before image
+  in the event.
+- Rows that are alike in all columns of the before image: the event names at most one of each such
+  set.
+- A table holds at least the rows that the event finds; a row count that is too small is raised to
+  that.
+- A row is missing by chance, independent of the others. The other rows with its key value are still
+  there. Missing rows are forgiven (exec mode IDEMPOTENT): in STRICT mode the applier stops at the
+  first. An UPDATE with images of different columns counts as in 5.7 and later (5.6 goes astray
+  after a missing row, `misread_after_index_miss`).
 
-With N rows in the table, R in the event, all found, drawn from anywhere, m rows per key value, the core of it is:
+With N rows in the table, R in the event, all found, drawn from anywhere, m rows per key value, the
+core of it is:
 
     primary key          R position reads (InnoDB) or R key reads
     index scan           R key reads, and (m-1)/2 steps for each row
-    table scan           R(N+1)/2 reads; a DELETE saves one read for each pair of rows whose first stands ahead
-    hash over table      R(N+1)/(R+1): the expected position of the furthest row, where the hash is empty and the scan ends
-    hash over index      one key read for each of d distinct values, m reads for each (one of them misses), and the last
-                         value is left at the row that empties the hash;  d = N/m (1 - C(N-m,R)/C(N,R))
+    table scan           R(N+1)/2 reads; a DELETE saves one for each pair of rows whose first stands
+                         ahead
+    hash over table      R(N+1)/(R+1): the expected position of the furthest row, where the hash is
+                         empty and the scan ends
+    hash over index      one key read for each of d distinct values, m reads for each (one of them
+                         misses), and the last value is left at the row that empties the hash;
+                         d = N/m (1 - C(N-m,R)/C(N,R))
 """
 
 from __future__ import annotations
@@ -33,7 +44,16 @@ from functools import lru_cache
 from lookup.chances import furthest, touched, unread_by_chance, unread_of_group
 from lookup.decision import BY_INDEX, BY_TABLE, HASH_OVER_INDEX, HASH_OVER_TABLE, NOT_NEEDED
 from lookup.search import ReadCosts, engine_read_costs
-from lookup.shape import NULLABLE_UNIQUE, ORDERS, OTHER, PRIMARY, UNIQUE, EventShape, TableShape, decision_for
+from lookup.shape import (
+    NULLABLE_UNIQUE,
+    ORDERS,
+    OTHER,
+    PRIMARY,
+    UNIQUE,
+    EventShape,
+    TableShape,
+    decision_for,
+)
 from lookup.versions import ServerRules
 
 
@@ -56,7 +76,9 @@ class ExpectedCounters:
 
     def plus(self, other: ExpectedCounters) -> ExpectedCounters:
         """The calls of both."""
-        return ExpectedCounters(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
+        return ExpectedCounters(
+            *(getattr(self, field.name) + getattr(other, field.name) for field in fields(self))
+        )
 
     def times(self, factor: float) -> ExpectedCounters:
         """The calls of `factor` such events."""
@@ -65,7 +87,12 @@ class ExpectedCounters:
     @property
     def rows_read(self) -> float:
         """As `Counters.rows_read`: rows and misses that the engine was asked for."""
-        return max(self.read_key - self.read_rnd - self.read_first, 0.0) + self.read_next + self.read_rnd + self.read_rnd_next
+        return (
+            max(self.read_key - self.read_rnd - self.read_first, 0.0)
+            + self.read_next
+            + self.read_rnd
+            + self.read_rnd_next
+        )
 
     @property
     def rows_changed(self) -> float:
@@ -75,7 +102,8 @@ class ExpectedCounters:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The cost of one event. `key` is the kind of key in use ("none" for scans); `exact`: nothing in it is left to chance."""
+    """The cost of one event. `key` is the kind of key in use ("none" for scans); `exact`: nothing
+    in it is left to chance."""
 
     algorithm: str
     key: str
@@ -84,10 +112,16 @@ class Expected:
 
 
 @lru_cache(maxsize=65536)
-def expected(table: TableShape, event: EventShape, rules: ServerRules, row_search: frozenset[str] | None = None) -> Expected:
+def expected(
+    table: TableShape,
+    event: EventShape,
+    rules: ServerRules,
+    row_search: frozenset[str] | None = None,
+) -> Expected:
     """The mean cost of one event, in handler calls, under a server's rules.
 
-    `row_search` is slave_rows_search_algorithms (None: the version's default). A closed form: no table is needed, and no row.
+    `row_search` is slave_rows_search_algorithms (None: the version's default). A closed form: no
+    table is needed, and no row.
     """
     if event.kind == "write":
         return _write(table, event)
@@ -96,14 +130,23 @@ def expected(table: TableShape, event: EventShape, rules: ServerRules, row_searc
     if not table.traits.stores_rows:
         return Expected(decision.algorithm, key, ExpectedCounters(), exact=True)
     draw = _draw(table, event, rules)
-    reads = _READS[decision.algorithm if key not in (PRIMARY, UNIQUE) or decision.algorithm != BY_INDEX else key](draw, rules)
+    reads = _READS[
+        (
+            decision.algorithm
+            if key not in (PRIMARY, UNIQUE) or decision.algorithm != BY_INDEX
+            else key
+        )
+    ](draw, rules)
     found = event.rows * (1 - event.missing)
     changes = ExpectedCounters(delete=found) if draw.deletes else ExpectedCounters(update=found)
-    return Expected(decision.algorithm, key, reads.plus(changes), _is_exact(draw, decision.algorithm, key))
+    return Expected(
+        decision.algorithm, key, reads.plus(changes), _is_exact(draw, decision.algorithm, key)
+    )
 
 
 def _write(table: TableShape, event: EventShape) -> Expected:
-    """A row that is already there costs a read and an update; a delete and another insert when other unique keys are behind."""
+    """A row that is already there costs a read and an update; a delete and another insert when
+    other unique keys are behind."""
     traits = table.traits
     if not traits.stores_rows:
         return Expected(NOT_NEEDED, "none", ExpectedCounters(), exact=True)
@@ -122,7 +165,8 @@ def _write(table: TableShape, event: EventShape) -> Expected:
 
 @dataclass(frozen=True, slots=True)
 class _Draw:
-    """An event's rows in their table, in numbers. Places are those of the scan: rows, and free slots where they are read."""
+    """An event's rows in their table, in numbers. Places are those of the scan: rows, and free
+    slots where they are read."""
 
     table: TableShape
     event: EventShape
@@ -157,20 +201,37 @@ class _Draw:
 
     @property
     def share_behind(self) -> float:
-        """How much of the rest of the table stands behind all places that the rows are drawn from."""
-        return (self.places - self.start - self.window) / (self.places - 1) if self.places > 1 else 0.0
+        """How much of the rest of the table stands behind all places that the rows are drawn
+        from."""
+        return (
+            (self.places - self.start - self.window) / (self.places - 1) if self.places > 1 else 0.0
+        )
 
 
 def _draw(table: TableShape, event: EventShape, rules: ServerRules) -> _Draw:
     slots = table.fixed and table.engine.lower() == "myisam" and rules.counts_free_slots
     found = event.rows * (1 - event.missing)
     rows = max(table.rows, found)
-    copies = min(table.identical_rows, rows / found) if found > 1 else min(table.identical_rows, max(rows, 1.0))
+    copies = (
+        min(table.identical_rows, rows / found)
+        if found > 1
+        else min(table.identical_rows, max(rows, 1.0))
+    )
     places = rows + (table.free_slots if slots else 0.0)
     window = min(places, max((event.last - event.first) * places, found))
     start = min(event.first * places, places - window)
     costs = engine_read_costs(table.traits, rules)
-    return _Draw(table, event, costs, rows, copies, places, window, start, event.kind == "delete" and not slots)
+    return _Draw(
+        table,
+        event,
+        costs,
+        rows,
+        copies,
+        places,
+        window,
+        start,
+        event.kind == "delete" and not slots,
+    )
 
 
 # one row at a time
@@ -186,7 +247,8 @@ def _by_unique(draw: _Draw, rules: ServerRules) -> ExpectedCounters:
 
 
 def _by_table(draw: _Draw, rules: ServerRules) -> ExpectedCounters:
-    """Each row from the top; a missing row costs all rows that are left and the end, as often as the server tries."""
+    """Each row from the top; a missing row costs all rows that are left and the end, as often as
+    the server tries."""
     rows, missing, passes = draw.event.rows, draw.event.missing, rules.table_scan_passes
     found, pairs = rows * (1 - missing), rows * (rows - 1) / 2
     position = draw.start + (draw.window + 1) / (draw.copies + 1)
@@ -214,7 +276,8 @@ def _by_key(draw: _Draw, rules: ServerRules) -> ExpectedCounters:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Key values that stand in as many rows each: the share of the table's rows that have them, the rows of one value."""
+    """Key values that stand in as many rows each: the share of the table's rows that have them, the
+    rows of one value."""
 
     share: float
     rows: float
@@ -263,7 +326,8 @@ def _steps(draw: _Draw, group: float, *, to_end: bool) -> float:
 
 
 def _hash_over_table(draw: _Draw, rules: ServerRules) -> ExpectedCounters:
-    """To the row that empties the hash; to the end when a row is missing, and often once more (the read position left behind)."""
+    """To the row that empties the hash; to the end when a row is missing, and often once more (the
+    read position left behind)."""
     rows, missing = draw.event.rows, draw.event.missing
     none_missing = (1 - missing) ** rows
     reads = none_missing * (draw.start + furthest(rows, draw.window, draw.copies))
@@ -271,14 +335,19 @@ def _hash_over_table(draw: _Draw, rules: ServerRules) -> ExpectedCounters:
     again, deleted = _second_scan(draw)
     reads += again * (draw.places + 1) - (deleted if draw.shrinks else 0.0)
     scans = 1 + again
-    return ExpectedCounters(read_first=scans * draw.costs.scan_first, read_key=scans * draw.costs.scan_key, read_rnd_next=reads)
+    return ExpectedCounters(
+        read_first=scans * draw.costs.scan_first,
+        read_key=scans * draw.costs.scan_key,
+        read_rnd_next=reads,
+    )
 
 
 def _second_scan(draw: _Draw) -> tuple[float, float]:
     """(How often there is a second scan; rows deleted before it, times that).
 
-    With rows missing the event is read on behind the row that matched last, and what follows is hashed and scanned for again:
-    there is no second scan when the event ends with the row that stands furthest, or when no row matched.
+    With rows missing the event is read on behind the row that matched last, and what follows is
+    hashed and scanned for again: there is no second scan when the event ends with the row that
+    stands furthest, or when no row matched.
     """
     rows, missing = draw.event.rows, draw.event.missing
     if rows <= 1 or not missing:
@@ -294,30 +363,46 @@ def _second_scan(draw: _Draw) -> tuple[float, float]:
 
 
 def _hash_over_index(draw: _Draw, rules: ServerRules) -> ExpectedCounters:
-    """Every distinct value is read to its end but the last, which is left at the row that empties the hash.
+    """Every distinct value is read to its end but the last, which is left at the row that empties
+    the hash.
 
-    With rows missing it is left nowhere, and each failing read beyond the values counts; the sum is the same as if those rows
-    were there (a value that is gone altogether costs its key read and one step).
+    With rows missing it is left nowhere, and each failing read beyond the values counts; the sum is
+    the same as if those rows were there (a value that is gone altogether costs its key read and one
+    step).
     """
     rows, missing = draw.event.rows, draw.event.missing
     none_missing = (1 - missing) ** rows
     values, entries, unread = _values(draw)
-    return ExpectedCounters(read_key=values, read_next=max(entries - 1 - none_missing * unread, 0.0))
+    return ExpectedCounters(
+        read_key=values, read_next=max(entries - 1 - none_missing * unread, 0.0)
+    )
 
 
 def _values(draw: _Draw) -> tuple[float, float, float]:
-    """(Distinct values of the event, entries that have them, entries behind the row that empties the hash)."""
+    """(Distinct values of the event, entries that have them, entries behind the row that empties
+    the hash)."""
     event, table = draw.event, draw.table
     groups = _groups(draw)
     if event.distinct_values is not None:
         rows = sum(group.share * group.rows for group in groups)
         each = event.rows / event.distinct_values
-        return event.distinct_values, event.distinct_values * rows, max(rows - furthest(each, rows, draw.copies), 0.0)
+        return (
+            event.distinct_values,
+            event.distinct_values * rows,
+            max(rows - furthest(each, rows, draw.copies), 0.0),
+        )
     total, copies = draw.originally, draw.copies
     values = entries = unread = 0.0
-    only_nulls = 1 - touched(total, total * (1 - table.null_share), event.rows) if table.null_share else 0.0
+    only_nulls = (
+        1 - touched(total, total * (1 - table.null_share), event.rows) if table.null_share else 0.0
+    )
     for group in groups:
-        hit = group.share * total / group.rows * touched(total / copies, group.rows / copies, event.rows)
+        hit = (
+            group.share
+            * total
+            / group.rows
+            * touched(total / copies, group.rows / copies, event.rows)
+        )
         values, entries = values + hit, entries + hit * group.rows
         if group.nulls:
             unread += only_nulls * max(group.rows - furthest(event.rows, group.rows, copies), 0.0)
@@ -361,10 +446,15 @@ def _is_exact(draw: _Draw, algorithm: str, key: str) -> bool:
         return False
     if algorithm in (BY_TABLE, HASH_OVER_TABLE):
         every_place = abs(draw.window - event.rows) < 1e-9
-        return every_place and (algorithm == HASH_OVER_TABLE or not draw.shrinks or event.order != "random")
+        return every_place and (
+            algorithm == HASH_OVER_TABLE or not draw.shrinks or event.order != "random"
+        )
     if table.null_share:
         return False
     if table.key != OTHER or table.rows_per_value <= 1:
         return True
-    whole = event.distinct_values is not None and abs(event.distinct_values * table.rows_per_value - event.rows) < 1e-9
+    whole = (
+        event.distinct_values is not None
+        and abs(event.distinct_values * table.rows_per_value - event.rows) < 1e-9
+    )
     return algorithm == HASH_OVER_INDEX and (whole or abs(event.rows - draw.rows) < 1e-9)

@@ -1,7 +1,8 @@
 """Which key and which algorithm one rows event gets, and why the other keys were passed over.
 
-Taken anew for each rows event, since the columns of its before image decide (`decide_row_lookup_algorithm_and_key`,
-sql/log_event.cc 5.6, 5.7 and 8.0; hard-wired from 8.4 on; `find_key`, sql/log_event_server.cc MariaDB 10.11).
+Taken anew for each rows event, since the columns of its before image decide
+(`decide_row_lookup_algorithm_and_key`, sql/log_event.cc 5.6, 5.7 and 8.0; hard-wired from 8.4 on;
+`find_key`, sql/log_event_server.cc MariaDB 10.11).
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ NEVER_HASHED_ENGINES = frozenset({"blackhole"})
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A key that was not taken, and the reason in words. `is_unusable`: it could not have been; else another one came first."""
+    """A key that was not taken, and the reason in words. `is_unusable`: it could not have been;
+    else another one came first."""
 
     key: Key
     reason: str
@@ -35,8 +37,8 @@ class Rejection:
 class Decision:
     """How one rows event finds its rows.
 
-    `algorithm` is NOT_NEEDED, BY_INDEX, BY_TABLE, HASH_OVER_INDEX or HASH_OVER_TABLE, `key` the key that is read (None: the table is).
-    `key_class`: "primary", "unique", "other" or "none".
+    `algorithm` is NOT_NEEDED, BY_INDEX, BY_TABLE, HASH_OVER_INDEX or HASH_OVER_TABLE, `key` the key
+    that is read (None: the table is). `key_class`: "primary", "unique", "other" or "none".
     """
 
     algorithm: str
@@ -59,17 +61,22 @@ def decide(
     row_search: frozenset[str] | None = None,
     rows_per_value: Callable[[Key], float] | None = None,
 ) -> Decision:
-    """The decision for an UPDATE or DELETE event whose before image holds `columns` (local positions, from 0).
+    """The decision for an UPDATE or DELETE event whose before image holds `columns` (local
+    positions, from 0).
 
-    `row_search` is slave_rows_search_algorithms (default: the version's; without effect where a version has no such variable).
-    `rows_per_value` gives the key statistics that MariaDB compares; without them the first usable key stands for the best.
+    `row_search` is slave_rows_search_algorithms (default: the version's; without effect where a
+    version has no such variable). `rows_per_value` gives the key statistics that MariaDB compares;
+    without them the first usable key stands for the best.
 
-    The order of the questions is that of `decide_row_lookup_algorithm_and_key` and `search_key_in_table` (sql/log_event.cc 5.6 to 8.0),
-    and of `find_key` (sql/log_event_server.cc MariaDB 10.11). No row is read.
+    The order of the questions is that of `decide_row_lookup_algorithm_and_key` and
+    `search_key_in_table` (sql/log_event.cc 5.6 to 8.0), and of `find_key` (sql/log_event_server.cc
+    MariaDB 10.11). No row is read.
     """
     if rules.find_row:
         return _mariadb(table, rows_per_value)
-    options = row_search if row_search is not None and rules.row_search_selectable else rules.row_search
+    options = (
+        row_search if row_search is not None and rules.row_search_selectable else rules.row_search
+    )
     if INDEX_SCAN in options:
         key, key_class = _search(table, columns, rules, options, ("primary", "unique"))
         if key is not None:
@@ -91,37 +98,55 @@ def explain(
     row_search: frozenset[str] | None = None,
     rows_per_value: Callable[[Key], float] | None = None,
 ) -> Explanation:
-    """The decision, and the reason against each key that was not taken, in the server's key order. Arguments as for `decide`."""
+    """The decision, and the reason against each key that was not taken, in the server's key order.
+    Arguments as for `decide`."""
     decision = decide(table, columns, rules, row_search, rows_per_value)
-    options = row_search if row_search is not None and rules.row_search_selectable else rules.row_search
+    options = (
+        row_search if row_search is not None and rules.row_search_selectable else rules.row_search
+    )
     rejections = []
     for key in table.sorted_keys:
         if key is not decision.key:
             unusable = _unusable(table, key, columns, rules, options)
-            rejections.append(Rejection(key, unusable or _passed_over(decision, rules), unusable is not None))
+            rejections.append(
+                Rejection(key, unusable or _passed_over(decision, rules), unusable is not None)
+            )
     return Explanation(decision, tuple(rejections))
 
 
 def key_class(table: TableDefinition, key: Key) -> str:
-    """ "primary", "unique" (unique, no part may be NULL) or "other"; a unique key with a nullable part is "other"."""
+    """ "primary", "unique" (unique, no part may be NULL) or "other"; a unique key with a nullable
+    part is "other"."""
     if key is table.primary:
         return "primary"
     return "unique" if table.is_unique_not_null(key) else "other"
 
 
 def _search(
-    table: TableDefinition, columns: Collection[int], rules: ServerRules, options: frozenset[str], classes: tuple[str, ...]
+    table: TableDefinition,
+    columns: Collection[int],
+    rules: ServerRules,
+    options: frozenset[str],
+    classes: tuple[str, ...],
 ) -> tuple[Key | None, str]:
-    """`search_key_in_table`: class after class, the first usable key in the table's key order. No cardinality is compared."""
+    """`search_key_in_table`: class after class, the first usable key in the table's key order. No
+    cardinality is compared."""
     for wanted in classes:
         for key in table.sorted_keys:
-            if key_class(table, key) == wanted and _unusable(table, key, columns, rules, options) is None:
+            if (
+                key_class(table, key) == wanted
+                and _unusable(table, key, columns, rules, options) is None
+            ):
                 return key, wanted
     return None, "none"
 
 
 def _unusable(
-    table: TableDefinition, key: Key, columns: Collection[int], rules: ServerRules, options: frozenset[str]
+    table: TableDefinition,
+    key: Key,
+    columns: Collection[int],
+    rules: ServerRules,
+    options: frozenset[str],
 ) -> str | None:
     """Why a key cannot be used, None when it can."""
     kind = key_class(table, key)
@@ -158,7 +183,8 @@ def _passed_over(decision: Decision, rules: ServerRules) -> str:
 
 
 def _mariadb(table: TableDefinition, rows_per_value: Callable[[Key], float] | None) -> Decision:
-    """`find_key`: the image's columns are ignored; a unique key without nullable parts wins, then the fewest rows per value."""
+    """`find_key`: the image's columns are ignored; a unique key without nullable parts wins, then
+    the fewest rows per value."""
     best: Key | None = None
     best_rows = 0.0
     for key in table.sorted_keys:
@@ -173,7 +199,8 @@ def _mariadb(table: TableDefinition, rows_per_value: Callable[[Key], float] | No
 
 
 def any_column_local(columns: Collection[int], width: int) -> bool:
-    """`is_any_column_signaled_for_table`: whether the image holds any column that the local table has."""
+    """`is_any_column_signaled_for_table`: whether the image holds any column that the local table
+    has."""
     return any(column < width for column in columns)
 
 

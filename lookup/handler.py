@@ -1,12 +1,13 @@
 """A storage engine as the row lookup sees it.
 
-The server's handler is stepwise: rnd_next, index_next_same, one call a row, each call counted. An engine in memory
-can tell *where* a row stands without stepping over the rows before it, so this contract speaks of positions instead:
-how many rows does a scan read until it meets this row? The searches add those distances to the counters. What a real
-server pays in reads is then exact to the row and costs O(log n).
+The server's handler is stepwise: rnd_next, index_next_same, one call a row, each call counted. An
+engine in memory can tell *where* a row stands without stepping over the rows before it, so this
+contract speaks of positions instead: how many rows does a scan read until it meets this row? The
+searches add those distances to the counters. What a real server pays in reads is then exact to the
+row and costs O(log n).
 
-A *ref* names a row inside its table and sorts in scan order: the clustered key, the hidden row id, or the slot in the
-data file. It is opaque to the searches but for its order.
+A *ref* names a row inside its table and sorts in scan order: the clustered key, the hidden row id,
+or the slot in the data file. It is opaque to the searches but for its order.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ Image = tuple[Any, ...]
 
 
 class Counters:
-    """The server's Handler_* status counters, in handler calls. An instance holds those that moved; the others are zero."""
+    """The server's Handler_* status counters, in handler calls. An instance holds those that moved;
+    the others are zero."""
 
     read_first: int = 0
     read_key: int = 0
@@ -64,19 +66,27 @@ class Counters:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Counters({', '.join(f'{name}={count}' for name, count in self.as_dict().items() if count)})"
+        counts = (f"{name}={count}" for name, count in self.as_dict().items() if count)
+        return f"Counters({', '.join(counts)})"
 
     def as_dict(self) -> dict[str, int]:
-        """Calls by counter, those that stand at zero too; the names are the server's without `Handler_`."""
+        """Calls by counter, those that stand at zero too; the names are the server's without
+        `Handler_`."""
         return {name: getattr(self, name) for name in COUNTER_NAMES}
 
     @property
     def rows_read(self) -> int:
         """Rows (and misses) that the engine was asked for while searching.
 
-        A primary key lookup of InnoDB counts twice in the server (read_rnd and read_key) but reads one row.
+        A primary key lookup of InnoDB counts twice in the server (read_rnd and read_key) but reads
+        one row.
         """
-        return max(self.read_key - self.read_rnd - self.read_first, 0) + self.read_next + self.read_rnd + self.read_rnd_next
+        return (
+            max(self.read_key - self.read_rnd - self.read_first, 0)
+            + self.read_next
+            + self.read_rnd
+            + self.read_rnd_next
+        )
 
 
 COUNTER_NAMES = tuple(Counters.__annotations__)
@@ -87,13 +97,15 @@ class EngineTraits:
     """What the searches need to know of a storage engine."""
 
     clustered: bool = False
-    """HA_PRIMARY_KEY_REQUIRED_FOR_POSITION: a row is fetched by its primary key as by its position (InnoDB)."""
+    """HA_PRIMARY_KEY_REQUIRED_FOR_POSITION: a row is fetched by its primary key as by its position
+    (InnoDB)."""
     stores_rows: bool = True
     transactional: bool = False
     duplicate_position: bool = False
     """HA_DUPLICATE_POS: a refused insert tells the position of the row in the way (MyISAM)."""
     foreign_keys: bool = False
-    """HTON_SUPPORTS_FOREIGN_KEYS; elsewhere a foreign key is read, gets its index, and is forgotten."""
+    """HTON_SUPPORTS_FOREIGN_KEYS; elsewhere a foreign key is read, gets its index, and is
+    forgotten."""
 
 
 ENGINES: dict[str, EngineTraits] = {
@@ -119,7 +131,8 @@ def traits_of(definition: TableDefinition) -> EngineTraits:
 
 
 class RowError(Exception):
-    """The engine refused to change a row. `number` is the server's error, `handler_error` its HA_ERR_ name."""
+    """The engine refused to change a row. `number` is the server's error, `handler_error` its
+    HA_ERR_ name."""
 
     number = 0
     handler_error = ""
@@ -165,22 +178,26 @@ class OrderedKey(Protocol):
     """
 
     def value_of(self, image: Image, columns: tuple[int, ...]) -> tuple[Any, ...]:
-        """The key value that the image would be looked up with; every key column must be among `columns`."""
+        """The key value that the image would be looked up with; every key column must be among
+        `columns`."""
 
     def group(self, value: tuple[Any, ...]) -> tuple[int, int]:
-        """Ranks (0-based, end exclusive) of the entries with this key value; equal when there are none. O(log n)."""
+        """Ranks (0-based, end exclusive) of the entries with this key value; equal when there are
+        none. O(log n)."""
 
     def rank(self, value: tuple[Any, ...], ref: Ref) -> int:
         """How many entries stand before (value, ref). O(log n)."""
 
     def rank_after(self, value: tuple[Any, ...], ref: Ref) -> int:
-        """How many entries stand before or on (value, ref), whether it is still there or not. O(log n)."""
+        """How many entries stand before or on (value, ref), whether it is still there or not. O(log
+        n)."""
 
     def __len__(self) -> int: ...
 
 
 class Checksums(Protocol):
-    """Which contents of some columns have the same checksum: those of the table's rows, and those that it was told of."""
+    """Which contents of some columns have the same checksum: those of the table's rows, and those
+    that it was told of."""
 
     @property
     def of(self) -> Callable[[Image], int]:
@@ -188,17 +205,20 @@ class Checksums(Protocol):
 
     @property
     def met(self) -> int:
-        """Rises when a row comes that may have the checksum of another content; as long as it stands still none has come."""
+        """Rises when a row comes that may have the checksum of another content; as long as it
+        stands still none has come."""
 
     def learn(self, contents: list[Image]) -> list[int]:
         """Takes in the before images of an event. Returns their checksums."""
 
     def shared(self, values: Iterable[int]) -> Mapping[int, Iterable[Image]]:
-        """Those of the checksums that several contents have, with these contents, some of which may have gone."""
+        """Those of the checksums that several contents have, with these contents, some of which may
+        have gone."""
 
 
 class Handler(Protocol):
-    """One open table. Raises RowError from the three methods that change rows; a refused change leaves no trace."""
+    """One open table. Raises RowError from the three methods that change rows; a refused change
+    leaves no trace."""
 
     definition: TableDefinition
     traits: EngineTraits
@@ -211,7 +231,8 @@ class Handler(Protocol):
         """The row, or None when there is none (any more). O(1)."""
 
     def primary_lookup(self, columns: tuple[int, ...]) -> Callable[[Image], Ref | None]:
-        """A function from images of `columns` to the row with that primary (or promoted) key value. O(1) a call."""
+        """A function from images of `columns` to the row with that primary (or promoted) key value.
+        O(1) a call."""
 
     def unique_lookup(self, key: Key, columns: tuple[int, ...]) -> Callable[[Image], Ref | None]:
         """The same for another unique key; a value with a NULL in it finds nothing. O(1) a call."""
@@ -225,16 +246,22 @@ class Handler(Protocol):
     def matches(self, columns: tuple[int, ...], image: Image) -> Iterable[Ref]:
         """All such rows in scan order."""
 
-    def checksums(self, columns: tuple[int, ...], make: Callable[[], Callable[[Image], int]], *, flags: bool) -> Checksums:
-        """The checksums of the contents of `columns`; built at first use with the function that `make` makes, kept up from then on.
+    def checksums(
+        self, columns: tuple[int, ...], make: Callable[[], Callable[[Image], int]], *, flags: bool
+    ) -> Checksums:
+        """The checksums of the contents of `columns`; built at first use with the function that
+        `make` makes, kept up from then on.
 
-        `flags` says which of two functions for these columns it is: whether NULL flags are in the checksum.
+        `flags` says which of two functions for these columns it is: whether NULL flags are in the
+        checksum.
         """
 
     def reads_to(self, ref: Ref, after: Ref | None = None, *, free_slots: bool = True) -> int:
-        """rnd_next calls that a scan standing on `after` (None: before the first row) makes until it has read `ref`. O(log n).
+        """rnd_next calls that a scan standing on `after` (None: before the first row) makes until
+        it has read `ref`. O(log n).
 
-        `free_slots` says whether reads that meet a deleted row's place count, where the engine has such places.
+        `free_slots` says whether reads that meet a deleted row's place count, where the engine has
+        such places.
         """
 
     def reads_to_end(self, after: Ref | None = None, *, free_slots: bool = True) -> int:
@@ -244,7 +271,8 @@ class Handler(Protocol):
         """The key's entries in order; built at first use, kept up from then on."""
 
     def rows_per_value(self, key: Key) -> float:
-        """rec_per_key of the whole key as fresh statistics would say (MariaDB's choice of a key depends on it)."""
+        """rec_per_key of the whole key as fresh statistics would say (MariaDB's choice of a key
+        depends on it)."""
 
     def insert(self, row: Row) -> Ref:
         """Adds a row and returns where it stands. Raises DuplicateKey."""

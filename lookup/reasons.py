@@ -1,8 +1,10 @@
-"""Why rows events on a table are expensive, in words with the numbers in them; each from the decision and the formulas of cost.
+"""Why rows events on a table are expensive, in words with the numbers in them; each from the
+decision and the formulas of cost.
 
-Two questions. `reasons`: what stands between a table and a lookup that reads one row. `hash_verdict`: whether HASH_SCAN helps,
-which it does under two conditions only: (1) no key is usable, or the rows of one event share key values; (2) one event changes
-several rows. Both are computed for the events at hand, and what they come to, in reads.
+Two questions. `reasons`: what stands between a table and a lookup that reads one row.
+`hash_verdict`: whether HASH_SCAN helps, which it does under two conditions only: (1) no key is
+usable, or the rows of one event share key values; (2) one event changes several rows. Both are
+computed for the events at hand, and what they come to, in reads.
 """
 
 from __future__ import annotations
@@ -12,15 +14,33 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lookup.cost import Expected, expected
-from lookup.decision import BY_INDEX, BY_TABLE, HASH_OVER_INDEX, HASH_OVER_TABLE, NEVER_HASHED_ENGINES, Decision, explain
-from lookup.shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE, EventShape, TableShape, shape_of
+from lookup.decision import (
+    BY_INDEX,
+    BY_TABLE,
+    HASH_OVER_INDEX,
+    HASH_OVER_TABLE,
+    NEVER_HASHED_ENGINES,
+    Decision,
+    explain,
+)
+from lookup.shape import (
+    NO_KEY,
+    NULLABLE_UNIQUE,
+    OTHER,
+    PRIMARY,
+    UNIQUE,
+    EventShape,
+    TableShape,
+    shape_of,
+)
 from lookup.table import Key, TableDefinition
 from lookup.versions import HASH_SCAN, INDEX_SCAN, RULES, TABLE_SCAN, ServerRules
 
 WITHOUT_HASH = frozenset({INDEX_SCAN, TABLE_SCAN})
 WITH_HASH = frozenset({INDEX_SCAN, HASH_SCAN})
 REFERENCE = RULES["8.0"]
-"""Has both ways of finding rows; on other servers the comparison says what the way not taken would cost."""
+"""Has both ways of finding rows; on other servers the comparison says what the way not taken would
+cost."""
 FEW_READS = 2.0
 """Reads per row up to which nothing is worth a word."""
 
@@ -36,12 +56,18 @@ class Reason:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {"code": self.code, "text": self.text, "key": self.key, "numbers": dict(self.numbers)}
+        return {
+            "code": self.code,
+            "text": self.text,
+            "key": self.key,
+            "numbers": dict(self.numbers),
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class HashVerdict:
-    """Whether HASH_SCAN helps events of a shape. Reads are per event; `rows_per_value` are rows of one event.
+    """Whether HASH_SCAN helps events of a shape. Reads are per event; `rows_per_value` are rows of
+    one event.
 
     `no_key` or `shared_values` is the first condition, `several_rows` the second.
     """
@@ -67,7 +93,10 @@ class HashVerdict:
     @property
     def text(self) -> str:
         """What HASH_SCAN does for these events, and the one reason, in a sentence."""
-        reads = f"an event reads {_count(self.reads_with, 'row')} with it and {_count(self.reads_without, 'row')} without it."
+        reads = (
+            f"an event reads {_count(self.reads_with, 'row')} with it and"
+            f" {_count(self.reads_without, 'row')} without it."
+        )
         if self.helps:
             return f"HASH_SCAN helps: {reads}"
         if self.reads_with > self.reads_without * (1 + 1e-9):
@@ -100,7 +129,8 @@ class HashVerdict:
 
 
 def hash_verdict(table: TableShape, event: EventShape) -> HashVerdict:
-    """Compares INDEX_SCAN,HASH_SCAN with INDEX_SCAN,TABLE_SCAN for updates or deletes of this shape.
+    """Compares INDEX_SCAN,HASH_SCAN with INDEX_SCAN,TABLE_SCAN for updates or deletes of this
+    shape.
 
     With a primary or NOT NULL unique key both are an index scan, and HASH_SCAN changes nothing.
     """
@@ -123,15 +153,25 @@ def key_sentence(definition: TableDefinition, decision: Decision, rules: ServerR
     """Which key finds rows, and why that one, in a sentence."""
     if decision.key is None:
         return "No key is used." if definition.keys else "The table has no key."
-    word = "promoted" if decision.key_class == "primary" and not decision.key.is_primary else decision.key_class
+    word = (
+        "promoted"
+        if decision.key_class == "primary" and not decision.key.is_primary
+        else decision.key_class
+    )
     return f"`{decision.key.name}` is used: {_WHY_USED[rules.find_row, word]}"
 
 
 _WHY_USED = {
     (False, "primary"): "MySQL takes a primary key before any other key.",
-    (False, "promoted"): "it is the first unique key without NULL, which MySQL treats as the primary key.",
+    (
+        False,
+        "promoted",
+    ): "it is the first unique key without NULL, which MySQL treats as the primary key.",
     (False, "unique"): "it is the first usable unique key without NULL.",
-    (False, "other"): "it is the first usable key in the server's order. MySQL does not compare how many rows a value has.",
+    (False, "other"): (
+        "it is the first usable key in the server's order. MySQL does not compare how many rows a"
+        " value has."
+    ),
     (True, "primary"): "MariaDB takes the first unique key without NULL.",
     (True, "promoted"): "MariaDB takes the first unique key without NULL.",
     (True, "unique"): "MariaDB takes the first unique key without NULL.",
@@ -141,7 +181,8 @@ _WHY_USED = {
 
 
 def about_used_key(found: Collection[Reason], decision: Decision) -> list[Reason]:
-    """The reasons about the one key that is used and about the table; all of them where no key is used."""
+    """The reasons about the one key that is used and about the table; all of them where no key is
+    used."""
     if decision.key is None:
         return list(found)
     return [reason for reason in found if reason.key in (None, decision.key.name)]
@@ -158,13 +199,22 @@ def reasons(
     rows_per_value: Callable[[Key], float] | None = None,
     null_share: float = 0.0,
 ) -> list[Reason]:
-    """Why updates or deletes of this shape, with `columns` in their before image, read more than the rows they change.
+    """Why updates or deletes of this shape, with `columns` in their before image, read more than
+    the rows they change.
 
     The cause comes first. Empty where a lookup reads one row, and for a write.
     """
     if event.kind == "write":
         return []
-    shape, decision = shape_of(definition, columns, rules, row_search, rows=rows, rows_per_value=rows_per_value, null_share=null_share)
+    shape, decision = shape_of(
+        definition,
+        columns,
+        rules,
+        row_search,
+        rows=rows,
+        rows_per_value=rows_per_value,
+        null_share=null_share,
+    )
     if decision.algorithm == BY_INDEX and decision.key_class in ("primary", "unique"):
         return []
     cost = expected(shape, event, rules, row_search)
@@ -191,16 +241,32 @@ def _of_keys(
     taken = explanation.decision.key
     found = []
     for key in definition.sorted_keys:
-        missing = () if rules.find_row else [at for at in definition.actual_key_columns(key) if at not in columns]
+        missing = (
+            ()
+            if rules.find_row
+            else [at for at in definition.actual_key_columns(key) if at not in columns]
+        )
         if key.unique and definition.is_nullable(key) and not key.is_functional and not missing:
             found.append(_nullable(definition, key))
         elif id(key) not in rejected:
             continue
         elif missing:
             names = ", ".join(f"`{definition.columns[at].name}`" for at in missing)
-            found.append(Reason("not in the image", f"Key `{key.name}` is not used: the before image lacks {names}.", key.name))
+            found.append(
+                Reason(
+                    "not in the image",
+                    f"Key `{key.name}` is not used: the before image lacks {names}.",
+                    key.name,
+                )
+            )
         elif taken is None or not _comes_behind(definition, key, taken):
-            found.append(Reason("key not usable", f"Key `{key.name}` is not used: {rejected[id(key)]}.", key.name))
+            found.append(
+                Reason(
+                    "key not usable",
+                    f"Key `{key.name}` is not used: {rejected[id(key)]}.",
+                    key.name,
+                )
+            )
         elif rows_per_value is not None and rows_per_value(key) * FEW_READS < rows_per_value(taken):
             found.append(_better_behind(key, taken, rows_per_value))
     return found
@@ -217,17 +283,28 @@ def _nullable(definition: TableDefinition, key: Key) -> Reason:
 
 def nullable_sentence(definition: TableDefinition, key: Key) -> str:
     """Why a unique key does not find single rows."""
-    names = ", ".join(f"`{definition.columns[at].name}`" for at in key.columns if definition.columns[at].nullable)
-    return f"Unique key `{key.name}` may hold NULL in {names}, so the server treats it as a key with duplicates."
+    names = ", ".join(
+        f"`{definition.columns[at].name}`" for at in key.columns if definition.columns[at].nullable
+    )
+    return (
+        f"Unique key `{key.name}` may hold NULL in {names}, so the server treats it as a key with"
+        " duplicates."
+    )
 
 
 def _better_behind(key: Key, taken: Key, rows_per_value: Callable[[Key], float]) -> Reason:
     chosen, better = rows_per_value(taken), rows_per_value(key)
     text = (
-        f"Key `{taken.name}` is used ({_count(chosen, 'row')} per value) because it comes first. "
-        f"Key `{key.name}` ({_count(better, 'row')} per value) would read less, but the server does not compare them."
+        f"Key `{taken.name}` is used ({_count(chosen, 'row')} per value) because it comes first."
+        f" Key `{key.name}` ({_count(better, 'row')} per value) would read less, but the server"
+        " does not compare them."
     )
-    return Reason("worse key first", text, key.name, (("rows_per_value", chosen), ("rows_per_value_behind", better)))
+    return Reason(
+        "worse key first",
+        text,
+        key.name,
+        (("rows_per_value", chosen), ("rows_per_value_behind", better)),
+    )
 
 
 def _of_server(
@@ -240,10 +317,15 @@ def _of_server(
     row_search: frozenset[str] | None,
 ) -> list[Reason]:
     """What the server, its options or the engine forbid, with what that costs."""
-    options = row_search if row_search is not None and rules.row_search_selectable else rules.row_search
+    options = (
+        row_search if row_search is not None and rules.row_search_selectable else rules.row_search
+    )
     found = []
     if not rules.find_row and INDEX_SCAN not in options and definition.primary is not None:
-        text = "slave_rows_search_algorithms lacks INDEX_SCAN, so the server does not look up rows by the primary key."
+        text = (
+            "slave_rows_search_algorithms lacks INDEX_SCAN, so the server does not look up rows by"
+            " the primary key."
+        )
         found.append(Reason("no index scan", text, definition.primary.name))
     if decision.algorithm not in (BY_TABLE, BY_INDEX):
         return found
@@ -251,27 +333,51 @@ def _of_server(
     if not (never or rules.find_row or HASH_SCAN not in options):
         return found
     if never:
-        return [*found, Reason("never hashed", f"The server never hashes rows of engine {definition.engine}, which stores none.")]
+        return [
+            *found,
+            Reason(
+                "never hashed",
+                f"The server never hashes rows of engine {definition.engine}, which stores none.",
+            ),
+        ]
     hashed = expected(shape, event, REFERENCE, WITH_HASH).counters.rows_read
     numbers = (("reads", cost.counters.rows_read), ("reads_hashed", hashed))
-    compared = f"An event reads {_count(numbers[0][1], 'row')}; with hashing it would read {_number(hashed)}."
+    compared = (
+        f"An event reads {_count(numbers[0][1], 'row')}; with hashing it would read"
+        f" {_number(hashed)}."
+    )
     if rules.find_row:
-        found.append(Reason("never hashed", f"MariaDB searches for each row separately. {compared}", None, numbers))
+        found.append(
+            Reason(
+                "never hashed",
+                f"MariaDB searches for each row separately. {compared}",
+                None,
+                numbers,
+            )
+        )
     elif hashed < numbers[0][1]:
-        text = f"slave_rows_search_algorithms lacks HASH_SCAN, so the server searches for each row separately. {compared}"
+        text = (
+            "slave_rows_search_algorithms lacks HASH_SCAN, so the server searches for each row"
+            f" separately. {compared}"
+        )
         found.append(Reason("no hash scan", text, None, numbers))
     return found
 
 
-def _of_duplicates(decision: Decision, shape: TableShape, event: EventShape, cost: Expected, rules: ServerRules) -> list[Reason]:
-    """Many rows with the same key value: what the key is still good for beside a scan of the table."""
+def _of_duplicates(
+    decision: Decision, shape: TableShape, event: EventShape, cost: Expected, rules: ServerRules
+) -> list[Reason]:
+    """Many rows with the same key value: what the key is still good for beside a scan of the
+    table."""
     if decision.key is None or shape.key not in (OTHER, NULLABLE_UNIQUE):
         return []
     reads = cost.counters.rows_read
     if reads / event.rows <= FEW_READS:
         return []
     group = shape.rows_per_value if shape.key == OTHER else shape.null_share * shape.rows
-    scan = expected(replace(shape, key=NO_KEY), event, rules, None if rules.find_row else WITH_HASH).counters.rows_read
+    scan = expected(
+        replace(shape, key=NO_KEY), event, rules, None if rules.find_row else WITH_HASH
+    ).counters.rows_read
     numbers = (("rows_per_value", group), ("reads", reads), ("reads_by_scan", scan))
     name, per_row = decision.key.name, reads / event.rows
     what = (
@@ -281,15 +387,26 @@ def _of_duplicates(decision: Decision, shape: TableShape, event: EventShape, cos
     )
     if decision.algorithm == HASH_OVER_INDEX and reads >= scan / FEW_READS:
         text = (
-            f"{what}, so the key does not help: an event reads {_count(reads, 'row')} by it, and {_number(scan)} by a scan of the table."
+            f"{what}, so the key does not help: an event reads {_count(reads, 'row')} by it, and"
+            f" {_number(scan)} by a scan of the table."
         )
         return [Reason("useless key", text, name, numbers)]
-    return [Reason("duplicates", f"{what}, so the server reads {_count(per_row, 'row')} for each row that it changes.", name, numbers)]
+    return [
+        Reason(
+            "duplicates",
+            f"{what}, so the server reads {_count(per_row, 'row')} for each row that it changes.",
+            name,
+            numbers,
+        )
+    ]
 
 
 def _one_row(cost: Expected, event: EventShape) -> Reason:
     per_row = cost.counters.rows_read / event.rows
-    text = f"Each event changes one row and scans the table for it, {_count(per_row, 'row')} on average."
+    text = (
+        f"Each event changes one row and scans the table for it, {_count(per_row, 'row')} on"
+        " average."
+    )
     return Reason("one row per event", text, None, (("reads", per_row),))
 
 

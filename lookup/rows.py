@@ -1,8 +1,9 @@
 """Apply rows events to one table: the event loop, exec mode, and which errors stop it.
 
-A `RowsPlan` is made once for events of one shape: decision, search, what may go wrong. `apply` is then all that happens
-between decoded rows and changed rows (`Rows_log_event::do_apply_event`, `handle_idempotent_and_ignored_errors`,
-`Write_rows_log_event::write_row`, sql/log_event.cc 5.6 to 9.7; the same loop in MariaDB's log_event_server.cc).
+A `RowsPlan` is made once for events of one shape: decision, search, what may go wrong. `apply` is
+then all that happens between decoded rows and changed rows (`Rows_log_event::do_apply_event`,
+`handle_idempotent_and_ignored_errors`, `Write_rows_log_event::write_row`, sql/log_event.cc 5.6 to
+9.7; the same loop in MariaDB's log_event_server.cc).
 """
 
 from __future__ import annotations
@@ -11,7 +12,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lookup.batch import ApplyOptions, CorruptRow, Misread, RowFailure, RowsOutcome, RowsShape
-from lookup.decision import BY_INDEX, HASH_OVER_INDEX, HASH_OVER_TABLE, NOT_NEEDED, Decision, any_column_local, decide
+from lookup.decision import (
+    BY_INDEX,
+    HASH_OVER_INDEX,
+    HASH_OVER_TABLE,
+    NOT_NEEDED,
+    Decision,
+    any_column_local,
+    decide,
+)
 from lookup.handler import Counters, DuplicateKey, Handler, Image, Ref, Row, RowError
 from lookup.hash_scan import HashPlan, HashScan
 from lookup.search import END_OF_FILE, KEY_NOT_FOUND, RowSearch, WholeRow, read_costs, row_search
@@ -24,12 +33,23 @@ MISSING_ERRORS = {KEY_NOT_FOUND: 1032, END_OF_FILE: 1032}
 
 
 class RowsPlan:
-    """Rows events of one shape on one table, under one set of options. `decision` holds for every event.
+    """Rows events of one shape on one table, under one set of options. `decision` holds for every
+    event.
 
     Rows changed before an error stay changed: the transaction is the caller's.
     """
 
-    __slots__ = ("_hash", "_misreads", "_search", "decision", "handler", "is_update", "options", "run", "shape")
+    __slots__ = (
+        "_hash",
+        "_misreads",
+        "_search",
+        "decision",
+        "handler",
+        "is_update",
+        "options",
+        "run",
+        "shape",
+    )
 
     def __init__(self, handler: Handler, shape: RowsShape, options: ApplyOptions) -> None:
         self.handler = handler
@@ -41,9 +61,12 @@ class RowsPlan:
         self._search: RowSearch | None = None
         self._hash: HashPlan | None = None
         self.run: Callable[[Sequence[Any], RowsOutcome, Misread | None], None] = self._choose()
-        """Applies the rows of one event, images or (before, after) pairs for an update, and fills in the outcome."""
+        """Applies the rows of one event, images or (before, after) pairs for an update, and fills
+        in the outcome."""
 
-    def apply(self, rows: Sequence[Any], counters: Counters, misread: Misread | None = None) -> RowsOutcome:
+    def apply(
+        self, rows: Sequence[Any], counters: Counters, misread: Misread | None = None
+    ) -> RowsOutcome:
         """`run` with an outcome of its own. Adds to `counters` what the event cost."""
         outcome = RowsOutcome(counters)
         self.run(rows, outcome, misread)
@@ -58,7 +81,13 @@ class RowsPlan:
         if self.is_update and not any_column_local(shape.after_columns, width):
             return self._nothing
         rules = self.options.rules
-        self.decision = decide(handler.definition, shape.before_columns, rules, self.options.row_search, handler.rows_per_value)
+        self.decision = decide(
+            handler.definition,
+            shape.before_columns,
+            rules,
+            self.options.row_search,
+            handler.rows_per_value,
+        )
         if not handler.traits.stores_rows:
             return self._nothing
         if not any_column_local(shape.before_columns, width):
@@ -71,7 +100,9 @@ class RowsPlan:
         self._misreads = misreads and self.is_update and shape.before_columns != shape.after_columns
         everything = tuple(range(width))
         columns = everything if rules.find_row else shape.before_columns
-        search = row_search(self.decision, handler, columns, compared_columns(handler.definition, columns), rules)
+        search = row_search(
+            self.decision, handler, columns, compared_columns(handler.definition, columns), rules
+        )
         if columns != shape.before_columns:
             search = WholeRow(search, shape.before_columns, shape.defaults or (None,) * width)
         self._search = search
@@ -82,10 +113,14 @@ class RowsPlan:
     def _nothing(self, rows: Sequence[Any], outcome: RowsOutcome, misread: Misread | None) -> None:
         """An engine that stores no rows, or an update of columns that the table does not have."""
 
-    def _no_column(self, rows: Sequence[Any], outcome: RowsOutcome, misread: Misread | None) -> None:
+    def _no_column(
+        self, rows: Sequence[Any], outcome: RowsOutcome, misread: Misread | None
+    ) -> None:
         self._judge_missing(END_OF_FILE, 0, outcome)
 
-    def _one_by_one(self, rows: Sequence[Any], outcome: RowsOutcome, misread: Misread | None) -> None:
+    def _one_by_one(
+        self, rows: Sequence[Any], outcome: RowsOutcome, misread: Misread | None
+    ) -> None:
         """Index scan and table scan: find, change, next."""
         search, counters, is_update = self._search, outcome.counters, self.is_update
         assert search is not None
@@ -114,12 +149,15 @@ class RowsPlan:
             index += 1
 
     def _by_hash(self, rows: Sequence[Any], outcome: RowsOutcome, misread: Misread | None) -> None:
-        """Hash scan: all rows from the read position on are hashed, then scanned for; a scan may leave the position behind."""
+        """Hash scan: all rows from the read position on are hashed, then scanned for; a scan may
+        leave the position behind."""
         assert self._hash is not None
         scan = HashScan(self._hash, outcome.counters)
         found: set[int] = set()
 
-        def apply(entry: int, ref: Ref, buffer: Row | None) -> tuple[Ref | None, Row | None, str | None]:
+        def apply(
+            entry: int, ref: Ref, buffer: Row | None
+        ) -> tuple[Ref | None, Row | None, str | None]:
             row = rows[entry]
             found.add(entry)
             try:
@@ -130,29 +168,45 @@ class RowsPlan:
                 verdict = self._judge_error(error, entry, outcome)
             if verdict != NEXT_ROW:
                 return None, None, {LEAVE: "leave", FAIL: "stop"}[verdict]
-            return ref, self._new_row(row, self.handler.get(ref) if buffer is None else buffer), None
+            return (
+                ref,
+                self._new_row(row, self.handler.get(ref) if buffer is None else buffer),
+                None,
+            )
 
         index = 0
         while index < len(rows):
             for entry in range(index, len(rows)):
                 scan.hash_row(entry, rows[entry][0] if self.is_update else rows[entry])
             error, position = scan.scan(apply)
-            if error == "stop" or (error is not None and self._judge_missing(error, len(rows) - 1, outcome) != NEXT_ROW):
+            if error == "stop" or (
+                error is not None and self._judge_missing(error, len(rows) - 1, outcome) != NEXT_ROW
+            ):
                 break
             index = len(rows) if position is None else position + 1
         if len(found) < len(rows) and outcome.error is None and scan.read_all:
             self._count_missing(len(rows), found, outcome)
 
     def _count_missing(self, count: int, found: set[int], outcome: RowsOutcome) -> None:
-        """Each image that no row was found for is let pass once, however often, or seldom, the scan said so."""
+        """Each image that no row was found for is let pass once, however often, or seldom, the scan
+        said so."""
         missing = MISSING_ERRORS[KEY_NOT_FOUND]
         condition = f"Can't find record in '{self.handler.definition.name}'"
         others = [failure for failure in outcome.forgiven if failure.number != missing]
-        passed = [RowFailure(missing, condition, KEY_NOT_FOUND, index) for index in range(count) if index not in found]
+        passed = [
+            RowFailure(missing, condition, KEY_NOT_FOUND, index)
+            for index in range(count)
+            if index not in found
+        ]
         outcome.forgiven = (*others, *passed)
 
     def _hash_plan(self) -> HashPlan:
-        handler, shape, rules, decision = self.handler, self.shape, self.options.rules, self.decision
+        handler, shape, rules, decision = (
+            self.handler,
+            self.shape,
+            self.options.rules,
+            self.decision,
+        )
         columns = handler.definition.columns
         lacks_columns = not rules.hash_looks_again and shape.bitmap_full
         extra = range(len(shape.before_columns), len(columns)) if lacks_columns else ()
@@ -164,10 +218,14 @@ class RowsPlan:
             key=decision.key,
             costs=read_costs(handler, rules),
             idempotent=self.options.idempotent,
-            looks_again=rules.hash_looks_again and self.is_update and decision.key_class != "primary",
+            looks_again=rules.hash_looks_again
+            and self.is_update
+            and decision.key_class != "primary",
             ignores_missing=self.options.skips(1032),
             hashes_nulls=shape.bitmap_full,
-            null_filter=tuple((at, columns[at].default is None) for at in extra if columns[at].nullable),
+            null_filter=tuple(
+                (at, columns[at].default is None) for at in extra if columns[at].nullable
+            ),
             defaults=shape.defaults,
         )
 
@@ -204,13 +262,18 @@ class RowsPlan:
         outcome.rows_changed += 1
         return moved
 
-    def _change_beside(self, ref: Ref, row: Any, buffer: Row, outcome: RowsOutcome) -> tuple[Ref, Row]:
-        """An update of a row that does not stand as the record buffer has it: the columns that differ from the buffer change."""
+    def _change_beside(
+        self, ref: Ref, row: Any, buffer: Row, outcome: RowsOutcome
+    ) -> tuple[Ref, Row]:
+        """An update of a row that does not stand as the record buffer has it: the columns that
+        differ from the buffer change."""
         new = self._new_row(row, buffer)
         stands = self.handler.get(ref)
         assert stands is not None
         outcome.counters.update += 1
-        moved = self.handler.update(ref, tuple(n if n != b else s for s, b, n in zip(stands, buffer, new, strict=True)))
+        moved = self.handler.update(
+            ref, tuple(n if n != b else s for s, b, n in zip(stands, buffer, new, strict=True))
+        )
         outcome.rows_changed += 1
         return moved, new
 
@@ -222,13 +285,18 @@ class RowsPlan:
         new: Row = row[1] if self.shape.new_row is None else self.shape.new_row(old, row[1])
         return new
 
-    def _replace(self, row: Row, image: Image, duplicate: DuplicateKey, index: int, outcome: RowsOutcome) -> str:
-        """`write_row` with overwrite: the row in the way is updated when its key is the table's last unique key, else deleted.
+    def _replace(
+        self, row: Row, image: Image, duplicate: DuplicateKey, index: int, outcome: RowsOutcome
+    ) -> str:
+        """`write_row` with overwrite: the row in the way is updated when its key is the table's
+        last unique key, else deleted.
 
-        A refused update is an error like any other; only a refused insert is tried again. The refusal that it began with counts as
-        let pass.
+        A refused update is an error like any other; only a refused insert is tried again. The
+        refusal that it began with counts as let pass.
         """
-        outcome.forgiven += (RowFailure(duplicate.number, str(duplicate), duplicate.handler_error, index),)
+        outcome.forgiven += (
+            RowFailure(duplicate.number, str(duplicate), duplicate.handler_error, index),
+        )
         handler, counters, new_row = self.handler, outcome.counters, self.shape.new_row
         while True:
             if handler.traits.duplicate_position:
@@ -259,7 +327,9 @@ class RowsPlan:
 
     # verdicts
 
-    def _judge(self, failure: RowFailure, outcome: RowsOutcome, *, may_be_idempotent: bool = True) -> str:
+    def _judge(
+        self, failure: RowFailure, outcome: RowsOutcome, *, may_be_idempotent: bool = True
+    ) -> str:
         """`handle_idempotent_and_ignored_errors`."""
         if may_be_idempotent and self.options.idempotent:
             outcome.forgiven += (failure,)
@@ -272,10 +342,14 @@ class RowsPlan:
 
     def _judge_missing(self, handler_error: str, index: int, outcome: RowsOutcome) -> str:
         condition = f"Can't find record in '{self.handler.definition.name}'"
-        return self._judge(RowFailure(MISSING_ERRORS[handler_error], condition, handler_error, index), outcome)
+        return self._judge(
+            RowFailure(MISSING_ERRORS[handler_error], condition, handler_error, index), outcome
+        )
 
     def _judge_error(self, error: RowError, index: int, outcome: RowsOutcome) -> str:
-        return self._judge(RowFailure(error.number, str(error), error.handler_error, index), outcome)
+        return self._judge(
+            RowFailure(error.number, str(error), error.handler_error, index), outcome
+        )
 
     def _judge_corrupt(self, index: int, outcome: RowsOutcome) -> str:
         failure = RowFailure(1610, "Corrupted replication event was detected", "No Error!", index)

@@ -1,7 +1,8 @@
 """One row at a time: index scan and table scan.
 
-A search finds the row that a before image names and counts what a server's handler would have counted on the way.
-(`do_index_scan_and_update`, `do_table_scan_and_update`, sql/log_event.cc; `find_row`, sql/log_event_server.cc MariaDB.)
+A search finds the row that a before image names and counts what a server's handler would have
+counted on the way. (`do_index_scan_and_update`, `do_table_scan_and_update`, sql/log_event.cc;
+`find_row`, sql/log_event_server.cc MariaDB.)
 """
 
 from __future__ import annotations
@@ -20,20 +21,24 @@ END_OF_FILE = "HA_ERR_END_OF_FILE"
 
 
 class RowSearch(Protocol):
-    """Finds rows one by one. `missing` names the handler error of the last image that was not found."""
+    """Finds rows one by one. `missing` names the handler error of the last image that was not
+    found."""
 
     missing: str
 
     def find(self, image: Image, counters: Counters) -> Ref | None:
-        """The row that the image names, None when there is none. Adds to the counters what the search read."""
+        """The row that the image names, None when there is none. Adds to the counters what the
+        search read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadCosts:
-    """What one read of a kind adds to the counters: a scan's start, and a lookup by the primary key.
+    """What one read of a kind adds to the counters: a scan's start, and a lookup by the primary
+    key.
 
-    InnoDB of MySQL counts inside: rnd_next's first call goes through index_first and index_read, rnd_pos through index_read
-    (ha_innobase, 5.6 to 9.7). Other engines, and every engine of MariaDB, count the handler call alone.
+    InnoDB of MySQL counts inside: rnd_next's first call goes through index_first and index_read,
+    rnd_pos through index_read (ha_innobase, 5.6 to 9.7). Other engines, and every engine of
+    MariaDB, count the handler call alone.
     """
 
     scan_first: int
@@ -55,7 +60,8 @@ def engine_read_costs(traits: EngineTraits, rules: ServerRules) -> ReadCosts:
 
 @dataclass(slots=True)
 class PrimaryLookup:
-    """By the primary (or promoted) key: never compared with the image, so a row that differs elsewhere is taken too.
+    """By the primary (or promoted) key: never compared with the image, so a row that differs
+    elsewhere is taken too.
 
     Implements `RowSearch`.
     """
@@ -86,9 +92,11 @@ class UniqueLookup:
 
 @dataclass(slots=True)
 class KeyScan:
-    """By a key that may hold the value more than once: entries are stepped over until one equals the image.
+    """By a key that may hold the value more than once: entries are stepped over until one equals
+    the image.
 
-    `to_index_end`: 5.6 and MariaDB step with index_next, past the last entry of the value, to the end of the index.
+    `to_index_end`: 5.6 and MariaDB step with index_next, past the last entry of the value, to the
+    end of the index.
 
     Implements `RowSearch`.
     """
@@ -120,7 +128,8 @@ class KeyScan:
 
 @dataclass(slots=True)
 class NullableUnique:
-    """By a unique key with nullable parts: one read when the value holds no NULL, a scan of the key when it does.
+    """By a unique key with nullable parts: one read when the value holds no NULL, a scan of the key
+    when it does.
 
     Implements `RowSearch`.
     """
@@ -140,7 +149,8 @@ class NullableUnique:
 
 @dataclass(slots=True)
 class DeadKey:
-    """By a key that InnoDB answers with nothing: a SPATIAL key taken for an ordinary one (5.7). Implements `RowSearch`."""
+    """By a key that InnoDB answers with nothing: a SPATIAL key taken for an ordinary one (5.7).
+    Implements `RowSearch`."""
 
     missing: str = KEY_NOT_FOUND
 
@@ -151,7 +161,8 @@ class DeadKey:
 
 @dataclass(slots=True)
 class TableScan:
-    """From the first row on, for each image anew; MySQL starts once more from the top before it gives up. Implements `RowSearch`."""
+    """From the first row on, for each image anew; MySQL starts once more from the top before it
+    gives up. Implements `RowSearch`."""
 
     handler: Handler
     columns: tuple[int, ...]
@@ -167,14 +178,19 @@ class TableScan:
         counters.read_first += passes * self.costs.scan_first
         counters.read_key += passes * self.costs.scan_key
         free = self.free_slots
-        reads = self.handler.reads_to_end(free_slots=free) if ref is None else self.handler.reads_to(ref, free_slots=free)
+        reads = (
+            self.handler.reads_to_end(free_slots=free)
+            if ref is None
+            else self.handler.reads_to(ref, free_slots=free)
+        )
         counters.read_rnd_next += passes * reads
         return ref
 
 
 @dataclass(slots=True)
 class WholeRow:
-    """MariaDB: the search goes by the whole record, in which the columns that the image lacks have their defaults.
+    """MariaDB: the search goes by the whole record, in which the columns that the image lacks have
+    their defaults.
 
     Implements `RowSearch`.
     """
@@ -201,12 +217,18 @@ def pick(image: Image, columns: tuple[int, ...], wanted: tuple[int, ...]) -> Ima
 
 
 def row_search(
-    decision: Decision, handler: Handler, columns: tuple[int, ...], compared: tuple[int, ...], rules: ServerRules
+    decision: Decision,
+    handler: Handler,
+    columns: tuple[int, ...],
+    compared: tuple[int, ...],
+    rules: ServerRules,
 ) -> RowSearch:
     """The search for a decision other than a hash scan."""
     costs = read_costs(handler, rules)
     if decision.algorithm != BY_INDEX or decision.key is None:
-        return TableScan(handler, columns, compared, costs, rules.table_scan_passes, rules.counts_free_slots)
+        return TableScan(
+            handler, columns, compared, costs, rules.table_scan_passes, rules.counts_free_slots
+        )
     key = decision.key
     if key.kind == "spatial":
         return DeadKey()
@@ -216,4 +238,8 @@ def row_search(
         return UniqueLookup(handler.unique_lookup(key, columns), key, columns)
     to_end = rules.steps_to_index_end or rules.find_row
     scan = KeyScan(handler, columns, compared, key, to_end, END_OF_FILE)
-    return NullableUnique(UniqueLookup(handler.unique_lookup(key, columns), key, columns), scan) if key.unique else scan
+    return (
+        NullableUnique(UniqueLookup(handler.unique_lookup(key, columns), key, columns), scan)
+        if key.unique
+        else scan
+    )

@@ -1,11 +1,13 @@
 """In which order equal before images leave the applier's hash.
 
-Identical rows of one event are entries of their own, and each table row that matches takes one. Which one it takes decides
-which after image goes to which of the identical rows. 8.0 and later keep the entries in a std::unordered_multimap, where the
-entry put in last comes out first. 5.6 and 5.7 keep them in the server's own hash (mysys/hash.c): linear hashing with the chains
-threaded through one array. There a new entry also goes to the front of its chain, but taking an entry out moves the array's
-last one into the gap, and when two buckets fold into one a member of a chain can overtake its head. So the order is that of
-the array, and it is simulated, but only from the moment on when it matters: when one of several equal entries is asked for.
+Identical rows of one event are entries of their own, and each table row that matches takes one.
+Which one it takes decides which after image goes to which of the identical rows. 8.0 and later keep
+the entries in a std::unordered_multimap, where the entry put in last comes out first. 5.6 and 5.7
+keep them in the server's own hash (mysys/hash.c): linear hashing with the chains threaded through
+one array. There a new entry also goes to the front of its chain, but taking an entry out moves the
+array's last one into the gap, and when two buckets fold into one a member of a chain can overtake
+its head. So the order is that of the array, and it is simulated, but only from the moment on when
+it matters: when one of several equal entries is asked for.
 """
 
 from __future__ import annotations
@@ -20,8 +22,26 @@ from lookup.table import Column, TableDefinition
 
 NOTHING = -1
 _MASK64 = (1 << 64) - 1
-INTEGER_BYTES = {"tinyint": 1, "smallint": 2, "mediumint": 3, "int": 4, "bigint": 8, "year": 1, "date": 3}
-BYTES_PER_CHARACTER = {"utf8mb4": 4, "utf16": 4, "utf16le": 4, "utf32": 4, "gb18030": 4, "utf8mb3": 3, "utf8": 3, "ujis": 3, "eucjpms": 3}
+INTEGER_BYTES = {
+    "tinyint": 1,
+    "smallint": 2,
+    "mediumint": 3,
+    "int": 4,
+    "bigint": 8,
+    "year": 1,
+    "date": 3,
+}
+BYTES_PER_CHARACTER = {
+    "utf8mb4": 4,
+    "utf16": 4,
+    "utf16le": 4,
+    "utf32": 4,
+    "gb18030": 4,
+    "utf8mb3": 3,
+    "utf8": 3,
+    "ujis": 3,
+    "eucjpms": 3,
+}
 BYTES_PER_CHARACTER |= dict.fromkeys(("ucs2", "sjis", "cp932", "big5", "gbk", "gb2312", "euckr"), 2)
 VARIABLE = ("varchar", "varbinary", "text", "blob")
 
@@ -62,11 +82,13 @@ class EntryOrder:
         return [order for order, entries in enumerate(self._entries) if entries]
 
     def oldest(self, content: Image) -> int:
-        """The entry of this content that was put in first of those that are left. The content must be there."""
+        """The entry of this content that was put in first of those that are left. The content must
+        be there."""
         return self._entries[self._orders[content]][0]
 
     def take(self, content: Image) -> int:
-        """Removes the entry that the server would meet first and returns it. The content must be there."""
+        """Removes the entry that the server would meet first and returns it. The content must be
+        there."""
         self._size -= 1
         return self._entries[self._orders[content]].pop()
 
@@ -117,8 +139,8 @@ class MysysOrder(EntryOrder):
 class ServerArray:
     """Linear hashing in one array: slot i holds an entry and the slot of the next one in its chain.
 
-    With n entries there are n buckets; the head of bucket b stands in slot b whenever the bucket is not empty. A slot whose
-    own bucket is empty may be lent to a later member of another chain.
+    With n entries there are n buckets; the head of bucket b stands in slot b whenever the bucket is
+    not empty. A slot whose own bucket is empty may be lent to a later member of another chain.
     """
 
     def __init__(self) -> None:
@@ -139,7 +161,8 @@ class ServerArray:
         return self._items[slot][1]
 
     def insert(self, checksum: int, content: Image, entry: int) -> None:
-        """`my_hash_insert` (mysys/hash.c 5.7): the array grows by one, and one chain is split in two."""
+        """`my_hash_insert` (mysys/hash.c 5.7): the array grows by one, and one chain is split in
+        two."""
         count, new_hash = len(self), _bucket_hash(checksum)
         self._hashes.append(new_hash)
         self._items.append((content, entry))
@@ -158,7 +181,8 @@ class ServerArray:
             self._width *= 2
 
     def _split(self, count: int) -> int:
-        """The bucket that the growth from `count` buckets divides hands entries to the new one. Returns the slot left free."""
+        """The bucket that the growth from `count` buckets divides hands entries to the new one.
+        Returns the slot left free."""
         half = self._width >> 1
         source, gap = count - half, count
         if source == count or self._bucket(self._hashes[source], self._width, count) != source:
@@ -188,7 +212,8 @@ class ServerArray:
         return move[0]
 
     def remove(self, checksum: int, entry: int) -> None:
-        """`my_hash_delete` (mysys/hash.c 5.7): the last entry moves into the gap. The entry must be there."""
+        """`my_hash_delete` (mysys/hash.c 5.7): the last entry moves into the gap. The entry must be
+        there."""
         width = self._width
         slot, before = self._bucket(_bucket_hash(checksum), width, len(self)), NOTHING
         while self._items[slot][1] != entry:
@@ -207,7 +232,8 @@ class ServerArray:
         del self._hashes[last], self._items[last], self._next[last]
 
     def _fill(self, gap: int, last: int, old_width: int) -> None:
-        """Moves the array's last entry to where it belongs now that there is one bucket less; `gap` is free."""
+        """Moves the array's last entry to where it belongs now that there is one bucket less; `gap`
+        is free."""
         home = self._bucket(self._hashes[last], self._width, last)
         if home == gap:
             self._copy(last, gap)
@@ -252,7 +278,8 @@ class ServerArray:
 
 
 def _bucket_hash(checksum: int) -> int:
-    """The server's hash of the four bytes of a checksum (`my_hash_sort_bin`, seeds 1 and 4), cut to 32 bits."""
+    """The server's hash of the four bytes of a checksum (`my_hash_sort_bin`, seeds 1 and 4), cut to
+    32 bits."""
     first, second = 1, 4
     for byte in checksum.to_bytes(4, "little"):
         first = first ^ ((((first & 63) + second) * byte + (first << 8)) & _MASK64)
@@ -261,10 +288,18 @@ def _bucket_hash(checksum: int) -> int:
 
 
 def entry_order(
-    hash_order: str, definition: TableDefinition, columns: tuple[int, ...], null_flags: frozenset[int] | None
+    hash_order: str,
+    definition: TableDefinition,
+    columns: tuple[int, ...],
+    null_flags: frozenset[int] | None,
 ) -> EntryOrder:
-    """The order of a server version (`ServerRules.hash_order`) for images of `columns`; `null_flags` as in row_checksum."""
-    return MysysOrder(row_checksum(definition, columns, null_flags)) if hash_order == "mysys" else EntryOrder()
+    """The order of a server version (`ServerRules.hash_order`) for images of `columns`;
+    `null_flags` as in row_checksum."""
+    return (
+        MysysOrder(row_checksum(definition, columns, null_flags))
+        if hash_order == "mysys"
+        else EntryOrder()
+    )
 
 
 def row_checksum(
@@ -272,11 +307,16 @@ def row_checksum(
 ) -> Callable[[Image], int]:
     """The CRC32 that the applier hashes an image by (`make_hash_key`, sql/rpl_utility.cc).
 
-    NULL flags count when the image holds all columns of the source; those of columns that only the replica has count, too
-    (5.6, 5.7): `null_flags` are the columns without a value in the image that are NULL, None: flags do not count. NULLs add
-    nothing else; text of varying length stands without its length, so different rows can have the same checksum.
+    NULL flags count when the image holds all columns of the source; those of columns that only the
+    replica has count, too (5.6, 5.7): `null_flags` are the columns without a value in the image
+    that are NULL, None: flags do not count. NULLs add nothing else; text of varying length stands
+    without its length, so different rows can have the same checksum.
     """
-    writers = [(place, writer) for place, at in enumerate(columns) if (writer := _writer(definition.columns[at])) is not None]
+    writers = [
+        (place, writer)
+        for place, at in enumerate(columns)
+        if (writer := _writer(definition.columns[at])) is not None
+    ]
     flags_of = _null_flags(definition, columns, null_flags)
     without_nulls = zlib.crc32(flags_of((0,) * len(columns)))
 
@@ -289,21 +329,34 @@ def row_checksum(
         for place, write in writers:
             if parts[place] is not None:
                 parts[place] = write(parts[place])
-        return zlib.crc32(b"".join([part for part in parts if part is not None]), zlib.crc32(flags_of(image)))
+        return zlib.crc32(
+            b"".join([part for part in parts if part is not None]), zlib.crc32(flags_of(image))
+        )
 
     return checksum
 
 
-def _null_flags(definition: TableDefinition, columns: tuple[int, ...], null_flags: frozenset[int] | None) -> Callable[[Image], bytes]:
-    """The record's NULL bits; the first bit of a record that is not packed, and the bits left over, are ones."""
+def _null_flags(
+    definition: TableDefinition, columns: tuple[int, ...], null_flags: frozenset[int] | None
+) -> Callable[[Image], bytes]:
+    """The record's NULL bits; the first bit of a record that is not packed, and the bits left over,
+    are ones."""
     if null_flags is None:
         return lambda image: b""
-    packed = any(column.type.endswith(VARIABLE) or column.type == "json" for column in definition.columns)
+    packed = any(
+        column.type.endswith(VARIABLE) or column.type == "json" for column in definition.columns
+    )
     nullable = [at for at, column in enumerate(definition.columns) if column.nullable]
     first = 0 if packed else 1
     size = (len(nullable) + first + 7) // 8
     bit_of = {column: 1 << bit for bit, column in enumerate(nullable, start=first)}
-    bits = (1 << 8 * size) - 1 - sum(bit for column, bit in bit_of.items() if column not in null_flags or column in columns)
+    bits = (
+        (1 << 8 * size)
+        - 1
+        - sum(
+            bit for column, bit in bit_of.items() if column not in null_flags or column in columns
+        )
+    )
     held = [(place, bit_of[column]) for place, column in enumerate(columns) if column in bit_of]
 
     def flags(image: Image) -> bytes:
@@ -321,7 +374,13 @@ def _writer(column: Column) -> Callable[[Any], bytes] | None:
     size = INTEGER_BYTES.get(column.type)
     if column.type in ("enum", "set"):
         count = len(column.labels)
-        size = (1 if count < 256 else 2) if column.type == "enum" else 8 if count > 32 else (count + 7) // 8
+        size = (
+            (1 if count < 256 else 2)
+            if column.type == "enum"
+            else 8
+            if count > 32
+            else (count + 7) // 8
+        )
     if size is not None:
         width, mask = size, (1 << 8 * size) - 1
         return lambda value: (value & mask).to_bytes(width, "little")
@@ -329,6 +388,8 @@ def _writer(column: Column) -> Callable[[Any], bytes] | None:
         return methodcaller("to_bytes", ((column.length or 1) + 7) // 8, "big")
     if column.type in ("char", "binary"):
         pad = b" " if column.type == "char" else b"\0"
-        most = (column.length or 0) * (BYTES_PER_CHARACTER.get(column.charset or "", 1) if column.type == "char" else 1)
+        most = (column.length or 0) * (
+            BYTES_PER_CHARACTER.get(column.charset or "", 1) if column.type == "char" else 1
+        )
         return methodcaller("ljust", most, pad)
     return None

@@ -1,11 +1,14 @@
-"""What the cost of a rows event depends on, with no row at hand: the shape of a table and the shape of an event.
+"""What the cost of a rows event depends on, with no row at hand: the shape of a table and the shape
+of an event.
 
-Both are frozen and hashable, so that a forecast can ask for the cost of a million events and have each kind worked out once.
-How a table's keys are chosen is `lookup.decision`'s business; a shape only says which kind of key is the best usable one, and
-`decision_for` asks the same decision for the smallest table that has such a key.
+Both are frozen and hashable, so that a forecast can ask for the cost of a million events and have
+each kind worked out once. How a table's keys are chosen is `lookup.decision`'s business; a shape
+only says which kind of key is the best usable one, and `decision_for` asks the same decision for
+the smallest table that has such a key.
 
-How rows are cut into events: `Rows_log_event`/`binlog_prepare_pending_rows_event` (sql/binlog.cc 5.6 to 9.7): a row goes into
-the pending event unless the event's body and the row together are longer than binlog_row_event_max_size.
+How rows are cut into events: `Rows_log_event`/`binlog_prepare_pending_rows_event` (sql/binlog.cc
+5.6 to 9.7): a row goes into the pending event unless the event's body and the row together are
+longer than binlog_row_event_max_size.
 """
 
 from __future__ import annotations
@@ -19,16 +22,24 @@ from lookup.handler import EngineTraits, traits_of
 from lookup.table import Column, Key, KeyPart, TableDefinition
 from lookup.versions import ServerRules
 
-PRIMARY, UNIQUE, NULLABLE_UNIQUE, OTHER, NO_KEY = "primary", "unique", "nullable unique", "other", "none"
+PRIMARY, UNIQUE, NULLABLE_UNIQUE, OTHER, NO_KEY = (
+    "primary",
+    "unique",
+    "nullable unique",
+    "other",
+    "none",
+)
 KEY_KINDS = (PRIMARY, UNIQUE, NULLABLE_UNIQUE, OTHER, NO_KEY)
-"""The best key that the before image makes usable. "unique": all parts NOT NULL, and not the primary key."""
+"""The best key that the before image makes usable. "unique": all parts NOT NULL, and not the
+primary key."""
 
 KINDS = ("write", "update", "delete")
 IMAGES = ("FULL", "MINIMAL", "NOBLOB")
 ORDERS = {"scan": 1.0, "random": 0.5, "reverse": 0.0}
 """Order of an event's rows -> share of pairs of rows whose earlier one stands first in the table.
 
-"scan" is what a statement writes that reads its rows as the replica does: a source with the same keys, a purge of old rows.
+"scan" is what a statement writes that reads its rows as the replica does: a source with the same
+keys, a purge of old rows.
 """
 
 ROW_EVENT_MAX_BYTES = 8192
@@ -39,10 +50,11 @@ ROW_EVENT_MAX_BYTES = 8192
 class TableShape:
     """A table on the replica, as far as finding rows in it goes.
 
-    `rows_per_value`: rows that share one value of the key (all values alike; rows over index cardinality). `null_share`: rows
-    whose key holds a NULL, over all rows; they share one value. `identical_rows`: rows that are alike in every column of the
-    before image (1: all rows differ). `free_slots`: places of deleted rows in a MyISAM table with rows of `fixed` length.
-    Bytes are those of one row image: the whole row, its primary key's columns, its BLOB and TEXT columns.
+    `rows_per_value`: rows that share one value of the key (all values alike; rows over index
+    cardinality). `null_share`: rows whose key holds a NULL, over all rows; they share one value.
+    `identical_rows`: rows that are alike in every column of the before image (1: all rows differ).
+    `free_slots`: places of deleted rows in a MyISAM table with rows of `fixed` length. Bytes are
+    those of one row image: the whole row, its primary key's columns, its BLOB and TEXT columns.
 
     Raises ValueError for what no table can be.
     """
@@ -79,11 +91,13 @@ class TableShape:
 
 @dataclass(frozen=True, slots=True)
 class EventShape:
-    """One rows event. `missing`: the share of rows that an update or delete does not find; of a write's, those already there.
+    """One rows event. `missing`: the share of rows that an update or delete does not find; of a
+    write's, those already there.
 
-    `first` and `last` say from which part of the table, in scan order, the rows are drawn: 0 and 1 for anywhere, 0 and 0 for the
-    first rows (a purge of the oldest), 1 and 1 for the last ones. `distinct_values`: distinct key values among the event's rows,
-    each with its share of them; None: rows are drawn whatever their value. `changed_bytes`: the after image of an update under
+    `first` and `last` say from which part of the table, in scan order, the rows are drawn: 0 and 1
+    for anywhere, 0 and 0 for the first rows (a purge of the oldest), 1 and 1 for the last ones.
+    `distinct_values`: distinct key values among the event's rows, each with its share of them;
+    None: rows are drawn whatever their value. `changed_bytes`: the after image of an update under
     MINIMAL, None for the whole row.
 
     Raises ValueError for what no event can be.
@@ -107,9 +121,14 @@ class EventShape:
         if self.image not in IMAGES:
             raise ValueError(f"image must be one of {', '.join(IMAGES)}, not {self.image!r}")
         if self.rows < 1 or not 0 <= self.missing <= 1 or not 0 <= self.first <= self.last <= 1:
-            raise ValueError("an event has at least one row; missing, first and last are shares from 0 to 1, first before last")
+            raise ValueError(
+                "an event has at least one row; missing, first and last are shares from 0 to 1,"
+                " first before last"
+            )
         if self.distinct_values is not None and not 1 <= self.distinct_values <= self.rows:
-            raise ValueError(f"{self.rows} rows cannot have {self.distinct_values} distinct key values")
+            raise ValueError(
+                f"{self.rows} rows cannot have {self.distinct_values} distinct key values"
+            )
 
 
 def shape_of(
@@ -124,43 +143,55 @@ def shape_of(
     identical_rows: float = 1.0,
     row_bytes: float = 0.0,
 ) -> tuple[TableShape, Decision]:
-    """The shape of a real table for events whose before image holds `columns`, and the decision it comes from.
+    """The shape of a real table for events whose before image holds `columns`, and the decision it
+    comes from.
 
-    The shape holds for these rules and options: with others the best key may be another one. Without `rows_per_value` every
-    value of a key counts as standing in one row.
+    The shape holds for these rules and options: with others the best key may be another one.
+    Without `rows_per_value` every value of a key counts as standing in one row.
     """
     decision = decide(definition, columns, rules, row_search, rows_per_value)
     kind = key_kind(definition, decision.key, decision.key_class)
     duplicates = 1.0
     if kind in (OTHER, NULLABLE_UNIQUE) and decision.key is not None and rows_per_value is not None:
         duplicates = max(rows_per_value(decision.key), 1.0)
-    return TableShape(
-        rows,
-        kind,
-        duplicates if kind == OTHER else 1.0,
-        null_share if kind in (OTHER, NULLABLE_UNIQUE) else 0.0,
-        identical_rows,
-        definition.engine,
-        unique_keys=sum(key.unique for key in definition.keys),
-        columns=len(definition.columns),
-        row_bytes=row_bytes,
-    ), decision
+    return (
+        TableShape(
+            rows,
+            kind,
+            duplicates if kind == OTHER else 1.0,
+            null_share if kind in (OTHER, NULLABLE_UNIQUE) else 0.0,
+            identical_rows,
+            definition.engine,
+            unique_keys=sum(key.unique for key in definition.keys),
+            columns=len(definition.columns),
+            row_bytes=row_bytes,
+        ),
+        decision,
+    )
 
 
 def key_kind(definition: TableDefinition, key: Key | None, key_class: str) -> str:
     """One of KEY_KINDS for a key of the decision."""
     if key is None:
         return NO_KEY
-    return NULLABLE_UNIQUE if key_class == "other" and key.unique and definition.is_nullable(key) else key_class
+    return (
+        NULLABLE_UNIQUE
+        if key_class == "other" and key.unique and definition.is_nullable(key)
+        else key_class
+    )
 
 
-def decision_for(table: TableShape, rules: ServerRules, row_search: frozenset[str] | None = None) -> Decision:
+def decision_for(
+    table: TableShape, rules: ServerRules, row_search: frozenset[str] | None = None
+) -> Decision:
     """The decision for events that make the shape's key usable."""
     return _decision(table.key, table.engine, rules, row_search)
 
 
 @lru_cache(maxsize=1024)
-def _decision(kind: str, engine: str, rules: ServerRules, row_search: frozenset[str] | None) -> Decision:
+def _decision(
+    kind: str, engine: str, rules: ServerRules, row_search: frozenset[str] | None
+) -> Decision:
     if kind == UNIQUE and not rules.second_unique_usable:
         kind = NO_KEY
     return decide(_sample(kind, engine), (0, 1), rules, row_search)
@@ -168,7 +199,8 @@ def _decision(kind: str, engine: str, rules: ServerRules, row_search: frozenset[
 
 @lru_cache(maxsize=256)
 def _sample(kind: str, engine: str) -> TableDefinition:
-    """The smallest table whose best key is of this kind. A key on a prefix is not promoted to primary."""
+    """The smallest table whose best key is of this kind. A key on a prefix is not promoted to
+    primary."""
     prefix = 4 if kind == UNIQUE else None
     name = "PRIMARY" if kind == PRIMARY else "k"
     keys = () if kind == NO_KEY else (Key(name, (KeyPart(0, prefix),), unique=kind != OTHER),)
@@ -177,7 +209,8 @@ def _sample(kind: str, engine: str) -> TableDefinition:
 
 
 def row_image_bytes(table: TableShape, event: EventShape) -> float:
-    """Bytes that one row takes in the event: one image, or two for an update (`mark_columns_per_binlog_row_image`)."""
+    """Bytes that one row takes in the event: one image, or two for an update
+    (`mark_columns_per_binlog_row_image`)."""
     whole = table.row_bytes
     if event.kind == "write":
         return whole
@@ -188,18 +221,31 @@ def row_image_bytes(table: TableShape, event: EventShape) -> float:
         before = whole - table.blob_bytes
     if event.kind == "delete":
         return before
-    return before + (event.changed_bytes if event.image == "MINIMAL" and event.changed_bytes is not None else whole)
+    return before + (
+        event.changed_bytes
+        if event.image == "MINIMAL" and event.changed_bytes is not None
+        else whole
+    )
 
 
 def event_head_bytes(table: TableShape, kind: str) -> int:
-    """Bytes of a version 2 rows event's body before its rows: the fixed part, the column count and the bitmaps."""
-    return 10 + (1 if table.columns < 251 else 3) + (table.columns + 7) // 8 * (2 if kind == "update" else 1)
+    """Bytes of a version 2 rows event's body before its rows: the fixed part, the column count and
+    the bitmaps."""
+    return (
+        10
+        + (1 if table.columns < 251 else 3)
+        + (table.columns + 7) // 8 * (2 if kind == "update" else 1)
+    )
 
 
-def most_rows_per_event(table: TableShape, event: EventShape, max_bytes: int = ROW_EVENT_MAX_BYTES) -> float:
-    """How many rows of this kind an event takes before the next one is begun. A row that is too long has an event alone.
+def most_rows_per_event(
+    table: TableShape, event: EventShape, max_bytes: int = ROW_EVENT_MAX_BYTES
+) -> float:
+    """How many rows of this kind an event takes before the next one is begun. A row that is too
+    long has an event alone.
 
-    `max_bytes` is the source's binlog_row_event_max_size. Raises ValueError for a table whose rows have no bytes.
+    `max_bytes` is the source's binlog_row_event_max_size. Raises ValueError for a table whose rows
+    have no bytes.
     """
     room = max_bytes - event_head_bytes(table, event.kind)
     image = row_image_bytes(table, event)
@@ -208,10 +254,14 @@ def most_rows_per_event(table: TableShape, event: EventShape, max_bytes: int = R
     return max(room // image, 1)
 
 
-def cut(table: TableShape, event: EventShape, max_bytes: int = ROW_EVENT_MAX_BYTES) -> tuple[EventShape, float]:
-    """A statement that changes `event.rows` rows: (the shape of one of its events, how many events it writes).
+def cut(
+    table: TableShape, event: EventShape, max_bytes: int = ROW_EVENT_MAX_BYTES
+) -> tuple[EventShape, float]:
+    """A statement that changes `event.rows` rows: (the shape of one of its events, how many events
+    it writes).
 
-    All events count as equally long; the last one is shorter in truth. Raises ValueError for a table whose rows have no bytes.
+    All events count as equally long; the last one is shorter in truth. Raises ValueError for a
+    table whose rows have no bytes.
     """
     most = most_rows_per_event(table, event, max_bytes)
     count = max(-(-event.rows // most), 1)

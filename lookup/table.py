@@ -1,8 +1,9 @@
 """What a table looks like to the row lookup: columns, keys, and the order the server keeps keys in.
 
-The server does not walk keys in the order of the CREATE statement. It sorts them when the table is made
-(`sort_keys`, sql_table.cc, 5.6 to 9.7 alike) and may promote a unique key to primary (`prepare_share`,
-dd_table_share.cc 9.7; the .frm reader in 5.x). "The first usable key wins" is said of *that* order.
+The server does not walk keys in the order of the CREATE statement. It sorts them when the table is
+made (`sort_keys`, sql_table.cc, 5.6 to 9.7 alike) and may promote a unique key to primary
+(`prepare_share`, dd_table_share.cc 9.7; the .frm reader in 5.x). "The first usable key wins" is
+said of *that* order.
 """
 
 from __future__ import annotations
@@ -11,17 +12,20 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 
-BLOB_TYPES = frozenset({"tinyblob", "blob", "mediumblob", "longblob", "tinytext", "text", "mediumtext", "longtext"})
+BLOB_TYPES = frozenset(
+    {"tinyblob", "blob", "mediumblob", "longblob", "tinytext", "text", "mediumtext", "longtext"}
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column.
 
-    `type` is MySQL's base type in lower case ("int", "varchar", "datetime", "json", ...; synonyms resolved).
-    `length` counts characters for CHAR/VARCHAR/TEXT, bytes for BINARY/VARBINARY/BLOB, bits for BIT, digits for DECIMAL,
-    dimensions for VECTOR. `scale` is DECIMAL's scale, or the fractional-seconds precision of a temporal type.
-    `default` is the SQL text of the DEFAULT clause, None where there is none; `expression` that of a generated column.
+    `type` is MySQL's base type in lower case ("int", "varchar", "datetime", "json", ...; synonyms
+    resolved). `length` counts characters for CHAR/VARCHAR/TEXT, bytes for BINARY/VARBINARY/BLOB,
+    bits for BIT, digits for DECIMAL, dimensions for VECTOR. `scale` is DECIMAL's scale, or the
+    fractional-seconds precision of a temporal type. `default` is the SQL text of the DEFAULT
+    clause, None where there is none; `expression` that of a generated column.
     """
 
     name: str
@@ -44,9 +48,11 @@ class Column:
     system_time: str | None = None
     """MariaDB's system versioning: "start" or "end" for the two period columns."""
     hidden: bool = False
-    """No SHOW CREATE TABLE tells of it: the period columns of a table WITH SYSTEM VERSIONING that does not name them."""
+    """No SHOW CREATE TABLE tells of it: the period columns of a table WITH SYSTEM VERSIONING that
+    does not name them."""
     zerofill: bool = False
-    """Numbers are shown with zeros before them, up to the display width, which is `length` for integers."""
+    """Numbers are shown with zeros before them, up to the display width, which is `length` for
+    integers."""
     compressed: bool = False
     """MariaDB keeps the values compressed; the type shows it."""
 
@@ -58,7 +64,8 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class KeyPart:
-    """One part of a key: a column's position, or an expression (functional key part, `column` is then None).
+    """One part of a key: a column's position, or an expression (functional key part, `column` is
+    then None).
 
     `prefix` is in characters for text and in bytes for binary types; None means the whole column.
     """
@@ -106,7 +113,8 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """A reference to another table. `on_delete` and `on_update`: "restrict", "cascade", "set null", "no action".
+    """A reference to another table. `on_delete` and `on_update`: "restrict", "cascade", "set null",
+    "no action".
 
     `referenced_columns` is empty where the primary key is meant.
     """
@@ -164,7 +172,8 @@ class TableDefinition:
 
     @cached_property
     def primary(self) -> Key | None:
-        """The primary key, or the unique key that the server promotes to it; None without either."""
+        """The primary key, or the unique key that the server promotes to it; None without
+        either."""
         for key in self.sorted_keys:
             if key.is_primary:
                 return key
@@ -181,15 +190,23 @@ class TableDefinition:
     def actual_key_columns(self, key: Key) -> tuple[int, ...]:
         """The columns that must be in a before image for the key to be usable (`actual_key_parts`).
 
-        InnoDB extends a non-unique secondary key with the primary key's columns (`add_pk_parts_to_sk`, sql/table.cc 9.7).
+        InnoDB extends a non-unique secondary key with the primary key's columns
+        (`add_pk_parts_to_sk`, sql/table.cc 9.7).
         """
-        if key.unique or self.engine.lower() != "innodb" or self.primary is None or key.kind != "btree":
+        if (
+            key.unique
+            or self.engine.lower() != "innodb"
+            or self.primary is None
+            or key.kind != "btree"
+        ):
             return key.columns
         extra = (column for column in self.primary.columns if column not in key.columns)
         return (*key.columns, *extra)
 
     def _rank(self, key: Key) -> tuple[bool, ...]:
-        virtual = any(part.column is None or self.columns[part.column].is_virtual for part in key.parts)
+        virtual = any(
+            part.column is None or self.columns[part.column].is_virtual for part in key.parts
+        )
         not_null_unique = self.is_unique_not_null(key)
         return (
             not key.unique,
@@ -207,5 +224,6 @@ class TableDefinition:
 
 
 def columns_usable(key_columns: Collection[int], image_columns: Collection[int]) -> bool:
-    """Whether every key column (local positions) is in the image (`are_all_columns_signaled_for_key`, sql/log_event.cc)."""
+    """Whether every key column (local positions) is in the image
+    (`are_all_columns_signaled_for_key`, sql/log_event.cc)."""
     return all(column in image_columns for column in key_columns)

@@ -1,11 +1,13 @@
 """Which server a version is, and what differs between servers in finding and changing rows.
 
-`ServerVersion` is the one reading of a version, and `row_name` the one way from a version to its row: every
-table of rules in every room has rows named as these (5.6, 5.7, 8.0, 8.4, 9.7, mariadb) and one column a rule.
-A row here has the rules of the newest releases of its series; CHANGES has what earlier releases did otherwise.
+`ServerVersion` is the one reading of a version, and `row_name` the one way from a version to its
+row: every table of rules in every room has rows named as these (5.6, 5.7, 8.0, 8.4, 9.7, mariadb)
+and one column a rule. A row here has the rules of the newest releases of its series; CHANGES has
+what earlier releases did otherwise.
 
-From the sources of 5.6, 5.7, 8.0, 9.7 (sql/log_event.cc) and MariaDB 10.11 (sql/log_event_server.cc), corrected by what
-real 5.6.24, 5.7.29, 9.7.4 and MariaDB 10.11.19 replicas were seen to do.
+From the sources of 5.6, 5.7, 8.0, 9.7 (sql/log_event.cc) and MariaDB 10.11
+(sql/log_event_server.cc), corrected by what real 5.6.24, 5.7.29, 9.7.4 and MariaDB 10.11.19
+replicas were seen to do.
 """
 
 from __future__ import annotations
@@ -25,12 +27,14 @@ class ServerRules:
 
     name: str
     row_search: frozenset[str]
-    """The default of slave_rows_search_algorithms; for 8.4+ what is hard-wired, for MariaDB unused."""
+    """The default of slave_rows_search_algorithms; for 8.4+ what is hard-wired, for MariaDB
+    unused."""
     row_search_selectable: bool = True
     find_row: bool = False
     """MariaDB: no hash, the key with the best cardinality, a lookup per row."""
     second_unique_usable: bool = True
-    """Up to 5.7.22 and 8.0.11 the class of unique keys is searched in internal temporary tables only (`share->uniques`, bug #81500)."""
+    """Up to 5.7.22 and 8.0.11 the class of unique keys is searched in internal temporary tables
+    only (`share->uniques`, bug #81500)."""
     invisible_skipped: bool = True
     functional_needs_index_scan: bool = False
     spatial_usable: bool = False
@@ -39,20 +43,25 @@ class ServerRules:
     """Index scan by a non-unique key steps with index_next, not index_next_same."""
     misread_after_index_miss: bool = False
     misread_after_scan_miss: bool = False
-    """After a row was not found, the after image is skipped with the before image's bitmap (fixed in 8.0)."""
+    """After a row was not found, the after image is skipped with the before image's bitmap (fixed
+    in 8.0)."""
     hash_looks_again: bool = True
     """Hash scan looks an updated row up again at once (8.0.17, bug #72788)."""
     collisions_apply: bool = False
-    """Hash scan takes a row for a before image that only has its checksum, and updates it (bug #101828, from 8.0.17 on; for which
-    releases that is seen, and for which it is inferred, stands at CHANGES)."""
+    """Hash scan takes a row for a before image that only has its checksum, and updates it (bug
+    #101828, from 8.0.17 on; for which releases that is seen, and for which it is inferred, stands
+    at CHANGES)."""
     hash_order: str = "multimap"
-    """In which order equal before images leave the hash: "multimap" (std::unordered_multimap) or "mysys" (mysys/hash.c)."""
+    """In which order equal before images leave the hash: "multimap" (std::unordered_multimap) or
+    "mysys" (mysys/hash.c)."""
     table_scan_passes: int = 2
     """How often a table scan runs through the table before a row is missing."""
     engine_side_counters: bool = True
-    """InnoDB counts inside its own reads: a scan start is also a read_first and a read_key, a position read also a read_key."""
+    """InnoDB counts inside its own reads: a scan start is also a read_first and a read_key, a
+    position read also a read_key."""
     counts_free_slots: bool = True
-    """rnd_next on a deleted row of fixed length (MyISAM) is in read_rnd_next; MariaDB has read_rnd_deleted for it."""
+    """rnd_next on a deleted row of fixed length (MyISAM) is in read_rnd_next; MariaDB has
+    read_rnd_deleted for it."""
     invisible_columns: bool = True
     """A column may be INVISIBLE: from MySQL 8.0.23 and MariaDB 10.3 on."""
     source_word: str = "source"
@@ -109,7 +118,8 @@ RULES: dict[str, ServerRules] = {
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A release that changed a rule of its series: the releases of the series before it had the value `before`."""
+    """A release that changed a rule of its series: the releases of the series before it had the
+    value `before`."""
 
     release: tuple[int, int, int]
     rule: str
@@ -134,28 +144,33 @@ CHANGES = (
     Change((8, 4, 9), "collisions_apply", before=True),
     *(Change((*series, NEVER), "collisions_apply", before=True) for series in INNOVATION_SERIES),
 )
-"""The first two by the changelog in bug #81500; the third is bug #72788. What came with it, bug #101828, was reported up to 8.0.42. Seen
-in sources: 8.0.39 and 8.4.6 have it, 8.0.46 and 9.7 have not. The rest is inferred from dates: the report was closed two days after 8.0.46
-and 8.4.9 came out (April 2026), so all that came out before these two is taken to have it. Invisible columns are in the release notes
-of 8.0.23."""
+"""The first two by the changelog in bug #81500; the third is bug #72788. What came with it, bug
+#101828, was reported up to 8.0.42. Seen in sources: 8.0.39 and 8.4.6 have it, 8.0.46 and 9.7 have
+not. The rest is inferred from dates: the report was closed two days after 8.0.46 and 8.4.9 came out
+(April 2026), so all that came out before these two is taken to have it. Invisible columns are in
+the release notes of 8.0.23."""
 
 MARIADB_CHANGES = (
     Change((10, 3, 3), "invisible_columns", before=False),
-    *(Change((*series, NEVER), "invisible_columns", before=False) for series in ((5, 5), (10, 0), (10, 1), (10, 2))),
+    *(
+        Change((*series, NEVER), "invisible_columns", before=False)
+        for series in ((5, 5), (10, 0), (10, 1), (10, 2))
+    ),
 )
 """By MariaDB's documentation of invisible columns."""
 
 
 MARIADB = "mariadb"
 FIRST_SERIES = {"8.4": (8, 3)}
-"""Row -> the first series that it speaks for, where its name does not say so: 8.3.0 removed what 8.4 lacks (info files,
-slave_rows_search_algorithms)."""
+"""Row -> the first series that it speaks for, where its name does not say so: 8.3.0 removed what
+8.4 lacks (info files, slave_rows_search_algorithms)."""
 _NUMBERS = re.compile(r"([0-9]+)\.([0-9]+)(?:\.([0-9]+))?")
 
 
 @dataclass(frozen=True, slots=True)
 class ServerVersion:
-    """One release of MySQL or MariaDB. In `release`, LAST stands for the newest one of the series that is named.
+    """One release of MySQL or MariaDB. In `release`, LAST stands for the newest one of the series
+    that is named.
 
     MariaDB is known by its name alone: 10.0 without it is a MySQL of the future.
     """
@@ -165,12 +180,17 @@ class ServerVersion:
 
     @classmethod
     def parse(cls, text: str) -> ServerVersion:
-        """A version as on the command line ("5.7", "mariadb") or as a server says it ("5.7.29-log", "10.11.19-MariaDB").
+        """A version as on the command line ("5.7", "mariadb") or as a server says it ("5.7.29-log",
+        "10.11.19-MariaDB").
 
         Raises ValueError for a text that is not a version.
         """
         before, name, _ = text.lower().partition(MARIADB)
-        found = list(_NUMBERS.finditer(before)) if name else [match for match in [_NUMBERS.match(text)] if match]
+        found = (
+            list(_NUMBERS.finditer(before))
+            if name
+            else [match for match in [_NUMBERS.match(text)] if match]
+        )
         if not found:
             if text == MARIADB:
                 return cls(True, (LAST, LAST, LAST))
@@ -189,7 +209,8 @@ def _first_series(name: str) -> tuple[int, int]:
 
 
 def row_name(names: Iterable[str], version: ServerVersion) -> str | None:
-    """The row that speaks for a version in a table with rows of these names: the newest that is not newer than the version.
+    """The row that speaks for a version in a table with rows of these names: the newest that is not
+    newer than the version.
 
     None: MariaDB has no row there, or the version is older than all rows.
     """
@@ -206,8 +227,9 @@ OLDEST, NEWEST = _SERIES[min(_SERIES)], _SERIES[max(_SERIES)]
 def rules_for(version: str) -> ServerRules:
     """The rules of a version, as `ServerVersion.parse` reads it.
 
-    Versions behind the last row follow it, a series without a release follows its newest one (`outside` tells). Before 5.6 there was no
-    choice of algorithm; 5.6's rules with INDEX_SCAN,TABLE_SCAN are the closest. Raises ValueError for a text that is not a version.
+    Versions behind the last row follow it, a series without a release follows its newest one
+    (`outside` tells). Before 5.6 there was no choice of algorithm; 5.6's rules with
+    INDEX_SCAN,TABLE_SCAN are the closest. Raises ValueError for a text that is not a version.
     """
     if version in RULES:
         return RULES[version]
@@ -216,25 +238,38 @@ def rules_for(version: str) -> ServerRules:
 
 
 def outside(version: str) -> Literal["older", "newer"] | None:
-    """Whether a version is older than all of MySQL that has a row, or newer. Raises ValueError for a text that is not a version."""
+    """Whether a version is older than all of MySQL that has a row, or newer. Raises ValueError for
+    a text that is not a version."""
     asked = ServerVersion.parse(version)
     if asked.is_mariadb:
         return None
-    return "older" if asked.series < min(_SERIES) else "newer" if asked.series > max(_SERIES) else None
+    return (
+        "older" if asked.series < min(_SERIES) else "newer" if asked.series > max(_SERIES) else None
+    )
 
 
 def _as_of(rules: ServerRules, version: ServerVersion) -> ServerRules:
     """The rules that this release of the series had."""
     release, changes = version.release, MARIADB_CHANGES if version.is_mariadb else CHANGES
-    later = [change for change in changes if change.release[:2] == version.series and release < change.release]
-    before: dict[str, Any] = {change.rule: change.before for change in sorted(later, key=lambda change: change.release, reverse=True)}
+    later = [
+        change
+        for change in changes
+        if change.release[:2] == version.series and release < change.release
+    ]
+    before: dict[str, Any] = {
+        change.rule: change.before
+        for change in sorted(later, key=lambda change: change.release, reverse=True)
+    }
     return replace(rules, **before)
 
 
 def parse_row_search(text: str) -> frozenset[str]:
-    """A value of slave_rows_search_algorithms, e.g. "INDEX_SCAN,HASH_SCAN". Raises ValueError as the server refuses it."""
+    """A value of slave_rows_search_algorithms, e.g. "INDEX_SCAN,HASH_SCAN". Raises ValueError as
+    the server refuses it."""
     options = frozenset(word.strip().upper() for word in text.split(",") if word.strip())
     wrong = options - set(OPTIONS)
     if wrong or not options:
-        raise ValueError(f"slave_rows_search_algorithms can't be set to {text!r}: a list of {', '.join(OPTIONS)}")
+        raise ValueError(
+            f"slave_rows_search_algorithms can't be set to {text!r}: a list of {', '.join(OPTIONS)}"
+        )
     return options

@@ -1,6 +1,8 @@
-"""Where the servers' character sets differ from Python's codecs: what CONVERT(… USING utf8mb4) said for every code of each.
+"""Where the servers' character sets differ from Python's codecs: what CONVERT(… USING utf8mb4) said
+for every code of each.
 
-5.7.29, 9.7.4 and MariaDB 10.11.18 agree. A code that no character belongs to is U+FFFFF here; a server shows a question mark.
+5.7.29, 9.7.4 and MariaDB 10.11.18 agree. A code that no character belongs to is U+FFFFF here; a
+server shows a question mark.
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ SINGLE: dict[str, Runs] = {
     "dec8": (
         (
             0x80,
-            ("\x80\x81\x82\x83\x84\x85\x86\x87\x88\x89\x8a\x8b\x8c\x8d\x8e\x8f\x90\x91\x92\x93\x94\x95\x96\x97"
-            "\x98\x99\x9a\x9b\x9c\x9d\x9e\x9f\xa0¡¢£")
+            (
+                "\x80\x81\x82\x83\x84\x85\x86\x87\x88\x89\x8a\x8b\x8c\x8d\x8e\x8f\x90\x91\x92\x93\x94\x95\x96\x97"
+                "\x98\x99\x9a\x9b\x9c\x9d\x9e\x9f\xa0¡¢£"
+            ),
         ),
         (0xA5, "¥"),
         (0xA7, "§¤©ª«"),
@@ -34,21 +38,19 @@ SINGLE: dict[str, Runs] = {
         (0x60, "é"),
         (0x7B, "äöåü\U000fffff"),
     ),
-    "hebrew": (
-        (0xAF, "‾"),
-    ),
+    "hebrew": ((0xAF, "‾"),),
     "tis620": (
         (
             0x80,
-            ("\x80\x81\x82\x83\x84\x85\x86\x87\x88\x89\x8a\x8b\x8c\x8d\x8e\x8f\x90\x91\x92\x93\x94\x95\x96\x97"
-            "\x98\x99\x9a\x9b\x9c\x9d\x9e\x9f\ufffd")
+            (
+                "\x80\x81\x82\x83\x84\x85\x86\x87\x88\x89\x8a\x8b\x8c\x8d\x8e\x8f\x90\x91\x92\x93\x94\x95\x96\x97"
+                "\x98\x99\x9a\x9b\x9c\x9d\x9e\x9f\ufffd"
+            ),
         ),
         (0xDB, "\ufffd\ufffd\ufffd\ufffd"),
         (0xFC, "\ufffd\ufffd\ufffd\ufffd"),
     ),
-    "koi8u": (
-        (0x95, "•"),
-    ),
+    "koi8u": ((0x95, "•"),),
     "greek": (
         (0xA1, "ʽʼ"),
         (0xA4, "\U000fffff\U000fffff"),
@@ -57,26 +59,28 @@ SINGLE: dict[str, Runs] = {
     "armscii8": (
         (
             0x80,
-            ("\x80\x81\x82\x83\x84\x85\x86\x87\x88\x89\x8a\x8b\x8c\x8d\x8e\x8f\x90\x91\x92\x93\x94\x95\x96\x97"
-            "\x98\x99\x9a\x9b\x9c\x9d\x9e\x9f\xa0❁§։)(»«—.՝,-՟…՜"
-            "՛՞ԱաԲբԳգԴդԵեԶզԷէԸըԹթԺժԻի"
-            "ԼլԽխԾծԿկՀհՁձՂղՃճՄմՅյՆնՇշ"
-            "ՈոՉչՊպՋջՌռՍսՎվՏտՐրՑցՒւՓփ"
-            "ՔքՕօՖֆ’'")
+            (
+                "\x80\x81\x82\x83\x84\x85\x86\x87\x88\x89\x8a\x8b\x8c\x8d\x8e\x8f\x90\x91\x92\x93\x94\x95\x96\x97"
+                "\x98\x99\x9a\x9b\x9c\x9d\x9e\x9f\xa0❁§։)(»«—.՝,-՟…՜"
+                "՛՞ԱաԲբԳգԴդԵեԶզԷէԸըԹթԺժԻի"
+                "ԼլԽխԾծԿկՀհՁձՂղՃճՄմՅյՆնՇշ"
+                "ՈոՉչՊպՋջՌռՍսՎվՏտՐրՑցՒւՓփ"
+                "ՔքՕօՖֆ’'"
+            ),
         ),
     ),
-    "cp866": (
-        (0xFC, "ⁿ²"),
-    ),
+    "cp866": ((0xFC, "ⁿ²"),),
     "keybcs2": (
         (
             0x80,
-            ("ČüéďäĎŤčěĚĹÍľĺÄÁÉžŽôöÓůÚ"
-            "ýÖÜŠĽÝŘťáíóúňŇŮÔšřŕŔ¼¡«»"
-            "░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟"
-            "╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀"
-            "αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈"
-            "°∙·√ⁿ²■\xa0")
+            (
+                "ČüéďäĎŤčěĚĹÍľĺÄÁÉžŽôöÓůÚ"
+                "ýÖÜŠĽÝŘťáíóúňŇŮÔšřŕŔ¼¡«»"
+                "░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟"
+                "╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀"
+                "αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈"
+                "°∙·√ⁿ²■\xa0"
+            ),
         ),
     ),
     "cp1256": (
@@ -111,15 +115,15 @@ DOUBLE: dict[str, Runs] = {
         (0x8FF3F3, "ⅰⅱⅲⅳⅴⅵⅶⅷⅸⅹⅠⅡ"),
         (
             0x8FF4A1,
-            ("ⅢⅣⅤⅥⅦⅧⅨⅩ＇＂㈱№℡炻仼僴凬匇匤﨎咊坙﨏塚"
-            "增寬峵嵓﨑德悅愠敎昻晥晴朗栁﨓﨔橫櫢淸淲瀨凞猪甁"
-            "皂皞益礰礼神祥福竧靖精綠緖羽荢﨟薰蘒﨡蠇諸譿賴赶"
-            "﨣﨤逸郞都鄕﨧﨨閒隆﨩霻靍靑飯飼館馞髙魲鶴黑")
+            (
+                "ⅢⅣⅤⅥⅦⅧⅨⅩ＇＂㈱№℡炻仼僴凬匇匤﨎咊坙﨏塚"
+                "增寬峵嵓﨑德悅愠敎昻晥晴朗栁﨓﨔橫櫢淸淲瀨凞猪甁"
+                "皂皞益礰礼神祥福竧靖精綠緖羽荢﨟薰蘒﨡蠇諸譿賴赶"
+                "﨣﨤逸郞都鄕﨧﨨閒隆﨩霻靍靑飯飼館馞髙魲鶴黑"
+            ),
         ),
     ),
-    "big5": (
-        (0xF9D6, "碁銹裏墻恒粧嫺"),
-    ),
+    "big5": ((0xF9D6, "碁銹裏墻恒粧嫺"),),
 }
 """Codes of two or three bytes that Python's codec lacks."""
 
@@ -136,7 +140,8 @@ TWICE: dict[str, dict[bytes, str]] = {
     "big5": dict.fromkeys((b"\xa1\xfe", b"\xa2\x40", b"\xa2\xcc", b"\xa2\xce"), "\ufffd"),
     "eucjpms": {b"\x8f\xa2\xb7": "～"},
 }
-"""Codes that Python's codec gives a character which another code has, too, and which the servers give one of its own."""
+"""Codes that Python's codec gives a character which another code has, too, and which the servers
+give one of its own."""
 
 USER_DEFINED: dict[str, tuple[tuple[int, int], ...]] = {
     "ujis": ((0xF5A1, 0xE000), (0x8FF5A1, 0xE3AC)),
@@ -147,13 +152,18 @@ ROWS, CELLS = 10, 94
 
 
 def single_codes(name: str) -> dict[int, str]:
-    """Code -> character of a character set of single bytes, as far as it differs from Python's codec."""
+    """Code -> character of a character set of single bytes, as far as it differs from Python's
+    codec."""
     return {code: char for first, text in SINGLE[name] for code, char in enumerate(text, first)}
 
 
 def double_codes(name: str) -> dict[bytes, str]:
     """Code -> character that Python's codec lacks."""
-    found = {_octets(code): char for first, text in DOUBLE.get(name, ()) for code, char in enumerate(text, first)}
+    found = {
+        _octets(code): char
+        for first, text in DOUBLE.get(name, ())
+        for code, char in enumerate(text, first)
+    }
     for first, char in USER_DEFINED.get(name, ()):
         for place in range(ROWS * CELLS):
             row, cell = divmod(place, CELLS)

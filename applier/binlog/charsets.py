@@ -1,7 +1,7 @@
 """Character sets and collations by the numbers that the log carries.
 
-Numbers and names are those of MySQL 5.6 to 9.7 (INFORMATION_SCHEMA.COLLATIONS) and MariaDB 10.11, whose NO PAD collations
-are the base number plus 1024 and whose UCA 14.0.0 collations start at 2048.
+Numbers and names are those of MySQL 5.6 to 9.7 (INFORMATION_SCHEMA.COLLATIONS) and MariaDB 10.11,
+whose NO PAD collations are the base number plus 1024 and whose UCA 14.0.0 collations start at 2048.
 """
 
 from __future__ import annotations
@@ -12,12 +12,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from applier.binlog.charset_tables import DOUBLE, NOTHING, OTHERWISE, SINGLE, TWICE, USER_DEFINED, double_codes, single_codes
+from applier.binlog.charset_tables import (
+    DOUBLE,
+    NOTHING,
+    OTHERWISE,
+    SINGLE,
+    TWICE,
+    USER_DEFINED,
+    double_codes,
+    single_codes,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Charset:
-    """`codec` names Python's codec; `pad` is the space in this character set; `max_bytes` per character."""
+    """`codec` names Python's codec; `pad` is the space in this character set; `max_bytes` per
+    character."""
 
     name: str
     codec: str
@@ -30,14 +40,17 @@ class Charset:
         return self._text(data, "keep")
 
     def shown(self, data: bytes) -> str:
-        """Text as a server shows it: a code without a character is a question mark. Bytes that are no code survive as surrogates."""
+        """Text as a server shows it: a code without a character is a question mark. Bytes that are
+        no code survive as surrogates."""
         return self._text(data, "show" if self.codec in _PARTIAL else "keep")
 
     def _text(self, data: bytes, errors: str) -> str:
         if self.name in SINGLE:
             return data.decode("latin-1").translate(_single_characters(self.name, errors))
         if any(code in data for code in TWICE.get(self.name, ())):
-            return "".join(TWICE[self.name].get(code) or self._plain(code, errors) for code in _codes(data))
+            return "".join(
+                TWICE[self.name].get(code) or self._plain(code, errors) for code in _codes(data)
+            )
         return self._plain(data, errors)
 
     def _plain(self, data: bytes, errors: str) -> str:
@@ -51,19 +64,40 @@ class Charset:
     def encode(self, text: str) -> bytes:
         """Raises UnicodeEncodeError when the character set lacks a character."""
         if self.name == "latin1":
-            return b"".join(_latin1_byte(char) for char in text) if not text.isascii() else text.encode("ascii")
+            return (
+                b"".join(_latin1_byte(char) for char in text)
+                if not text.isascii()
+                else text.encode("ascii")
+            )
         if self.name in SINGLE:
             return text.translate(_single_bytes(self.name)).encode("latin-1")
         if self.name in ("sjis", "eucjpms"):
             text = text.translate(_BACK[self.name])
-        if self.name in ("utf8mb3", "ucs2") and not text.isascii() and (astral := _ASTRAL.search(text)):
-            raise UnicodeEncodeError(self.codec, text, astral.start(), astral.end(), "beyond the Basic Multilingual Plane")
+        if (
+            self.name in ("utf8mb3", "ucs2")
+            and not text.isascii()
+            and (astral := _ASTRAL.search(text))
+        ):
+            raise UnicodeEncodeError(
+                self.codec,
+                text,
+                astral.start(),
+                astral.end(),
+                "beyond the Basic Multilingual Plane",
+            )
         own = self.name in DOUBLE or self.name in USER_DEFINED
-        errors = f"binlag-keep-{self.name}" if own else "surrogateescape" if self.codec in _ESCAPING else "strict"
+        errors = (
+            f"binlag-keep-{self.name}"
+            if own
+            else "surrogateescape"
+            if self.codec in _ESCAPING
+            else "strict"
+        )
         return text.encode(self.codec, errors)
 
     def cut(self, data: bytes, characters: int) -> bytes:
-        """The first characters of a text; where it does not decode, at most the bytes that they may have."""
+        """The first characters of a text; where it does not decode, at most the bytes that they may
+        have."""
         if self.max_bytes == 1 or (self.codec == "utf-8" and data.isascii()):
             return data[:characters]
         if self.name in _UNITS:
@@ -104,12 +138,16 @@ _ESCAPING = frozenset({"ascii", "utf-8"})
 
 
 _PARTIAL = frozenset({
-    "big5", "euc_jp", "shift_jis", "cp949", "gb2312", "gbk", "cp932", "iso8859-8", "cp1251", "cp1250", "cp1257", "hp-roman8",
+    "big5", "euc_jp", "shift_jis", "cp949", "gb2312", "gbk", "cp932", "iso8859-8", "cp1251",
+    "cp1250", "cp1257", "hp-roman8",
     "iso8859-7", "cp1256", "cp874", "ascii",
 })  # fmt: skip
 """Codecs of character sets in which well-formed codes may have no character."""
 _OTHERWISE = {name: str.maketrans(characters) for name, characters in OTHERWISE.items()}
-_BACK = {name: str.maketrans({theirs: own for own, theirs in OTHERWISE[name].items()}) for name in ("sjis", "eucjpms")}
+_BACK = {
+    name: str.maketrans({theirs: own for own, theirs in OTHERWISE[name].items()})
+    for name in ("sjis", "eucjpms")
+}
 
 
 @cache
@@ -127,13 +165,17 @@ def _single_characters(name: str, errors: str) -> dict[int, str]:
 
 @cache
 def _single_bytes(name: str) -> dict[int, str]:
-    """Character -> code as a character of Latin 1; what it lacks becomes one that Latin 1 lacks, too."""
-    codes = {ord(char): chr(code) for code, char in reversed(_single_characters(name, "keep").items())}
+    """Character -> code as a character of Latin 1; what it lacks becomes one that Latin 1 lacks,
+    too."""
+    codes = {
+        ord(char): chr(code) for code, char in reversed(_single_characters(name, "keep").items())
+    }
     return {**dict.fromkeys(range(256), NOTHING), **codes}
 
 
 def _keep(error: UnicodeError) -> tuple[str, int]:
-    """Undefined bytes: cp1252's five holes are MySQL's latin1 control characters, all else becomes surrogates."""
+    """Undefined bytes: cp1252's five holes are MySQL's latin1 control characters, all else becomes
+    surrogates."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     wrong = error.object[error.start : error.end]
@@ -177,7 +219,9 @@ def _show(error: UnicodeError) -> tuple[str, int]:
     return ("?", at + size) if at + size <= len(data) else _keep(error)
 
 
-def _with(name: str, otherwise: Callable[[UnicodeError], tuple[str, int]]) -> Callable[[UnicodeError], tuple[str | bytes, int]]:
+def _with(
+    name: str, otherwise: Callable[[UnicodeError], tuple[str, int]]
+) -> Callable[[UnicodeError], tuple[str | bytes, int]]:
     """An error handler that knows the codes of `double_codes`."""
     characters = double_codes(name)
     codes = {char: code for code, char in reversed(characters.items())}
@@ -258,26 +302,37 @@ CHARSETS: dict[str, Charset] = {
 ALIASES = {"utf8": "utf8mb3"}
 
 _FIRST_100 = """
-    big5 latin2 dec8 cp850 latin1 hp8 koi8r latin1 latin2 swe7 ascii ujis sjis cp1251 latin1 hebrew - tis620 euckr latin7
-    latin2 koi8u cp1251 gb2312 greek cp1250 latin2 gbk cp1257 latin5 latin1 armscii8 utf8mb3 cp1250 ucs2 cp866 keybcs2
-    macce macroman cp852 latin7 latin7 macce cp1250 utf8mb4 utf8mb4 latin1 latin1 latin1 cp1251 cp1251 cp1251 macroman
-    utf16 utf16 utf16le cp1256 cp1257 cp1257 utf32 utf32 utf16le binary armscii8 ascii cp1250 cp1256 cp866 dec8 greek
-    hebrew hp8 keybcs2 koi8r koi8u utf8mb3 latin2 latin5 latin7 cp850 cp852 swe7 utf8mb3 big5 euckr gb2312 gbk sjis tis620
+    big5 latin2 dec8 cp850 latin1 hp8 koi8r latin1 latin2 swe7 ascii ujis sjis cp1251 latin1 hebrew
+    - tis620 euckr latin7
+    latin2 koi8u cp1251 gb2312 greek cp1250 latin2 gbk cp1257 latin5 latin1 armscii8 utf8mb3 cp1250
+    ucs2 cp866 keybcs2
+    macce macroman cp852 latin7 latin7 macce cp1250 utf8mb4 utf8mb4 latin1 latin1 latin1 cp1251
+    cp1251 cp1251 macroman
+    utf16 utf16 utf16le cp1256 cp1257 cp1257 utf32 utf32 utf16le binary armscii8 ascii cp1250 cp1256
+    cp866 dec8 greek
+    hebrew hp8 keybcs2 koi8r koi8u utf8mb3 latin2 latin5 latin7 cp850 cp852 swe7 utf8mb3 big5 euckr
+    gb2312 gbk sjis tis620
     ucs2 ujis geostd8 geostd8 latin1 cp932 cp932 eucjpms eucjpms cp1250
 """.split()
 """Character sets of the collations 1 to 99."""
 
 _RANGES = (
-    (101, 127, "utf16"), (128, 159, "ucs2"), (160, 191, "utf32"), (192, 223, "utf8mb3"), (224, 247, "utf8mb4"),
-    (248, 250, "gb18030"), (255, 323, "utf8mb4"), (576, 607, "utf8mb3"), (608, 639, "utf8mb4"), (640, 671, "ucs2"),
-    (672, 735, "utf16"), (736, 767, "utf32"), (2048, 2303, "utf8mb3"), (2304, 2559, "utf8mb4"), (2560, 2815, "ucs2"),
+    (101, 127, "utf16"), (128, 159, "ucs2"), (160, 191, "utf32"), (192, 223, "utf8mb3"),
+    (224, 247, "utf8mb4"),
+    (248, 250, "gb18030"), (255, 323, "utf8mb4"), (576, 607, "utf8mb3"), (608, 639, "utf8mb4"),
+    (640, 671, "ucs2"),
+    (672, 735, "utf16"), (736, 767, "utf32"), (2048, 2303, "utf8mb3"), (2304, 2559, "utf8mb4"),
+    (2560, 2815, "ucs2"),
     (2816, 3071, "utf16"), (3072, 3327, "utf32"),
 )  # fmt: skip
 
 COLLATION_NAMES = {
-    8: "latin1_swedish_ci", 11: "ascii_general_ci", 33: "utf8mb3_general_ci", 45: "utf8mb4_general_ci", 46: "utf8mb4_bin",
-    47: "latin1_bin", 63: "binary", 65: "ascii_bin", 83: "utf8mb3_bin", 192: "utf8mb3_unicode_ci", 224: "utf8mb4_unicode_ci",
-    246: "utf8mb4_unicode_520_ci", 255: "utf8mb4_0900_ai_ci", 278: "utf8mb4_0900_as_cs", 305: "utf8mb4_0900_as_ci",
+    8: "latin1_swedish_ci", 11: "ascii_general_ci", 33: "utf8mb3_general_ci",
+    45: "utf8mb4_general_ci", 46: "utf8mb4_bin",
+    47: "latin1_bin", 63: "binary", 65: "ascii_bin", 83: "utf8mb3_bin", 192: "utf8mb3_unicode_ci",
+    224: "utf8mb4_unicode_ci",
+    246: "utf8mb4_unicode_520_ci", 255: "utf8mb4_0900_ai_ci", 278: "utf8mb4_0900_as_cs",
+    305: "utf8mb4_0900_as_ci",
     309: "utf8mb4_0900_bin",
 }  # fmt: skip
 """Names of the collations that are met most; the others go by their character set's default."""
@@ -302,7 +357,8 @@ def charset_of_collation(number: int) -> Charset:
 
 
 def collation_name(number: int) -> str:
-    """The name of a collation by its number; the default one of its character set where the number is not known."""
+    """The name of a collation by its number; the default one of its character set where the number
+    is not known."""
     return COLLATION_NAMES.get(number, charset_of_collation(number).default_collation)
 
 
@@ -315,7 +371,8 @@ def charset_of_collation_name(collation: str) -> str:
 # statements
 
 _AS_ASCII = frozenset({"binary", "swe7"})
-"""Clients of these send quotes, backticks and names as ASCII and UTF-8 have them: the server reads a statement byte by byte."""
+"""Clients of these send quotes, backticks and names as ASCII and UTF-8 have them: the server reads
+a statement byte by byte."""
 
 
 def statement_text(number: int, sql: bytes) -> str:
@@ -326,4 +383,8 @@ def statement_text(number: int, sql: bytes) -> str:
 
 def literal_bytes(client: str, text: str) -> bytes:
     """The bytes that a piece of `statement_text` had."""
-    return text.encode("utf-8", "surrogateescape") if client in _AS_ASCII else charset(client).encode(text)
+    return (
+        text.encode("utf-8", "surrogateescape")
+        if client in _AS_ASCII
+        else charset(client).encode(text)
+    )

@@ -1,4 +1,5 @@
-"""Values of a source column's type into those of a local column of another type (`copy_field`, sql/field_conv.cc)."""
+"""Values of a source column's type into those of a local column of another type (`copy_field`,
+sql/field_conv.cc)."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ _TEMPORAL = {wire.TIMESTAMP2: "timestamp", wire.DATETIME2: "datetime", wire.TIME
 def converter(source: SourceColumn, local: Column, *, unsigned: bool = False) -> Convert | None:
     """A function on stored values that are not NULL; None when the value stays as it is."""
     kind = source.real_type
-    old = {wire.TIMESTAMP: _old_timestamp, wire.DATETIME: _old_datetime, wire.TIME: _old_time}.get(kind)
+    old = {wire.TIMESTAMP: _old_timestamp, wire.DATETIME: _old_datetime, wire.TIME: _old_time}.get(
+        kind
+    )
     if old is not None and local.type in ("timestamp", "datetime", "time"):
         return old(local)
     if kind in _TEMPORAL:
@@ -45,8 +48,15 @@ def converter(source: SourceColumn, local: Column, *, unsigned: bool = False) ->
 
 
 def _integer(source: SourceColumn, local: Column, unsigned: bool) -> Convert | None:
-    """The event's bytes are read with the local sign; another width converts as signed unless told otherwise."""
-    sizes = {wire.TINY: "tinyint", wire.SHORT: "smallint", wire.INT24: "mediumint", wire.LONG: "int", wire.LONGLONG: "bigint"}
+    """The event's bytes are read with the local sign; another width converts as signed unless told
+    otherwise."""
+    sizes = {
+        wire.TINY: "tinyint",
+        wire.SHORT: "smallint",
+        wire.INT24: "mediumint",
+        wire.LONG: "int",
+        wire.LONGLONG: "bigint",
+    }
     theirs = sizes.get(source.real_type)
     if theirs is None or theirs == local.type:
         return None
@@ -85,7 +95,9 @@ def _decimal(source: SourceColumn, local: Column) -> Convert | None:
 
 def _float(source: SourceColumn, local: Column) -> Convert | None:
     theirs = "float" if source.real_type == wire.FLOAT else "double"
-    return None if theirs == local.type else _through_text(float_to_python(Column("", theirs)), local)
+    return (
+        None if theirs == local.type else _through_text(float_to_python(Column("", theirs)), local)
+    )
 
 
 def _through_text(read: Convert, local: Column) -> Convert:
@@ -101,22 +113,27 @@ def _through_text(read: Convert, local: Column) -> Convert:
 
 
 def _string(source: SourceColumn, local: Column) -> Convert | None:
-    """Between CHAR, VARCHAR and BLOB: bytes stay, a CHAR or BINARY loses its padding, a shorter column cuts.
+    """Between CHAR, VARCHAR and BLOB: bytes stay, a CHAR or BINARY loses its padding, a shorter
+    column cuts.
 
-    Bytes are never taken from one character set to another: the conversion's field has the target's (`create_conversion_table`).
+    Bytes are never taken from one character set to another: the conversion's field has the target's
+    (`create_conversion_table`).
     """
     kind = SAME_AS.get(source.real_type, source.real_type)
     if kind not in (wire.STRING, wire.VARCHAR, wire.VAR_STRING, wire.BLOB):
         return None
     own = STRING_WIRES.get(local.type)
-    if own is None or (own == kind and (kind == wire.BLOB or source_bytes(source) == local_bytes(local))):
+    if own is None or (
+        own == kind and (kind == wire.BLOB or source_bytes(source) == local_bytes(local))
+    ):
         return None
     return _through_text(lambda value: value, local)
 
 
 STRING_WIRES = {
     "char": wire.STRING, "binary": wire.STRING, "varchar": wire.VARCHAR, "varbinary": wire.VARCHAR,
-    **dict.fromkeys(("tinytext", "text", "mediumtext", "longtext", "tinyblob", "blob", "mediumblob", "longblob"), wire.BLOB),
+    **dict.fromkeys(("tinytext", "text", "mediumtext", "longtext"), wire.BLOB),
+    **dict.fromkeys(("tinyblob", "blob", "mediumblob", "longblob"), wire.BLOB),
 }  # fmt: skip
 SAME_AS = {
     wire.NEWDATE: wire.DATE,
@@ -144,7 +161,10 @@ def local_bytes(local: Column) -> int:
     """The most bytes that a value of the local column may have."""
     blob = {"tiny": 1, "medium": 3, "long": 4}
     if local.type.endswith(("text", "blob")):
-        return int((1 << 8 * next((size for name, size in blob.items() if local.type.startswith(name)), 2)) - 1)
+        return int(
+            (1 << 8 * next((size for name, size in blob.items() if local.type.startswith(name)), 2))
+            - 1
+        )
     fixed = {"uuid": 16, "inet6": 16, "inet4": 4}
     if local.type in fixed:
         return fixed[local.type]
@@ -153,16 +173,21 @@ def local_bytes(local: Column) -> int:
 
 
 def _decompress(value: bytes) -> bytes:
-    """MariaDB's COMPRESSED columns: a byte of method (high half: 0 plain, 8 zlib) and flags, the size, then the data.
+    """MariaDB's COMPRESSED columns: a byte of method (high half: 0 plain, 8 zlib) and flags, the
+    size, then the data.
 
-    `uncompress_zlib` (sql/field_comp.cc, 10.11): the low three bits say how many bytes the size takes, big-endian; bit 3 that
-    the stream has no zlib header. Never more is unpacked than the size says.
+    `uncompress_zlib` (sql/field_comp.cc, 10.11): the low three bits say how many bytes the size
+    takes, big-endian; bit 3 that the stream has no zlib header. Never more is unpacked than the
+    size says.
     """
     if not value or value[0] >> 4 == 0:
         return value[1:]
     width = value[0] & 0x07
     if value[0] >> 4 != ZLIB_METHOD or len(value) < 1 + width:
-        raise InputError("a COMPRESSED column does not start with a known compression header", code=Code.BAD_VALUE)
+        raise InputError(
+            "a COMPRESSED column does not start with a known compression header",
+            code=Code.BAD_VALUE,
+        )
     size = int.from_bytes(value[1 : 1 + width], "big")
     if size > MAX_EVENT_BYTES:
         raise InputError(f"a COMPRESSED column claims {size} bytes", code=Code.BAD_VALUE)
@@ -170,9 +195,14 @@ def _decompress(value: bytes) -> bytes:
         unpacker = zlib.decompressobj(-15 if value[0] & 0x08 else 15)
         plain = unpacker.decompress(value[1 + width :], size + 1)
     except zlib.error as error:
-        raise InputError(f"a COMPRESSED column cannot be decompressed: {error}", code=Code.BAD_VALUE) from None
+        raise InputError(
+            f"a COMPRESSED column cannot be decompressed: {error}", code=Code.BAD_VALUE
+        ) from None
     if len(plain) != size or not unpacker.eof:
-        raise InputError(f"a COMPRESSED column does not have the {size} bytes that it claims", code=Code.BAD_VALUE)
+        raise InputError(
+            f"a COMPRESSED column does not have the {size} bytes that it claims",
+            code=Code.BAD_VALUE,
+        )
     return plain
 
 
@@ -183,8 +213,23 @@ def _old_timestamp(local: Column) -> Convert:
 def _old_datetime(local: Column) -> Convert:
     def convert(value: int) -> bytes:
         day, clock = divmod(value, 1_000_000)
-        parts = (day // 10000, day // 100 % 100, day % 100, clock // 10000, clock // 100 % 100, clock % 100, 0)
-        if parts[0] > 9999 or parts[1] > 12 or parts[2] > 31 or parts[3] > 23 or parts[4] > 59 or parts[5] > 59:
+        parts = (
+            day // 10000,
+            day // 100 % 100,
+            day % 100,
+            clock // 10000,
+            clock // 100 % 100,
+            clock % 100,
+            0,
+        )
+        if (
+            parts[0] > 9999
+            or parts[1] > 12
+            or parts[2] > 31
+            or parts[3] > 23
+            or parts[4] > 59
+            or parts[5] > 59
+        ):
             raise InputError(f"a DATETIME of the old format holds {value}", code=Code.BAD_VALUE)
         return pack_datetime(parts, local.scale)
 

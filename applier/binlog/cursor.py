@@ -7,7 +7,8 @@ from applier.errors import InputError
 
 
 class Cursor:
-    """Reads little-endian fields from `buffer[at:end]`. Raises InputError where a field would run past the end."""
+    """Reads little-endian fields from `buffer[at:end]`. Raises InputError where a field would run
+    past the end."""
 
     __slots__ = ("at", "buffer", "end")
 
@@ -25,14 +26,20 @@ class Cursor:
         """The next `size` bytes."""
         at = self.at
         if size < 0 or at + size > self.end:
-            raise InputError(f"an event field of {size} bytes runs past the end of the event", code=Code.BAD_EVENT)
+            raise InputError(
+                f"an event field of {size} bytes runs past the end of the event",
+                code=Code.BAD_EVENT,
+            )
         self.at = at + size
         return self.buffer[at : at + size]
 
     def skip(self, size: int) -> None:
         """Passes over `size` bytes."""
         if size < 0 or self.at + size > self.end:
-            raise InputError(f"an event field of {size} bytes runs past the end of the event", code=Code.BAD_EVENT)
+            raise InputError(
+                f"an event field of {size} bytes runs past the end of the event",
+                code=Code.BAD_EVENT,
+            )
         self.at += size
 
     def rest(self) -> bytes:
@@ -64,17 +71,21 @@ class Cursor:
         return self.unsigned(8)
 
     def packed(self) -> int:
-        """A length-encoded integer (`net_field_length`): up to 250 in one byte, else 252/253/254 and 2/3/8 bytes. Raises InputError."""
+        """A length-encoded integer (`net_field_length`): up to 250 in one byte, else 252/253/254
+        and 2/3/8 bytes. Raises InputError."""
         first = self.unsigned(1)
         if first < 251:
             return first
         size = {252: 2, 253: 3, 254: 8}.get(first)
         if size is None:
-            raise InputError(f"{first} is not the start of a length-encoded integer", code=Code.BAD_EVENT)
+            raise InputError(
+                f"{first} is not the start of a length-encoded integer", code=Code.BAD_EVENT
+            )
         return self.unsigned(size)
 
     def varlen(self) -> int:
-        """An unsigned integer of mysql::serialization: the number of trailing one bits of the first byte tells its length."""
+        """An unsigned integer of mysql::serialization: the number of trailing one bits of the first
+        byte tells its length."""
         first = self.unsigned(1)
         extra = 0
         while extra < 8 and first >> extra & 1:

@@ -1,7 +1,7 @@
 """One line about an event, in the words of the Info column of SHOW BINLOG EVENTS.
 
-`pack_info` of each event class in sql/log_event.cc (MySQL 9.7, MariaDB 10.11). Where a server says nothing, what identifies the
-event is said.
+`pack_info` of each event class in sql/log_event.cc (MySQL 9.7, MariaDB 10.11). Where a server says
+nothing, what identifies the event is said.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ STRING, REAL, INTEGER, DECIMAL = 0, 1, 2, 4
 
 
 def describe(event: Event, fde: FormatDescription) -> str:
-    """The Info of one event. Raises InputError, with the event's place, when the event cannot be read."""
+    """The Info of one event. Raises InputError, with the event's place, when the event cannot be
+    read."""
     if event.type == EventType.TABLE_MAP:
         return describe_map(read_table_map(event, fde))
     if event.type in ROWS_TYPES:
@@ -44,14 +45,18 @@ def describe(event: Event, fde: FormatDescription) -> str:
 
 def describe_map(table_map: TableMap) -> str:
     """A table map as SHOW BINLOG EVENTS shows it."""
-    return f"table_id: {table_map.table_id} ({_shown(table_map.database)}.{_shown(table_map.table)})"
+    return (
+        f"table_id: {table_map.table_id} ({_shown(table_map.database)}.{_shown(table_map.table)})"
+    )
 
 
 def read_table_map(event: Event, fde: FormatDescription) -> TableMap:
     """The table map of an event; its place is in the error when it cannot be read."""
     try:
         length = fde.post_header_length(event.type)
-        return parse_table_map(event.buffer, event.body, event.end, length, server_version=fde.server_version)
+        return parse_table_map(
+            event.buffer, event.body, event.end, length, server_version=fde.server_version
+        )
     except InputError as error:
         error.locate(file=event.file, position=event.position)
         raise
@@ -74,11 +79,17 @@ def describe_parsed(event: Event, parsed: Any) -> str:
 
 def one_line(info: str) -> str:
     """An Info without characters that a terminal cannot show."""
-    return info if info.isprintable() else "".join(char if char.isprintable() else _escaped(char) for char in info)
+    return (
+        info
+        if info.isprintable()
+        else "".join(char if char.isprintable() else _escaped(char) for char in info)
+    )
 
 
 def _escaped(char: str) -> str:
-    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char) or char.encode("unicode_escape", "surrogatepass").decode()
+    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char) or char.encode(
+        "unicode_escape", "surrogatepass"
+    ).decode()
 
 
 def text(raw: bytes) -> str:
@@ -99,7 +110,11 @@ def _format(_event: Event, fde: FormatDescription) -> str:
 
 
 def _query(event: Event, query: log.Query) -> str:
-    use = f"use {_name(query.database)}; " if query.database and not event.flags & EventFlag.SUPPRESS_USE else ""
+    use = (
+        f"use {_name(query.database)}; "
+        if query.database and not event.flags & EventFlag.SUPPRESS_USE
+        else ""
+    )
     xid = f" /* xid={query.variables.ddl_xid} */" if query.variables.ddl_xid is not None else ""
     return f"{use}{text(query.sql)}{xid}"
 
@@ -117,11 +132,15 @@ def _mariadb_gtid(_event: Event, gtid: MariadbGtidEvent) -> str:
         start = f"XA START {gtid.xid} "
     else:
         start = "" if gtid.is_standalone else "BEGIN "
-    return f"{start}GTID {gtid.text}" + (f" cid={gtid.commit_id}" if gtid.commit_id is not None else "")
+    return f"{start}GTID {gtid.text}" + (
+        f" cid={gtid.commit_id}" if gtid.commit_id is not None else ""
+    )
 
 
 def _xa_prepare(_event: Event, prepare: log.XaPrepare) -> str:
-    return f"XA COMMIT {prepare.text} ONE PHASE" if prepare.one_phase else f"XA PREPARE {prepare.text}"
+    return (
+        f"XA COMMIT {prepare.text} ONE PHASE" if prepare.one_phase else f"XA PREPARE {prepare.text}"
+    )
 
 
 def _user_var(_event: Event, variable: log.UserVar) -> str:
@@ -139,14 +158,22 @@ def user_value(variable: log.UserVar) -> str:
         return double_text(struct.unpack("<d", value)[0])
     if variable.type == INTEGER and len(value) == 8:
         return str(int.from_bytes(value, "little", signed=not variable.unsigned))
-    if variable.type == DECIMAL and len(value) > 2 and 0 < value[0] <= 65 and value[1] <= min(value[0], 30):
+    if (
+        variable.type == DECIMAL
+        and len(value) > 2
+        and 0 < value[0] <= 65
+        and value[1] <= min(value[0], 30)
+    ):
         from applier.binlog.types.numbers import decimal_to_text
         from applier.binlog.wire import decimal_bytes
 
         if len(value) >= 2 + decimal_bytes(value[0], value[1]):
             return decimal_to_text(value[0], value[1])(value[2:])
     literal = f"0x{value.hex().upper()}" if value else "''"
-    return f"_{charset_of_collation(variable.collation).name} {literal} COLLATE {collation_name(variable.collation)}"
+    return (
+        f"_{charset_of_collation(variable.collation).name} {literal} COLLATE"
+        f" {collation_name(variable.collation)}"
+    )
 
 
 def _block(_event: Event, block: log.LoadBlock) -> str:
@@ -191,7 +218,9 @@ DESCRIBERS: dict[type, Callable[[Event, Any], str]] = {
     log.GtidList: _gtid_list,
     log.OpaqueEvent: _opaque,
     log.Xid: lambda _event, xid: f"COMMIT /* xid={xid.xid} */",
-    log.Intvar: lambda _event, intvar: f"{INTVAR_NAMES.get(intvar.type, 'INVALID_INT')}={intvar.value}",
+    log.Intvar: lambda _event, intvar: (
+        f"{INTVAR_NAMES.get(intvar.type, 'INVALID_INT')}={intvar.value}"
+    ),
     log.Rand: lambda _event, rand: f"rand_seed1={rand.seed1},rand_seed2={rand.seed2}",
     log.Rotate: lambda _event, rotate: f"{_shown(rotate.file)};pos={rotate.position}",
     log.PreviousGtids: lambda _event, previous: str(previous.gtids),
@@ -199,5 +228,7 @@ DESCRIBERS: dict[type, Callable[[Event, Any], str]] = {
     log.Heartbeat: lambda _event, heartbeat: f"{_shown(heartbeat.file)};pos={heartbeat.position}",
     log.BinlogCheckpoint: lambda _event, checkpoint: _shown(checkpoint.file),
     log.ViewChange: lambda _event, change: f"view_id={change.view_id}",
-    log.TransactionContext: lambda _event, context: f"server_uuid={context.server_uuid}\tthread_id={context.thread_id}",
+    log.TransactionContext: lambda _event, context: (
+        f"server_uuid={context.server_uuid}\tthread_id={context.thread_id}"
+    ),
 }

@@ -1,7 +1,7 @@
 """What the events say: one frozen dataclass per event type, and `parse` that makes it.
 
-Layouts: libs/mysql/binlog/event/*.cpp 9.7, sql/log_event.cc 5.6 to 9.7, sql/log_event.cc MariaDB 10.11. Table maps and rows
-have modules of their own, and so have GTIDs.
+Layouts: libs/mysql/binlog/event/*.cpp 9.7, sql/log_event.cc 5.6 to 9.7, sql/log_event.cc MariaDB
+10.11. Table maps and rows have modules of their own, and so have GTIDs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class ExecuteLoadQuery:
-    """The LOAD DATA statement that uses file `file_id`; its file name stands at [name_start, name_end) of the statement."""
+    """The LOAD DATA statement that uses file `file_id`; its file name stands at [name_start,
+    name_end) of the statement."""
 
     query: Query
     file_id: int
@@ -85,7 +86,8 @@ class Rand:
 
 @dataclass(frozen=True, slots=True)
 class UserVar:
-    """`value` is None for NULL, else the raw bytes; `type`: 0 string, 1 real, 2 integer, 4 decimal."""
+    """`value` is None for NULL, else the raw bytes; `type`: 0 string, 1 real, 2 integer, 4
+    decimal."""
 
     name: bytes
     value: bytes | None
@@ -127,7 +129,8 @@ class LoadBlock:
 
 @dataclass(frozen=True, slots=True)
 class DeleteFile:
-    """DELETE_FILE: LOAD DATA failed on the source, its file is not needed; EXEC_LOAD: it is complete."""
+    """DELETE_FILE: LOAD DATA failed on the source, its file is not needed; EXEC_LOAD: it is
+    complete."""
 
     file_id: int
 
@@ -190,7 +193,8 @@ class TransactionContext:
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """TRANSACTION_PAYLOAD: compressed events (sizes in bytes). `compression` 0 is zstd, 255 none."""
+    """TRANSACTION_PAYLOAD: compressed events (sizes in bytes). `compression` 0 is zstd, 255
+    none."""
 
     compression: int
     uncompressed_size: int
@@ -199,7 +203,8 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class OpaqueEvent:
-    """An event that needs no fields here, or whose layout nobody uses any more; `data` is its body."""
+    """An event that needs no fields here, or whose layout nobody uses any more; `data` is its
+    body."""
 
     data: bytes
 
@@ -208,7 +213,12 @@ Parsed = Any
 
 
 def _query_head(cursor: Cursor, post_header: int) -> tuple[int, int, int, int, int]:
-    thread_id, seconds, database_length, error_code = cursor.u32(), cursor.u32(), cursor.u8(), cursor.u16()
+    thread_id, seconds, database_length, error_code = (
+        cursor.u32(),
+        cursor.u32(),
+        cursor.u8(),
+        cursor.u16(),
+    )
     status_length = cursor.u16() if post_header >= 13 else 0
     return thread_id, seconds, database_length, error_code, status_length
 
@@ -230,7 +240,12 @@ def _query(cursor: Cursor, event: Event, fde: FormatDescription) -> Query:
 
 def _execute_load_query(cursor: Cursor, _event: Event, fde: FormatDescription) -> ExecuteLoadQuery:
     head = _query_head(cursor, 13)
-    file_id, name_start, name_end, duplicates = cursor.u32(), cursor.u32(), cursor.u32(), cursor.u8()
+    file_id, name_start, name_end, duplicates = (
+        cursor.u32(),
+        cursor.u32(),
+        cursor.u32(),
+        cursor.u8(),
+    )
     return ExecuteLoadQuery(_query_tail(cursor, head), file_id, name_start, name_end, duplicates)
 
 
@@ -239,10 +254,17 @@ def _xid(cursor: Cursor, _event: Event, _fde: FormatDescription) -> Xid:
 
 
 def _xa_prepare(cursor: Cursor, _event: Event, _fde: FormatDescription) -> XaPrepare:
-    one_phase, format_id, global_length, branch_length = cursor.u8(), cursor.u32(), cursor.u32(), cursor.u32()
+    one_phase, format_id, global_length, branch_length = (
+        cursor.u8(),
+        cursor.u32(),
+        cursor.u32(),
+        cursor.u32(),
+    )
     if global_length > 64 or branch_length > 64:
         raise InputError("an XA identifier is longer than 64 bytes", code=Code.BAD_EVENT)
-    return XaPrepare(bool(one_phase), format_id, cursor.take(global_length), cursor.take(branch_length))
+    return XaPrepare(
+        bool(one_phase), format_id, cursor.take(global_length), cursor.take(branch_length)
+    )
 
 
 def _intvar(cursor: Cursor, _event: Event, _fde: FormatDescription) -> Intvar:
@@ -271,7 +293,9 @@ def _previous_gtids(cursor: Cursor, _event: Event, _fde: FormatDescription) -> P
     try:
         return PreviousGtids(GtidSet.decode(cursor.rest()))
     except GtidError as error:
-        raise InputError(f"the set of previous GTIDs cannot be read: {error}", code=Code.BAD_EVENT) from None
+        raise InputError(
+            f"the set of previous GTIDs cannot be read: {error}", code=Code.BAD_EVENT
+        ) from None
 
 
 def _gtid_list(cursor: Cursor, _event: Event, _fde: FormatDescription) -> GtidList:
@@ -293,7 +317,9 @@ def _delete_file(cursor: Cursor, _event: Event, _fde: FormatDescription) -> Dele
 
 def _incident(cursor: Cursor, _event: Event, _fde: FormatDescription) -> Incident:
     number = cursor.u16()
-    return Incident(number, cursor.take(cursor.u8()).decode("utf-8", "replace") if cursor.left else "")
+    return Incident(
+        number, cursor.take(cursor.u8()).decode("utf-8", "replace") if cursor.left else ""
+    )
 
 
 def _heartbeat(cursor: Cursor, event: Event, _fde: FormatDescription) -> Heartbeat:
@@ -331,15 +357,21 @@ def _view_change(cursor: Cursor, _event: Event, _fde: FormatDescription) -> View
     return ViewChange(view_id, number, certification)
 
 
-def _transaction_context(cursor: Cursor, _event: Event, _fde: FormatDescription) -> TransactionContext:
+def _transaction_context(
+    cursor: Cursor, _event: Event, _fde: FormatDescription
+) -> TransactionContext:
     uuid_length, thread_id, specified = cursor.u8(), cursor.u32(), cursor.u8()
     snapshot_length, writes, reads = cursor.u32(), cursor.u32(), cursor.u32()
     uuid = cursor.take(uuid_length).decode("latin-1")
     snapshot = cursor.take(snapshot_length)
     if (writes + reads) * 2 > cursor.left:
-        raise InputError("a transaction context claims more items than it holds", code=Code.BAD_EVENT)
+        raise InputError(
+            "a transaction context claims more items than it holds", code=Code.BAD_EVENT
+        )
     items = [cursor.take(cursor.u16()) for _ in range(writes + reads)]
-    return TransactionContext(uuid, thread_id, bool(specified), snapshot, tuple(items[:writes]), tuple(items[writes:]))
+    return TransactionContext(
+        uuid, thread_id, bool(specified), snapshot, tuple(items[:writes]), tuple(items[writes:])
+    )
 
 
 def _payload(_cursor: Cursor, event: Event, _fde: FormatDescription) -> Payload:
@@ -388,11 +420,13 @@ PARSERS: dict[int, Parser] = {
     EventType.TRANSACTION_CONTEXT: _transaction_context,
     EventType.TRANSACTION_PAYLOAD: _payload,
 }
-"""How each event type is read; the types that are not here have no fields of interest (STOP, IGNORABLE, START_V3, ...)."""
+"""How each event type is read; the types that are not here have no fields of interest (STOP,
+IGNORABLE, START_V3, ...)."""
 
 
 def parse(event: Event, fde: FormatDescription) -> Parsed:
-    """The event's dataclass. Raises InputError, with the event's place, when a field runs out of the event."""
+    """The event's dataclass. Raises InputError, with the event's place, when a field runs out of
+    the event."""
     cursor = Cursor(event.buffer, event.body, event.end)
     try:
         return PARSERS.get(event.type, _opaque)(cursor, event, fde)
@@ -402,5 +436,8 @@ def parse(event: Event, fde: FormatDescription) -> Parsed:
         raise
     except struct.error as error:
         raise InputError(
-            f"a {event.name} event cannot be read: {error}", code=Code.BAD_EVENT, file=event.file, position=event.position
+            f"a {event.name} event cannot be read: {error}",
+            code=Code.BAD_EVENT,
+            file=event.file,
+            position=event.position,
         ) from None

@@ -1,7 +1,9 @@
-"""Which events of a log are wanted: by time, by GTID. Positions are the reader's, tables `table_filter`'s.
+"""Which events of a log are wanted: by time, by GTID. Positions are the reader's, tables
+`table_filter`'s.
 
-Times and GTIDs follow mysqlbinlog (client/mysqlbinlog.cc 9.7): a start time drops everything before the first event that is late
-enough, a stop time ends the log, and a GTID set takes or drops whole transactions.
+Times and GTIDs follow mysqlbinlog (client/mysqlbinlog.cc 9.7): a start time drops everything before
+the first event that is late enough, a stop time ends the log, and a GTID set takes or drops whole
+transactions.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ AnyGtidSet = GtidSet | MariadbGtidSet
 
 
 def time_of(option: str, value: Any) -> float | None:
-    """Seconds since 1970, of a number of them, a datetime, "2026-11-21 04:05:06" or "@1795233906"; UTC unless a zone is named.
+    """Seconds since 1970, of a number of them, a datetime, "2026-11-21 04:05:06" or "@1795233906";
+    UTC unless a zone is named.
 
     Raises UsageError with the option's name.
     """
@@ -38,17 +41,24 @@ def time_of(option: str, value: Any) -> float | None:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError, OSError):
         hint = 'write it like "2026-11-21 04:05:06"'
-        raise UsageError(f"{option}: {str(value)!r} is not a date and time", code=Code.DATE_TIME, hint=hint) from None
+        raise UsageError(
+            f"{option}: {str(value)!r} is not a date and time", code=Code.DATE_TIME, hint=hint
+        ) from None
 
 
 def check_times(start: float | None, stop: float | None) -> None:
     """Raises UsageError for a stop time that is before the start time."""
     if start is not None and stop is not None and stop < start:
-        raise UsageError("--stop-datetime is before --start-datetime", code=Code.OPTIONS_CLASH, hint="exchange them")
+        raise UsageError(
+            "--stop-datetime is before --start-datetime",
+            code=Code.OPTIONS_CLASH,
+            hint="exchange them",
+        )
 
 
 def gtids_of(option: str, text: str | None) -> AnyGtidSet | None:
-    """The set that an option gives, in MySQL's or MariaDB's form. Raises UsageError with the option's name."""
+    """The set that an option gives, in MySQL's or MariaDB's form. Raises UsageError with the
+    option's name."""
     if text is None:
         return None
     try:
@@ -58,15 +68,21 @@ def gtids_of(option: str, text: str | None) -> AnyGtidSet | None:
 
 
 def holds(gtids: AnyGtidSet, identity: Gtid | MariadbGtidEvent) -> bool:
-    """Whether a set names this transaction. An anonymous one is in no set. Raises UsageError for a set of the other kind of server."""
+    """Whether a set names this transaction. An anonymous one is in no set. Raises UsageError for a
+    set of the other kind of server."""
     check_kind(gtids, identity)
     if isinstance(identity, MariadbGtidEvent):
         return isinstance(gtids, MariadbGtidSet) and identity.gtid in gtids
-    return isinstance(gtids, GtidSet) and identity.uuid is not None and gtids.contains(identity.uuid, identity.number, identity.tag)
+    return (
+        isinstance(gtids, GtidSet)
+        and identity.uuid is not None
+        and gtids.contains(identity.uuid, identity.number, identity.tag)
+    )
 
 
 def check_kind(gtids: AnyGtidSet, identity: Gtid | MariadbGtidEvent) -> None:
-    """Raises UsageError for a set in MariaDB's form and a log of MySQL, or the other way round: it could name nothing there."""
+    """Raises UsageError for a set in MariaDB's form and a log of MySQL, or the other way round: it
+    could name nothing there."""
     names = ("MySQL", "MariaDB")
     of_set, of_log = isinstance(gtids, MariadbGtidSet), isinstance(identity, MariadbGtidEvent)
     if gtids and of_set != of_log:
@@ -79,8 +95,16 @@ def check_kind(gtids: AnyGtidSet, identity: Gtid | MariadbGtidEvent) -> None:
 
 def none_included(gtids: AnyGtidSet, last: object) -> UsageError:
     """--include-gtids names no transaction of the log; `last` is one that the log has, if any."""
-    hint = f"the log has others, up to {last}" if last else "leave --include-gtids out: the log has no GTIDs"
-    what = f"--include-gtids {gtids}: the log has none of these" if gtids else "--include-gtids: the set is empty"
+    hint = (
+        f"the log has others, up to {last}"
+        if last
+        else "leave --include-gtids out: the log has no GTIDs"
+    )
+    what = (
+        f"--include-gtids {gtids}: the log has none of these"
+        if gtids
+        else "--include-gtids: the set is empty"
+    )
     return UsageError(what, code=Code.NOTHING_CHOSEN, hint=hint)
 
 
@@ -106,17 +130,31 @@ class LogFilter:
         exclude_gtids: str | None = None,
     ) -> LogFilter:
         """From the texts of the options. Raises UsageError."""
-        start, stop = time_of("--start-datetime", start_datetime), time_of("--stop-datetime", stop_datetime)
+        start, stop = (
+            time_of("--start-datetime", start_datetime),
+            time_of("--stop-datetime", stop_datetime),
+        )
         check_times(start, stop)
-        return cls(start, stop, gtids_of("--include-gtids", include_gtids), gtids_of("--exclude-gtids", exclude_gtids))
+        return cls(
+            start,
+            stop,
+            gtids_of("--include-gtids", include_gtids),
+            gtids_of("--exclude-gtids", exclude_gtids),
+        )
 
     @property
     def is_active(self) -> bool:
         """Whether anything is left out at all."""
-        return any(limit is not None for limit in (self.start_time, self.stop_time, self.include_gtids, self.exclude_gtids))
+        return any(
+            limit is not None
+            for limit in (self.start_time, self.stop_time, self.include_gtids, self.exclude_gtids)
+        )
 
-    def select(self, events: Iterable[tuple[Event, FormatDescription]]) -> Iterator[tuple[Event, FormatDescription]]:
-        """The wanted events, in order. Format descriptions always pass; the stop time ends the stream."""
+    def select(
+        self, events: Iterable[tuple[Event, FormatDescription]]
+    ) -> Iterator[tuple[Event, FormatDescription]]:
+        """The wanted events, in order. Format descriptions always pass; the stop time ends the
+        stream."""
         by_gtid = self.include_gtids is not None or self.exclude_gtids is not None
         for event, fde in events:
             if self.stop_time is not None and event.timestamp >= self.stop_time:
@@ -133,7 +171,8 @@ class LogFilter:
         return self._started
 
     def _is_skipped(self, event: Event, fde: FormatDescription) -> bool:
-        """Decides at each GTID for all of its transaction. Transactions without a GTID event are in no set."""
+        """Decides at each GTID for all of its transaction. Transactions without a GTID event are in
+        no set."""
         before = self._tracker.current
         boundary = self._tracker.feed(event, fde)
         if event.type in GTID_TYPES:

@@ -1,7 +1,8 @@
 """Logs while they grow: the reader that waits at the end for more.
 
-Which logs there are is in their index, as a server keeps it. A log is over when the index names the next one; until then half an event at
-its end is one that is being written. Only whole events are mapped, so that the half one may be cut off by a receiver that starts again.
+Which logs there are is in their index, as a server keeps it. A log is over when the index names the
+next one; until then half an event at its end is one that is being written. Only whole events are
+mapped, so that the half one may be cut off by a receiver that starts again.
 """
 
 from __future__ import annotations
@@ -33,11 +34,18 @@ LogFiles = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 class IndexedLogs(Sequence[str]):
     """The logs that an index names, oldest first, as of the moment that somebody looks.
 
-    `folder` has one index, or is the index itself. With `follow` a reader of these logs waits for more at their end, until `stopped` says
-    so; `on_idle` is called each time that it begins to wait, and `waiting` says whether it does.
+    `folder` has one index, or is the index itself. With `follow` a reader of these logs waits for
+    more at their end, until `stopped` says so; `on_idle` is called each time that it begins to
+    wait, and `waiting` says whether it does.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], *, follow: bool = False, stopped: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        follow: bool = False,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.index_file = _index_of(Path(folder))
         self.follow = follow
         self.stopped = stopped
@@ -47,16 +55,23 @@ class IndexedLogs(Sequence[str]):
         self._seen = b""
 
     def paths(self) -> list[str]:
-        """Reads the index. While it is being replaced it may be missing: what it said before holds. Raises InputError for what is none."""
+        """Reads the index. While it is being replaced it may be missing: what it said before holds.
+        Raises InputError for what is none."""
         try:
             content = self.index_file.read_bytes()
         except FileNotFoundError:
             return self._names
         if b"\0" in content:
-            raise InputError("this is not an index of logs: it is not text", code=Code.LOG_GONE, file=str(self.index_file))
+            raise InputError(
+                "this is not an index of logs: it is not text",
+                code=Code.LOG_GONE,
+                file=str(self.index_file),
+            )
         if content != self._seen:
             lines = content.decode("utf-8", "surrogateescape").split("\n")
-            self._names = [str(self.index_file.parent / PurePath(line).name) for line in lines if line]
+            self._names = [
+                str(self.index_file.parent / PurePath(line).name) for line in lines if line
+            ]
             self._seen = content
         return self._names
 
@@ -71,7 +86,8 @@ class IndexedLogs(Sequence[str]):
         return len(self.paths())
 
     def after(self, path: Path) -> Path | None:
-        """The log behind this one, None when it is the last. Raises InputError when this one was taken out of the index."""
+        """The log behind this one, None when it is the last. Raises InputError when this one was
+        taken out of the index."""
         names = self.paths()
         if str(path) not in names:
             raise InputError(
@@ -84,13 +100,16 @@ class IndexedLogs(Sequence[str]):
 
 
 def log_files(files: LogFiles) -> Sequence[str]:
-    """The logs that are meant: patterns are expanded, a folder or an index alone gives the logs that it names.
+    """The logs that are meant: patterns are expanded, a folder or an index alone gives the logs
+    that it names.
 
     Raises InputError for a pattern that nothing fits, and for a folder without an index.
     """
     if isinstance(files, IndexedLogs):
         return files
-    names = [os.fspath(file) for file in ([files] if isinstance(files, str | os.PathLike) else files)]
+    names = [
+        os.fspath(file) for file in ([files] if isinstance(files, str | os.PathLike) else files)
+    ]
     alone = names[0] if len(names) == 1 and address_of(names[0]) is None else ""
     if alone and (alone.endswith(INDEX_SUFFIX) or Path(alone).is_dir()):
         return IndexedLogs(alone)
@@ -104,20 +123,36 @@ def _index_of(path: Path) -> Path:
     found = [path / name for name in sorted(files) if name.endswith(".index")]
     if len(found) != 1:
         if found:
-            names, hint = f"more than one index of logs: {', '.join(file.name for file in found)}", f"name one of them: {found[0]}"
+            names, hint = (
+                f"more than one index of logs: {', '.join(file.name for file in found)}",
+                f"name one of them: {found[0]}",
+            )
         else:
-            names, hint = "no index of logs", f"name the logs themselves, as {path}/binlog.*, or the folder of a receiver"
+            names, hint = (
+                "no index of logs",
+                f"name the logs themselves, as {path}/binlog.*, or the folder of a receiver",
+            )
         raise InputError(f"the folder {path} has {names}", code=Code.LOG_GONE, hint=hint)
     return found[0]
 
 
 class LogFollower(LogReader):
-    """Iterates over the events of growing logs from `start` on (None: the first in the index), until `logs.stopped()`."""
+    """Iterates over the events of growing logs from `start` on (None: the first in the index),
+    until `logs.stopped()`."""
 
     def __init__(
-        self, logs: IndexedLogs, *, start: str | None = None, verify_checksum: bool = True, start_position: int | None = None
+        self,
+        logs: IndexedLogs,
+        *,
+        start: str | None = None,
+        verify_checksum: bool = True,
+        start_position: int | None = None,
     ) -> None:
-        super().__init__([start or logs.index_file], verify_checksum=verify_checksum, start_position=start_position)
+        super().__init__(
+            [start or logs.index_file],
+            verify_checksum=verify_checksum,
+            start_position=start_position,
+        )
         self.logs = logs
         self._start = start
 
@@ -135,7 +170,9 @@ class LogFollower(LogReader):
         logs, end = self.logs, len(MAGIC)
         with path.open("rb") as file:
             while not logs.stopped():
-                following = logs.after(path)  # looked at first: behind it nothing is added to this file
+                following = logs.after(
+                    path
+                )  # looked at first: behind it nothing is added to this file
                 whole = _whole_events(file.fileno(), end)
                 if whole > end:
                     logs.waiting, end = False, whole
@@ -143,7 +180,10 @@ class LogFollower(LogReader):
                 elif following is not None:
                     size = os.fstat(file.fileno()).st_size
                     if size > end:
-                        yield open_log(path, size), size  # half an event that nobody will finish: the reader says so
+                        yield (
+                            open_log(path, size),
+                            size,
+                        )  # half an event that nobody will finish: the reader says so
                     return
                 else:
                     if not logs.waiting:
@@ -160,14 +200,25 @@ def _whole_events(descriptor: int, position: int) -> int:
         length = int.from_bytes(os.pread(descriptor, 4, position + 9), "little")
         if position + length > size:
             break
-        position += max(length, HEADER_LENGTH)  # an impossible length is the reader's to complain of
+        position += max(
+            length, HEADER_LENGTH
+        )  # an impossible length is the reader's to complain of
     return position
 
 
 def open_reader(
-    files: Sequence[str | os.PathLike[str]], *, verify_checksum: bool, start_position: int | None, stop_position: int | None
+    files: Sequence[str | os.PathLike[str]],
+    *,
+    verify_checksum: bool,
+    start_position: int | None,
+    stop_position: int | None,
 ) -> LogReader:
     """A reader of these files; one that waits for more if they are logs to follow."""
     if isinstance(files, IndexedLogs) and files.follow:
         return LogFollower(files, verify_checksum=verify_checksum, start_position=start_position)
-    return LogReader(files, verify_checksum=verify_checksum, start_position=start_position, stop_position=stop_position)
+    return LogReader(
+        files,
+        verify_checksum=verify_checksum,
+        start_position=start_position,
+        stop_position=stop_position,
+    )

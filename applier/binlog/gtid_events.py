@@ -1,6 +1,7 @@
 """GTID events: MySQL's, with a tag or without, and MariaDB's.
 
-Layouts: libs/mysql/binlog/event/control_events.cpp 9.7, sql/log_event.cc 5.6 to 8.0 and MariaDB 10.11.
+Layouts: libs/mysql/binlog/event/control_events.cpp 9.7, sql/log_event.cc 5.6 to 8.0 and MariaDB
+10.11.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ _GTID_CLOCK = struct.Struct("<qq").unpack
 
 @dataclass(frozen=True, slots=True)
 class Gtid:
-    """GTID, ANONYMOUS_GTID (uuid None) and GTID_TAGGED. Timestamps in microseconds, 0 where the log has none."""
+    """GTID, ANONYMOUS_GTID (uuid None) and GTID_TAGGED. Timestamps in microseconds, 0 where the log
+    has none."""
 
     uuid: str | None
     number: int
@@ -64,7 +66,8 @@ class MariadbGtidEvent:
 
     STANDALONE = 0x01
     START_ALTER, ROLLBACK_ALTER = 0x02, 0x08
-    """Of `flags_extra` (`FL_START_ALTER_E1` and `FL_ROLLBACK_ALTER_E1`, sql/log_event.h of MariaDB 10.8 and later)."""
+    """Of `flags_extra` (`FL_START_ALTER_E1` and `FL_ROLLBACK_ALTER_E1`, sql/log_event.h of MariaDB
+    10.8 and later)."""
     DDL = 0x20
     PREPARED_XA = 0x40
     COMPLETED_XA = 0x80
@@ -81,12 +84,14 @@ class MariadbGtidEvent:
 
     @property
     def is_half_alter(self) -> bool:
-        """An ALTER TABLE of binlog_alter_two_phase that only begins, or is given up; the one that is done is logged whole again."""
+        """An ALTER TABLE of binlog_alter_two_phase that only begins, or is given up; the one that
+        is done is logged whole again."""
         return bool(self.flags_extra & (self.START_ALTER | self.ROLLBACK_ALTER))
 
 
 def parse_gtid(cursor: Cursor, event: Event, _fde: FormatDescription) -> Gtid:
-    """GTID and ANONYMOUS_GTID. What stands behind the number came with later versions, one field behind the other."""
+    """GTID and ANONYMOUS_GTID. What stands behind the number came with later versions, one field
+    behind the other."""
     flags, uuid, number = _GTID_HEAD(cursor.take(25))
     name = None if event.type == EventType.ANONYMOUS_GTID else _uuid_text(uuid)
     if name is not None:
@@ -111,15 +116,32 @@ def parse_gtid(cursor: Cursor, event: Event, _fde: FormatDescription) -> Gtid:
     if cursor.left >= 8:
         ticket = cursor.u64()
     return Gtid(
-        name, number, "", flags, last_committed, sequence_number, immediate, original, length, immediate_version, original_version, ticket
+        name,
+        number,
+        "",
+        flags,
+        last_committed,
+        sequence_number,
+        immediate,
+        original,
+        length,
+        immediate_version,
+        original_version,
+        ticket,
     )
 
 
 def plain_gtid(event: Event) -> tuple[bytes, int]:
-    """(UUID, number) of a GTID event without a tag, for loops that need no more of it. Raises InputError."""
+    """(UUID, number) of a GTID event without a tag, for loops that need no more of it. Raises
+    InputError."""
     at = event.body
     if event.end - at < 25:
-        raise InputError("a Gtid event is too short", code=Code.BAD_EVENT, file=event.file, position=event.position)
+        raise InputError(
+            "a Gtid event is too short",
+            code=Code.BAD_EVENT,
+            file=event.file,
+            position=event.position,
+        )
     number = int.from_bytes(event.buffer[at + 17 : at + 25], "little")
     _check_number(number)
     return event.buffer[at + 1 : at + 17], number
@@ -128,7 +150,10 @@ def plain_gtid(event: Event) -> tuple[bytes, int]:
 def _check_number(number: int) -> None:
     """Gtid_event refuses others, too (control_events.cpp 9.7: MIN_GNO, MAX_GNO)."""
     if not 1 <= number <= MAX_NUMBER:
-        raise InputError(f"a GTID event has the transaction number {number}, which is not valid", code=Code.BAD_EVENT)
+        raise InputError(
+            f"a GTID event has the transaction number {number}, which is not valid",
+            code=Code.BAD_EVENT,
+        )
 
 
 def gtid_text(event: Event) -> str:
@@ -144,15 +169,21 @@ def _uuid_text(raw: bytes) -> str:
 
 
 def parse_gtid_tagged(cursor: Cursor, _event: Event, _fde: FormatDescription) -> Gtid:
-    """One mysql::serialization message: version, size, last non-ignorable field, then (id, value) pairs in order. Raises InputError."""
+    """One mysql::serialization message: version, size, last non-ignorable field, then (id, value)
+    pairs in order. Raises InputError."""
     start = cursor.at
     if cursor.varlen() != 1:
-        raise InputError("unknown serialization format of a tagged GTID event", code=Code.UNKNOWN_FORMAT)
+        raise InputError(
+            "unknown serialization format of a tagged GTID event", code=Code.UNKNOWN_FORMAT
+        )
     end = start + cursor.varlen()
     if end > cursor.end:
         raise InputError("a tagged GTID event claims more bytes than it has", code=Code.BAD_EVENT)
     if cursor.varlen() > 12:
-        raise InputError("a tagged GTID event has fields that must not be ignored and are not known", code=Code.UNKNOWN_FORMAT)
+        raise InputError(
+            "a tagged GTID event has fields that must not be ignored and are not known",
+            code=Code.UNKNOWN_FORMAT,
+        )
     fields: dict[int, Any] = {}
     while cursor.at < end:
         field = cursor.varlen()
@@ -195,4 +226,6 @@ def parse_mariadb_gtid(cursor: Cursor, event: Event, _fde: FormatDescription) ->
         format_id, global_length, branch_length = cursor.u32(), cursor.u8(), cursor.u8()
         xid = xid_text(format_id, cursor.take(global_length), cursor.take(branch_length))
     extra = cursor.u8() if cursor.left else 0
-    return MariadbGtidEvent(MariadbGtid(domain, event.server_id, sequence), flags, commit_id, xid, extra)
+    return MariadbGtidEvent(
+        MariadbGtid(domain, event.server_id, sequence), flags, commit_id, xid, extra
+    )

@@ -1,6 +1,8 @@
-"""What stands before every event: the common header, and the format description that governs how to read the rest.
+"""What stands before every event: the common header, and the format description that governs how to
+read the rest.
 
-Binary log v4 (MySQL 5.0 to 9.7, MariaDB 5.5 to 10.11); libs/mysql/binlog/event/binlog_event.h and control_events.cpp 9.7.
+Binary log v4 (MySQL 5.0 to 9.7, MariaDB 5.5 to 10.11); libs/mysql/binlog/event/binlog_event.h and
+control_events.cpp 9.7.
 """
 
 from __future__ import annotations
@@ -151,7 +153,9 @@ COMPRESSED: dict[int, EventType] = {
 
 KNOWN_TYPES = frozenset(int(member) for member in EventType) - {0}
 ROWS_TYPES = frozenset(range(23, 26)) | frozenset(range(30, 33)) | {EventType.PARTIAL_UPDATE_ROWS}
-GTID_TYPES = frozenset({EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED, EventType.MARIADB_GTID})
+GTID_TYPES = frozenset(
+    {EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED, EventType.MARIADB_GTID}
+)
 
 
 class EventFlag(IntFlag):
@@ -172,11 +176,13 @@ Header = tuple[int, int, int, int, int, int]
 
 
 class Event:
-    """One event, its body not yet read: `buffer[body:end]` holds what follows the header and comes before the checksum.
+    """One event, its body not yet read: `buffer[body:end]` holds what follows the header and comes
+    before the checksum.
 
-    `position` is the offset of the event in `file`, `log_pos` the end position the source wrote. `stored_type` differs from
-    `type` for MariaDB's compressed events, whose buffer is the decompressed body. Millions of these are made: what the header
-    says stays in its tuple until somebody asks.
+    `position` is the offset of the event in `file`, `log_pos` the end position the source wrote.
+    `stored_type` differs from `type` for MariaDB's compressed events, whose buffer is the
+    decompressed body. Millions of these are made: what the header says stays in its tuple until
+    somebody asks.
     """
 
     __slots__ = ("body", "buffer", "end", "file", "header", "position", "type")
@@ -184,7 +190,9 @@ class Event:
     inner_index: int = -1
     """Place in a compressed transaction, from 0 on; -1 outside of one."""
 
-    def __init__(self, file: str, position: int, header: Header, buffer: bytes, body: int, end: int) -> None:
+    def __init__(
+        self, file: str, position: int, header: Header, buffer: bytes, body: int, end: int
+    ) -> None:
         self.file = file
         self.position = position
         self.header = header
@@ -238,7 +246,8 @@ class Event:
 
 
 class InnerEvent(Event):
-    """An event out of a compressed transaction. `position` and `log_pos` are those of the payload event."""
+    """An event out of a compressed transaction. `position` and `log_pos` are those of the payload
+    event."""
 
     __slots__ = ("inner_index",)
 
@@ -249,7 +258,8 @@ class InnerEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class FormatDescription:
-    """The event that says how the others are laid out. `checksum`: 0 none, 1 CRC32, None before 5.6.1."""
+    """The event that says how the others are laid out. `checksum`: 0 none, 1 CRC32, None before
+    5.6.1."""
 
     binlog_version: int
     server_version: str
@@ -270,15 +280,22 @@ class FormatDescription:
 
     def post_header_length(self, event_type: int) -> int:
         """Bytes of the fixed part of an event's body; 0 for a type the source did not know."""
-        return self.post_header_lengths[event_type - 1] if 0 < event_type <= len(self.post_header_lengths) else 0
+        return (
+            self.post_header_lengths[event_type - 1]
+            if 0 < event_type <= len(self.post_header_lengths)
+            else 0
+        )
 
 
 def version_number(server_version: str) -> int:
-    """A server version as one number (5.7.29 -> 50729); 0 when the text is none (`do_server_version_split`)."""
+    """A server version as one number (5.7.29 -> 50729); 0 when the text is none
+    (`do_server_version_split`)."""
     parts = server_version.split("-", 1)[0].split(".")
     numbers = []
     for part in parts[:3]:
-        digits = part[: next((at for at, char in enumerate(part) if not "0" <= char <= "9"), len(part))]
+        digits = part[
+            : next((at for at, char in enumerate(part) if not "0" <= char <= "9"), len(part))
+        ]
         if not digits or int(digits) > 255:
             return 0
         numbers.append(int(digits))
@@ -288,33 +305,46 @@ def version_number(server_version: str) -> int:
 
 
 MOST_TYPES_WITHOUT_CHECKSUM = 30
-"""Servers from before event checksums knew at most 27 event types: with more, the version is not what was written."""
+"""Servers from before event checksums knew at most 27 event types: with more, the version is not
+what was written."""
 
 
 def parse_format_description(body: bytes) -> FormatDescription:
-    """`body` is everything behind the header, with the checksum that this event has from 5.6.1 on whatever the algorithm.
+    """`body` is everything behind the header, with the checksum that this event has from 5.6.1 on
+    whatever the algorithm.
 
     Raises InputError.
     """
     if len(body) < 57:
-        raise InputError(f"the format description event is too short ({len(body)} bytes)", code=Code.BAD_FORMAT)
+        raise InputError(
+            f"the format description event is too short ({len(body)} bytes)", code=Code.BAD_FORMAT
+        )
     binlog_version, raw_version, created, header_length = struct.unpack_from("<H50sIB", body)
     server_version = raw_version.split(b"\0")[0].decode("latin-1")
     if binlog_version != 4:
         raise InputError(
-            f"binary log version {binlog_version} is not supported", code=Code.UNKNOWN_FORMAT, hint="give logs of MySQL 5.0 or later"
+            f"binary log version {binlog_version} is not supported",
+            code=Code.UNKNOWN_FORMAT,
+            hint="give logs of MySQL 5.0 or later",
         )
     if header_length < HEADER_LENGTH:
-        raise InputError(f"the format description says that headers have {header_length} bytes", code=Code.BAD_FORMAT)
+        raise InputError(
+            f"the format description says that headers have {header_length} bytes",
+            code=Code.BAD_FORMAT,
+        )
     number = version_number(server_version)
     has_checksum = number >= 50601 or (number >= 50300 and "mariadb" in server_version.lower())
     if not has_checksum:
         if len(body) - 57 > MOST_TYPES_WITHOUT_CHECKSUM:
             problem = f"the format description does not fit its server version {server_version!r}"
-            raise InputError(problem, code=Code.BAD_FORMAT, hint="the file is damaged; copy it again")
+            raise InputError(
+                problem, code=Code.BAD_FORMAT, hint="the file is damaged; copy it again"
+            )
         return FormatDescription(4, server_version, created, header_length, body[57:], None)
     if len(body) < 57 + 1 + CHECKSUM_LENGTH:
-        raise InputError("the format description event is too short for its version", code=Code.BAD_FORMAT)
+        raise InputError(
+            "the format description event is too short for its version", code=Code.BAD_FORMAT
+        )
     checksum = body[-5]
     if checksum not in (0, 1):
         raise InputError(f"unknown checksum algorithm {checksum}", code=Code.UNKNOWN_FORMAT)

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from applier.binlog import events as log
-from applier.binlog.describe import describe, describe_map, describe_parsed, read_rows, read_table_map
+from applier.binlog.describe import (
+    describe,
+    describe_map,
+    describe_parsed,
+    read_rows,
+    read_table_map,
+)
 from applier.binlog.filters import LogFilter
 from applier.binlog.header import ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.plain_lines import PlainLines
@@ -26,7 +32,8 @@ MAX_KNOWN_MAPS = 1000
 
 @dataclass(slots=True)
 class EventRecord:
-    """One event. `database`, `table`, `kind` and the rows are None where the event has none or they were not asked for."""
+    """One event. `database`, `table`, `kind` and the rows are None where the event has none or they
+    were not asked for."""
 
     event: Event
     info: str
@@ -66,14 +73,18 @@ class EventRecord:
         if self.rows is None or self.kind is None:
             return
         for before, after in self.rows:
-            images = " -> ".join(image_text(image) for image in (before, after) if image is not None)
+            images = " -> ".join(
+                image_text(image) for image in (before, after) if image is not None
+            )
             yield f"{WORDS[self.kind]} {self.database}.{self.table}: {images}"
 
 
 class Listing:
-    """Iterates over the events of `files`. `incomplete` says at the end whether the last transaction has an end.
+    """Iterates over the events of `files`. `incomplete` says at the end whether the last
+    transaction has an end.
 
-    `with_rows` decodes values, `count_rows` only counts. `only` picks tables; `names_of` says which a statement changes.
+    `with_rows` decodes values, `count_rows` only counts. `only` picks tables; `names_of` says which
+    a statement changes.
 
     Raises InputError for logs that cannot be read, UsageError for options.
     """
@@ -92,11 +103,21 @@ class Listing:
         include_gtids: str | None = None,
         exclude_gtids: str | None = None,
         only: TableFilter = EVERYTHING,
-        names_of: Callable[[log.Query], StatementNames] = lambda query: StatementNames(control=True),
+        names_of: Callable[[log.Query], StatementNames] = lambda query: StatementNames(
+            control=True
+        ),
     ) -> None:
-        self._reader = LogReader(files, verify_checksum=verify, start_position=start_position, stop_position=stop_position)
+        self._reader = LogReader(
+            files,
+            verify_checksum=verify,
+            start_position=start_position,
+            stop_position=stop_position,
+        )
         self._filter = LogFilter.of(
-            start_datetime=start_datetime, stop_datetime=stop_datetime, include_gtids=include_gtids, exclude_gtids=exclude_gtids
+            start_datetime=start_datetime,
+            stop_datetime=stop_datetime,
+            include_gtids=include_gtids,
+            exclude_gtids=exclude_gtids,
         )
         self._wanted, self._names_of = only, names_of
         self._with_rows, self._count_rows = with_rows, with_rows or count_rows
@@ -112,11 +133,14 @@ class Listing:
             yield listed
 
     def with_lines(self, width: int) -> Iterator[EventRecord | str]:
-        """The same; many events of plain transactions come as their lines, in one text. `width`: of the file's name."""
+        """The same; many events of plain transactions come as their lines, in one text. `width`: of
+        the file's name."""
         if self._filter.is_active or self._wanted:
             yield from self._walk()
         else:
-            self._fast = PlainLines(self._reader, self._values, with_rows=self._with_rows, width=width)
+            self._fast = PlainLines(
+                self._reader, self._values, with_rows=self._with_rows, width=width
+            )
             yield from self._walk()
 
     def _walk(self) -> Iterator[EventRecord | str]:
@@ -138,14 +162,23 @@ class Listing:
         unfinished = tracker.finish()
         if unfinished is not None:
             name = f" {unfinished.gtid}" if unfinished.gtid else ""
-            self.incomplete = f"the transaction{name} that starts at {unfinished.file}:{unfinished.start} has no end in this log"
+            self.incomplete = (
+                f"the transaction{name} that starts at {unfinished.file}:{unfinished.start} has no"
+                " end in this log"
+            )
 
     def _list(self, event: Event, fde: FormatDescription, gtid: str | None) -> EventRecord | None:
         if event.type == EventType.TABLE_MAP:
             table_map = self._table_map(event, fde)
             self._maps[table_map.table_id] = table_map
             wanted = self._wants(table_map)
-            return EventRecord(event, describe_map(table_map), gtid, table_map.database, table_map.table) if wanted else None
+            return (
+                EventRecord(
+                    event, describe_map(table_map), gtid, table_map.database, table_map.table
+                )
+                if wanted
+                else None
+            )
         if event.type in ROWS_TYPES:
             return self._list_rows(event, fde, gtid)
         if event.type in QUERY_TYPES:
@@ -158,7 +191,8 @@ class Listing:
         return EventRecord(event, describe(event, fde), gtid)
 
     def _table_map(self, event: Event, fde: FormatDescription) -> TableMap:
-        """The same object for the same bytes, so that what was made to decode its rows is used again."""
+        """The same object for the same bytes, so that what was made to decode its rows is used
+        again."""
         data = event.data
         table_map = self._known_maps.get(data)
         if table_map is None:
@@ -171,7 +205,9 @@ class Listing:
         """Everything is listed, system schemas too, unless somebody chose."""
         return not self._wanted or self._wanted.wants_table(table_map.database, table_map.table)
 
-    def _list_rows(self, event: Event, fde: FormatDescription, gtid: str | None) -> EventRecord | None:
+    def _list_rows(
+        self, event: Event, fde: FormatDescription, gtid: str | None
+    ) -> EventRecord | None:
         rows = read_rows(event, fde)
         table_map = self._maps.get(rows.table_id)
         if table_map is None:
@@ -180,14 +216,18 @@ class Listing:
             return self._without_map(event, fde, rows, gtid)
         if not self._wants(table_map):
             return None
-        listed = EventRecord(event, describe(event, fde), gtid, table_map.database, table_map.table, rows.kind)
+        listed = EventRecord(
+            event, describe(event, fde), gtid, table_map.database, table_map.table, rows.kind
+        )
         if self._count_rows:
             values = self._values.rows(event, rows, table_map)
             listed.row_count = len(values)
             listed.rows = values if self._with_rows else None
         return listed
 
-    def _without_map(self, event: Event, fde: FormatDescription, rows: RowsHead, gtid: str | None) -> EventRecord:
+    def _without_map(
+        self, event: Event, fde: FormatDescription, rows: RowsHead, gtid: str | None
+    ) -> EventRecord:
         """Rows whose table map stands before the start position can be listed, but not decoded."""
         if self._count_rows or self._wanted:
             raise unknown_table(event, rows.table_id)

@@ -1,7 +1,9 @@
-"""A table map against a local table: which source column lands where, and whether the types go together.
+"""A table map against a local table: which source column lands where, and whether the types go
+together.
 
-`table_def::compatible_with` and `can_convert_field_to` (sql/rpl_utility.cc, 5.6 to 9.7). Columns match by position, never by
-name. What does not fit is error 1677; a replica_type_conversions setting lets more through.
+`table_def::compatible_with` and `can_convert_field_to` (sql/rpl_utility.cc, 5.6 to 9.7). Columns
+match by position, never by name. What does not fit is error 1677; a replica_type_conversions
+setting lets more through.
 """
 
 from __future__ import annotations
@@ -19,35 +21,54 @@ from applier.binlog.types.names import column_type
 from applier.errors import ReplicationError
 from lookup.table import Column, TableDefinition
 
-ALL_LOSSY, ALL_NON_LOSSY, ALL_UNSIGNED, ALL_SIGNED = "ALL_LOSSY", "ALL_NON_LOSSY", "ALL_UNSIGNED", "ALL_SIGNED"
+ALL_LOSSY, ALL_NON_LOSSY, ALL_UNSIGNED, ALL_SIGNED = (
+    "ALL_LOSSY",
+    "ALL_NON_LOSSY",
+    "ALL_UNSIGNED",
+    "ALL_SIGNED",
+)
 CONVERSIONS = frozenset({ALL_LOSSY, ALL_NON_LOSSY, ALL_UNSIGNED, ALL_SIGNED})
 
 WIRE_TYPES: dict[str, int] = {
-    "tinyint": wire.TINY, "smallint": wire.SHORT, "mediumint": wire.INT24, "int": wire.LONG, "bigint": wire.LONGLONG,
-    "decimal": wire.NEWDECIMAL, "float": wire.FLOAT, "double": wire.DOUBLE, "bit": wire.BIT, "year": wire.YEAR, "date": wire.DATE,
-    "time": wire.TIME2, "datetime": wire.DATETIME2, "timestamp": wire.TIMESTAMP2, "char": wire.STRING, "binary": wire.STRING,
-    "varchar": wire.VARCHAR, "varbinary": wire.VARCHAR, "enum": wire.ENUM, "set": wire.SET, "json": wire.JSON, "vector": wire.VECTOR,
+    "tinyint": wire.TINY, "smallint": wire.SHORT, "mediumint": wire.INT24, "int": wire.LONG,
+    "bigint": wire.LONGLONG,
+    "decimal": wire.NEWDECIMAL, "float": wire.FLOAT, "double": wire.DOUBLE, "bit": wire.BIT,
+    "year": wire.YEAR, "date": wire.DATE,
+    "time": wire.TIME2, "datetime": wire.DATETIME2, "timestamp": wire.TIMESTAMP2,
+    "char": wire.STRING, "binary": wire.STRING,
+    "varchar": wire.VARCHAR, "varbinary": wire.VARCHAR, "enum": wire.ENUM, "set": wire.SET,
+    "json": wire.JSON, "vector": wire.VECTOR,
     "uuid": wire.STRING, "inet4": wire.STRING, "inet6": wire.STRING,
-    **dict.fromkeys(("tinytext", "text", "mediumtext", "longtext", "tinyblob", "blob", "mediumblob", "longblob"), wire.BLOB),
+    **dict.fromkeys(("tinytext", "text", "mediumtext", "longtext"), wire.BLOB),
+    **dict.fromkeys(("tinyblob", "blob", "mediumblob", "longblob"), wire.BLOB),
     **dict.fromkeys(
         (
-            "geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon", "geometrycollection",
+            "geometry", "point", "linestring", "polygon", "multipoint", "multilinestring",
+            "multipolygon", "geometrycollection",
         ),
         wire.GEOMETRY,
     ),
 }  # fmt: skip
 """SQL type -> the type code that a server writes for it."""
 
-OLD_TEMPORAL = {wire.TIMESTAMP: wire.TIMESTAMP2, wire.DATETIME: wire.DATETIME2, wire.TIME: wire.TIME2}
+OLD_TEMPORAL = {
+    wire.TIMESTAMP: wire.TIMESTAMP2,
+    wire.DATETIME: wire.DATETIME2,
+    wire.TIME: wire.TIME2,
+}
 INTEGERS = {wire.TINY: 4, wire.SHORT: 6, wire.INT24: 9, wire.LONG: 11, wire.LONGLONG: 20}
 """Display length of the source's type in the comparison; the local MEDIUMINT counts as 8."""
 STRINGS = frozenset({wire.BLOB, wire.STRING, wire.VAR_STRING, wire.VARCHAR})
 NO_METADATA = frozenset({*INTEGERS, wire.DATE, wire.YEAR})
 TYPE_TEXT = {
-    wire.TINY: "tinyint", wire.SHORT: "smallint", wire.INT24: "mediumint", wire.LONG: "int", wire.LONGLONG: "bigint",
-    wire.FLOAT: "float", wire.DOUBLE: "double", wire.DATE: "date", wire.NEWDATE: "date", wire.YEAR: "year", wire.TIME: "time",
-    wire.TIME2: "time", wire.DATETIME: "datetime", wire.DATETIME2: "datetime", wire.TIMESTAMP: "timestamp", wire.TIMESTAMP2: "timestamp",
-    wire.ENUM: "enum", wire.SET: "set", wire.JSON: "json", wire.GEOMETRY: "geometry", wire.VECTOR: "vector",
+    wire.TINY: "tinyint", wire.SHORT: "smallint", wire.INT24: "mediumint", wire.LONG: "int",
+    wire.LONGLONG: "bigint",
+    wire.FLOAT: "float", wire.DOUBLE: "double", wire.DATE: "date", wire.NEWDATE: "date",
+    wire.YEAR: "year", wire.TIME: "time",
+    wire.TIME2: "time", wire.DATETIME: "datetime", wire.DATETIME2: "datetime",
+    wire.TIMESTAMP: "timestamp", wire.TIMESTAMP2: "timestamp",
+    wire.ENUM: "enum", wire.SET: "set", wire.JSON: "json", wire.GEOMETRY: "geometry",
+    wire.VECTOR: "vector",
 }  # fmt: skip
 
 
@@ -72,9 +93,14 @@ class Matching:
 
 
 def match(
-    table_map: TableMap, definition: TableDefinition, conversions: frozenset[str] = frozenset(), *, source_version: int = 0
+    table_map: TableMap,
+    definition: TableDefinition,
+    conversions: frozenset[str] = frozenset(),
+    *,
+    source_version: int = 0,
 ) -> Matching:
-    """Raises ReplicationError 1677 naming the first column that cannot be converted. `source_version` as 80030; 0: not known."""
+    """Raises ReplicationError 1677 naming the first column that cannot be converted.
+    `source_version` as 80030; 0: not known."""
     offset = _hidden_key_offset(table_map, definition, source_version)
     allowed = partial(_fits, conversions=conversions)
     hidden = functional_columns(table_map, definition, source_version, allowed)
@@ -88,39 +114,61 @@ def match(
         if not allowed(source, local):
             raise ReplicationError(
                 1677,
-                f"Column {at} of table '{definition.full_name}' cannot be converted from type '{source_type_text(source)}' "
-                f"to type '{_local_type_text(local)}'",
+                f"Column {at} of table '{definition.full_name}' cannot be converted from type"
+                f" '{source_type_text(source)}' to type '{_local_type_text(local)}'",
                 table=definition.full_name,
-                hint="give the schema that the log was written for, or allow it with --type-conversions ALL_NON_LOSSY",
+                hint=(
+                    "give the schema that the log was written for, or allow it with"
+                    " --type-conversions ALL_NON_LOSSY"
+                ),
             )
         targets.append(
-            TargetColumn(place, converter(source, local, unsigned=ALL_UNSIGNED in conversions and ALL_SIGNED not in conversions))
+            TargetColumn(
+                place,
+                converter(
+                    source,
+                    local,
+                    unsigned=ALL_UNSIGNED in conversions and ALL_SIGNED not in conversions,
+                ),
+            )
         )
     return Matching(tuple(targets))
 
 
 FLAGS_HIDDEN_KEYS = 80030
-"""The first version whose table maps say whether the table has a generated invisible primary key."""
+"""The first version whose table maps say whether the table has a generated invisible primary
+key."""
 
 
-def _hidden_key_offset(table_map: TableMap, definition: TableDefinition, source_version: int) -> int:
+def _hidden_key_offset(
+    table_map: TableMap, definition: TableDefinition, source_version: int
+) -> int:
     """How far columns shift when one side has a generated invisible primary key."""
-    return int(definition.generated_invisible_key) - int(_source_has_hidden_key(table_map, definition, source_version))
+    return int(definition.generated_invisible_key) - int(
+        _source_has_hidden_key(table_map, definition, source_version)
+    )
 
 
-def _source_has_hidden_key(table_map: TableMap, definition: TableDefinition, source_version: int) -> bool:
-    """`compute_source_table_gipk_info` (sql/rpl_utility.cc 9.7): an older source has the key when the columns are as many."""
+def _source_has_hidden_key(
+    table_map: TableMap, definition: TableDefinition, source_version: int
+) -> bool:
+    """`compute_source_table_gipk_info` (sql/rpl_utility.cc 9.7): an older source has the key when
+    the columns are as many."""
     if source_version >= FLAGS_HIDDEN_KEYS or not definition.generated_invisible_key:
         return table_map.has_generated_invisible_key
     more = len(definition.columns) - len(table_map.columns)
     if more not in (0, 1):
         raise ReplicationError(
             13964,
-            f"Failed to apply row event with {len(table_map.columns)} columns, originating from a server of unknown version on table "
-            f"'{definition.full_name}', which has {len(definition.columns)} columns, one of which is a generated implicit primary key",
+            f"Failed to apply row event with {len(table_map.columns)} columns, originating from a"
+            f" server of unknown version on table '{definition.full_name}', which has"
+            f" {len(definition.columns)} columns, one of which is a generated implicit primary key",
             table=definition.full_name,
-            hint="replication is unsupported when the source is older than 8.0.30, the replica's table has a generated invisible primary "
-            "key, and the numbers of columns differ by more: make the tables alike",
+            hint=(
+                "replication is unsupported when the source is older than 8.0.30, the replica's"
+                " table has a generated invisible primary key, and the numbers of columns differ by"
+                " more: make the tables alike"
+            ),
         )
     return more == 0
 
@@ -130,7 +178,9 @@ def _fits(source: SourceColumn, local: Column, conversions: frozenset[str]) -> b
     return order is not None and _permitted(order, conversions, source, local)
 
 
-def _permitted(order: int, conversions: frozenset[str], source: SourceColumn, local: Column) -> bool:
+def _permitted(
+    order: int, conversions: frozenset[str], source: SourceColumn, local: Column
+) -> bool:
     if order == 0 or _free_temporal(source, local):
         return True
     return (ALL_NON_LOSSY if order < 0 else ALL_LOSSY) in conversions
@@ -163,7 +213,11 @@ def _same_type_order(source: SourceColumn, local: Column, own: int) -> int | Non
     if own in NO_METADATA or own in (wire.JSON, wire.GEOMETRY, wire.BLOB):
         return 0
     if own in (wire.TIME2, wire.DATETIME2, wire.TIMESTAMP2):
-        return 0 if source.metadata == 0 else _sign((source.metadata + 1) // 2 - (local.scale + 1) // 2)
+        return (
+            0
+            if source.metadata == 0
+            else _sign((source.metadata + 1) // 2 - (local.scale + 1) // 2)
+        )
     if own == wire.NEWDECIMAL:
         precision, scale = source.metadata >> 8, source.metadata & 0xFF
         return _sign(precision - (local.length or 10)) or _sign(scale - local.scale)
@@ -211,7 +265,9 @@ def source_type_text(source: SourceColumn) -> str:
     if kind in (wire.VARCHAR, wire.VAR_STRING, wire.MARIADB_VARCHAR_COMPRESSED):
         return f"varchar({source.metadata})"
     if SAME_AS.get(kind, kind) == wire.BLOB:
-        return {1: "tinyblob", 2: "blob", 3: "mediumblob", 4: "longblob"}.get(source.metadata, "blob")
+        return {1: "tinyblob", 2: "blob", 3: "mediumblob", 4: "longblob"}.get(
+            source.metadata, "blob"
+        )
     return TYPE_TEXT.get(kind, f"type {kind}")
 
 

@@ -1,4 +1,5 @@
-"""Rows of PARTIAL_UPDATE_ROWS: an after image may hold changes to a JSON document instead of the document.
+"""Rows of PARTIAL_UPDATE_ROWS: an after image may hold changes to a JSON document instead of the
+document.
 
 In front of each after image stand its value options, and with PARTIAL_JSON_UPDATES one bit for each
 JSON column of the table, whether the image has that column or not (`start_partial_bits_reader`,
@@ -28,11 +29,14 @@ def json_columns(columns: Sequence[SourceColumn]) -> tuple[int, ...]:
 
 def unknown_options() -> InputError:
     """What is said of value options that no server writes; the place is the caller's to add."""
-    return InputError("a partial update has unknown options before its after image", code=Code.BAD_VALUE)
+    return InputError(
+        "a partial update has unknown options before its after image", code=Code.BAD_VALUE
+    )
 
 
 class PartialRowsReader:
-    """Reads the rows of events of one shape. `after` gives the columns of an after image with changes of some."""
+    """Reads the rows of events of one shape. `after` gives the columns of an after image with
+    changes of some."""
 
     def __init__(
         self,

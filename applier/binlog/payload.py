@@ -1,4 +1,5 @@
-"""Compressed content: MySQL's transaction payload (zstd) and MariaDB's compressed events (zlib), in bounded memory."""
+"""Compressed content: MySQL's transaction payload (zstd) and MariaDB's compressed events (zlib), in
+bounded memory."""
 
 from __future__ import annotations
 
@@ -27,10 +28,12 @@ from applier.error_codes import Code
 from applier.errors import InputError
 
 MAX_EVENT_BYTES = 1 << 30
-"""An event larger than this out of compressed content is taken for an attack (a server's own limit is 1 GiB)."""
+"""An event larger than this out of compressed content is taken for an attack (a server's own limit
+is 1 GiB)."""
 PIECE_BYTES = 1 << 20
 MAX_WINDOW_BYTES = 1 << 27
-"""What zstd keeps of the past at most. The server's decoder leaves zstd's limit as it is: no server reads more (zstd_dec.cpp 9.7)."""
+"""What zstd keeps of the past at most. The server's decoder leaves zstd's limit as it is: no server
+reads more (zstd_dec.cpp 9.7)."""
 ZSTD, UNCOMPRESSED = 0, 255
 NEVER_INSIDE = GTID_TYPES | {
     EventType.TRANSACTION_PAYLOAD,
@@ -45,8 +48,9 @@ NEVER_INSIDE = GTID_TYPES | {
     EventType.PRE_GA_DELETE_ROWS,
     *COMPRESSED,
 }
-"""No server puts these into a compressed transaction (`Binlog_cache_compressor` gets the cache of one transaction, 9.7); the
-reader would not look into them there, and rows inside would be lost without a word."""
+"""No server puts these into a compressed transaction (`Binlog_cache_compressor` gets the cache of
+one transaction, 9.7); the reader would not look into them there, and rows inside would be lost
+without a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,8 @@ class PayloadHeader:
 
 
 def parse_payload_header(event: Event) -> PayloadHeader:
-    """TRANSACTION_PAYLOAD's type-length-value header (libs/mysql/binlog/event/codecs/binary.cpp 9.7). Raises InputError."""
+    """TRANSACTION_PAYLOAD's type-length-value header (libs/mysql/binlog/event/codecs/binary.cpp
+    9.7). Raises InputError."""
     cursor = Cursor(event.buffer, event.body, event.end)
     fields: dict[int, int] = {}
     while (field := cursor.packed()) != 0:
@@ -71,12 +76,19 @@ def parse_payload_header(event: Event) -> PayloadHeader:
         cursor.at = start
         cursor.skip(length)
     if 2 not in fields:
-        raise InputError("the transaction payload does not name its compression", code=Code.BAD_PAYLOAD)
+        raise InputError(
+            "the transaction payload does not name its compression", code=Code.BAD_PAYLOAD
+        )
     size = fields.get(1, cursor.end - cursor.at)
     if size > cursor.end - cursor.at:
-        raise InputError(f"the transaction payload claims {size} bytes where {cursor.end - cursor.at} are left", code=Code.BAD_PAYLOAD)
+        raise InputError(
+            f"the transaction payload claims {size} bytes where {cursor.end - cursor.at} are left",
+            code=Code.BAD_PAYLOAD,
+        )
     if fields[2] not in (ZSTD, UNCOMPRESSED):
-        raise InputError(f"unknown compression type {fields[2]} of a transaction payload", code=Code.BAD_PAYLOAD)
+        raise InputError(
+            f"unknown compression type {fields[2]} of a transaction payload", code=Code.BAD_PAYLOAD
+        )
     return PayloadHeader(fields[2], fields.get(3, 0), cursor.at, size)
 
 
@@ -95,26 +107,42 @@ def payload_events(event: Event, max_event_bytes: int = MAX_EVENT_BYTES) -> Iter
         if not head:
             break
         if len(head) < HEADER_LENGTH:
-            raise InputError("the transaction payload ends in the middle of an event", code=Code.BAD_PAYLOAD)
+            raise InputError(
+                "the transaction payload ends in the middle of an event", code=Code.BAD_PAYLOAD
+            )
         timestamp, type_code, server_id, length, _, flags = HEADER.unpack(head)
         total += length
         if length < HEADER_LENGTH or length > max_event_bytes or total > limit:
-            raise InputError(f"an event inside the transaction payload claims {length} bytes", code=Code.BAD_PAYLOAD)
+            raise InputError(
+                f"an event inside the transaction payload claims {length} bytes",
+                code=Code.BAD_PAYLOAD,
+            )
         if type_code not in KNOWN_TYPES and not flags & EventFlag.IGNORABLE:
-            raise InputError(f"unknown event type {type_code} inside a transaction payload", code=Code.BAD_PAYLOAD)
+            raise InputError(
+                f"unknown event type {type_code} inside a transaction payload",
+                code=Code.BAD_PAYLOAD,
+            )
         if type_code in NEVER_INSIDE:
             name = SERVER_NAMES.get(type_code, f"type {type_code}")
             raise InputError(
-                f"a {name} event cannot stand inside a transaction payload", code=Code.BAD_PAYLOAD, hint="the log is damaged; copy it again"
+                f"a {name} event cannot stand inside a transaction payload",
+                code=Code.BAD_PAYLOAD,
+                hint="the log is damaged; copy it again",
             )
         body = _read(stream, length - HEADER_LENGTH)
         if len(body) < length - HEADER_LENGTH:
-            raise InputError("the transaction payload ends in the middle of an event", code=Code.BAD_PAYLOAD)
-        yield InnerEvent(event, (timestamp, type_code, server_id, length, event.log_pos, flags), body, index)
+            raise InputError(
+                "the transaction payload ends in the middle of an event", code=Code.BAD_PAYLOAD
+            )
+        yield InnerEvent(
+            event, (timestamp, type_code, server_id, length, event.log_pos, flags), body, index
+        )
         index += 1
     if total != header.uncompressed_size and header.uncompressed_size:
         raise InputError(
-            f"the transaction payload has {total} bytes instead of the {header.uncompressed_size} it claims", code=Code.BAD_PAYLOAD
+            f"the transaction payload has {total} bytes instead of the {header.uncompressed_size}"
+            " it claims",
+            code=Code.BAD_PAYLOAD,
         )
 
 
@@ -124,26 +152,38 @@ def _zstd_stream(raw: bytes) -> io.RawIOBase:
 
 
 def _read(stream: io.BytesIO | io.RawIOBase, size: int) -> bytes:
-    """Exactly `size` bytes, or fewer at the end. Memory grows with what is really there, not with what is claimed, and once only."""
+    """Exactly `size` bytes, or fewer at the end. Memory grows with what is really there, not with
+    what is claimed, and once only."""
     found = io.BytesIO()
     try:
         while (left := size - found.tell()) and (piece := stream.read(min(left, PIECE_BYTES))):
             found.write(piece)
     except zstandard.ZstdError as error:
-        raise InputError(f"the transaction payload cannot be decompressed: {error}", code=Code.BAD_PAYLOAD) from None
+        raise InputError(
+            f"the transaction payload cannot be decompressed: {error}", code=Code.BAD_PAYLOAD
+        ) from None
     return found.getvalue()
 
 
 def decompress_event(event: Event, compressed_start: int) -> None:
-    """Turns a compressed MariaDB event into the plain one, in place. `compressed_start`: offset of the compressed block.
+    """Turns a compressed MariaDB event into the plain one, in place. `compressed_start`: offset of
+    the compressed block.
 
-    Block: 0x80 | algorithm << 4 | n, then n bytes big-endian size, then a zlib stream (`binlog_buf_uncompress`, 10.11).
+    Block: 0x80 | algorithm << 4 | n, then n bytes big-endian size, then a zlib stream
+    (`binlog_buf_uncompress`, 10.11).
 
     Raises InputError.
     """
     buffer = event.buffer
-    if compressed_start >= event.end or not buffer[compressed_start] & 0x80 or buffer[compressed_start] & 0x70:
-        raise InputError("a compressed event does not start with a known compression header", code=Code.BAD_PAYLOAD)
+    if (
+        compressed_start >= event.end
+        or not buffer[compressed_start] & 0x80
+        or buffer[compressed_start] & 0x70
+    ):
+        raise InputError(
+            "a compressed event does not start with a known compression header",
+            code=Code.BAD_PAYLOAD,
+        )
     width = buffer[compressed_start] & 0x07
     data = compressed_start + 1 + width
     size = int.from_bytes(buffer[compressed_start + 1 : data], "big")
@@ -153,9 +193,14 @@ def decompress_event(event: Event, compressed_start: int) -> None:
         unpacker = zlib.decompressobj()
         plain = unpacker.decompress(buffer[data : event.end], size + 1)
     except zlib.error as error:
-        raise InputError(f"a compressed event cannot be decompressed: {error}", code=Code.BAD_PAYLOAD) from None
+        raise InputError(
+            f"a compressed event cannot be decompressed: {error}", code=Code.BAD_PAYLOAD
+        ) from None
     if len(plain) != size or not unpacker.eof:
-        raise InputError(f"a compressed event has {len(plain)} bytes instead of the {size} it claims", code=Code.BAD_PAYLOAD)
+        raise InputError(
+            f"a compressed event has {len(plain)} bytes instead of the {size} it claims",
+            code=Code.BAD_PAYLOAD,
+        )
     event.buffer = buffer[event.body : compressed_start] + plain
     event.body, event.end = 0, len(event.buffer)
     event.type = COMPRESSED[event.type]
@@ -177,6 +222,9 @@ def compressed_start(event: Event, post_header_length: int) -> int:
         (extra,) = struct.unpack("<H", cursor.take(2))
         cursor.skip(max(extra - 2, 0))
     width = cursor.packed()
-    is_update = event.type in (EventType.UPDATE_ROWS_COMPRESSED_V1, EventType.UPDATE_ROWS_COMPRESSED)
+    is_update = event.type in (
+        EventType.UPDATE_ROWS_COMPRESSED_V1,
+        EventType.UPDATE_ROWS_COMPRESSED,
+    )
     cursor.skip((width + 7) // 8 * (2 if is_update else 1))
     return cursor.at

@@ -1,7 +1,8 @@
-"""Between the listing of events and the kernel that writes plain ones: who is told what, and where each goes on.
+"""Between the listing of events and the kernel that writes plain ones: who is told what, and where
+each goes on.
 
-The listing reads an event; the kernel learns from it, and takes the events behind it as far as it can. Then the listing's
-tracker and table maps are brought to where the kernel stopped.
+The listing reads an event; the kernel learns from it, and takes the events behind it as far as it
+can. Then the listing's tracker and table maps are brought to where the kernel stopped.
 """
 
 from __future__ import annotations
@@ -11,7 +12,14 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from applier.binlog.describe import describe, describe_map, one_line, read_rows
-from applier.binlog.header import HEADER, HEADER_LENGTH, ROWS_TYPES, Event, EventType, FormatDescription
+from applier.binlog.header import (
+    HEADER,
+    HEADER_LENGTH,
+    ROWS_TYPES,
+    Event,
+    EventType,
+    FormatDescription,
+)
 from applier.binlog.reader import LogReader
 from applier.binlog.row_values import RowValues
 from applier.binlog.table_map import TableMap
@@ -31,15 +39,20 @@ MOST_MAPS = 1000
 class PlainLines:
     """Follows one listing. `width`: of the column with the file's name."""
 
-    def __init__(self, reader: LogReader, values: RowValues, *, with_rows: bool, width: int) -> None:
+    def __init__(
+        self, reader: LogReader, values: RowValues, *, with_rows: bool, width: int
+    ) -> None:
         self._reader, self._values = reader, values
         self._with_rows, self._width = with_rows, width
         self._compiled: LineWriter | None = None
         self._is_on = False
         self._bodies: dict[int, bytes] = {}
 
-    def learn(self, event: Event, fde: FormatDescription, maps: dict[int, TableMap], *, is_boundary: bool) -> None:
-        """An event that the listing has read; `maps` are the table maps of the transaction at hand."""
+    def learn(
+        self, event: Event, fde: FormatDescription, maps: dict[int, TableMap], *, is_boundary: bool
+    ) -> None:
+        """An event that the listing has read; `maps` are the table maps of the transaction at
+        hand."""
         if event.type == EventType.FORMAT_DESCRIPTION:
             self._begin(event, fde)
         elif self._is_on and self._compiled is not None:
@@ -59,7 +72,9 @@ class PlainLines:
         if self._compiled is not None:
             name = f"{event.file:{self._width}}  "
             verify = self._reader.verify_checksum
-            self._is_on = self._compiled.start(fde, verify=verify, with_rows=self._with_rows, file=name)
+            self._is_on = self._compiled.start(
+                fde, verify=verify, with_rows=self._with_rows, file=name
+            )
         self._bodies.clear()
 
     def _learn_map(self, compiled: LineWriter, event: Event, maps: dict[int, TableMap]) -> None:
@@ -71,20 +86,31 @@ class PlainLines:
         self._bodies[table_map.table_id] = body
         compiled.add_table(body, table_map, one_line(describe_map(table_map)))
 
-    def _learn_head(self, compiled: LineWriter, event: Event, fde: FormatDescription, maps: dict[int, TableMap]) -> None:
+    def _learn_head(
+        self, compiled: LineWriter, event: Event, fde: FormatDescription, maps: dict[int, TableMap]
+    ) -> None:
         rows = read_rows(event, fde)
         table_map, body = maps.get(rows.table_id), self._bodies.get(rows.table_id)
         if table_map is None or body is None:
             return
         text = event.buffer[event.body : event.body + rows.length]
         if compiled.may_add(body, rows, text):
-            shown = self._values.shown(rows, table_map, " " * (self._width + 4)) if self._with_rows else None
+            shown = (
+                self._values.shown(rows, table_map, " " * (self._width + 4))
+                if self._with_rows
+                else None
+            )
             compiled.add_head(body, rows, text, one_line(describe(event, fde)), shown)
 
     def behind(
-        self, event: Event, fde: FormatDescription, tracker: TransactionTracker, maps: dict[int, TableMap]
+        self,
+        event: Event,
+        fde: FormatDescription,
+        tracker: TransactionTracker,
+        maps: dict[int, TableMap],
     ) -> Iterator[str]:
-        """The lines of the events behind this one. Raises InputError for a value that cannot be read."""
+        """The lines of the events behind this one. Raises InputError for a value that cannot be
+        read."""
         compiled, reader = self._compiled, self._reader
         if compiled is None or not self._is_on or not self._ends_at_reader(event):
             return
@@ -127,4 +153,8 @@ def _compiled(log_bytes: int) -> LineWriter | None:
     from applier.binlog.columnar.cache import cached_file
     from applier.binlog.columnar.text_lines import LineWriter
 
-    return LineWriter() if log_bytes >= WORTH_COMPILING_BYTES or cached_file("lines") is not None else None
+    return (
+        LineWriter()
+        if log_bytes >= WORTH_COMPILING_BYTES or cached_file("lines") is not None
+        else None
+    )

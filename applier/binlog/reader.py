@@ -1,8 +1,9 @@
-"""Binary logs and relay logs as a stream of events: several files in order, checksums verified, lengths checked.
+"""Binary logs and relay logs as a stream of events: several files in order, checksums verified,
+lengths checked.
 
-The loop touches only headers; bodies are parsed when somebody asks. A file is mapped, not read, so its size does not
-matter; one on a store or a compressed one is fetched piece by piece. Compressed transactions are handed out after their
-payload event, decompressed one event at a time.
+The loop touches only headers; bodies are parsed when somebody asks. A file is mapped, not read, so
+its size does not matter; one on a store or a compressed one is fetched piece by piece. Compressed
+transactions are handed out after their payload event, decompressed one event at a time.
 """
 
 from __future__ import annotations
@@ -48,19 +49,27 @@ PLAIN_TYPES = KNOWN_TYPES - {
 }
 """Types that need nothing from the reader but their header."""
 FRAME_TYPES = frozenset(
-    {EventType.FORMAT_DESCRIPTION, EventType.PREVIOUS_GTIDS, EventType.ROTATE, EventType.GTID_LIST, EventType.BINLOG_CHECKPOINT}
+    {
+        EventType.FORMAT_DESCRIPTION,
+        EventType.PREVIOUS_GTIDS,
+        EventType.ROTATE,
+        EventType.GTID_LIST,
+        EventType.BINLOG_CHECKPOINT,
+    }
 )
-"""What stands at the head of a file. A relay log has the source's format description there, behind its own."""
+"""What stands at the head of a file. A relay log has the source's format description there, behind
+its own."""
 CRC_RESIDUE = 0x2144DF1C
 """The CRC32 of any bytes followed by their own CRC32, little-endian."""
 
 
 class LogReader:
-    """Iterates over the events of `paths`. `format` is the format description that governs the event handed out last.
+    """Iterates over the events of `paths`. `format` is the format description that governs the
+    event handed out last.
 
-    `start_position` counts in the first file, `stop_position` in the last (the event that starts there is not read).
-    `on_cut_off` is told of a file that ends in the middle of an event, and reading goes on with the next one.
-    Raises InputError naming file and position.
+    `start_position` counts in the first file, `stop_position` in the last (the event that starts
+    there is not read). `on_cut_off` is told of a file that ends in the middle of an event, and
+    reading goes on with the next one. Raises InputError naming file and position.
     """
 
     def __init__(
@@ -73,7 +82,9 @@ class LogReader:
         on_cut_off: Callable[[InputError], None] | None = None,
     ) -> None:
         if not paths:
-            raise InputError("no binary log was given", code=Code.NOTHING_TO_READ, hint="name at least one file")
+            raise InputError(
+                "no binary log was given", code=Code.NOTHING_TO_READ, hint="name at least one file"
+            )
         self.paths = [Path(path) for path in paths]
         self.verify_checksum = verify_checksum
         self.start_position = start_position
@@ -81,7 +92,8 @@ class LogReader:
         self._on_cut_off = on_cut_off
         self.format: FormatDescription | None = None
         self.position = 0
-        """Offset behind the event handed out last. A caller that has read further events itself moves it behind them."""
+        """Offset behind the event handed out last. A caller that has read further events itself
+        moves it behind them."""
         self.limit = 0
         """Where reading of this file ends: no event that starts here or later is handed out."""
 
@@ -107,7 +119,8 @@ class LogReader:
         return iter(self.paths)
 
     def _pieces(self, number: int, path: Path) -> Iterator[tuple[bytes, int]]:
-        """The file as it is now, and how far to read in it: once, or again and again while it grows or is fetched."""
+        """The file as it is now, and how far to read in it: once, or again and again while it grows
+        or is fetched."""
         stop = self.stop_position if number == len(self.paths) - 1 else None
         if is_spooled(path):
             yield from self._fetched(number, path, stop)
@@ -117,7 +130,8 @@ class LogReader:
         yield buffer, len(buffer) if stop is None else min(stop, len(buffer))
 
     def _fetched(self, number: int, path: Path, stop: int | None) -> Iterator[tuple[bytes, int]]:
-        """A file that is not on this machine, or compressed: piece by piece, as far as it is read."""
+        """A file that is not on this machine, or compressed: piece by piece, as far as it is
+        read."""
         with Spool(path) as spool:
             check_magic(spool.mapped(spool.fetch(0, len(MAGIC)))[: len(MAGIC)], path)
             while self.position != spool.size and (stop is None or self.position < stop):
@@ -129,12 +143,20 @@ class LogReader:
     def _check_start(self, number: int, size: int) -> None:
         if number == 0 and self.start_position is not None and self.start_position > size:
             raise InputError(
-                f"the start position {self.start_position} lies behind the end of the file, {size}", code=Code.START_BEYOND_END
+                f"the start position {self.start_position} lies behind the end of the file, {size}",
+                code=Code.START_BEYOND_END,
             )
 
     def _events(self, file: _FileEnd, buffer: bytes, limit: int, start: int) -> Iterator[Event]:
-        """The loop over one file, from `self.position` on. What it does per event is the floor under all else: keep it short."""
-        name, view, unpack, crc32, size = file.name, memoryview(buffer), HEADER.unpack_from, zlib.crc32, len(buffer)
+        """The loop over one file, from `self.position` on. What it does per event is the floor
+        under all else: keep it short."""
+        name, view, unpack, crc32, size = (
+            file.name,
+            memoryview(buffer),
+            HEADER.unpack_from,
+            zlib.crc32,
+            len(buffer),
+        )
         plain, trailer, header_length, verify = self._layout()
         shortest = header_length + trailer
         position, event = self.position, file.last
@@ -142,7 +164,11 @@ class LogReader:
         while position < limit:
             if position + HEADER_LENGTH > size:
                 self.position = position
-                raise InputError("the file ends in the middle of an event header", code=Code.CUT_OFF, hint=TRUNCATED_HINT)
+                raise InputError(
+                    "the file ends in the middle of an event header",
+                    code=Code.CUT_OFF,
+                    hint=TRUNCATED_HINT,
+                )
             header = unpack(buffer, position)
             type_code, length = header[1], header[3]
             end = position + length
@@ -155,7 +181,11 @@ class LogReader:
             event = Event(name, position, header, buffer, position + header_length, end - trailer)
             if verify and type_code in plain and crc32(view[position:end]) != CRC_RESIDUE:
                 self.position = position
-                raise InputError(f"the checksum of a {event.name} event is wrong", code=Code.CHECKSUM, hint=_corrupt_hint(position, start))
+                raise InputError(
+                    f"the checksum of a {event.name} event is wrong",
+                    code=Code.CHECKSUM,
+                    hint=_corrupt_hint(position, start),
+                )
             self.position = end
             if type_code in plain:
                 if position >= start:
@@ -168,7 +198,9 @@ class LogReader:
                     shortest = header_length + trailer
                 elif verify and crc32(view[position:end]) != CRC_RESIDUE:
                     raise InputError(
-                        f"the checksum of a {event.name} event is wrong", code=Code.CHECKSUM, hint=_corrupt_hint(position, start)
+                        f"the checksum of a {event.name} event is wrong",
+                        code=Code.CHECKSUM,
+                        hint=_corrupt_hint(position, start),
                     )
                 self._special(event, file, _corrupt_hint(position, start))
                 self.position = end
@@ -183,7 +215,8 @@ class LogReader:
         file.last = event
 
     def _layout(self) -> tuple[frozenset[int], int, int, bool]:
-        """What the format description says: types that need only their header, bytes of checksum and header, and whether to verify."""
+        """What the format description says: types that need only their header, bytes of checksum
+        and header, and whether to verify."""
         if self.format is None:
             return frozenset(), 0, HEADER_LENGTH, False
         trailer = self.format.checksum_length
@@ -193,43 +226,72 @@ class LogReader:
         body = event.buffer[event.position + HEADER_LENGTH : event.position + event.length]
         format_description = parse_format_description(body)
         event.body = event.position + HEADER_LENGTH
-        event.end = event.position + event.length - (0 if format_description.checksum is None else CHECKSUM_LENGTH)
+        event.end = (
+            event.position
+            + event.length
+            - (0 if format_description.checksum is None else CHECKSUM_LENGTH)
+        )
         if format_description.checksum is not None and self.verify_checksum:
             head = bytearray(view[event.position : event.end])
             head[17] &= ~EventFlag.IN_USE & 0xFF
             if zlib.crc32(head) != int.from_bytes(body[-CHECKSUM_LENGTH:], "little"):
-                raise InputError("the checksum of the format description event is wrong", code=Code.CHECKSUM, hint=CORRUPT_HINT)
+                raise InputError(
+                    "the checksum of the format description event is wrong",
+                    code=Code.CHECKSUM,
+                    hint=CORRUPT_HINT,
+                )
         return format_description
 
     def _special(self, event: Event, file: _FileEnd, hint: str) -> None:
-        """Types that are refused, that say something about the file, or that carry compressed content."""
+        """Types that are refused, that say something about the file, or that carry compressed
+        content."""
         type_code = event.type
         if self.format is None and type_code == EventType.START_V3:
             raise old_format(event)
         if self.format is None:
-            raise InputError(f"a {event.name} event stands before the format description event", code=Code.BAD_FORMAT, hint=CORRUPT_HINT)
+            raise InputError(
+                f"a {event.name} event stands before the format description event",
+                code=Code.BAD_FORMAT,
+                hint=CORRUPT_HINT,
+            )
         if type_code in COMPRESSED:
-            decompress_event(event, compressed_start(event, self.format.post_header_length(type_code)))
+            decompress_event(
+                event, compressed_start(event, self.format.post_header_length(type_code))
+            )
         elif type_code == EventType.FORMAT_DESCRIPTION:
             file.check_server(event)
         elif type_code == EventType.PREVIOUS_GTIDS:
             file.check_gtids(event)
         elif type_code == EventType.START_ENCRYPTION:
             raise InputError(
-                "the log is encrypted (MariaDB)", code=Code.ENCRYPTED, hint="decrypt it, e.g. mysqlbinlog --read-from-remote-server --raw"
+                "the log is encrypted (MariaDB)",
+                code=Code.ENCRYPTED,
+                hint="decrypt it, e.g. mysqlbinlog --read-from-remote-server --raw",
             )
-        elif type_code in (EventType.PRE_GA_WRITE_ROWS, EventType.PRE_GA_UPDATE_ROWS, EventType.PRE_GA_DELETE_ROWS):
-            raise InputError("rows events of MySQL 5.1 before its release (pre-GA) are not supported", code=Code.UNKNOWN_FORMAT)
+        elif type_code in (
+            EventType.PRE_GA_WRITE_ROWS,
+            EventType.PRE_GA_UPDATE_ROWS,
+            EventType.PRE_GA_DELETE_ROWS,
+        ):
+            raise InputError(
+                "rows events of MySQL 5.1 before its release (pre-GA) are not supported",
+                code=Code.UNKNOWN_FORMAT,
+            )
         elif type_code not in KNOWN_TYPES and not event.flags & EventFlag.IGNORABLE:
             raise InputError(f"unknown event type {type_code}", code=Code.BAD_HEADER, hint=hint)
 
 
 def old_format(event: Event) -> InputError:
-    """Start_event_v3, the head of a log of MySQL 3.23 to 4.1: version of the format, version of the server, time."""
+    """Start_event_v3, the head of a log of MySQL 3.23 to 4.1: version of the format, version of the
+    server, time."""
     body = event.buffer[event.position + HEADER_LENGTH : event.position + event.length]
-    number, server = int.from_bytes(body[:2], "little"), body[2:52].rstrip(b"\0").decode("utf-8", "backslashreplace")
+    number, server = (
+        int.from_bytes(body[:2], "little"),
+        body[2:52].rstrip(b"\0").decode("utf-8", "backslashreplace"),
+    )
     return InputError(
-        f"the log has version {number} of the format, of MySQL {server or 'before 5.0'}; it is readable from version 4 on (MySQL 5.0)",
+        f"the log has version {number} of the format, of MySQL {server or 'before 5.0'}; it is"
+        " readable from version 4 on (MySQL 5.0)",
         code=Code.UNKNOWN_FORMAT,
         hint="replay it on a server of that age with its own mysqlbinlog",
     )
@@ -248,10 +310,16 @@ def _bad_length(type_code: int, length: int, shortest: int, *, at_start: bool) -
     name = SERVER_NAMES.get(type_code, f"type {type_code}")
     if length < shortest:
         return InputError(
-            f"a {name} event claims a length of {length} bytes", code=Code.BAD_HEADER, hint=START_HINT if at_start else CORRUPT_HINT
+            f"a {name} event claims a length of {length} bytes",
+            code=Code.BAD_HEADER,
+            hint=START_HINT if at_start else CORRUPT_HINT,
         )
     hint = START_HINT if at_start else TRUNCATED_HINT
-    return InputError(f"the file ends in the middle of a {name} event of {length} bytes", code=Code.CUT_OFF, hint=hint)
+    return InputError(
+        f"the file ends in the middle of a {name} event of {length} bytes",
+        code=Code.CUT_OFF,
+        hint=hint,
+    )
 
 
 class _FileEnd:
@@ -265,7 +333,8 @@ class _FileEnd:
         self.last: Event | None = None
 
     def check_server(self, description: Event) -> None:
-        """Looks at the first format description of the file. Raises InputError when the file is not the next one."""
+        """Looks at the first format description of the file. Raises InputError when the file is not
+        the next one."""
         if self.server_id is not None:
             return
         self.server_id, before = description.server_id, self.previous
@@ -273,31 +342,51 @@ class _FileEnd:
             return
         expected = before._expected_name()
         if expected is not None and expected != self.name:
-            raise self._foreign(f"{before.name} is followed by {expected} in the log, not by {self.name}")
+            raise self._foreign(
+                f"{before.name} is followed by {expected} in the log, not by {self.name}"
+            )
         if before.server_id != self.server_id:
-            raise self._foreign(f"{self.name} was written by server id {self.server_id}, {before.name} by {before.server_id}")
+            raise self._foreign(
+                f"{self.name} was written by server id {self.server_id}, {before.name} by"
+                f" {before.server_id}"
+            )
         before.previous = None
 
     def check_gtids(self, event: Event) -> None:
-        """The set of previous GTIDs only grows from file to file. (A relay log's is what was received: recovery empties it.)"""
+        """The set of previous GTIDs only grows from file to file. (A relay log's is what was
+        received: recovery empties it.)"""
         if self.gtids is not None or event.flags & EventFlag.RELAY_LOG:
             return
         try:
             self.gtids = GtidSet.decode(event.data)
         except GtidError as error:
-            raise InputError(f"the set of previous GTIDs cannot be read: {error}", code=Code.BAD_EVENT) from None
+            raise InputError(
+                f"the set of previous GTIDs cannot be read: {error}", code=Code.BAD_EVENT
+            ) from None
         before = self.previous.gtids if self.previous is not None else None
         if before is not None and not before.issubset(self.gtids):
-            raise self._foreign(f"{self.name} does not know the transactions {before.subtract(self.gtids)} from before")
+            raise self._foreign(
+                f"{self.name} does not know the transactions {before.subtract(self.gtids)} from"
+                " before"
+            )
 
     def _foreign(self, message: str) -> InputError:
         hint = "give the files of one server in order and without a gap"
-        return InputError(message, code=Code.BAD_FORMAT, file=self.name, position=len(MAGIC), hint=hint)
+        return InputError(
+            message, code=Code.BAD_FORMAT, file=self.name, position=len(MAGIC), hint=hint
+        )
 
     def _expected_name(self) -> str | None:
         last = self.last
-        own = last is not None and last.server_id == self.server_id  # a relay log also holds the source's rotate events
-        if last is not None and own and last.type == EventType.ROTATE and not last.flags & EventFlag.ARTIFICIAL:
+        own = (
+            last is not None and last.server_id == self.server_id
+        )  # a relay log also holds the source's rotate events
+        if (
+            last is not None
+            and own
+            and last.type == EventType.ROTATE
+            and not last.flags & EventFlag.ARTIFICIAL
+        ):
             return PurePath(last.data[8:].decode("utf-8", "surrogateescape")).name
         match = re.fullmatch(r"(.*\.)(\d+)", self.name)
         if match is None:
@@ -318,11 +407,17 @@ def check_magic(magic: bytes, path: Path) -> None:
             hint="fetch it decrypted: mysqlbinlog --read-from-remote-server --raw",
         )
     if magic != MAGIC:
-        raise InputError("not a binary log: it does not start with fe 62 69 6e", code=Code.NOT_A_LOG, file=name, position=0)
+        raise InputError(
+            "not a binary log: it does not start with fe 62 69 6e",
+            code=Code.NOT_A_LOG,
+            file=name,
+            position=0,
+        )
 
 
 def open_log(path: Path, size: int = 0) -> bytes:
-    """The content of a log file, or its first `size` bytes, mapped into memory. Raises InputError for what is no binary log.
+    """The content of a log file, or its first `size` bytes, mapped into memory. Raises InputError
+    for what is no binary log.
 
     One on a store is fetched, and one that is compressed unpacked, as a whole.
     """
@@ -336,7 +431,9 @@ def open_log(path: Path, size: int = 0) -> bytes:
             check_magic(file.read(len(MAGIC)), path)
             return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)  # type: ignore[return-value]
     except OSError as error:
-        raise InputError(f"cannot read the file: {error.strerror}", code=Code.CANNOT_READ, file=str(path)) from None
+        raise InputError(
+            f"cannot read the file: {error.strerror}", code=Code.CANNOT_READ, file=str(path)
+        ) from None
 
 
 def read_events(
@@ -347,4 +444,11 @@ def read_events(
     stop_position: int | None = None,
 ) -> Iterator[Event]:
     """The events of `paths` in order; see LogReader."""
-    return iter(LogReader(paths, verify_checksum=verify_checksum, start_position=start_position, stop_position=stop_position))
+    return iter(
+        LogReader(
+            paths,
+            verify_checksum=verify_checksum,
+            start_position=start_position,
+            stop_position=stop_position,
+        )
+    )

@@ -1,4 +1,5 @@
-"""What every way of applying a log refuses in the same words: into memory, into a server, as events or as statements."""
+"""What every way of applying a log refuses in the same words: into memory, into a server, as events
+or as statements."""
 
 from __future__ import annotations
 
@@ -7,8 +8,11 @@ from applier.binlog.header import Event, EventType, FormatDescription
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 
-OLD_LOAD_TYPES = frozenset({EventType.LOAD, EventType.NEW_LOAD, EventType.CREATE_FILE, EventType.EXEC_LOAD})
-"""LOAD DATA as MySQL before 5.0.3 logged it; since then it is BEGIN_LOAD_QUERY, APPEND_BLOCK and EXECUTE_LOAD_QUERY."""
+OLD_LOAD_TYPES = frozenset(
+    {EventType.LOAD, EventType.NEW_LOAD, EventType.CREATE_FILE, EventType.EXEC_LOAD}
+)
+"""LOAD DATA as MySQL before 5.0.3 logged it; since then it is BEGIN_LOAD_QUERY, APPEND_BLOCK and
+EXECUTE_LOAD_QUERY."""
 
 
 def unknown_table(event: Event, table_id: int) -> InputError:
@@ -25,16 +29,21 @@ def unknown_table(event: Event, table_id: int) -> InputError:
 def no_loaded_file(event: Event, file_id: int) -> InputError:
     """A LOAD DATA whose file, which comes in pieces before it, is not there."""
     return InputError(
-        f"the file {file_id} of a LOAD DATA is not in the log", code=Code.NO_LOADED_FILE, file=event.file, position=event.position
+        f"the file {file_id} of a LOAD DATA is not in the log",
+        code=Code.NO_LOADED_FILE,
+        file=event.file,
+        position=event.position,
     )
 
 
 def lost_events(event: Event, fde: FormatDescription) -> ReplicationError:
-    """An INCIDENT event: ER_REPLICA_INCIDENT (1590), as `Incident_log_event::do_apply_event` stops (sql/log_event.cc 5.6 to 9.7)."""
+    """An INCIDENT event: ER_REPLICA_INCIDENT (1590), as `Incident_log_event::do_apply_event` stops
+    (sql/log_event.cc 5.6 to 9.7)."""
     incident: Incident = parse(event, fde)
     return ReplicationError(
         1590,
-        f"The incident {incident.name} occurred on the source. Message: {incident.message or '<none>'}",
+        f"The incident {incident.name} occurred on the source. Message:"
+        f" {incident.message or '<none>'}",
         file=event.file,
         position=event.position,
         hint="the source lost events here: start again from a fresh dump",
@@ -48,5 +57,8 @@ def old_load(event: Event) -> ReplicationError:
         f"a {event.name} event (LOAD DATA of MySQL 4.x and 5.0) is not supported",
         file=event.file,
         position=event.position,
-        hint="bring a server of that age up to here, and start behind this event with --start-position",
+        hint=(
+            "bring a server of that age up to here, and start behind this event with"
+            " --start-position"
+        ),
     )

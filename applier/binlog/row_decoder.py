@@ -1,9 +1,9 @@
 """Row images into stored values, by functions made to measure.
 
-For a table map and a column bitmap a small Python function is generated: runs of fixed-width columns become one
-struct.unpack_from, strings one slice each, and the null bitmap is tested once. The functions are made once per shape and
-reused for every event that has it. A value that would run past the event pushes the read position past the end, which is
-checked once per event.
+For a table map and a column bitmap a small Python function is generated: runs of fixed-width
+columns become one struct.unpack_from, strings one slice each, and the null bitmap is tested once.
+The functions are made once per shape and reused for every event that has it. A value that would run
+past the event pushes the read position past the end, which is checked once per event.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from applier.errors import InputError
 
 Image = tuple[Any, ...]
 ImageReader = Callable[[bytes, int, int], tuple[Image, int]]
-"""(buffer, start, end) -> (image, position behind it). Raises InputError when it does not end at or before `end`."""
+"""(buffer, start, end) -> (image, position behind it). Raises InputError when it does not end at or
+before `end`."""
 RowsReader = Callable[[bytes, int, int], list[Any]]
-"""(buffer, start, end) -> all rows between. Raises InputError when they do not end exactly at `end`."""
+"""(buffer, start, end) -> all rows between. Raises InputError when they do not end exactly at
+`end`."""
 
 STRUCT_CODES = {
     ("int", 1): "b", ("uint", 1): "B", ("int", 2): "h", ("uint", 2): "H",
@@ -33,9 +35,11 @@ STRUCT_CODES = {
 
 @dataclass(frozen=True)
 class ImageColumn:
-    """One column that an image holds. `keep` False: read over. `convert` is applied to values that are not NULL.
+    """One column that an image holds. `keep` False: read over. `convert` is applied to values that
+    are not NULL.
 
-    `null` replaces NULL where the local column cannot hold it (the server stores the default, warning 1048).
+    `null` replaces NULL where the local column cannot hold it (the server stores the default,
+    warning 1048).
     """
 
     wire: Wire
@@ -49,13 +53,17 @@ def image_reader(columns: Sequence[ImageColumn]) -> ImageReader:
     source = _Source()
     names = source.image(columns, "v", " " * 8)
     read: ImageReader = source.compile(
-        ["def read(buffer, p, end):", "    try:"], source.checked("p > end", [f"        image = ({names})"], "image, p")
+        ["def read(buffer, p, end):", "    try:"],
+        source.checked("p > end", [f"        image = ({names})"], "image, p"),
     )
     return read
 
 
-def rows_reader(before: Sequence[ImageColumn], after: Sequence[ImageColumn] | None = None) -> RowsReader:
-    """A function that reads all rows of an event: images, or (before, after) pairs when `after` is given."""
+def rows_reader(
+    before: Sequence[ImageColumn], after: Sequence[ImageColumn] | None = None
+) -> RowsReader:
+    """A function that reads all rows of an event: images, or (before, after) pairs when `after` is
+    given."""
     source = _Source()
     indent = " " * 12
     first = source.image(before, "v", indent)
@@ -73,7 +81,8 @@ def rows_reader(before: Sequence[ImageColumn], after: Sequence[ImageColumn] | No
 
 
 def _empty_rows(row: Any) -> RowsReader:
-    """Images without a column take no bytes: the server applies such an event as one row (its loop tests at the end)."""
+    """Images without a column take no bytes: the server applies such an event as one row (its loop
+    tests at the end)."""
 
     def read_rows(buffer: bytes, start: int, end: int) -> list[Any]:
         if start != end:
@@ -86,12 +95,15 @@ def _empty_rows(row: Any) -> RowsReader:
 def corrupt() -> InputError:
     """The error of rows that are shorter than their columns."""
     return InputError(
-        "a row image runs past the end of its event", code=Code.BAD_ROWS, hint="the event does not fit its table map: the log is damaged"
+        "a row image runs past the end of its event",
+        code=Code.BAD_ROWS,
+        hint="the event does not fit its table map: the log is damaged",
     )
 
 
 KEPT_TEXT = 100_000
-"""Characters of a function whose code is kept for others like it: some 500 columns. A log may hold any number of wide tables."""
+"""Characters of a function whose code is kept for others like it: some 500 columns. A log may hold
+any number of wide tables."""
 
 
 @lru_cache(maxsize=4096)
@@ -110,11 +122,15 @@ class _Source:
     def compile(self, before: list[str], behind: list[str]) -> Any:
         """The function `read` whose text is the lines collected, with these around them."""
         text = "\n".join([*before, *self.lines, *behind])
-        exec(_compiled(text) if len(text) <= KEPT_TEXT else compile(text, "<row decoder>", "exec"), self.names)
+        exec(
+            _compiled(text) if len(text) <= KEPT_TEXT else compile(text, "<row decoder>", "exec"),
+            self.names,
+        )
         return self.names["read"]
 
     def checked(self, is_outside: str, last: list[str], result: str) -> list[str]:
-        """The end of a function whose body is in a `try`: no position outside of the event gets through."""
+        """The end of a function whose body is in a `try`: no position outside of the event gets
+        through."""
         raise_corrupt = f"raise {self.name(corrupt)}()"
         return [
             *last,
@@ -131,20 +147,29 @@ class _Source:
         return name
 
     def image(self, columns: Sequence[ImageColumn], prefix: str, indent: str) -> str:
-        """Adds the lines that read one image; returns the names of its values, as the inside of a tuple."""
+        """Adds the lines that read one image; returns the names of its values, as the inside of a
+        tuple."""
         count = len(columns)
         size = (count + 7) // 8
         if count == 0:
             return ""
         bits = f"{prefix}n"
         load = "buffer[p]" if size == 1 else f"from_bytes(buffer[p:p+{size}], 'little')"
-        self.lines += [f"{indent}{bits} = {load}", f"{indent}p += {size}", f"{indent}if {bits} & {(1 << count) - 1}:"]
+        self.lines += [
+            f"{indent}{bits} = {load}",
+            f"{indent}p += {size}",
+            f"{indent}if {bits} & {(1 << count) - 1}:",
+        ]
         for at, column in enumerate(columns):
-            self.lines.append(f"{indent}    if {bits} & {1 << at}: {prefix}{at} = {self._null(column)}")
+            self.lines.append(
+                f"{indent}    if {bits} & {1 << at}: {prefix}{at} = {self._null(column)}"
+            )
             self.lines.append(f"{indent}    else:")
             self._run([(f"{prefix}{at}", column)], indent + "        ")
         self.lines.append(f"{indent}else:")
-        self._all_present([(f"{prefix}{at}", column) for at, column in enumerate(columns)], indent + "    ")
+        self._all_present(
+            [(f"{prefix}{at}", column) for at, column in enumerate(columns)], indent + "    "
+        )
         return "".join(f"{prefix}{at}, " for at, column in enumerate(columns) if column.keep)
 
     def _null(self, column: ImageColumn) -> str:
@@ -176,12 +201,22 @@ class _Source:
             wire = column.wire
             if wire.kind != "bytes" and (wire.kind, wire.size) not in STRUCT_CODES:
                 order, signed = ("big" if wire.kind == "bits" else "little"), wire.kind == "int"
-                self.lines.append(f"{indent}{name} = from_bytes({name}, '{order}', signed={signed})")
+                self.lines.append(
+                    f"{indent}{name} = from_bytes({name}, '{order}', signed={signed})"
+                )
             self._convert(name, column, indent)
 
     def _prefixed(self, name: str, column: ImageColumn, indent: str) -> None:
         size = column.wire.size
-        length = "buffer[p]" if size == 1 else "buffer[p] | buffer[p+1] << 8" if size == 2 else f"from_bytes(buffer[p:p+{size}], 'little')"
+        length = (
+            "buffer[p]"
+            if size == 1
+            else (
+                "buffer[p] | buffer[p+1] << 8"
+                if size == 2
+                else f"from_bytes(buffer[p:p+{size}], 'little')"
+            )
+        )
         self.lines += [
             f"{indent}q = p + {size} + ({length})",
             f"{indent}{name} = buffer[p+{size}:q]",

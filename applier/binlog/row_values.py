@@ -1,7 +1,9 @@
-"""Row images as readable values when there is no table, only the table map: what `binlag events --rows` prints.
+"""Row images as readable values when there is no table, only the table map: what `binlag events
+--rows` prints.
 
-A table map that names, signs and labels its columns (binlog_row_metadata=FULL) gives all of it; without that, columns are @1, @2,
-... as in mysqlbinlog, integers are shown signed, ENUM and SET as numbers, and strings as the text they look like.
+A table map that names, signs and labels its columns (binlog_row_metadata=FULL) gives all of it;
+without that, columns are @1, @2, ... as in mysqlbinlog, integers are shown signed, ENUM and SET as
+numbers, and strings as the text they look like.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from applier.errors import InputError
 from lookup.table import Column
 
 MOST_COLUMNS = 40_000
-"""Of the tables whose decoders are kept: each takes some 2 kB, and a table map of 6 kB has 4,096."""
+"""Of the tables whose decoders are kept: each takes some 2 kB, and a table map of 6 kB has
+4,096."""
 Value = int | float | str | None
 Values = dict[str, Value]
 BINARY_COLLATION = 63
@@ -35,14 +38,27 @@ UNREADABLE = (InputError, ValueError, OverflowError, IndexError, RecursionError,
 """What reading a value raises where its bytes are none of its type."""
 
 PLAIN_TYPES: dict[int, str] = {
-    wire.TINY: "tinyint", wire.SHORT: "smallint", wire.INT24: "mediumint", wire.LONG: "int", wire.LONGLONG: "bigint", wire.FLOAT: "float",
-    wire.DOUBLE: "double", wire.YEAR: "year", wire.DATE: "date", wire.NEWDATE: "date", wire.TIME: "time", wire.DATETIME: "datetime",
-    wire.TIMESTAMP: "timestamp", wire.TIMESTAMP2: "timestamp", wire.DATETIME2: "datetime", wire.TIME2: "time", wire.NEWDECIMAL: "decimal",
-    wire.BIT: "bit", wire.ENUM: "enum", wire.SET: "set", wire.JSON: "json", wire.GEOMETRY: "geometry", wire.VECTOR: "vector",
+    wire.TINY: "tinyint", wire.SHORT: "smallint", wire.INT24: "mediumint", wire.LONG: "int",
+    wire.LONGLONG: "bigint", wire.FLOAT: "float",
+    wire.DOUBLE: "double", wire.YEAR: "year", wire.DATE: "date", wire.NEWDATE: "date",
+    wire.TIME: "time", wire.DATETIME: "datetime",
+    wire.TIMESTAMP: "timestamp", wire.TIMESTAMP2: "timestamp", wire.DATETIME2: "datetime",
+    wire.TIME2: "time", wire.NEWDECIMAL: "decimal",
+    wire.BIT: "bit", wire.ENUM: "enum", wire.SET: "set", wire.JSON: "json",
+    wire.GEOMETRY: "geometry", wire.VECTOR: "vector",
 }  # fmt: skip
-"""Type code -> SQL type, where the type code alone says it. Strings and blobs need the collation."""
+"""Type code -> SQL type, where the type code alone says it. Strings and blobs need the
+collation."""
 TEMPORAL2 = frozenset({wire.TIMESTAMP2, wire.DATETIME2, wire.TIME2})
-CONVERTED = frozenset({wire.TIMESTAMP, wire.DATETIME, wire.TIME, wire.MARIADB_BLOB_COMPRESSED, wire.MARIADB_VARCHAR_COMPRESSED})
+CONVERTED = frozenset(
+    {
+        wire.TIMESTAMP,
+        wire.DATETIME,
+        wire.TIME,
+        wire.MARIADB_BLOB_COMPRESSED,
+        wire.MARIADB_VARCHAR_COMPRESSED,
+    }
+)
 """Old temporal formats and compressed columns: made into what a table would store."""
 NUMBERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "bit"})
 
@@ -61,8 +77,14 @@ def column_of(source: SourceColumn, at: int) -> Column | None:
         return None
     is_char = kind == wire.STRING
     if source.collation == BINARY_COLLATION:
-        return Column(name, "binary" if is_char else "varbinary", wire.string_length(source.metadata) if is_char else None)
-    return Column(name, "char" if is_char else "varchar", charset=charset_of_collation(source.collation).name)
+        return Column(
+            name,
+            "binary" if is_char else "varbinary",
+            wire.string_length(source.metadata) if is_char else None,
+        )
+    return Column(
+        name, "char" if is_char else "varchar", charset=charset_of_collation(source.collation).name
+    )
 
 
 def _guess(data: bytes) -> str:
@@ -106,7 +128,8 @@ class JsonChanges:
 
     @property
     def text(self) -> str:
-        """JSON_REPLACE('$.a', 1) JSON_REMOVE('$.b'): the functions that mysqlbinlog prints, one by one, in order.
+        """JSON_REPLACE('$.a', 1) JSON_REMOVE('$.b'): the functions that mysqlbinlog prints, one by
+        one, in order.
 
         Raises InputError for changes that cannot be read.
         """
@@ -117,17 +140,25 @@ class JsonChanges:
             operation = cursor.u8()
             path = cursor.take(cursor.packed()).decode("utf-8", "backslashreplace")
             if operation > 2:
-                raise InputError(f"unknown operation {operation} in a partial update of a JSON column", code=Code.BAD_VALUE)
+                raise InputError(
+                    f"unknown operation {operation} in a partial update of a JSON column",
+                    code=Code.BAD_VALUE,
+                )
             insert = "JSON_ARRAY_INSERT" if path.endswith("]") else "JSON_INSERT"
             name = ("JSON_REPLACE", insert, "JSON_REMOVE")[operation]
-            value = f", {json.to_text(json.decode(cursor.take(cursor.packed())))}" if operation != 2 else ""
+            value = (
+                f", {json.to_text(json.decode(cursor.take(cursor.packed())))}"
+                if operation != 2
+                else ""
+            )
             parts.append(f"{name}('{path}'{value})")
         return " ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
 class ShownColumn:
-    """A column of an image: how its bytes become a value, and how that is shown. `column`: None where only bytes are known."""
+    """A column of an image: how its bytes become a value, and how that is shown. `column`: None
+    where only bytes are known."""
 
     name: str
     source: SourceColumn
@@ -170,7 +201,10 @@ class _Plan:
                 table=table_map.full_name,
             )
         names = [source.name or f"@{at + 1}" for at, source in enumerate(self.sources)]
-        shown = [shown_as(source, column) for source, column in zip(self.sources, self.columns, strict=True)]
+        shown = [
+            shown_as(source, column)
+            for source, column in zip(self.sources, self.columns, strict=True)
+        ]
         self.names, self.shown = names, shown
         self.before = [(names[at], shown[at]) for at in self.first]
         self.after = [(names[at], shown[at]) for at in self.second]
@@ -178,12 +212,16 @@ class _Plan:
         columns = self.image_columns(self.first)
         if rows.partial:
             self.read: RowsReader = PartialRowsReader(
-                json_columns(self.sources), columns, lambda changed: self.image_columns(self.second, changed)
+                json_columns(self.sources),
+                columns,
+                lambda changed: self.image_columns(self.second, changed),
             )
         else:
             self.read = rows_reader(columns, self.image_columns(self.second) if both else None)
 
-    def image_columns(self, places: Sequence[int], changed: frozenset[int] = frozenset()) -> list[ImageColumn]:
+    def image_columns(
+        self, places: Sequence[int], changed: frozenset[int] = frozenset()
+    ) -> list[ImageColumn]:
         columns = []
         for at in places:
             source, column = self.sources[at], self.columns[at]
@@ -191,17 +229,25 @@ class _Plan:
             convert = converter(source, target) if source.real_type in CONVERTED else None
             columns.append(
                 ImageColumn(
-                    wire.wire_of(source.type_code, source.metadata, bool(source.unsigned)), True, JsonChanges if at in changed else convert
+                    wire.wire_of(source.type_code, source.metadata, bool(source.unsigned)),
+                    True,
+                    JsonChanges if at in changed else convert,
                 )
             )
         return columns
-
 
     def shown_columns(self, places: Sequence[int]) -> tuple[ShownColumn, ...]:
         """The columns of an image, each with how it is shown."""
         images = zip(places, self.image_columns(places), strict=True)
         return tuple(
-            ShownColumn(self.names[at], self.sources[at], self.columns[at], image.wire, image.convert, self.shown[at])
+            ShownColumn(
+                self.names[at],
+                self.sources[at],
+                self.columns[at],
+                image.wire,
+                image.convert,
+                self.shown[at],
+            )
             for at, image in images
         )
 
@@ -214,8 +260,11 @@ class RowValues:
     _columns: int = 0
     """In all of the plans."""
 
-    def rows(self, event: Event, rows: RowsHead, table_map: TableMap) -> list[tuple[Values | None, Values | None]]:
-        """(before, after) of every row, each {column: value} of the columns in the image. Raises InputError."""
+    def rows(
+        self, event: Event, rows: RowsHead, table_map: TableMap
+    ) -> list[tuple[Values | None, Values | None]]:
+        """(before, after) of every row, each {column: value} of the columns in the image. Raises
+        InputError."""
         try:
             return self._rows(event, rows, table_map)
         except InputError as error:
@@ -232,12 +281,17 @@ class RowValues:
             ) from None
 
     def shown(self, rows: RowsHead, table_map: TableMap, indent: str) -> ShownRows | None:
-        """How rows with this head are shown, `indent` before each; None where that depends on the row. Raises InputError."""
+        """How rows with this head are shown, `indent` before each; None where that depends on the
+        row. Raises InputError."""
         if rows.partial:
             return None
         plan = self._plan(rows, table_map)
         after = plan.shown_columns(plan.second) if rows.kind == "update" else ()
-        return ShownRows(f"{indent}{WORDS[rows.kind]} {table_map.full_name}: ", plan.shown_columns(plan.first), after)
+        return ShownRows(
+            f"{indent}{WORDS[rows.kind]} {table_map.full_name}: ",
+            plan.shown_columns(plan.first),
+            after,
+        )
 
     def _plan(self, rows: RowsHead, table_map: TableMap) -> _Plan:
         key = (id(table_map), rows.kind, rows.partial, rows.shape)
@@ -250,7 +304,9 @@ class RowValues:
             plan = self._plans[key] = _Plan(rows, table_map)
         return plan
 
-    def _rows(self, event: Event, rows: RowsHead, table_map: TableMap) -> list[tuple[Values | None, Values | None]]:
+    def _rows(
+        self, event: Event, rows: RowsHead, table_map: TableMap
+    ) -> list[tuple[Values | None, Values | None]]:
         plan = self._plan(rows, table_map)
         images = plan.read(event.buffer, event.body + rows.length, event.end)
         if rows.kind == "update":
@@ -262,14 +318,22 @@ class RowValues:
 
 def _show(columns: Sequence[tuple[str, Callable[[Any], Value]]], image: Image) -> Values:
     return {
-        name: None if value is None else value.text if isinstance(value, JsonChanges) else convert(value)
+        name: (
+            None
+            if value is None
+            else value.text
+            if isinstance(value, JsonChanges)
+            else convert(value)
+        )
         for (name, convert), value in zip(columns, image, strict=True)
     }
 
 
 def image_text(image: Values) -> str:
     """The columns of an image as `binlag events --rows` shows them."""
-    return ", ".join(f"{name}={value_text(value)}" for name, value in image.items()) or "(no columns)"
+    return (
+        ", ".join(f"{name}={value_text(value)}" for name, value in image.items()) or "(no columns)"
+    )
 
 
 def value_text(value: Value) -> str:
@@ -280,5 +344,8 @@ def value_text(value: Value) -> str:
         return repr(value)
     if value.startswith("0x"):
         return value
-    shown = "".join(char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in value)
+    shown = "".join(
+        char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode()
+        for char in value
+    )
     return "'" + shown.replace("'", "''") + "'"

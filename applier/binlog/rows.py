@@ -1,6 +1,7 @@
 """The head of a rows event: which table, which columns the images hold, where the row data stands.
 
-`Rows_event` (libs/mysql/binlog/event/rows_event.cpp 9.7), versions 1 and 2. Decoding the rows is `row_decoder`'s.
+`Rows_event` (libs/mysql/binlog/event/rows_event.cpp 9.7), versions 1 and 2. Decoding the rows is
+`row_decoder`'s.
 """
 
 from __future__ import annotations
@@ -37,10 +38,12 @@ KINDS: dict[int, str] = {
 
 @dataclass(slots=True, eq=False)
 class RowsHead:
-    """What a rows event says before its rows; one object stands for all events that begin with the same bytes.
+    """What a rows event says before its rows; one object stands for all events that begin with the
+    same bytes.
 
-    `shape` is the width and the column bitmaps as they stand: what two events must share to be decoded alike. The row data is
-    what follows the first `length` bytes of the body. `partial` marks PARTIAL_UPDATE_ROWS.
+    `shape` is the width and the column bitmaps as they stand: what two events must share to be
+    decoded alike. The row data is what follows the first `length` bytes of the body. `partial`
+    marks PARTIAL_UPDATE_ROWS.
     """
 
     event_type: int
@@ -52,7 +55,8 @@ class RowsHead:
     length: int
 
     def columns(self) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
-        """(width, columns of the first image, columns of the second); the two are the same unless it is an update."""
+        """(width, columns of the first image, columns of the second); the two are the same unless
+        it is an update."""
         cursor = Cursor(self.shape)
         width = cursor.packed()
         size = (width + 7) // 8
@@ -103,11 +107,21 @@ def parse_rows_head(event: Event, fde: FormatDescription) -> RowsHead:
         width = cursor.packed()
         at = cursor.at
     if width > MAX_COLUMNS:
-        raise InputError(f"a {event.name} event claims {width} columns", code=Code.BAD_ROWS, file=event.file, position=event.position)
+        raise InputError(
+            f"a {event.name} event claims {width} columns",
+            code=Code.BAD_ROWS,
+            file=event.file,
+            position=event.position,
+        )
     kind = KINDS[event.type]
     at += (width + 7) // 8 * (2 if kind == "update" else 1)
     if at > end:
-        raise InputError(f"a {event.name} event ends inside its head", code=Code.BAD_ROWS, file=event.file, position=event.position)
+        raise InputError(
+            f"a {event.name} event ends inside its head",
+            code=Code.BAD_ROWS,
+            file=event.file,
+            position=event.position,
+        )
     partial = event.type == EventType.PARTIAL_UPDATE_ROWS
     return RowsHead(event.type, table_id, flags, kind, partial, buffer[start:at], at - event.body)
 
@@ -120,7 +134,9 @@ class RowsHeads:
     def __init__(self, fde: FormatDescription) -> None:
         self._fde = fde
         self._heads: dict[tuple[int, bytes], RowsHead] = {}
-        self._latest: dict[int, dict[bytes, tuple[bytes, RowsHead]]] = {int(event_type): {} for event_type in KINDS}
+        self._latest: dict[int, dict[bytes, tuple[bytes, RowsHead]]] = {
+            int(event_type): {} for event_type in KINDS
+        }
         """Event type, then table id and flags -> the head met last; tables seldom change theirs."""
 
     def of(self, event: Event) -> RowsHead:

@@ -1,7 +1,9 @@
-"""Logs that cannot be mapped where they are, on a store or compressed: copied into a temporary file as far as somebody reads.
+"""Logs that cannot be mapped where they are, on a store or compressed: copied into a temporary file
+as far as somebody reads.
 
-The temporary file has no name, so it goes with what was mapped of it. Of a log on a store only the ranges that are asked for
-are fetched, the rest is a hole; what is compressed is unpacked from its beginning on.
+The temporary file has no name, so it goes with what was mapped of it. Of a log on a store only the
+ranges that are asked for are fetched, the rest is a hole; what is compressed is unpacked from its
+beginning on.
 """
 
 from __future__ import annotations
@@ -17,13 +19,15 @@ from applier.remote import RemoteFile, address_of
 from applier.sources import MAGIC_BYTES, open_source, packing
 
 FIRST_BYTES, PIECE_BYTES = 64 << 10, 8 << 20
-"""What is fetched at once: little at first, since many look at the head of a log only; then twice as much each time."""
+"""What is fetched at once: little at first, since many look at the head of a log only; then twice
+as much each time."""
 _LENGTH = slice(9, 13)
 """Where the header of an event says how long the event is."""
 
 
 def is_spooled(path: str | os.PathLike[str]) -> bool:
-    """Whether a log is on a store or compressed. False for one that cannot be opened: who opens it says so."""
+    """Whether a log is on a store or compressed. False for one that cannot be opened: who opens it
+    says so."""
     if address_of(path) is not None:
         return True
     try:
@@ -78,12 +82,19 @@ class Spool:
         return self._stream.read(size)
 
     def whole_events(self, position: int) -> int:
-        """Fetches a piece; the offset behind its last whole event, or the end of the log if an event goes beyond that."""
+        """Fetches a piece; the offset behind its last whole event, or the end of the log if an
+        event goes beyond that."""
         end, wanted = position, position + 1
         while True:
             there = self.fetch(position, wanted)
-            header = os.pread(self._file.fileno(), HEADER_LENGTH, end) if end + HEADER_LENGTH <= there else b""
-            length = max(int.from_bytes(header[_LENGTH], "little"), HEADER_LENGTH)  # an impossible one is the reader's to complain of
+            header = (
+                os.pread(self._file.fileno(), HEADER_LENGTH, end)
+                if end + HEADER_LENGTH <= there
+                else b""
+            )
+            length = max(
+                int.from_bytes(header[_LENGTH], "little"), HEADER_LENGTH
+            )  # an impossible one is the reader's to complain of
             if end + length <= there:
                 end += length
             elif there == self.size:

@@ -1,4 +1,5 @@
-"""The session state that a QUERY event carries along (`Query_event`, libs/mysql/binlog/event/statement_events.cpp 9.7)."""
+"""The session state that a QUERY event carries along (`Query_event`,
+libs/mysql/binlog/event/statement_events.cpp 9.7)."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ OVER_MAX_DATABASES = 254
 
 @dataclass(frozen=True, slots=True)
 class StatusVariables:
-    """None where the event does not say. `unknown` is the first code that no rule here knows: the server stops there too."""
+    """None where the event does not say. `unknown` is the first code that no rule here knows: the
+    server stops there too."""
 
     flags2: int | None = None
     sql_mode: int | None = None
@@ -100,7 +102,8 @@ VARIABLES: dict[int, tuple[str, Callable[[Cursor], Any]]] = {
     129: ("xid", Cursor.u64),
     130: ("gtid_flags3", _gtid_flags3),
 }
-"""Code -> field and how its payload is read; 14 and 15 (commit timestamps) never left a development tree."""
+"""Code -> field and how its payload is read; 14 and 15 (commit timestamps) never left a development
+tree."""
 
 EMPTY = StatusVariables()
 

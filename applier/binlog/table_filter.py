@@ -1,10 +1,11 @@
-"""Which tables of a log are wanted: --database, --table, --exclude-database, --exclude-table. One rule for all commands.
+"""Which tables of a log are wanted: --database, --table, --exclude-database, --exclude-table. One
+rule for all commands.
 
 Rows go by their table, statements by the tables that they change, as with replicate_do_table,
-replicate_ignore_table and their wild forms (`Rpl_filter::tables_ok`, sql/rpl_filter.cc 9.7): the first
-table that an option names decides for the whole statement. Two things differ: --database stands for all
-tables of it, and what is excluded stays excluded, whatever else names it. Names are those of the log,
-before --rewrite-db.
+replicate_ignore_table and their wild forms (`Rpl_filter::tables_ok`, sql/rpl_filter.cc 9.7): the
+first table that an option names decides for the whole statement. Two things differ: --database
+stands for all tables of it, and what is excluded stays excluded, whatever else names it. Names are
+those of the log, before --rewrite-db.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ def _expression(pattern: str) -> re.Pattern[str]:
     """A pattern as a regular expression."""
     wild = {"%": ".*", "_": "."}
     pieces = re.findall(r"\\.|.", pattern, re.DOTALL)
-    return re.compile("".join(wild.get(piece) or re.escape(piece[-1]) for piece in pieces), re.DOTALL)
+    return re.compile(
+        "".join(wild.get(piece) or re.escape(piece[-1]) for piece in pieces), re.DOTALL
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +61,20 @@ class NamePattern:
         parts = _PART.findall(text)
         if len(parts) != 2 or _PART.sub("", text) != ".":
             hint = "write it as DATABASE.TABLE; a name with a dot goes in backticks"
-            raise UsageError(f"{option}: {text!r} is not DATABASE.TABLE", code=Code.UNKNOWN_TABLE, hint=hint)
+            raise UsageError(
+                f"{option}: {text!r} is not DATABASE.TABLE", code=Code.UNKNOWN_TABLE, hint=hint
+            )
         return cls(option, text, _bare(parts[0]), _bare(parts[1]))
 
     def names(self, database: str, table: str | None) -> bool:
         """Whether it names the table; with None, whether it may name one of that database."""
         if not _expression(self.database).fullmatch(database):
             return False
-        return table is None or self.table is None or _expression(self.table).fullmatch(table) is not None
+        return (
+            table is None
+            or self.table is None
+            or _expression(self.table).fullmatch(table) is not None
+        )
 
     def is_surprise(self, database: str, table: str) -> bool:
         """Whether it names the table only because `_` stands for any character, and has no `%`."""
@@ -108,7 +117,11 @@ class TableFilter:
 
     @classmethod
     def of(
-        cls, database: Any = (), table: Any = (), exclude_database: Any = (), exclude_table: Any = ()
+        cls,
+        database: Any = (),
+        table: Any = (),
+        exclude_database: Any = (),
+        exclude_table: Any = (),
     ) -> TableFilter:
         """From the values of the options: a text, or several. Raises UsageError."""
         return cls(
@@ -135,7 +148,11 @@ class TableFilter:
         """What the options say of the table by name; None where none of them names it."""
         if any(one.names(database, table) for one in self.exclude_databases + self.exclude_tables):
             return False
-        return True if any(one.names(database, table) for one in self.databases + self.tables) else None
+        return (
+            True
+            if any(one.names(database, table) for one in self.databases + self.tables)
+            else None
+        )
 
     def wants_table(self, database: str, table: str) -> bool:
         """Whether rows of the table are wanted."""
@@ -143,7 +160,8 @@ class TableFilter:
         return rule if rule is not None else not self.chooses and database not in SYSTEM_SCHEMAS
 
     def wants_database(self, database: str) -> bool:
-        """Whether a statement about the database, or about something in it that is no table, is wanted."""
+        """Whether a statement about the database, or about something in it that is no table, is
+        wanted."""
         if any(one.names(database, None) for one in self.exclude_databases):
             return False
         if self.chooses:
@@ -153,8 +171,8 @@ class TableFilter:
     def wants_statement(self, names: StatementNames) -> bool:
         """Whether a statement is wanted: all of it, or nothing.
 
-        One that names neither a table nor a database (accounts, variables) is wanted unless only some
-        names are.
+        One that names neither a table nor a database (accounts, variables) is wanted unless only
+        some names are.
         """
         if names.control:
             return True
@@ -179,11 +197,13 @@ def _patterns(option: str, value: Any, *, is_table: bool = False) -> Patterns:
 
 @dataclass
 class FilterTally:
-    """What a filter met in a log: asked in place of the filter, it remembers the names and what was left out."""
+    """What a filter met in a log: asked in place of the filter, it remembers the names and what was
+    left out."""
 
     filter: TableFilter = EVERYTHING
     rewritten: frozenset[str] = frozenset()
-    """Databases that --rewrite-db makes: who names them in a filter means them, though the log does not."""
+    """Databases that --rewrite-db makes: who names them in a filter means them, though the log does
+    not."""
     tables: dict[tuple[str, str], bool] = field(default_factory=dict)
     """(database, table) -> whether it is wanted."""
     databases: dict[str, bool] = field(default_factory=dict)
@@ -234,11 +254,16 @@ class FilterTally:
             self.statements[database] = self.statements.get(database, 0) + 1
         self.nameless += not databases
 
-    def _part(self, names: StatementNames, unwanted: list[tuple[str, str]], *, wanted: bool) -> None:
+    def _part(
+        self, names: StatementNames, unwanted: list[tuple[str, str]], *, wanted: bool
+    ) -> None:
         others = ", ".join(f"{database}.{table}" for database, table in unwanted)
         kept = next(table for table in names.tables if table not in unwanted)
         what = "carried out" if wanted else "left out"
-        done = f"a statement that changes {kept[0]}.{kept[1]} was {what} as a whole; it also changes {others}"
+        done = (
+            f"a statement that changes {kept[0]}.{kept[1]} was {what} as a whole; it also changes"
+            f" {others}"
+        )
         self.parted[done] = self.parted.get(done, 0) + 1
 
     # what is said at the end
@@ -259,7 +284,9 @@ class FilterTally:
             ]
             if met:
                 said = ", ".join(met[:NAMES_SHOWN])
-                found[rf"{pattern} also names {said}: _ stands for any character, \_ for itself"] = 1
+                found[
+                    rf"{pattern} also names {said}: _ stands for any character, \_ for itself"
+                ] = 1
             elif not self._is_met(pattern):
                 found[f"{pattern} names nothing in the log"] = 1
         return found
@@ -282,7 +309,9 @@ class FilterTally:
     def _is_met(self, pattern: NamePattern) -> bool:
         if any(pattern.names(*table) for table in self.tables):
             return True
-        return pattern.table is None and any(pattern.names(database, None) for database in self.databases)
+        return pattern.table is None and any(
+            pattern.names(database, None) for database in self.databases
+        )
 
     @property
     def leaves_something(self) -> bool:
@@ -298,7 +327,11 @@ class FilterTally:
         if not self.filter or self.leaves_something or not (self.filter.chooses or self.tables):
             return
         named = ", ".join(map(str, self.filter.patterns[:NAMES_SHOWN]))
-        what = "names nothing that is in the log" if self.filter.chooses else "leaves out all that is in the log"
+        what = (
+            "names nothing that is in the log"
+            if self.filter.chooses
+            else "leaves out all that is in the log"
+        )
         raise UsageError(f"{named}: {what}", code=Code.NOTHING_CHOSEN, hint=self._hint())
 
     def _hint(self) -> str:
@@ -307,9 +340,15 @@ class FilterTally:
         asked = self.filter.databases + self.filter.tables
         mistaken = next((one for one in asked if _bare(one.database) in self.rewritten), None)
         if mistaken is not None:
-            return f"filters take the log's names, before --rewrite-db; the log has {_listed(there)}"
+            return (
+                f"filters take the log's names, before --rewrite-db; the log has {_listed(there)}"
+            )
         lowered = {name.lower(): name for name in reversed(names)}
-        close = [lowered[name] for one in asked for name in get_close_matches(one.text.lower(), lowered, 1)]
+        close = [
+            lowered[name]
+            for one in asked
+            for name in get_close_matches(one.text.lower(), lowered, 1)
+        ]
         meant = f"did you mean {', '.join(dict.fromkeys(close))}? " if close else ""
         return f"{meant}the log has {_listed(there or names)}"
 
@@ -321,4 +360,6 @@ def _count(number: int, what: str) -> str:
 def _listed(names: Iterable[str]) -> str:
     names = list(names)
     more = len(names) - NAMES_SHOWN
-    return (", ".join(names[:NAMES_SHOWN]) or "no table") + (f" and {more:,} more" if more > 0 else "")
+    return (", ".join(names[:NAMES_SHOWN]) or "no table") + (
+        f" and {more:,} more" if more > 0 else ""
+    )

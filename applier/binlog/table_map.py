@@ -1,7 +1,7 @@
 """TABLE_MAP: which table the rows events that follow speak of, and how its columns are laid out.
 
-`Table_map_event` (libs/mysql/binlog/event/rows_event.cpp 9.7). The optional metadata is for readers; a replica matches
-columns by position alone.
+`Table_map_event` (libs/mysql/binlog/event/rows_event.cpp 9.7). The optional metadata is for
+readers; a replica matches columns by position alone.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from applier.error_codes import Code
 from applier.errors import InputError
 
 REFERRED_BY_FOREIGN_KEY_FLAG = 0x0002
-"""TM_REFERRED_FK_DB_F: a foreign key of a table in another database refers to this one; from 8.0 on also one of
-this table to another database."""
+"""TM_REFERRED_FK_DB_F: a foreign key of a table in another database refers to this one; from 8.0 on
+also one of this table to another database."""
 GENERATED_INVISIBLE_KEY_FLAG = 0x0004
 MAX_COLUMNS = 4096
 """Of a table (sql/sql_const.h, MAX_FIELDS)."""
@@ -26,7 +26,8 @@ MAX_COLUMNS = 4096
 class SourceColumn:
     """A column as the source has it. None or () where the table map does not say.
 
-    `metadata` keeps the bytes as they stand: one byte, two little-endian (VARCHAR), or two with the first one high.
+    `metadata` keeps the bytes as they stand: one byte, two little-endian (VARCHAR), or two with the
+    first one high.
     """
 
     type_code: int
@@ -48,7 +49,8 @@ class SourceColumn:
 
 @dataclass(frozen=True)
 class TableMap:
-    """`primary_key` holds (column, prefix) pairs, prefix 0 for the whole column; () without FULL metadata."""
+    """`primary_key` holds (column, prefix) pairs, prefix 0 for the whole column; () without FULL
+    metadata."""
 
     table_id: int
     flags: int
@@ -64,17 +66,24 @@ class TableMap:
 
     @property
     def crosses_databases(self) -> bool:
-        """Whether a foreign key leads to another database: under DATABASE scheduling its rows run alone."""
+        """Whether a foreign key leads to another database: under DATABASE scheduling its rows run
+        alone."""
         return bool(self.flags & REFERRED_BY_FOREIGN_KEY_FLAG)
 
     @property
     def has_generated_invisible_key(self) -> bool:
-        """Whether the source made the primary key itself (sql_generate_invisible_primary_key, 8.0.30)."""
+        """Whether the source made the primary key itself (sql_generate_invisible_primary_key,
+        8.0.30)."""
         return bool(self.flags & GENERATED_INVISIBLE_KEY_FLAG)
 
 
 def parse_table_map(
-    buffer: bytes, body: int, end: int, post_header_length: int, *, server_version: str = "an old server"
+    buffer: bytes,
+    body: int,
+    end: int,
+    post_header_length: int,
+    *,
+    server_version: str = "an old server",
 ) -> TableMap:
     """Raises InputError when the event cannot be read. `server_version` is for messages."""
     cursor = Cursor(buffer, body, end)
@@ -87,19 +96,31 @@ def parse_table_map(
     cursor.skip(1)
     count = cursor.packed()
     if count > MAX_COLUMNS:
-        raise InputError(f"a table map claims {count} columns", code=Code.BAD_TABLE_MAP, table=f"{database}.{table}")
+        raise InputError(
+            f"a table map claims {count} columns",
+            code=Code.BAD_TABLE_MAP,
+            table=f"{database}.{table}",
+        )
     types = cursor.take(count)
     if not cursor.left:
         raise InputError(
-            f"a table map of {server_version} says nothing of its columns but their types: MySQL 5.1 wrote it so before its release",
+            f"a table map of {server_version} says nothing of its columns but their types: MySQL"
+            " 5.1 wrote it so before its release",
             code=Code.UNKNOWN_FORMAT,
             table=f"{database}.{table}",
-            hint="replay the log on a server of that version, and take the log of a later one from there",
+            hint=(
+                "replay the log on a server of that version, and take the log of a later one from"
+                " there"
+            ),
         )
     metadata_end = cursor.packed() + cursor.at
     columns = [SourceColumn(type_code, _metadata(cursor, type_code)) for type_code in types]
     if cursor.at != metadata_end:
-        raise InputError("the column metadata of a table map has the wrong length", code=Code.BAD_TABLE_MAP, table=f"{database}.{table}")
+        raise InputError(
+            "the column metadata of a table map has the wrong length",
+            code=Code.BAD_TABLE_MAP,
+            table=f"{database}.{table}",
+        )
     nullable = _bits(cursor.take((count + 7) // 8), count)
     columns = [replace(column, nullable=may) for column, may in zip(columns, nullable, strict=True)]
     optional = _Optional(columns)
@@ -165,14 +186,17 @@ class _Optional:
         return [at for at, column in enumerate(self.columns) if column.real_type in types]
 
     def _characters(self) -> list[int]:
-        """VECTOR counts among them in 9.x only; it stands behind no other, so its missing entry is tolerated."""
+        """VECTOR counts among them in 9.x only; it stands behind no other, so its missing entry is
+        tolerated."""
         return self._of(*wire.CHARACTER_TYPES)
 
     def _enumerations(self) -> list[int]:
         return self._of(wire.ENUM, wire.SET)
 
     def _signedness(self, cursor: Cursor) -> None:
-        numeric = [at for at, column in enumerate(self.columns) if column.real_type in wire.NUMERIC_TYPES]
+        numeric = [
+            at for at, column in enumerate(self.columns) if column.real_type in wire.NUMERIC_TYPES
+        ]
         bits = _bits(cursor.take((len(numeric) + 7) // 8), len(numeric), first_high=True)
         for at, unsigned in zip(numeric, bits, strict=True):
             self._set(at, unsigned=unsigned)
@@ -204,7 +228,9 @@ class _Optional:
         for at in self._of(type_code):
             count = cursor.packed()
             if count > cursor.left:
-                raise InputError(f"a table map claims {count} labels of an ENUM or SET", code=Code.BAD_TABLE_MAP)
+                raise InputError(
+                    f"a table map claims {count} labels of an ENUM or SET", code=Code.BAD_TABLE_MAP
+                )
             self._set(at, labels=tuple(cursor.take(cursor.packed()) for _ in range(count)))
 
     def _each(self, cursor: Cursor, field: str, type_code: int) -> None:

@@ -1,6 +1,7 @@
 """time_zone of a session: from the name that a QUERY event carries to moments in UTC and back.
 
-The emulated replica's own zone, which SYSTEM names, is UTC. Named zones are those of the IANA database that this machine has.
+The emulated replica's own zone, which SYSTEM names, is UTC. Named zones are those of the IANA
+database that this machine has.
 """
 
 from __future__ import annotations
@@ -30,15 +31,18 @@ def time_zone(name: str) -> tzinfo:
         raise ReplicationError(
             1298,
             f"Unknown or incorrect time zone: '{name[:80]}'",
-            hint="install the IANA time zones (tzdata) here, or skip the statement with --skip-errors 1298",
+            hint=(
+                "install the IANA time zones (tzdata) here, or skip the statement with"
+                " --skip-errors 1298"
+            ),
         ) from None
 
 
 def to_utc(local: datetime, zone: tzinfo) -> datetime:
     """A session's time, without tzinfo, as a moment in UTC.
 
-    A time that comes twice is its first; one that the clock skips is the moment of the jump, with its
-    fraction (`TIME_to_gmt_sec`, sql/tztime.cc; seen on 5.7.29, 9.7.4 and MariaDB 10.11.18).
+    A time that comes twice is its first; one that the clock skips is the moment of the jump, with
+    its fraction (`TIME_to_gmt_sec`, sql/tztime.cc; seen on 5.7.29, 9.7.4 and MariaDB 10.11.18).
     """
     moment = local.replace(tzinfo=zone).astimezone(UTC)
     if moment.astimezone(zone).replace(tzinfo=None) == local:
@@ -47,7 +51,8 @@ def to_utc(local: datetime, zone: tzinfo) -> datetime:
 
 
 def _jump(local: datetime, zone: tzinfo) -> datetime:
-    """The moment at which the clock jumps over `local`: between what the offsets before and behind the gap say."""
+    """The moment at which the clock jumps over `local`: between what the offsets before and behind
+    the gap say."""
     early, late = sorted(local.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
     offset = early.astimezone(zone).utcoffset()
     while late - early > timedelta(seconds=1):

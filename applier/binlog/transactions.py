@@ -1,10 +1,12 @@
-"""Which events belong together: transactions, single statements, and the two halves of an XA transaction.
+"""Which events belong together: transactions, single statements, and the two halves of an XA
+transaction.
 
-The states are those of the server's `Transaction_boundary_parser` (sql/rpl_trx_boundary_parser.cc 5.7 to 9.7); MariaDB's GTID
-event says BEGIN by itself. Nothing is gathered: the tracker looks at each event once and marks where a group begins and ends.
+The states are those of the server's `Transaction_boundary_parser` (sql/rpl_trx_boundary_parser.cc
+5.7 to 9.7); MariaDB's GTID event says BEGIN by itself. Nothing is gathered: the tracker looks at
+each event once and marks where a group begins and ends.
 
-A group may go on in the next file of a relay log, so events that only frame a file (rotate, format description, previous
-GTIDS, stop) neither end nor belong to one.
+A group may go on in the next file of a relay log, so events that only frame a file (rotate, format
+description, previous GTIDS, stop) neither end nor belong to one.
 """
 
 from __future__ import annotations
@@ -40,11 +42,13 @@ class TransactionKind(Enum):
 
 @dataclass(slots=True)
 class Transaction:
-    """One group of events: [start, end) in `file` (`end_file` where it spans several). 0 and None where the log does not say.
+    """One group of events: [start, end) in `file` (`end_file` where it spans several). 0 and None
+    where the log does not say.
 
-    `log_pos` is the end in the source's log, `begin` says whether its first event was seen, `complete` whether its last was.
-    `gtid` is the text of the GTID, None for an anonymous transaction and in a log without GTIDs.
-    `xid` is the text of an XA transaction's identifier. Commit timestamps are in microseconds.
+    `log_pos` is the end in the source's log, `begin` says whether its first event was seen,
+    `complete` whether its last was. `gtid` is the text of the GTID, None for an anonymous
+    transaction and in a log without GTIDs. `xid` is the text of an XA transaction's identifier.
+    Commit timestamps are in microseconds.
     """
 
     file: str
@@ -72,7 +76,8 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """`ended`: the group that is over, with this event when `ended.complete`, else cut off before it. `began`: starts with this event.
+    """`ended`: the group that is over, with this event when `ended.complete`, else cut off before
+    it. `began`: starts with this event.
 
     Both are the same object when the event is a group of its own.
     """
@@ -107,11 +112,17 @@ QUIET_TYPES = ROWS_TYPES | {
 }
 """Inside a group these change nothing; outside they begin one."""
 HEAD_TYPES = frozenset(
-    {EventType.INTVAR, EventType.RAND, EventType.USER_VAR, EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK, EventType.ROWS_QUERY,
-     EventType.DELETE_FILE, EventType.NEW_LOAD, EventType.CREATE_FILE, EventType.TRANSACTION_PAYLOAD}
+    {EventType.INTVAR, EventType.RAND, EventType.USER_VAR, EventType.BEGIN_LOAD_QUERY,
+        EventType.APPEND_BLOCK, EventType.ROWS_QUERY,
+     EventType.DELETE_FILE, EventType.NEW_LOAD, EventType.CREATE_FILE,
+     EventType.TRANSACTION_PAYLOAD}
 )  # fmt: skip
 STATEMENT_TYPES = frozenset({EventType.EXECUTE_LOAD_QUERY, EventType.LOAD, EventType.EXEC_LOAD})
-ENDING_TYPES = frozenset({EventType.XID, EventType.XA_PREPARE, EventType.INCIDENT, EventType.QUERY}) | STATEMENT_TYPES | GTID_TYPES
+ENDING_TYPES = (
+    frozenset({EventType.XID, EventType.XA_PREPARE, EventType.INCIDENT, EventType.QUERY})
+    | STATEMENT_TYPES
+    | GTID_TYPES
+)
 MEMBER_TYPES = QUIET_TYPES | ENDING_TYPES
 
 _ROLLBACK = re.compile(rb"rollback(?!\s+to\b)", re.IGNORECASE)
@@ -119,21 +130,32 @@ XA_KINDS = {"COMMIT": TransactionKind.XA_COMMIT, "ROLLBACK": TransactionKind.XA_
 
 
 def query_text(event: Event) -> tuple[int, int]:
-    """Where the statement of a QUERY event stands in its buffer, without parsing the rest. Raises InputError."""
+    """Where the statement of a QUERY event stands in its buffer, without parsing the rest. Raises
+    InputError."""
     buffer, body, end = event.buffer, event.body, event.end
     if body + 13 > end:
-        raise InputError("a Query event is too short", code=Code.BAD_EVENT, file=event.file, position=event.position)
+        raise InputError(
+            "a Query event is too short",
+            code=Code.BAD_EVENT,
+            file=event.file,
+            position=event.position,
+        )
     start = body + 14 + buffer[body + 8] + (buffer[body + 11] | buffer[body + 12] << 8)
     if start > end:
-        raise InputError("a Query event ends inside its head", code=Code.BAD_EVENT, file=event.file, position=event.position)
+        raise InputError(
+            "a Query event ends inside its head",
+            code=Code.BAD_EVENT,
+            file=event.file,
+            position=event.position,
+        )
     return start, end
 
 
 class TransactionTracker:
     """Feed it every event in order; types in QUIET_TYPES may be left out while `current` is set.
 
-    Call `finish()` at the end of the last file: it hands out a transaction whose end is not there. Such a one ends where the
-    last event that was fed ends.
+    Call `finish()` at the end of the last file: it hands out a transaction whose end is not there.
+    Such a one ends where the last event that was fed ends.
     """
 
     def __init__(self) -> None:
@@ -169,7 +191,11 @@ class TransactionTracker:
         current, last = self.current, self._last
         self.current, self._state = None, _State.NONE
         if current is not None and last is not None:
-            current.end_file, current.end, current.log_pos = last.file, self._end_of(last), last.log_pos
+            current.end_file, current.end, current.log_pos = (
+                last.file,
+                self._end_of(last),
+                last.log_pos,
+            )
         return current
 
     def _look(self, event: Event, fde: FormatDescription) -> Boundary | None:
@@ -181,7 +207,13 @@ class TransactionTracker:
                     self.current.compressed = True
             if self._state is not _State.NONE:
                 return None
-            return Boundary(began=self._begin(event, _State.HEAD if type_code in HEAD_TYPES else _State.BODY, seen=type_code in HEAD_TYPES))
+            return Boundary(
+                began=self._begin(
+                    event,
+                    _State.HEAD if type_code in HEAD_TYPES else _State.BODY,
+                    seen=type_code in HEAD_TYPES,
+                )
+            )
         if type_code not in ENDING_TYPES:
             return None
         if type_code == EventType.QUERY:
@@ -189,7 +221,11 @@ class TransactionTracker:
         if type_code in GTID_TYPES:
             return self._gtid(event, fde)
         if type_code in STATEMENT_TYPES:
-            return self._single(event, TransactionKind.STATEMENT) if self._state is not _State.BODY else None
+            return (
+                self._single(event, TransactionKind.STATEMENT)
+                if self._state is not _State.BODY
+                else None
+            )
         if type_code == EventType.INCIDENT:
             return self._single(event, TransactionKind.INCIDENT)
         return self._commit(event, fde)
@@ -198,8 +234,12 @@ class TransactionTracker:
         return event.position + event.length if event.inner_index < 0 else self._payload_end
 
     def _begin(self, event: Event, state: _State, *, seen: bool = True) -> Transaction:
-        self.current = Transaction(event.file, event.position, event.timestamp, event.server_id, begin=seen)
-        self.current.compressed = event.inner_index >= 0 or event.type == EventType.TRANSACTION_PAYLOAD
+        self.current = Transaction(
+            event.file, event.position, event.timestamp, event.server_id, begin=seen
+        )
+        self.current.compressed = (
+            event.inner_index >= 0 or event.type == EventType.TRANSACTION_PAYLOAD
+        )
         self._state = state
         return self.current
 
@@ -217,7 +257,9 @@ class TransactionTracker:
 
     def _single(self, event: Event, kind: TransactionKind | None) -> Boundary:
         """The event ends the group, and is the whole of it when none is open."""
-        began = self._begin(event, _State.BODY, seen=kind is not None) if self.current is None else None
+        began = (
+            self._begin(event, _State.BODY, seen=kind is not None) if self.current is None else None
+        )
         return Boundary(self._end(event, kind), began)
 
     def _gtid(self, event: Event, fde: FormatDescription) -> Boundary:
@@ -227,7 +269,10 @@ class TransactionTracker:
         transaction = self._begin(event, _State.HEAD if standalone else _State.BODY)
         transaction.identity, transaction.gtid = parsed, parsed.text
         if isinstance(parsed, Gtid):
-            transaction.last_committed, transaction.sequence_number = parsed.last_committed, parsed.sequence_number
+            transaction.last_committed, transaction.sequence_number = (
+                parsed.last_committed,
+                parsed.sequence_number,
+            )
             transaction.immediate_commit_timestamp = parsed.immediate_commit_timestamp
             transaction.original_commit_timestamp = parsed.original_commit_timestamp
             transaction.transaction_length = parsed.transaction_length
@@ -254,11 +299,16 @@ class TransactionTracker:
         return None
 
     def _opening(self, event: Event) -> Boundary | None:
-        """BEGIN or XA START. One that comes inside an open group says that the group before was cut off (no GTIDs)."""
+        """BEGIN or XA START. One that comes inside an open group says that the group before was cut
+        off (no GTIDs)."""
         if self._state is _State.HEAD:
             self._state = _State.BODY
             return None
-        if self._state is _State.BODY and self.current is not None and isinstance(self.current.identity, MariadbGtidEvent):
+        if (
+            self._state is _State.BODY
+            and self.current is not None
+            and isinstance(self.current.identity, MariadbGtidEvent)
+        ):
             return None
         abandoned = self.finish()
         return Boundary(abandoned, self._begin(event, _State.BODY))
@@ -279,7 +329,9 @@ class TransactionTracker:
     def _is_xa_end(self) -> bool:
         """MariaDB's GTID event of an XA COMMIT or ROLLBACK may leave out STANDALONE."""
         identity = self.current.identity if self.current is not None else None
-        return isinstance(identity, MariadbGtidEvent) and bool(identity.flags & MariadbGtidEvent.COMPLETED_XA)
+        return isinstance(identity, MariadbGtidEvent) and bool(
+            identity.flags & MariadbGtidEvent.COMPLETED_XA
+        )
 
     def _commit(self, event: Event, fde: FormatDescription) -> Boundary:
         if event.type == EventType.XID:
@@ -287,16 +339,21 @@ class TransactionTracker:
         prepared = parse(event, fde)
         boundary = self._single(event, None)
         assert boundary.ended is not None
-        boundary.ended.kind = TransactionKind.XA_ONE_PHASE if prepared.one_phase else TransactionKind.XA_PREPARE
+        boundary.ended.kind = (
+            TransactionKind.XA_ONE_PHASE if prepared.one_phase else TransactionKind.XA_PREPARE
+        )
         boundary.ended.xid = prepared.text
         return boundary
 
 
-def group(events: LogReader | Iterable[tuple[Event, FormatDescription]], *, keep_events: bool = False) -> Iterator[Transaction]:
+def group(
+    events: LogReader | Iterable[tuple[Event, FormatDescription]], *, keep_events: bool = False
+) -> Iterator[Transaction]:
     """The transactions of a log in order, the last one possibly not complete.
 
-    `events` is a reader, or events each with the format description that governs it. With `keep_events` each transaction has its events;
-    without, memory does not grow. Raises InputError where the log cannot be read.
+    `events` is a reader, or events each with the format description that governs it. With
+    `keep_events` each transaction has its events; without, memory does not grow. Raises InputError
+    where the log cannot be read.
     """
     tracker = TransactionTracker()
     for event, fde in with_formats(events) if isinstance(events, LogReader) else events:

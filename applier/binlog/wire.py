@@ -1,7 +1,7 @@
 """How a column's value stands in a row image: the types of the log as rows of a table.
 
-libs/mysql/binlog/event/rows_event.cpp and sql/field.cc (`Field_*::pack`), 5.6 to 9.7. A type and its table map metadata
-give a `Wire`: how many bytes, and what stored value comes out of them.
+libs/mysql/binlog/event/rows_event.cpp and sql/field.cc (`Field_*::pack`), 5.6 to 9.7. A type and
+its table map metadata give a `Wire`: how many bytes, and what stored value comes out of them.
 """
 
 from __future__ import annotations
@@ -13,13 +13,17 @@ from applier.error_codes import Code
 from applier.errors import InputError
 
 DECIMAL, TINY, SHORT, LONG, FLOAT, DOUBLE, NULL, TIMESTAMP, LONGLONG, INT24 = range(10)
-DATE, TIME, DATETIME, YEAR, NEWDATE, VARCHAR, BIT, TIMESTAMP2, DATETIME2, TIME2, TYPED_ARRAY = range(10, 21)
+DATE, TIME, DATETIME, YEAR, NEWDATE, VARCHAR, BIT, TIMESTAMP2, DATETIME2, TIME2, TYPED_ARRAY = (
+    range(10, 21)
+)
 VECTOR, JSON, NEWDECIMAL, ENUM, SET = 242, 245, 246, 247, 248
 TINY_BLOB, MEDIUM_BLOB, LONG_BLOB, BLOB, VAR_STRING, STRING, GEOMETRY = range(249, 256)
 MARIADB_BLOB_COMPRESSED, MARIADB_VARCHAR_COMPRESSED = 140, 141
 
 DIGIT_BYTES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
-NUMERIC_TYPES = frozenset({TINY, SHORT, INT24, LONG, LONGLONG, YEAR, FLOAT, DOUBLE, DECIMAL, NEWDECIMAL})
+NUMERIC_TYPES = frozenset(
+    {TINY, SHORT, INT24, LONG, LONGLONG, YEAR, FLOAT, DOUBLE, DECIMAL, NEWDECIMAL}
+)
 CHARACTER_TYPES = frozenset({STRING, VAR_STRING, VARCHAR, BLOB, TINY_BLOB, MEDIUM_BLOB, LONG_BLOB})
 
 
@@ -27,8 +31,8 @@ CHARACTER_TYPES = frozenset({STRING, VAR_STRING, VARCHAR, BLOB, TINY_BLOB, MEDIU
 class Wire:
     """`kind` says how the bytes become a stored value:
 
-    "int", "uint": little-endian of `size` bytes; "bits": big-endian; "bytes": as they stand; "prefixed": `size` bytes of
-    length, then that many bytes.
+    "int", "uint": little-endian of `size` bytes; "bits": big-endian; "bytes": as they stand;
+    "prefixed": `size` bytes of length, then that many bytes.
     """
 
     kind: str
@@ -36,7 +40,8 @@ class Wire:
 
 
 def decimal_bytes(precision: int, scale: int) -> int:
-    """Bytes of a DECIMAL (`decimal_bin_size`, strings/decimal.c). MariaDB has up to 38 digits behind the point, MySQL 30.
+    """Bytes of a DECIMAL (`decimal_bin_size`, strings/decimal.c). MariaDB has up to 38 digits
+    behind the point, MySQL 30.
 
     Raises InputError for what no DECIMAL can be.
     """
@@ -59,7 +64,9 @@ def real_type(type_code: int, metadata: int) -> int:
 
 def _fraction(metadata: int) -> int:
     if metadata > 6:
-        raise InputError(f"{metadata} digits of fractional seconds in a table map", code=Code.BAD_TABLE_MAP)
+        raise InputError(
+            f"{metadata} digits of fractional seconds in a table map", code=Code.BAD_TABLE_MAP
+        )
     return (metadata + 1) // 2
 
 
@@ -69,7 +76,9 @@ def _prefix(most: int) -> Wire:
 
 def _blob(metadata: int) -> Wire:
     if not 1 <= metadata <= 4:
-        raise InputError(f"a length of {metadata} bytes for a BLOB in a table map", code=Code.BAD_TABLE_MAP)
+        raise InputError(
+            f"a length of {metadata} bytes for a BLOB in a table map", code=Code.BAD_TABLE_MAP
+        )
     return Wire("prefixed", metadata)
 
 
@@ -113,7 +122,9 @@ WIRES: dict[int, Callable[[int, bool], Wire]] = {
     TIMESTAMP2: lambda metadata, unsigned: Wire("bytes", 4 + _fraction(metadata)),
     DATETIME2: lambda metadata, unsigned: Wire("bytes", 5 + _fraction(metadata)),
     TIME2: lambda metadata, unsigned: Wire("bytes", 3 + _fraction(metadata)),
-    NEWDECIMAL: lambda metadata, unsigned: Wire("bytes", decimal_bytes(metadata >> 8, metadata & 0xFF)),
+    NEWDECIMAL: lambda metadata, unsigned: Wire(
+        "bytes", decimal_bytes(metadata >> 8, metadata & 0xFF)
+    ),
     BIT: lambda metadata, unsigned: _bits(metadata >> 8, metadata & 0xFF),
     ENUM: _enumeration,
     SET: _enumeration,
@@ -137,15 +148,31 @@ def wire_of(type_code: int, metadata: int, unsigned: bool) -> Wire:
     """Raises InputError for a type that no row image can hold."""
     rule = WIRES.get(real_type(type_code, metadata))
     if rule is None:
-        raise InputError(f"column type {type_code} in a table map is unknown", code=Code.BAD_TABLE_MAP)
+        raise InputError(
+            f"column type {type_code} in a table map is unknown", code=Code.BAD_TABLE_MAP
+        )
     return rule(metadata, unsigned)
 
 
-ONE_BYTE_METADATA = frozenset({FLOAT, DOUBLE, BLOB, TINY_BLOB, MEDIUM_BLOB, LONG_BLOB, MARIADB_BLOB_COMPRESSED, JSON, GEOMETRY, VECTOR}) | {
+ONE_BYTE_METADATA = frozenset(
+    {
+        FLOAT,
+        DOUBLE,
+        BLOB,
+        TINY_BLOB,
+        MEDIUM_BLOB,
+        LONG_BLOB,
+        MARIADB_BLOB_COMPRESSED,
+        JSON,
+        GEOMETRY,
+        VECTOR,
+    }
+) | {
     TIMESTAMP2,
     DATETIME2,
     TIME2,
 }
 LITTLE_ENDIAN_METADATA = frozenset({VARCHAR, VAR_STRING, MARIADB_VARCHAR_COMPRESSED})
 BIG_ENDIAN_METADATA = frozenset({BIT, NEWDECIMAL, STRING, ENUM, SET})
-"""Two bytes, first byte high: BIT is bits, bytes; NEWDECIMAL precision, scale; STRING real type and length."""
+"""Two bytes, first byte high: BIT is bits, bytes; NEWDECIMAL precision, scale; STRING real type and
+length."""

@@ -1,4 +1,5 @@
-"""XA transactions: their statements, how their identifiers are written, and which prepared transaction one means."""
+"""XA transactions: their statements, how their identifiers are written, and which prepared
+transaction one means."""
 
 from __future__ import annotations
 
@@ -7,7 +8,9 @@ from collections.abc import Collection
 
 from applier.errors import ReplicationError
 
-_STATEMENT = re.compile(rb"\s*XA\s+(START|BEGIN|END|PREPARE|COMMIT|ROLLBACK)\s+(.*)", re.IGNORECASE | re.DOTALL)
+_STATEMENT = re.compile(
+    rb"\s*XA\s+(START|BEGIN|END|PREPARE|COMMIT|ROLLBACK)\s+(.*)", re.IGNORECASE | re.DOTALL
+)
 _ROW = re.compile(r"[|\s]*(\d+)[|\s]+(\d+)[|\s]+(\d+)[|\s]+(\S.*?)[|\s]*")
 _DIGITS = re.compile(r"0x(?:[0-9a-fA-F]{2})+")
 BEGINS = frozenset({"START", "BEGIN"})
@@ -17,7 +20,8 @@ DECIDES = frozenset({"COMMIT", "ROLLBACK"})
 
 
 def xa_statement(sql: bytes) -> tuple[str, str] | None:
-    """The verb of an XA statement and the identifier behind it, without ONE PHASE; None for another statement."""
+    """The verb of an XA statement and the identifier behind it, without ONE PHASE; None for another
+    statement."""
     match = _STATEMENT.match(sql.rstrip(b" \t\r\n;"))
     if match is None:
         return None
@@ -29,13 +33,16 @@ def xa_statement(sql: bytes) -> tuple[str, str] | None:
 
 
 def check_xid(verb: str, xid: str, sql: bytes, prepared: Collection[str]) -> None:
-    """Raises ReplicationError where the identifier does not fit (Sql_cmd_xa_start, Sql_cmd_xa_commit).
+    """Raises ReplicationError where the identifier does not fit (Sql_cmd_xa_start,
+    Sql_cmd_xa_commit).
 
     1440: one that is in use begins nothing. 1397: only what is prepared ends.
     """
     text = sql.decode("latin-1")
     if verb in BEGINS and xid in prepared:
-        raise ReplicationError(1440, f"Error 'XAER_DUPID: The XID already exists' on query. Query: '{text}'")
+        raise ReplicationError(
+            1440, f"Error 'XAER_DUPID: The XID already exists' on query. Query: '{text}'"
+        )
     if verb in DECIDES and xid not in prepared:
         raise ReplicationError(1397, f"Error 'XAER_NOTA: Unknown XID' on query. Query: '{text}'")
 
@@ -46,10 +53,12 @@ def xid_text(format_id: int, global_id: bytes, branch_id: bytes) -> str:
 
 
 def recovered_xid(row: str) -> str:
-    """What a row of XA RECOVER means, as `xid_text` writes it; an identifier as a statement writes it stays as it is.
+    """What a row of XA RECOVER means, as `xid_text` writes it; an identifier as a statement writes
+    it stays as it is.
 
-    A row is `formatID gtrid_length bqual_length data`, separated as the client prints it, or `data` alone: then all of it is the global
-    part and the format is 1. Data is text, or 0x and digits (CONVERT XID). Raises ValueError where the lengths are not those of the data.
+    A row is `formatID gtrid_length bqual_length data`, separated as the client prints it, or `data`
+    alone: then all of it is the global part and the format is 1. Data is text, or 0x and digits
+    (CONVERT XID). Raises ValueError where the lengths are not those of the data.
     """
     if "'" in row:
         return row
@@ -60,7 +69,9 @@ def recovered_xid(row: str) -> str:
         return xid_text(1, content, b"")
     global_bytes, branch_bytes = int(match[2]), int(match[3])
     if global_bytes + branch_bytes != len(content):
-        raise ValueError(f"lengths of {global_bytes} and {branch_bytes} bytes, but data of {len(content)}")
+        raise ValueError(
+            f"lengths of {global_bytes} and {branch_bytes} bytes, but data of {len(content)}"
+        )
     return xid_text(int(match[1]), content[:global_bytes], content[global_bytes:])
 
 
@@ -70,9 +81,15 @@ def plain_xid(text: str) -> str:
 
 
 def prepared_xid(text: str, known: Collection[str]) -> str:
-    """Which of the prepared transactions an XA statement means, its own identifier when none of them.
+    """Which of the prepared transactions an XA statement means, its own identifier when none of
+    them.
 
-    `known` are in the form of `plain_xid`. MariaDB 10.11.19 cuts the text of a long identifier short.
+    `known` are in the form of `plain_xid`. MariaDB 10.11.19 cuts the text of a long identifier
+    short.
     """
     xid = plain_xid(text)
-    return xid if xid in known else next((prepared for prepared in known if prepared.startswith(xid)), xid)
+    return (
+        xid
+        if xid in known
+        else next((prepared for prepared in known if prepared.startswith(xid)), xid)
+    )

@@ -16,12 +16,20 @@ INDENT = "  "
 
 
 def advice(result: ReplayResult, tables: Tables) -> list[str]:
-    """Lines on each table that reads much more rows than it changes: why, then what to do, indented."""
+    """Lines on each table that reads much more rows than it changes: why, then what to do,
+    indented."""
     lines = []
     seen = set()
-    for cost in sorted(result.costs.values(), key=lambda cost: (-cost.rows_read, cost.table, cost.kind)):
+    for cost in sorted(
+        result.costs.values(), key=lambda cost: (-cost.rows_read, cost.table, cost.kind)
+    ):
         per_row = cost.reads_per_change
-        if per_row is None or per_row < EXPENSIVE or cost.algorithm == NOT_NEEDED or cost.table in seen:
+        if (
+            per_row is None
+            or per_row < EXPENSIVE
+            or cost.algorithm == NOT_NEEDED
+            or cost.table in seen
+        ):
             continue
         seen.add(cost.table)
         reading = f"{cost.table} reads {per_row:,.0f} rows for each row it changes"
@@ -36,7 +44,11 @@ def advice(result: ReplayResult, tables: Tables) -> list[str]:
 
 def _suggested(table: MemoryTable, result: ReplayResult) -> list[str]:
     rules = result.rules or RULES[NEWEST]
-    row_search = parse_row_search(result.row_search) if rules.row_search_selectable and result.row_search else None
+    row_search = (
+        parse_row_search(result.row_search)
+        if rules.row_search_selectable and result.row_search
+        else None
+    )
     found = suggestion(table.definition, rules, row_search, duplicates_in(table))
     return found.lines if found is not None else []
 
@@ -47,7 +59,9 @@ def _reason(cost: Cost, definition: TableDefinition) -> str:
         why = ", although it has a primary key" if has_key else " because it has no usable key"
         return "each lookup starts at the top of the table" + why
     if cost.algorithm == HASH_OVER_TABLE:
-        return "each event scans the table" + (", although it has a primary key" if has_key else " because it has no usable key")
+        return "each event scans the table" + (
+            ", although it has a primary key" if has_key else " because it has no usable key"
+        )
     if cost.algorithm == HASH_OVER_INDEX:
         return f"many rows share each value of key `{cost.key}`"
     return f"key `{cost.key}` is not unique, and many rows share each value"

@@ -1,4 +1,5 @@
-"""`binlag clock`: Seconds_Behind_Source, true lag and work left over time, of a log or a named scenario on the simulated clock."""
+"""`binlag clock`: Seconds_Behind_Source, true lag and work left over time, of a log or a named
+scenario on the simulated clock."""
 
 from __future__ import annotations
 
@@ -12,7 +13,14 @@ import click
 
 from applier.cli.follow import logs_of
 from applier.cli.notes import note
-from applier.cli.options import Number, check_output, check_positions, part_options, rules_of, was_typed
+from applier.cli.options import (
+    Number,
+    check_output,
+    check_positions,
+    part_options,
+    rules_of,
+    was_typed,
+)
 from applier.cli.status import FORMATS, OPENMETRICS, chosen_format, render
 from applier.error_codes import Code
 from applier.errors import UsageError
@@ -29,52 +37,150 @@ SHORTEST = 0.001
 """Seconds between two samples, at the least."""
 
 
-@click.command(name="clock", short_help="Show Seconds_Behind_Source next to the true lag, over time, on a simulated clock.")
+@click.command(
+    name="clock",
+    short_help="Show Seconds_Behind_Source next to the true lag, over time, on a simulated clock.",
+)
 @click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE...]")
 @part_options
-@click.option("--scenario", metavar="NAME", help="A named case instead of a log; `list` names them all.")
-@click.option("--server", default=NEWEST, show_default=True, metavar="VERSION", help="Whose rules: 5.6, 5.7, 8.0, 8.4, 9.7 or mariadb.")
-@click.option("--workers", type=click.IntRange(0, 1024), metavar="N", help="replica_parallel_workers. [default: the version's]")
-@click.option("--parallel-type", type=click.Choice(["DATABASE", "LOGICAL_CLOCK"], case_sensitive=False), help="[default: the version's]")
-@click.option("--preserve-commit-order/--no-preserve-commit-order", default=None, help="[default: the version's]")
-@click.option("--checkpoint-period", type=click.IntRange(min=0), default=300, show_default=True, metavar="MS",
-              help="replica_checkpoint_period.")  # fmt: skip
-@click.option("--checkpoint-group", type=click.IntRange(min=1), default=512, show_default=True, metavar="N",
-              help="replica_checkpoint_group.")  # fmt: skip
-@click.option("--delay", type=click.IntRange(min=0), default=0, metavar="SECONDS", help="SOURCE_DELAY.")
-@click.option("--network-delay", type=Number(min=0), default=0.0, metavar="SECONDS", help="From the commit to the relay log.")
-@click.option("--network-speed", type=Number(min=0, min_open=True), metavar="MB/S", help="[default: without limit]")
-@click.option("--row-speed", type=Number(min=0, min_open=True), default=10.0, show_default=True, metavar="MB/S",
-              help="Rows events that one thread of the replica executes.")  # fmt: skip
-@click.option("--transaction-cost", type=Number(min=0), default=1.0, show_default=True, metavar="MS",
-              help="What each transaction costs besides.")  # fmt: skip
-@click.option("--skip-counter", type=click.IntRange(min=0), default=0, metavar="N", help="sql_replica_skip_counter.")
+@click.option(
+    "--scenario", metavar="NAME", help="A named case instead of a log; `list` names them all."
+)
+@click.option(
+    "--server",
+    default=NEWEST,
+    show_default=True,
+    metavar="VERSION",
+    help="Whose rules: 5.6, 5.7, 8.0, 8.4, 9.7 or mariadb.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(0, 1024),
+    metavar="N",
+    help="replica_parallel_workers. [default: the version's]",
+)
+@click.option(
+    "--parallel-type",
+    type=click.Choice(["DATABASE", "LOGICAL_CLOCK"], case_sensitive=False),
+    help="[default: the version's]",
+)
+@click.option(
+    "--preserve-commit-order/--no-preserve-commit-order",
+    default=None,
+    help="[default: the version's]",
+)
+@click.option(
+    "--checkpoint-period",
+    type=click.IntRange(min=0),
+    default=300,
+    show_default=True,
+    metavar="MS",
+    help="replica_checkpoint_period.",
+)
+@click.option(
+    "--checkpoint-group",
+    type=click.IntRange(min=1),
+    default=512,
+    show_default=True,
+    metavar="N",
+    help="replica_checkpoint_group.",
+)
+@click.option(
+    "--delay", type=click.IntRange(min=0), default=0, metavar="SECONDS", help="SOURCE_DELAY."
+)
+@click.option(
+    "--network-delay",
+    type=Number(min=0),
+    default=0.0,
+    metavar="SECONDS",
+    help="From the commit to the relay log.",
+)
+@click.option(
+    "--network-speed",
+    type=Number(min=0, min_open=True),
+    metavar="MB/S",
+    help="[default: without limit]",
+)
+@click.option(
+    "--row-speed",
+    type=Number(min=0, min_open=True),
+    default=10.0,
+    show_default=True,
+    metavar="MB/S",
+    help="Rows events that one thread of the replica executes.",
+)
+@click.option(
+    "--transaction-cost",
+    type=Number(min=0),
+    default=1.0,
+    show_default=True,
+    metavar="MS",
+    help="What each transaction costs besides.",
+)
+@click.option(
+    "--skip-counter",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="sql_replica_skip_counter.",
+)
 @click.option("--until", metavar="UNTIL", help="FILE:POSITION, before:GTIDS or after:GTIDS.")
-@click.option("--every", type=Number(min=SHORTEST), metavar="SECONDS", help=f"[default: {MOMENTS} moments]")
-@click.option("--status-at", type=Number(), metavar="SECONDS", help="The whole status that long after the first commit.")
+@click.option(
+    "--every", type=Number(min=SHORTEST), metavar="SECONDS", help=f"[default: {MOMENTS} moments]"
+)
+@click.option(
+    "--status-at",
+    type=Number(),
+    metavar="SECONDS",
+    help="The whole status that long after the first commit.",
+)
 @FORMATS
-@click.option("--json", "as_json", is_flag=True, help="JSON lines: one a moment (with --status-at: one object).")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="JSON lines: one a moment (with --status-at: one object).",
+)
 @OPENMETRICS
-@click.option("--plot", type=click.Path(dir_okay=False), metavar="FILE", help="Draw it: .svg, .png, .html or .json (needs binlag[report]).")
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Draw it: .svg, .png, .html or .json (needs binlag[report]).",
+)
 def command(
-    files: tuple[str, ...], scenario: str | None, form: str, as_json: bool, plot: str | None, openmetrics: str | None, **given: Any
+    files: tuple[str, ...],
+    scenario: str | None,
+    form: str,
+    as_json: bool,
+    plot: str | None,
+    openmetrics: str | None,
+    **given: Any,
 ) -> None:
-    """Show what SHOW REPLICA STATUS would have said while a replica executed FILEs, and how late it really was.
+    """Show what SHOW REPLICA STATUS would have said while a replica executed FILEs, and how late it
+    really was.
 
-    The replica is simulated: transactions arrive when they were committed, and cost what --row-speed and --transaction-cost say; a
-    statement takes as long as on the source. `binlag measure` and `binlag forecast` know costs better than two numbers do.
+    The replica is simulated: transactions arrive when they were committed, and cost what
+    --row-speed and --transaction-cost say; a statement takes as long as on the source. `binlag
+    measure` and `binlag forecast` know costs better than two numbers do.
     """
     if scenario == "list":
         _list_scenarios()
         return
     if bool(files) == (scenario is not None):
         raise UsageError(
-            "give log files or --scenario NAME", code=Code.OPTION_MISSING, hint="`binlag clock --scenario list` names the scenarios"
+            "give log files or --scenario NAME",
+            code=Code.OPTION_MISSING,
+            hint="`binlag clock --scenario list` names the scenarios",
         )
     if scenario is not None:
         _refuse_configuration()
     if plot is not None and given["status_at"] is not None:
-        raise UsageError("--plot: a status cannot be drawn", code=Code.OPTIONS_CLASH, hint="leave it out, or --status-at")
+        raise UsageError(
+            "--plot: a status cannot be drawn",
+            code=Code.OPTIONS_CLASH,
+            hint="leave it out, or --status-at",
+        )
     form = chosen_format(form, as_json=as_json)
     check_output("--plot", plot)
     check_output("--openmetrics", openmetrics)
@@ -84,7 +190,10 @@ def command(
             _write_status(runs, transactions, given["status_at"], openmetrics)
         _status(runs, transactions, given["status_at"], form)
         return
-    samples = {name: list(_sample(simulation, seconds, given["every"])) for name, simulation in runs.items()}
+    samples = {
+        name: list(_sample(simulation, seconds, given["every"]))
+        for name, simulation in runs.items()
+    }
     if openmetrics is not None:
         from applier import metrics
 
@@ -107,12 +216,15 @@ def _list_scenarios() -> None:
 
 
 def _refuse_configuration() -> None:
-    """A scenario has replicas of its own. Raises UsageError for an option that would configure another one."""
+    """A scenario has replicas of its own. Raises UsageError for an option that would configure
+    another one."""
     for parameter in click.get_current_context().command.params:
         name = parameter.name or ""
         if name in _CONFIGURATION and was_typed(name):
             raise UsageError(
-                f"{parameter.opts[0]}: a scenario has its own replicas", code=Code.OPTIONS_CLASH, hint="leave it out, or give a log"
+                f"{parameter.opts[0]}: a scenario has its own replicas",
+                code=Code.OPTIONS_CLASH,
+                hint="leave it out, or give a log",
             )
 
 
@@ -127,13 +239,19 @@ def _named(name: str) -> tuple[dict[str, Simulation], dict[str, list[TimedTransa
 
     scenario = SCENARIOS.get(name)
     if scenario is None:
-        raise UsageError(f"there is no scenario {name!r}", code=Code.OPTION_VALUE, hint="one of " + ", ".join(SCENARIOS))
+        raise UsageError(
+            f"there is no scenario {name!r}",
+            code=Code.OPTION_VALUE,
+            hint="one of " + ", ".join(SCENARIOS),
+        )
     logs = {replica: list(scenario.transactions()) for replica in scenario.replicas}
     logs |= {replica: list(log()) for replica, log, _ in scenario.variants}
     return scenario.run(), logs, float(scenario.seconds)
 
 
-def _logs(files: tuple[str, ...], given: dict[str, Any]) -> tuple[dict[str, Simulation], dict[str, list[TimedTransaction]], float]:
+def _logs(
+    files: tuple[str, ...], given: dict[str, Any]
+) -> tuple[dict[str, Simulation], dict[str, list[TimedTransaction]], float]:
     from applier.binlog.filters import LogFilter
     from applier.timing.simulate import simulate
     from applier.timing.timed import rows_cost, timed_transactions
@@ -147,8 +265,16 @@ def _logs(files: tuple[str, ...], given: dict[str, Any]) -> tuple[dict[str, Simu
         seconds_per_transaction=given["transaction_cost"] / 1e3,
         start_position=given["start_position"],
         stop_position=given["stop_position"],
-        part=LogFilter.of(**{name: given[name] for name in ("start_datetime", "stop_datetime", "include_gtids", "exclude_gtids")}),
-        on_cut_off=lambda error: note(f"{error.file} is cut off at {error.position}: {error.message}; what came before it counts"),
+        part=LogFilter.of(
+            **{
+                name: given[name]
+                for name in ("start_datetime", "stop_datetime", "include_gtids", "exclude_gtids")
+            }
+        ),
+        on_cut_off=lambda error: note(
+            f"{error.file} is cut off at {error.position}: {error.message}; what came before it"
+            " counts"
+        ),
     )
     transactions: list[TimedTransaction] = []
     configuration = _configuration(given)
@@ -160,7 +286,11 @@ def _logs(files: tuple[str, ...], given: dict[str, Any]) -> tuple[dict[str, Simu
     if not len(simulation):
         raise UsageError("the log holds no complete transaction", code=Code.NOTHING_TO_READ)
     name = f"{configuration.rules.name}, {configuration.worker_count or 'no'} workers"
-    return {name: simulation}, {name: transactions}, max(simulation.end, *simulation.commits) - simulation.start + 1
+    return (
+        {name: simulation},
+        {name: transactions},
+        max(simulation.end, *simulation.commits) - simulation.start + 1,
+    )
 
 
 def _configuration(given: dict[str, Any]) -> ClockConfiguration:
@@ -176,27 +306,46 @@ def _configuration(given: dict[str, Any]) -> ClockConfiguration:
         checkpoint_group=given["checkpoint_group"],
         delay_seconds=given["delay"],
         network_seconds=given["network_delay"],
-        network_bytes_per_second=None if given["network_speed"] is None else given["network_speed"] * 1e6,
+        network_bytes_per_second=(
+            None if given["network_speed"] is None else given["network_speed"] * 1e6
+        ),
         skip_counter=given["skip_counter"],
         until=None if given["until"] is None else Until.parse(given["until"]),
     )
 
 
 def _sample(simulation: Simulation, seconds: float, every: float | None) -> Iterator[LagSample]:
-    return simulation.sample(simulation.start, simulation.start + seconds, every or max(seconds / MOMENTS, 0.1))
+    return simulation.sample(
+        simulation.start, simulation.start + seconds, every or max(seconds / MOMENTS, 0.1)
+    )
 
 
-def _status(runs: dict[str, Simulation], transactions: dict[str, list[TimedTransaction]], at: float, form: str) -> None:
+def _status(
+    runs: dict[str, Simulation],
+    transactions: dict[str, list[TimedTransaction]],
+    at: float,
+    form: str,
+) -> None:
     from applier.timing.simulation_view import view_at
 
     for name, simulation in runs.items():
         if len(runs) > 1 and form != "json":
             click.echo(f"-- {name}")
-        for line in render(view_at(simulation, transactions[name], simulation.start + at), form, old_names=False, tables=True):
+        for line in render(
+            view_at(simulation, transactions[name], simulation.start + at),
+            form,
+            old_names=False,
+            tables=True,
+        ):
             click.echo(line)
 
 
-def _write_status(runs: dict[str, Simulation], transactions: dict[str, list[TimedTransaction]], at: float, path: str) -> None:
+def _write_status(
+    runs: dict[str, Simulation],
+    transactions: dict[str, list[TimedTransaction]],
+    at: float,
+    path: str,
+) -> None:
     from applier import metrics
     from applier.timing.simulation_view import view_at
 
@@ -204,14 +353,20 @@ def _write_status(runs: dict[str, Simulation], transactions: dict[str, list[Time
     for name, simulation in runs.items():
         moment = next(simulation.sample(simulation.start + at, simulation.start + at, 1.0))
         gauges += metrics.of_view(view_at(simulation, transactions[name], moment.time), name)
-        gauges += [gauge for gauge in metrics.of_moment(moment, name, simulation.configuration.server) if gauge.name not in _OF_VIEW]
+        gauges += [
+            gauge
+            for gauge in metrics.of_moment(moment, name, simulation.configuration.server)
+            if gauge.name not in _OF_VIEW
+        ]
     metrics.write(gauges, path)
 
 
 _CONFIGURATION = frozenset(
     """
-        server workers parallel_type preserve_commit_order checkpoint_period checkpoint_group delay network_delay network_speed row_speed
-        transaction_cost skip_counter until start_position stop_position start_datetime stop_datetime include_gtids exclude_gtids
+        server workers parallel_type preserve_commit_order checkpoint_period checkpoint_group delay
+        network_delay network_speed row_speed
+        transaction_cost skip_counter until start_position stop_position start_datetime
+        stop_datetime include_gtids exclude_gtids
     """.split()
 )
 """Options that say what replica is simulated."""
@@ -227,10 +382,14 @@ def _json_lines(samples: dict[str, list[LagSample]]) -> Iterator[str]:
                     "replica": name,
                     "time": round(moment.time, 6),
                     "seconds_behind": moment.seconds_behind,
-                    "true_lag_seconds": None if moment.true_lag is None else round(moment.true_lag, 6),
+                    "true_lag_seconds": (
+                        None if moment.true_lag is None else round(moment.true_lag, 6)
+                    ),
                     "transactions_left": moment.work.transactions,
                     "bytes_left": moment.work.bytes,
-                    "seconds_left": None if moment.work.seconds is None else round(moment.work.seconds, 6),
+                    "seconds_left": (
+                        None if moment.work.seconds is None else round(moment.work.seconds, 6)
+                    ),
                 }
             )
 
@@ -238,13 +397,19 @@ def _json_lines(samples: dict[str, list[LagSample]]) -> Iterator[str]:
 def _text_lines(runs: dict[str, Simulation], samples: dict[str, list[LagSample]]) -> Iterator[str]:
     for name, moments in samples.items():
         yield f"-- {name}"
-        yield f"{'time (UTC)':<21}{'seconds behind':>15}{'true lag':>12}{'left':>12}{'MB left':>11}{'s to drain':>12}"
+        yield (
+            f"{'time (UTC)':<21}{'seconds behind':>15}{'true lag':>12}"
+            f"{'left':>12}{'MB left':>11}{'s to drain':>12}"
+        )
         for moment in moments:
             shown = datetime.fromtimestamp(moment.time, UTC).strftime("%Y-%m-%d %H:%M:%S")
             behind = "NULL" if moment.seconds_behind is None else str(moment.seconds_behind)
             lag = "unknown" if moment.true_lag is None else f"{moment.true_lag:.1f}"
             drain = "never" if moment.work.seconds is None else f"{moment.work.seconds:.1f}"
-            yield f"{shown:<21}{behind:>15}{lag:>12}{moment.work.transactions:>12,}{moment.work.bytes / 1e6:>11.1f}{drain:>12}"
+            yield (
+                f"{shown:<21}{behind:>15}{lag:>12}"
+                f"{moment.work.transactions:>12,}{moment.work.bytes / 1e6:>11.1f}{drain:>12}"
+            )
         error = runs[name].error
         if error is not None:
             yield f"the applier stopped: {error}"

@@ -1,6 +1,8 @@
-"""The curves of `binlag clock` as a picture: what the replica showed as steps, the true lag as a line, one panel a replica.
+"""The curves of `binlag clock` as a picture: what the replica showed as steps, the true lag as a
+line, one panel a replica.
 
-Below them, where work piles up, how many transactions the source had committed and the replica had not.
+Below them, where work piles up, how many transactions the source had committed and the replica had
+not.
 """
 
 from __future__ import annotations
@@ -24,16 +26,27 @@ MANY = 10
 
 
 def draw(samples: Mapping[str, Sequence[LagSample]], path: Path, title: str) -> None:
-    """Writes the picture in the form of the file's name. Moments without a number leave a gap. Raises UsageError."""
+    """Writes the picture in the form of the file's name. Moments without a number leave a gap.
+    Raises UsageError."""
     if path.suffix not in FORMS:
-        raise UsageError(f"cannot draw {path.name}", code=Code.OPTION_VALUE, hint=f"give a file that ends in {', '.join(FORMS)}")
+        raise UsageError(
+            f"cannot draw {path.name}",
+            code=Code.OPTION_VALUE,
+            hint=f"give a file that ends in {', '.join(FORMS)}",
+        )
     try:
         import altair
     except ImportError:
-        raise UsageError("drawing needs altair", code=Code.NO_LIBRARY, hint="pip install 'binlag[report]'") from None
-    picture = altair.hconcat(*(_late(altair, name, moments) for name, moments in samples.items())).resolve_scale(y="shared")
+        raise UsageError(
+            "drawing needs altair", code=Code.NO_LIBRARY, hint="pip install 'binlag[report]'"
+        ) from None
+    picture = altair.hconcat(
+        *(_late(altair, name, moments) for name, moments in samples.items())
+    ).resolve_scale(y="shared")
     if any(moment.work.transactions > MANY for moments in samples.values() for moment in moments):
-        left = altair.hconcat(*(_left(altair, moments) for moments in samples.values())).resolve_scale(y="shared")
+        left = altair.hconcat(
+            *(_left(altair, moments) for moments in samples.values())
+        ).resolve_scale(y="shared")
         picture = altair.vconcat(picture, left)
     try:
         picture.properties(title=title).save(str(path))
@@ -46,20 +59,50 @@ def _late(altair: Any, name: str, moments: Sequence[LagSample]) -> Any:
     values = [
         {"second": second, "of": of, "seconds": value}
         for second, moment in _seconds(moments)
-        for of, value in ((SHOWN, moment.seconds_behind), (TRUE, None if moment.true_lag is None else round(moment.true_lag, 3)))
+        for of, value in (
+            (SHOWN, moment.seconds_behind),
+            (TRUE, None if moment.true_lag is None else round(moment.true_lag, 3)),
+        )
     ]
-    colour = altair.Color("of:N", title=None, sort=[SHOWN, TRUE], scale=altair.Scale(domain=[SHOWN, TRUE], range=list(COLOURS)))
-    axes = {"x": altair.X("second:Q", title="seconds"), "y": altair.Y("seconds:Q", title="seconds late"), "color": colour}
+    colour = altair.Color(
+        "of:N",
+        title=None,
+        sort=[SHOWN, TRUE],
+        scale=altair.Scale(domain=[SHOWN, TRUE], range=list(COLOURS)),
+    )
+    axes = {
+        "x": altair.X("second:Q", title="seconds"),
+        "y": altair.Y("seconds:Q", title="seconds late"),
+        "color": colour,
+    }
     base = altair.Chart(altair.Data(values=values))
-    shown = base.transform_filter(f"datum.of == '{SHOWN}'").mark_line(interpolate="step-after", strokeWidth=2).encode(**axes)
-    true = base.transform_filter(f"datum.of == '{TRUE}'").mark_line(strokeWidth=1.5, strokeDash=[5, 3]).encode(**axes)
+    shown = (
+        base.transform_filter(f"datum.of == '{SHOWN}'")
+        .mark_line(interpolate="step-after", strokeWidth=2)
+        .encode(**axes)
+    )
+    true = (
+        base.transform_filter(f"datum.of == '{TRUE}'")
+        .mark_line(strokeWidth=1.5, strokeDash=[5, 3])
+        .encode(**axes)
+    )
     return altair.layer(shown, true).properties(width=WIDTH, height=HEIGHT, title=name)
 
 
 def _left(altair: Any, moments: Sequence[LagSample]) -> Any:
-    values = [{"second": second, "left": moment.work.transactions} for second, moment in _seconds(moments)]
-    axes = {"x": altair.X("second:Q", title="seconds"), "y": altair.Y("left:Q", title="transactions left")}
-    return altair.Chart(altair.Data(values=values)).mark_area(color="#bbbbbb").encode(**axes).properties(width=WIDTH, height=LEFT_HEIGHT)
+    values = [
+        {"second": second, "left": moment.work.transactions} for second, moment in _seconds(moments)
+    ]
+    axes = {
+        "x": altair.X("second:Q", title="seconds"),
+        "y": altair.Y("left:Q", title="transactions left"),
+    }
+    return (
+        altair.Chart(altair.Data(values=values))
+        .mark_area(color="#bbbbbb")
+        .encode(**axes)
+        .properties(width=WIDTH, height=LEFT_HEIGHT)
+    )
 
 
 def _seconds(moments: Sequence[LagSample]) -> list[tuple[float, LagSample]]:

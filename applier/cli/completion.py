@@ -1,4 +1,5 @@
-"""`binlag completion SHELL`: the script that completes commands, options and their values in a shell."""
+"""`binlag completion SHELL`: the script that completes commands, options and their values in a
+shell."""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_BINLAG_COMPLETE"
 
 
-@click.command(name="completion", short_help="Print the script that completes commands in bash, zsh or fish.")
+@click.command(
+    name="completion", short_help="Print the script that completes commands in bash, zsh or fish."
+)
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def command(context: click.Context, shell: str) -> None:
@@ -23,4 +26,6 @@ def command(context: click.Context, shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None
     root = context.find_root()
-    click.echo(click.shell_completion.ShellComplete.source(kind(root.command, {}, "binlag", VARIABLE)))
+    click.echo(
+        click.shell_completion.ShellComplete.source(kind(root.command, {}, "binlag", VARIABLE))
+    )

@@ -1,7 +1,9 @@
-"""What is said when a command fails: one line with a code, a place and a next step; with --verbose, what led there.
+"""What is said when a command fails: one line with a code, a place and a next step; with --verbose,
+what led there.
 
-Every exception becomes a `BinlagError` here: those of libraries and of the ground floor by a table, all others as an internal error. What
-is printed goes through `applier.masking`; values of local variables are never printed, only the last event's type and place.
+Every exception becomes a `BinlagError` here: those of libraries and of the ground floor by a table,
+all others as an internal error. What is printed goes through `applier.masking`; values of local
+variables are never printed, only the last event's type and place.
 """
 
 from __future__ import annotations
@@ -35,11 +37,25 @@ EXTRAS = {
     "vl_convert": "report",
 }
 """Library -> the extra that brings it."""
-LIBRARIES = ("click", "sortedcontainers", "zstandard", "PyYAML", "PyMySQL", "numpy", "numba", "pyarrow", "pyspark", "SQLAlchemy")
+LIBRARIES = (
+    "click",
+    "sortedcontainers",
+    "zstandard",
+    "PyYAML",
+    "PyMySQL",
+    "numpy",
+    "numba",
+    "pyarrow",
+    "pyspark",
+    "SQLAlchemy",
+)
 """Those whose version can matter for an error; the installed ones are named."""
 LOCATED_GROUPS = ("BL1", "BL9")
 """Errors of which the last event is the place: those of logs, and mistakes."""
-_PLAIN = {"is not a valid integer range.": "is not a whole number.", "is not a valid float range.": "is not a number."}
+_PLAIN = {
+    "is not a valid integer range.": "is not a whole number.",
+    "is not a valid float range.": "is not a number.",
+}
 """Words of click -> plain ones."""
 ANY_COMMAND = "binlag COMMAND"
 """How the catalogue names the command in a next step."""
@@ -49,7 +65,8 @@ INTERNAL_ERROR = 70
 
 @dataclass
 class Running:
-    """What is under way: how much is to be said, in which form, and the context of the command as soon as there is one."""
+    """What is under way: how much is to be said, in which form, and the context of the command as
+    soon as there is one."""
 
     verbose: bool = False
     command: click.Context | None = None
@@ -75,7 +92,8 @@ def note_command(context: click.Context, parameter: click.Parameter, value: bool
 
 
 def tell(error: BaseException, running: Running | None = None, *, during: str = "") -> int:
-    """Prints an error on stderr; its exit code. Inside a command `running` is found. `during`: which of several things failed."""
+    """Prints an error on stderr; its exit code. Inside a command `running` is found. `during`:
+    which of several things failed."""
     context = click.get_current_context(silent=True)
     if running is None and context is not None:
         running = context.find_object(Running)
@@ -100,7 +118,8 @@ class InternalError(BinlagError):
 
 
 def translated(error: BaseException) -> BinlagError:
-    """The error as one that is meant for the user, located at the last event that was read where it does not know better."""
+    """The error as one that is meant for the user, located at the last event that was read where it
+    does not know better."""
     found = error if isinstance(error, BinlagError) else _translated(error)
     if found.file is None and found.code.startswith(LOCATED_GROUPS):
         event = last_event(error)
@@ -127,7 +146,9 @@ def _foreign() -> dict[type[BaseException], Callable[[Any], BinlagError | None]]
     return {
         click.ClickException: _command_line,
         ModuleNotFoundError: _library,
-        CheckpointError: lambda error: InputError(error.message, code=Code.BAD_RECORD, file=error.file, hint=error.hint),
+        CheckpointError: lambda error: InputError(
+            error.message, code=Code.BAD_RECORD, file=error.file, hint=error.hint
+        ),
         GtidError: lambda error: UsageError(str(error), code=Code.GTID_SET),
         OSError: _system,
         MemoryError: lambda error: InputError("memory is used up", code=Code.NO_MEMORY),
@@ -137,15 +158,24 @@ def _foreign() -> dict[type[BaseException], Callable[[Any], BinlagError | None]]
 def _system(error: OSError) -> BinlagError:
     """A write to a file that is open, or to standard output, fails without a name."""
     is_full = error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT)
-    hint = "free space where the output is written, or send it elsewhere; then run the same command again" if is_full else None
-    return InputError(error.strerror or str(error), code=Code.SYSTEM, file=_name(error.filename), hint=hint)
+    hint = (
+        "free space where the output is written, or send it elsewhere; then run the same command"
+        " again"
+        if is_full
+        else None
+    )
+    return InputError(
+        error.strerror or str(error), code=Code.SYSTEM, file=_name(error.filename), hint=hint
+    )
 
 
 def _command_line(error: click.ClickException) -> BinlagError:
     context = getattr(error, "ctx", None)
     meant = _meant(error)
     text = error.message if isinstance(error, click.NoSuchOption) else error.format_message()
-    hint = f"{meant or ''} see {context.command_path} --help".strip() if context is not None else meant
+    hint = (
+        f"{meant or ''} see {context.command_path} --help".strip() if context is not None else meant
+    )
     for words, plain in _PLAIN.items():
         text = text.replace(words, plain)
     return UsageError(" ".join(text.split()).rstrip("."), code=Code.COMMAND_LINE, hint=hint)
@@ -156,18 +186,31 @@ def _meant(error: click.ClickException) -> str | None:
     from applier.spelling import did_you_mean
 
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
-        options = [name for parameter in error.ctx.command.get_params(error.ctx) for name in parameter.opts if name.startswith("--")]
+        options = [
+            name
+            for parameter in error.ctx.command.get_params(error.ctx)
+            for name in parameter.opts
+            if name.startswith("--")
+        ]
         return did_you_mean(error.option_name, options)
     kind = getattr(getattr(error, "param", None), "type", None)
     given = re.match(r"'([^']*)' is not one of", getattr(error, "message", ""))
-    return did_you_mean(given[1], map(str, kind.choices)) if given and isinstance(kind, click.Choice) else None
+    return (
+        did_you_mean(given[1], map(str, kind.choices))
+        if given and isinstance(kind, click.Choice)
+        else None
+    )
 
 
 def _library(error: ModuleNotFoundError) -> BinlagError | None:
     """None for a module of our own: that is a mistake."""
     if error.name not in EXTRAS:
         return None
-    return UsageError(f"this needs {error.name}", code=Code.NO_LIBRARY, hint=f"pip install 'binlag[{EXTRAS[error.name]}]'")
+    return UsageError(
+        f"this needs {error.name}",
+        code=Code.NO_LIBRARY,
+        hint=f"pip install 'binlag[{EXTRAS[error.name]}]'",
+    )
 
 
 def _name(filename: object) -> str | None:
@@ -175,9 +218,11 @@ def _name(filename: object) -> str | None:
 
 
 def last_event(error: BaseException) -> Event | None:
-    """The event that was at hand where the error came up: of the innermost call that holds one. None before the first event.
+    """The event that was at hand where the error came up: of the innermost call that holds one.
+    None before the first event.
 
-    Looking into the calls that failed costs nothing while all goes well, unlike remembering each event.
+    Looking into the calls that failed costs nothing while all goes well, unlike remembering each
+    event.
     """
     import traceback
 
@@ -199,33 +244,51 @@ def _for_command(error: BaseException, running: Running) -> BinlagError:
     return found
 
 
-def lines(error: BaseException, found: BinlagError, running: Running, during: str = "") -> list[str]:
-    """What is printed of an error that was translated as `found`: its line, and with --verbose what is known about it."""
+def lines(
+    error: BaseException, found: BinlagError, running: Running, during: str = ""
+) -> list[str]:
+    """What is printed of an error that was translated as `found`: its line, and with --verbose what
+    is known about it."""
     told = [f"binlag: {during}{found}"]
     if running.verbose:
         told += [f"  {line}" for line in _context(error, found, running.command)]
-    secrets = secrets_of() if running.verbose or isinstance(found, InternalError) else []  # no other line can hold one
+    secrets = (
+        secrets_of() if running.verbose or isinstance(found, InternalError) else []
+    )  # no other line can hold one
     return [mask(line, secrets) for line in told]
 
 
-def _context(error: BaseException, found: BinlagError, command: click.Context | None) -> Iterator[str]:
+def _context(
+    error: BaseException, found: BinlagError, command: click.Context | None
+) -> Iterator[str]:
     import traceback
 
     yield f"meaning: {found.situation.meaning}"
     yield f"page: docs/errors/{page_of(found)}"
     event = last_event(error)
     if event is not None:
-        yield f"last event read: {event.name} of {event.length} bytes, {event.file}, position {event.position}, server id {event.server_id}"
-    yield from (f"because of: {type(cause).__name__}: {' '.join(str(cause).split())}" for cause in _causes(error))
+        yield (
+            f"last event read: {event.name} of {event.length} bytes, {event.file}, position"
+            f" {event.position}, server id {event.server_id}"
+        )
+    yield from (
+        f"because of: {type(cause).__name__}: {' '.join(str(cause).split())}"
+        for cause in _causes(error)
+    )
     if command is not None:
         yield f"command: {command.command_path}"
-        yield from (f"option {name}: {value}" for name, value in command.params.items() if value not in (None, (), False))
+        yield from (
+            f"option {name}: {value}"
+            for name, value in command.params.items()
+            if value not in (None, (), False)
+        )
     yield f"versions: {', '.join(_versions())}"
     if isinstance(found, InternalError):
         yield from "".join(traceback.format_exception(error)).splitlines()
     else:
         yield from (
-            f"raised in {place.name}, line {place.lineno} of {place.filename}" for place in traceback.extract_tb(error.__traceback__)[-1:]
+            f"raised in {place.name}, line {place.lineno} of {place.filename}"
+            for place in traceback.extract_tb(error.__traceback__)[-1:]
         )
 
 

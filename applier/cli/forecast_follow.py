@@ -1,4 +1,5 @@
-"""`binlag forecast --replica URL --follow`: where the replica is, again and again, a line each time."""
+"""`binlag forecast --replica URL --follow`: where the replica is, again and again, a line each
+time."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def follow(
     as_json: bool,
     openmetrics: str | None,
 ) -> NoReturn:
-    """Goes on until it is interrupted. `logs` are looked up each time: they grow, and new ones come.
+    """Goes on until it is interrupted. `logs` are looked up each time: they grow, and new ones
+    come.
 
     Of the logs those count that the replica has not left behind. Raises InputError.
     """

@@ -87,7 +87,9 @@ def offender_dict(one: Offender) -> dict[str, Any]:
     return {"table": one.table, "max_lag_seconds": one.lag, "share": one.share, "why": one.why}
 
 
-def write_junit(verdict: GateVerdict, summary: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+def write_junit(
+    verdict: GateVerdict, summary: Mapping[str, Any], path: str | os.PathLike[str]
+) -> None:
     """One test case for the replica and one for each table. Raises InputError."""
     failures = {told["table"] or REPLICA: text for text, told in verdict.failures}
     names = [REPLICA, *(one["table"] for one in summary["tables"])]

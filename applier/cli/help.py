@@ -1,4 +1,5 @@
-"""What --help shows beside a command's own words: options in groups, examples, and what a mistyped name may have meant.
+"""What --help shows beside a command's own words: options in groups, examples, and what a mistyped
+name may have meant.
 
 Groups and examples are tables, so that a command which shares an option shows it in the same place.
 """
@@ -9,43 +10,56 @@ import click
 
 GROUPS = {
     "Input": """
-        --schema --default-database --follow --workload --calibration --scenario --replica --from --auto-position --executed-gtids
-        --to-end --transactions --seed --rows --relay-folder --info --source --prepared --baseline
-        --behind --package --with
+        --schema --default-database --follow --workload --calibration --scenario --replica --from
+        --auto-position --executed-gtids --to-end --transactions --seed --rows --relay-folder --info
+        --source --prepared --baseline --behind --package --with
     """,
     "Filters": """
-        --database --table --exclude-database --exclude-table --start-position --stop-position --start-datetime --stop-datetime
-        --include-gtids --exclude-gtids --until-gtid --channel
+        --database --table --exclude-database --exclude-table --start-position --stop-position
+        --start-datetime --stop-datetime --include-gtids --exclude-gtids --until-gtid --channel
     """,
     "Rules": """
-        --server --row-search --row-image --exec-mode --skip-errors --type-conversions --rewrite-db --workers --parallel-type
-        --preserve-commit-order --any-commit-order --checkpoint-period --checkpoint-group --delay --network-delay --network-speed
-        --row-speed --transaction-cost --skip-counter --until --placement --what-if --repository --sync --recovery --position
-        --engine --kind --commit-order --flush-log --sync-binlog --skip-log-bin --sector-bytes --verify --with-routines --gtid-mode
-        --info-repository --set --my-cnf --tolerance --durable --innodb-flush-log-at-trx-commit --log-replica-updates --buffer-pool
-        --cores --read-latency --iops
+        --server --row-search --row-image --exec-mode --skip-errors --type-conversions --rewrite-db
+        --workers --parallel-type --preserve-commit-order --any-commit-order --checkpoint-period
+        --checkpoint-group --delay --network-delay --network-speed --row-speed --transaction-cost
+        --skip-counter --until --placement --what-if --repository --sync --recovery --position
+        --engine --kind --commit-order --flush-log --sync-binlog --skip-log-bin --sector-bytes
+        --verify --with-routines --gtid-mode --info-repository --set --my-cnf --tolerance --durable
+        --innodb-flush-log-at-trx-commit --log-replica-updates --buffer-pool --cores --read-latency
+        --iops
     """,
     "Target": """
-        --into --apply --batch --gtid --disable-log-bin --replay-id --force --dry-run --dir --server-id --heartbeat --retries
-        --max-relay-log-size --largest --quick --rounds --master --jobs --spark-conf --on-error
+        --into --apply --batch --gtid --disable-log-bin --replay-id --force --dry-run --dir
+        --server-id --heartbeat --retries --max-relay-log-size --largest --quick --rounds --master
+        --jobs --spark-conf --on-error
     """,
     "Connection": "--reconnect-seconds --password-file --ssl-mode --ssl-ca --ssl-cert --ssl-key",
     "Output": """
-        --json --csv --markdown --details --all --format --stats --dump --parquet --arrow --report --html --plot --openmetrics
-        --old-names --performance-schema --status-at --every --brief --coverage --require --crash --fail-on --max-lag --junit --output
+        --json --csv --markdown --details --all --format --stats --dump --parquet --arrow --report
+        --html --plot --openmetrics --old-names --performance-schema --status-at --every --brief
+        --coverage --require --crash --fail-on --max-lag --junit --output
     """,
 }
 """Heading -> the options under it, in this order. Options that stand nowhere come under REST."""
 REST = "Other options"
-_PLACES = {option: (heading, at) for heading, text in GROUPS.items() for at, option in enumerate(text.split())}
-OF_COMMAND = {("events", "--rows"): "Output", ("status", "--channel"): "Input", ("measure", "--table"): "Output"}
+_PLACES = {
+    option: (heading, at)
+    for heading, text in GROUPS.items()
+    for at, option in enumerate(text.split())
+}
+OF_COMMAND = {
+    ("events", "--rows"): "Output",
+    ("status", "--channel"): "Input",
+    ("measure", "--table"): "Output",
+}
 """(Command, option) whose heading differs from that of other commands."""
 
 EXAMPLES = {
     "replay": (
         ("what each table cost, and why", "demo/binlog.000001 --schema demo/before.sql"),
         ("the same under other rules", "demo/binlog.000001 --schema demo/before.sql --server 8.4"),
-        ("one table, for a program", "demo/binlog.000001 --schema demo/before.sql --table shop.parcel --json"),
+        ("one table, for a program",
+            "demo/binlog.000001 --schema demo/before.sql --table shop.parcel --json"),
     ),
     "events": (
         ("every event", "demo/binlog.000001"),
@@ -53,7 +67,8 @@ EXAMPLES = {
         ("for a program", "demo/binlog.000001 --json"),
     ),
     "receive": (
-        ("from the source's oldest log on", "mysql://repl@127.0.0.1:3306 --dir DIR --from binlog.000001:4"),
+        ("from the source's oldest log on",
+            "mysql://repl@127.0.0.1:3306 --dir DIR --from binlog.000001:4"),
         ("what the folder lacks, once", "mysql://repl@127.0.0.1:3306 --dir DIR --to-end"),
         ("by GTID", "mysql://repl@127.0.0.1:3306 --dir DIR --auto-position"),
     ),
@@ -64,8 +79,10 @@ EXAMPLES = {
     ),
     "recover": (
         ("from the files alone", "DIR --info info.sql"),
-        ("with the source's logs", "DIR --info info.sql --source binlog.000041 --source binlog.000042 --recovery"),
-        ("for a program", "DIR --server 5.7 --info-repository FILE --workers 4 --schema tables.sql --json"),
+        ("with the source's logs",
+            "DIR --info info.sql --source binlog.000041 --source binlog.000042 --recovery"),
+        ("for a program",
+            "DIR --server 5.7 --info-repository FILE --workers 4 --schema tables.sql --json"),
     ),
     "clock": (
         ("the situations that are built in", "--scenario list"),
@@ -83,18 +100,28 @@ EXAMPLES = {
         ("all about one table", "demo/before.sql --table shop.parcel --details"),
     ),
     "crashtest": (
-        ("one configuration", "--repository TABLE --position auto --recovery 1 --workers 0 --sync 1 --engine InnoDB --transactions 1"),
-        ("only what breaks", "--transactions 1 --sync 1 --workers 0 --engine InnoDB --position auto --recovery 1 --brief"),
-        ("for a program", "--transactions 1 --sync 1 --workers 0 --engine InnoDB --position file --recovery 1 --json"),
+        ("one configuration",
+            ("--repository TABLE --position auto --recovery 1 --workers 0 --sync 1 "
+             "--engine InnoDB --transactions 1")),
+        ("only what breaks",
+            ("--transactions 1 --sync 1 --workers 0 --engine InnoDB --position auto "
+             "--recovery 1 --brief")),
+        ("for a program",
+            ("--transactions 1 --sync 1 --workers 0 --engine InnoDB --position file "
+             "--recovery 1 --json")),
     ),
     "forecast": (
         ("the lag of this log", "demo/binlog.000001 --schema demo/before.sql"),
-        ("with a primary key on one table", "demo/binlog.000001 --schema demo/before.sql --what-if primary-key:shop.cart_item"),
-        ("a gate, for a program", "demo/binlog.000001 --schema demo/before.sql --max-lag 1h --json"),
+        ("with a primary key on one table",
+            "demo/binlog.000001 --schema demo/before.sql --what-if primary-key:shop.cart_item"),
+        ("a gate, for a program",
+            "demo/binlog.000001 --schema demo/before.sql --max-lag 1h --json"),
     ),
     "measure": (
-        ("what a server takes, for forecast", "--into mysql://root@127.0.0.1:3306 --output DIR/prices.json"),
-        ("a first impression", "--into mysql://root@127.0.0.1:3306 --quick --output DIR/prices.json"),
+        ("what a server takes, for forecast",
+            "--into mysql://root@127.0.0.1:3306 --output DIR/prices.json"),
+        ("a first impression",
+            "--into mysql://root@127.0.0.1:3306 --quick --output DIR/prices.json"),
         ("handler counts only", "--into memory --quick --table DIR/cells.parquet"),
     ),
     "completion": (
@@ -129,7 +156,8 @@ class GroupedCommand(click.Command):
     """Options that every command takes: one line stands for them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does; its parser does not say which command an option without a value was given to."""
+        """As click does; its parser does not say which command an option without a value was given
+        to."""
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
@@ -158,7 +186,10 @@ class GroupedCommand(click.Command):
         if examples:
             with formatter.section("Examples"):
                 for what, arguments in examples:
-                    formatter.write(f"{' ' * formatter.current_indent}binlag {self.name} {arguments}".rstrip() + "\n")
+                    formatter.write(
+                        f"{' ' * formatter.current_indent}binlag {self.name} {arguments}".rstrip()
+                        + "\n"
+                    )
                     formatter.write(f"{' ' * formatter.current_indent}    {what}\n")
 
     def _place(self, parameter: click.Parameter) -> tuple[str, int]:
@@ -170,8 +201,10 @@ class GroupedCommand(click.Command):
 def grouped(command: click.Command, common: frozenset[str]) -> GroupedCommand:
     """The same command with this help. `common`: options that every command takes."""
     made = GroupedCommand(
-        command.name, command.context_settings, command.callback, command.params, command.help, command.epilog, command.short_help,
-        command.options_metavar, command.add_help_option, command.no_args_is_help, command.hidden, command.deprecated,
+        command.name, command.context_settings, command.callback, command.params, command.help,
+        command.epilog, command.short_help,
+        command.options_metavar, command.add_help_option, command.no_args_is_help, command.hidden,
+        command.deprecated,
     )  # fmt: skip
     made.common = common
     return made

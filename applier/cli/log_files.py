@@ -1,8 +1,9 @@
 """Logs as somebody names them, and as they are read: plain files, in order.
 
-A pattern that the shell left alone is expanded; the index that stands beside its logs (`binlog.*`) is passed over. What
-comes through a pipe can be read once only: it is copied into a temporary file, which goes when the command ends. What is
-compressed or on a store stays where it is: the reader unpacks and fetches it piece by piece.
+A pattern that the shell left alone is expanded; the index that stands beside its logs (`binlog.*`)
+is passed over. What comes through a pipe can be read once only: it is copied into a temporary file,
+which goes when the command ends. What is compressed or on a store stays where it is: the reader
+unpacks and fetches it piece by piece.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ COPY_BYTES = 1 << 20
 
 
 def plain_files(files: Sequence[str]) -> list[str]:
-    """The logs that are meant, each as a file that can be read again. Raises InputError for what cannot be read."""
+    """The logs that are meant, each as a file that can be read again. Raises InputError for what
+    cannot be read."""
     names = [name for file in files for name in expanded(file)]
     logs = [name for name in names if not name.endswith(INDEX_SUFFIX)]
     return [str(_plain(name)) for name in logs]

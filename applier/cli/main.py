@@ -23,21 +23,26 @@ COMMANDS = {
     "replay": "Replay binary logs into tables and say what each table cost.",
     "events": "List every event of binary logs: text, JSON lines or Parquet.",
     "receive": "Receive the log of a live source into relay logs, as a replica does.",
-    "status": "Show the replica status from the files of a folder, or from a replay's rows in a server.",
+    "status": (
+        "Show the replica status from the files of a folder, or from a replay's rows in a server."
+    ),
     "recover": "Say what a crashed replica does at its next start.",
     "clock": "Show Seconds_Behind_Source next to the true lag, over time, on a simulated clock.",
     "verify": "Compare a server's tables with those of the replay in memory.",
     "explain": "List the tables that make a replica read too much, why, and the fix.",
     "crashtest": "Try every crash point of a replica's run; a matrix of what is safe.",
     "forecast": "Say how far behind a replica will be, why, and what a key would change.",
-    "fleet": "Say of hundreds of sources which replica will be late, by how much, and what to change.",
+    "fleet": (
+        "Say of hundreds of sources which replica will be late, by how much, and what to change."
+    ),
     "spark-package": "Pack what Spark's executors need for binlag fleet.",
     "measure": "Measure what applying costs on a server, for binlag forecast.",
     "demo": "Replay a real log under each way to find rows, and show what a key changes.",
     "doctor": "Show which optional parts are installed, and what they are for.",
     "completion": "Print the script that completes commands in bash, zsh or fish.",
 }
-"""Command -> its line in --help; the command itself is `command` in applier/cli/<name>.py, with an underscore for a dash."""
+"""Command -> its line in --help; the command itself is `command` in applier/cli/<name>.py, with an
+underscore for a dash."""
 INTERRUPTED = 130
 CLOSED_OUTPUT = 141
 """As a shell shows a program that ended because nobody reads its output any more: `| head`."""
@@ -57,11 +62,15 @@ class LazyGroup(click.Group):
         """The command of this name, None when there is none."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"applier.cli.{cmd_name.replace('-', '_')}").command
+        command: click.Command = importlib.import_module(
+            f"applier.cli.{cmd_name.replace('-', '_')}"
+        ).command
         _take_common_options(command)
         return grouped(command, COMMON)
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does; a name that is none of ours gets the one that may be meant."""
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             hint = f"{did_you_mean(args[0], COMMANDS) or ''} see binlag --help".strip()
@@ -86,7 +95,8 @@ class LazyGroup(click.Group):
 
 @contextmanager
 def _quiet_interrupts() -> Iterator[None]:
-    """Click writes an empty line when it meets a KeyboardInterrupt, also where standard error is a file or JSON lines; not for an Abort."""
+    """Click writes an empty line when it meets a KeyboardInterrupt, also where standard error is a
+    file or JSON lines; not for an Abort."""
     try:
         yield
     except KeyboardInterrupt:
@@ -96,20 +106,35 @@ def _quiet_interrupts() -> Iterator[None]:
 def _take_common_options(command: click.Command) -> None:
     """Every command takes them, before or behind its name."""
     if VERBOSE not in [name for parameter in command.params for name in parameter.opts]:
-        said = "When something fails, say more: what led there, the options, the versions. Never a password."
+        said = (
+            "When something fails, say more: what led there, the options, the versions. Never a"
+            " password."
+        )
         command.params.append(
-            click.Option([VERBOSE], is_flag=True, is_eager=True, expose_value=False, callback=failures.note_command, help=said)
+            click.Option(
+                [VERBOSE],
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                callback=failures.note_command,
+                help=said,
+            )
         )
         command.params.extend(log_options())
 
 
-@click.group(cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+)
 @click.version_option("0.1.0", prog_name="binlag")
 @click.pass_context
 def cli(context: click.Context) -> None:
     """A MySQL replica applier emulator.
 
-    It replays captured binary logs, finds every row the way the server would, and counts what that costs.
+    It replays captured binary logs, finds every row the way the server would, and counts what that
+    costs.
     """
     if context.invoked_subcommand is None:
         click.echo(START, nl=False)
@@ -118,11 +143,14 @@ def cli(context: click.Context) -> None:
 _take_common_options(cli)
 
 
-def main(arguments: list[str] | None = None, *, interrupted: Callable[[], bool] = lambda: False) -> Any:
-    """Runs the command line and ends the process with its exit code. `interrupted`: whether a signal came before this could hear one.
+def main(
+    arguments: list[str] | None = None, *, interrupted: Callable[[], bool] = lambda: False
+) -> Any:
+    """Runs the command line and ends the process with its exit code. `interrupted`: whether a
+    signal came before this could hear one.
 
-    0 done, 1 the applier stopped, 2 bad input, 3 a gate was crossed, 70 a mistake in binlag, 130 interrupted,
-    141 nobody reads the output.
+    0 done, 1 the applier stopped, 2 bad input, 3 a gate was crossed, 70 a mistake in binlag, 130
+    interrupted, 141 nobody reads the output.
     """
     given = sys.argv[1:] if arguments is None else arguments
     running = failures.Running(verbose=VERBOSE in given, log_json="--log-json" in given)
@@ -146,7 +174,9 @@ def main(arguments: list[str] | None = None, *, interrupted: Callable[[], bool] 
         note("interrupted", running)
         code = INTERRUPTED
     except SystemExit as end:
-        code = end.code if sys.stdout is output else CLOSED_OUTPUT  # click puts another one there when nobody reads it
+        code = (
+            end.code if sys.stdout is output else CLOSED_OUTPUT
+        )  # click puts another one there when nobody reads it
     except Exception as error:
         code = failures.tell(error, running)
     finally:

@@ -1,4 +1,5 @@
-"""`binlag measure`: what a replica's work costs on a machine, as a table of cells and a calibration for `binlag forecast`."""
+"""`binlag measure`: what a replica's work costs on a machine, as a table of cells and a calibration
+for `binlag forecast`."""
 
 from __future__ import annotations
 
@@ -20,39 +21,109 @@ if TYPE_CHECKING:
     from applier.forecast.measurement_grid import Cell
 
 
-@click.command(name="measure", short_help="Measure what applying costs on a server, for binlag forecast.")
-@click.option("--into", default="memory", show_default=True, metavar="memory|URL", help="mysql://user@host:port: a server of no other use.")
-@click.option(
-    "--relay-folder", type=click.Path(exists=True, file_okay=False), metavar="DIR",
-    help="The server's data directory, if it runs here: measures its replication applier itself, not BINLOG statements.",
-)  # fmt: skip
-@click.option("--output", type=click.Path(dir_okay=False), metavar="FILE.json", help="Write the calibration there (not for memory).")
-@click.option(
-    "--table", "table_file", type=click.Path(dir_okay=False), metavar="FILE.parquet", help="Keep the cells there; none is measured twice."
+@click.command(
+    name="measure", short_help="Measure what applying costs on a server, for binlag forecast."
 )
-@click.option("--server", default=NEWEST, show_default=True, metavar="VERSION", help="For memory: whose rules.")
-@click.option("--row-search", multiple=True, metavar="LIST", help="slave_rows_search_algorithms to measure (repeatable; up to 8.0).")
-@click.option("--largest", type=click.IntRange(1000), default=100_000, show_default=True, metavar="N", help="Rows of the largest table.")
+@click.option(
+    "--into",
+    default="memory",
+    show_default=True,
+    metavar="memory|URL",
+    help="mysql://user@host:port: a server of no other use.",
+)
+@click.option(
+    "--relay-folder",
+    type=click.Path(exists=True, file_okay=False),
+    metavar="DIR",
+    help="The server's data directory, if it runs here: measures its replication applier itself, "
+    "not BINLOG statements.",
+)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False),
+    metavar="FILE.json",
+    help="Write the calibration there (not for memory).",
+)
+@click.option(
+    "--table",
+    "table_file",
+    type=click.Path(dir_okay=False),
+    metavar="FILE.parquet",
+    help="Keep the cells there; none is measured twice.",
+)
+@click.option(
+    "--server",
+    default=NEWEST,
+    show_default=True,
+    metavar="VERSION",
+    help="For memory: whose rules.",
+)
+@click.option(
+    "--row-search",
+    multiple=True,
+    metavar="LIST",
+    help="slave_rows_search_algorithms to measure (repeatable; up to 8.0).",
+)
+@click.option(
+    "--largest",
+    type=click.IntRange(1000),
+    default=100_000,
+    show_default=True,
+    metavar="N",
+    help="Rows of the largest table.",
+)
 @click.option("--quick", is_flag=True, help="Every fourth cell only.")
-@click.option("--rounds", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Measure each cell N times.")
-@click.option("--master", metavar="URL", help="Measure as a Spark job: local[2], spark://… [default: in this process]")
-@click.option("--password-file", type=click.Path(dir_okay=False), metavar="FILE", help="The password for the server.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Measure each cell N times.",
+)
+@click.option(
+    "--master",
+    metavar="URL",
+    help="Measure as a Spark job: local[2], spark://… [default: in this process]",
+)
+@click.option(
+    "--password-file",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="The password for the server.",
+)
 @tls_options
-def command(into: str, output: str | None, table_file: str | None, master: str | None, rounds: int, **given: Any) -> int:
+def command(
+    into: str,
+    output: str | None,
+    table_file: str | None,
+    master: str | None,
+    rounds: int,
+    **given: Any,
+) -> int:
     """Makes tables of many shapes, applies events to them and times that.
 
-    With --into memory the result is exact handler counts and the emulator's own seconds; a calibration needs a real server.
+    With --into memory the result is exact handler counts and the emulator's own seconds; a
+    calibration needs a real server.
     """
     from applier.forecast.measured import MeasurementFile
 
     if into == "memory" and output is not None:
         raise UsageError(
-            "--output: seconds in memory are the emulator's, no server's", code=Code.OPTIONS_CLASH, hint="--into mysql://user@host:port"
+            "--output: seconds in memory are the emulator's, no server's",
+            code=Code.OPTIONS_CLASH,
+            hint="--into mysql://user@host:port",
         )
     if into == "memory" and given["relay_folder"] is not None:
-        raise UsageError("--relay-folder: tables in memory have none", code=Code.OPTIONS_CLASH, hint="--into mysql://user@host:port")
+        raise UsageError(
+            "--relay-folder: tables in memory have none",
+            code=Code.OPTIONS_CLASH,
+            hint="--into mysql://user@host:port",
+        )
     if table_file is None and output is None:
-        raise UsageError("measure needs --table or --output, or nothing would be kept", code=Code.OPTION_MISSING)
+        raise UsageError(
+            "measure needs --table or --output, or nothing would be kept", code=Code.OPTION_MISSING
+        )
     check_output("--table", table_file)
     check_output("--output", output)
     keeper = MeasurementFile(table_file)
@@ -71,9 +142,16 @@ def command(into: str, output: str | None, table_file: str | None, master: str |
 
 
 def _target(
-    into: str, stack: ExitStack, *, relay_folder: str | None, server: str, row_search: tuple[str, ...], largest: int, quick: bool,
+    into: str,
+    stack: ExitStack,
+    *,
+    relay_folder: str | None,
+    server: str,
+    row_search: tuple[str, ...],
+    largest: int,
+    quick: bool,
     password_file: str | None,
-) -> tuple[MeasurementTarget, list[Cell]]:  # fmt: skip
+) -> tuple[MeasurementTarget, list[Cell]]:
     from applier.forecast.measured import Memory
     from applier.forecast.measurement_grid import grid
     from lookup.versions import rules_for
@@ -86,23 +164,40 @@ def _target(
         from applier.mysql.url import find_password, parse_url
 
         endpoint = parse_url(into)
-        target = stack.enter_context(ServerTarget(endpoint.with_password(find_password(password_file)), relay_folder=relay_folder))
+        target = stack.enter_context(
+            ServerTarget(
+                endpoint.with_password(find_password(password_file)), relay_folder=relay_folder
+            )
+        )
     rules = rules_for(target.server_version)
     selectable = rules.row_search_selectable
     if row_search and not selectable:
-        raise UsageError(f"--row-search: {target.server_version} has no slave_rows_search_algorithms", code=Code.VERSION_LACKS)
-    searches = row_search or (("INDEX_SCAN,TABLE_SCAN", "INDEX_SCAN,HASH_SCAN") if selectable else ("",))
+        raise UsageError(
+            f"--row-search: {target.server_version} has no slave_rows_search_algorithms",
+            code=Code.VERSION_LACKS,
+        )
+    searches = row_search or (
+        ("INDEX_SCAN,TABLE_SCAN", "INDEX_SCAN,HASH_SCAN") if selectable else ("",)
+    )
     return target, grid(rules, largest=largest, row_searches=searches, quick=quick)
 
 
-def _measure(target: MeasurementTarget, cells: list[Cell], keeper: MeasurementFile, master: str | None, number: int) -> None:
+def _measure(
+    target: MeasurementTarget,
+    cells: list[Cell],
+    keeper: MeasurementFile,
+    master: str | None,
+    number: int,
+) -> None:
     """A round; each cell is kept as soon as it is measured."""
     from applier.forecast.measured import measure_all
 
     done = list(keeper.all)
     known = {one.place for one in done}
     missing = sum((target.name, target.server_version, cell, number) not in known for cell in cells)
-    with click.progressbar(length=missing, label="cells", file=sys.stderr, hidden=not draws()) as bar:
+    with click.progressbar(
+        length=missing, label="cells", file=sys.stderr, hidden=not draws()
+    ) as bar:
 
         def tick(one: Measured) -> None:
             keeper.add(one)
@@ -120,11 +215,16 @@ def _measure(target: MeasurementTarget, cells: list[Cell], keeper: MeasurementFi
 def _calibrate(done: list[Measured], target: MeasurementTarget, output: str) -> None:
     from applier.forecast.fit import fit
 
-    mine = [one for one in done if (one.target, one.server_version) == (target.name, target.server_version)]
+    mine = [
+        one
+        for one in done
+        if (one.target, one.server_version) == (target.name, target.server_version)
+    ]
     calibration = fit(mine, settings=getattr(target, "settings", {}))
     calibration.save(output)
     residuals = calibration.residuals
     note(
-        f"wrote {output}: {residuals.cells} cells of {calibration.server_version}; relative error {residuals.median:.0%} at the median, "
-        f"of cells left out {residuals.unseen_median:.0%}, nine of ten below {residuals.unseen_p90:.0%}"
+        f"wrote {output}: {residuals.cells} cells of {calibration.server_version}; relative error"
+        f" {residuals.median:.0%} at the median, of cells left out {residuals.unseen_median:.0%},"
+        f" nine of ten below {residuals.unseen_p90:.0%}"
     )

@@ -1,7 +1,8 @@
-"""What a command says beside its result: notes, progress, and --log-level and --log-json, which every command takes.
+"""What a command says beside its result: notes, progress, and --log-level and --log-json, which
+every command takes.
 
-With --log-json all that stands on standard error is a JSON object a line, also notes and the error that ends a command. Progress bars are
-drawn on a terminal where nothing else is written.
+With --log-json all that stands on standard error is a JSON object a line, also notes and the error
+that ends a command. Progress bars are drawn on a terminal where nothing else is written.
 """
 
 from __future__ import annotations
@@ -47,13 +48,21 @@ def draws() -> bool:
 def log_options() -> Iterator[click.Option]:
     """--log-level and --log-json, new for each command."""
     yield click.Option(
-        ["--log-level"], type=click.Choice(LEVELS, case_sensitive=False), expose_value=False, is_eager=True, callback=_level,
+        ["--log-level"],
+        type=click.Choice(LEVELS, case_sensitive=False),
+        expose_value=False,
+        is_eager=True,
+        callback=_level,
         help="Log to stderr at this level and above.",
-    )  # fmt: skip
+    )
     yield click.Option(
-        ["--log-json"], is_flag=True, expose_value=False, is_eager=True, callback=_json,
+        ["--log-json"],
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=_json,
         help="The same as JSON lines: time, level, logger, message, and e.g. file, position, gtid.",
-    )  # fmt: skip
+    )
 
 
 def _level(context: click.Context, parameter: click.Parameter, value: str | None) -> None:

@@ -16,21 +16,52 @@ from applier.sources import STANDARD_INPUT
 from applier.whole_file import can_write
 from lookup.versions import ServerRules
 
-DUMPS = "a mysqldump (plain, .gz, .zst, .xz, or -), a folder of mydumper, MySQL Shell or skeema, or mysql://USER@HOST:PORT."
-DEFAULT_DATABASE_HELP = "Of the tables of a dump that names none. [default: the one in the dump's head]"
+DUMPS = (
+    "a mysqldump (plain, .gz, .zst, .xz, or -), a folder of mydumper, MySQL Shell or skeema, or"
+    " mysql://USER@HOST:PORT."
+)
+DEFAULT_DATABASE_HELP = (
+    "Of the tables of a dump that names none. [default: the one in the dump's head]"
+)
 _NAMES = (
     click.option(
-        "--database", multiple=True, metavar="D",
-        help="Only tables of this database, whatever USE said (replicate_do_db goes by USE); % and _ as in LIKE (repeatable).",
+        "--database",
+        multiple=True,
+        metavar="D",
+        help="Only tables of this database, whatever USE said (replicate_do_db goes by USE); "
+        "% and _ as in LIKE (repeatable).",
     ),
-    click.option("--table", multiple=True, metavar="D.T", help="Only this table; % and _ as in replicate_wild_do_table (repeatable)."),
-    click.option("--exclude-database", multiple=True, metavar="D", help="Not this database (repeatable)."),
-    click.option("--exclude-table", multiple=True, metavar="D.T", help="Not this table (repeatable)."),
-)  # fmt: skip
+    click.option(
+        "--table",
+        multiple=True,
+        metavar="D.T",
+        help="Only this table; % and _ as in replicate_wild_do_table (repeatable).",
+    ),
+    click.option(
+        "--exclude-database", multiple=True, metavar="D", help="Not this database (repeatable)."
+    ),
+    click.option(
+        "--exclude-table", multiple=True, metavar="D.T", help="Not this table (repeatable)."
+    ),
+)
 _PARTS = (
-    click.option("--start-position", type=click.IntRange(min=4), metavar="N", help="Start at this byte of the first file."),
-    click.option("--stop-position", type=click.IntRange(min=4), metavar="N", help="Stop before the event at this byte of the last file."),
-    click.option("--start-datetime", metavar="T", help="Only events from this time on (UTC unless it names a zone)."),
+    click.option(
+        "--start-position",
+        type=click.IntRange(min=4),
+        metavar="N",
+        help="Start at this byte of the first file.",
+    ),
+    click.option(
+        "--stop-position",
+        type=click.IntRange(min=4),
+        metavar="N",
+        help="Stop before the event at this byte of the last file.",
+    ),
+    click.option(
+        "--start-datetime",
+        metavar="T",
+        help="Only events from this time on (UTC unless it names a zone).",
+    ),
     click.option("--stop-datetime", metavar="T", help="Only events before this time."),
     click.option("--include-gtids", metavar="SET", help="Only these transactions."),
     click.option("--exclude-gtids", metavar="SET", help="Not these transactions."),
@@ -38,11 +69,36 @@ _PARTS = (
 _REPLAY = (
     click.option("--schema", metavar="DUMP", help=f"Tables and rows before the log: {DUMPS}"),
     click.option("--default-database", metavar="D", help=DEFAULT_DATABASE_HELP),
-    click.option("--server", metavar="VERSION", help="Whose rules: 5.6, 5.7, 8.0, 8.4, 9.7 or mariadb. [default: the log's]"),
-    click.option("--exec-mode", type=click.Choice(["strict", "idempotent"]), default="strict", show_default=True, help="slave_exec_mode."),
-    click.option("--skip-errors", default="", metavar="LIST", help='slave_skip_errors: numbers, "all" or "ddl_exist_errors".'),
-    click.option("--type-conversions", default="", metavar="LIST", help="slave_type_conversions: ALL_LOSSY, ALL_NON_LOSSY, …"),
-    click.option("--rewrite-db", multiple=True, metavar="A:B", help="Rows and statements of database A go to B; filters name A."),
+    click.option(
+        "--server",
+        metavar="VERSION",
+        help="Whose rules: 5.6, 5.7, 8.0, 8.4, 9.7 or mariadb. [default: the log's]",
+    ),
+    click.option(
+        "--exec-mode",
+        type=click.Choice(["strict", "idempotent"]),
+        default="strict",
+        show_default=True,
+        help="slave_exec_mode.",
+    ),
+    click.option(
+        "--skip-errors",
+        default="",
+        metavar="LIST",
+        help='slave_skip_errors: numbers, "all" or "ddl_exist_errors".',
+    ),
+    click.option(
+        "--type-conversions",
+        default="",
+        metavar="LIST",
+        help="slave_type_conversions: ALL_LOSSY, ALL_NON_LOSSY, …",
+    ),
+    click.option(
+        "--rewrite-db",
+        multiple=True,
+        metavar="A:B",
+        help="Rows and statements of database A go to B; filters name A.",
+    ),
 )
 
 
@@ -58,7 +114,8 @@ class Number(click.FloatRange):
 
 
 def rules_of(server: str) -> ServerRules:
-    """The rules that --server names; a note where they are those of an older version. Raises UsageError."""
+    """The rules that --server names; a note where they are those of an older version. Raises
+    UsageError."""
     rules, said = asked_rules(server), remark(server, "--server")
     if said is not None:
         note(said)
@@ -67,29 +124,43 @@ def rules_of(server: str) -> ServerRules:
 
 def was_typed(name: str) -> bool:
     """Whether the user gave this parameter of the command, and did not leave it at its default."""
-    return click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    return (
+        click.get_current_context().get_parameter_source(name)
+        is click.core.ParameterSource.COMMANDLINE
+    )
 
 
 def check_positions(files: Sequence[str], start: int | None, stop: int | None) -> None:
-    """Of one file, --stop-position is behind --start-position; of several they are in different ones. Raises UsageError."""
+    """Of one file, --stop-position is behind --start-position; of several they are in different
+    ones. Raises UsageError."""
     if len(files) == 1 and start is not None and stop is not None and stop < start:
-        raise UsageError(f"--stop-position {stop} is before --start-position {start}", code=Code.OPTIONS_CLASH, hint="exchange them")
+        raise UsageError(
+            f"--stop-position {stop} is before --start-position {start}",
+            code=Code.OPTIONS_CLASH,
+            hint="exchange them",
+        )
 
 
 def check_inputs(files: Sequence[str], schema: str | None) -> None:
     """Standard input is read once. Raises UsageError."""
     if schema == STANDARD_INPUT and STANDARD_INPUT in files:
-        raise UsageError("--schema and a log both come from standard input", code=Code.OPTIONS_CLASH, hint="give one of them as a file")
+        raise UsageError(
+            "--schema and a log both come from standard input",
+            code=Code.OPTIONS_CLASH,
+            hint="give one of them as a file",
+        )
 
 
 def check_output(option: str, path: str | None, can: Callable[[str], bool] = can_write) -> None:
-    """Asked before the work, which may take long. Raises UsageError where nothing can be written; `can` is can_write_into for a folder."""
+    """Asked before the work, which may take long. Raises UsageError where nothing can be written;
+    `can` is can_write_into for a folder."""
     if path is not None and not can(path):
         raise UsageError(f"{option}: cannot write {path}", code=Code.CANNOT_WRITE)
 
 
 def replay_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options that decide what a replay in memory leaves behind, those that pick a part of the log among them."""
+    """Adds the options that decide what a replay in memory leaves behind, those that pick a part of
+    the log among them."""
     return _with(_REPLAY, filter_options(command))
 
 
@@ -104,11 +175,14 @@ def part_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def name_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds --database, --table, --exclude-database and --exclude-table: the values of `TableFilter.of`."""
+    """Adds --database, --table, --exclude-database and --exclude-table: the values of
+    `TableFilter.of`."""
     return _with(_NAMES, command)
 
 
-def _with(options: tuple[Callable[..., Any], ...], command: Callable[..., Any]) -> Callable[..., Any]:
+def _with(
+    options: tuple[Callable[..., Any], ...], command: Callable[..., Any]
+) -> Callable[..., Any]:
     for option in reversed(options):
         command = option(command)
     return command

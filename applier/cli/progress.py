@@ -1,4 +1,5 @@
-"""Progress on a terminal: one line that never wraps, from 40 columns on, with the rate and the time that is left."""
+"""Progress on a terminal: one line that never wraps, from 40 columns on, with the rate and the time
+that is left."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ class _Rate(ProgressColumn):
     """Things per second."""
 
     def render(self, task: Task) -> Text:
-        return Text("?/s" if task.speed is None else f"{task.speed:,.1f}/s", style="progress.data.speed")
+        return Text(
+            "?/s" if task.speed is None else f"{task.speed:,.1f}/s", style="progress.data.speed"
+        )
 
 
 def byte_progress(console: Console | None = None) -> Progress:
@@ -45,7 +48,11 @@ def count_progress(console: Console | None = None) -> Progress:
 
 def _line(console: Console | None, amounts: tuple[Any, ...], rate: Any) -> Progress:
     console = console or Console(stderr=True)
-    kinds = (*(amounts if console.width >= WIDE_COLUMNS else (TaskProgressColumn,)), rate, TimeRemainingColumn)
+    kinds = (
+        *(amounts if console.width >= WIDE_COLUMNS else (TaskProgressColumn,)),
+        rate,
+        TimeRemainingColumn,
+    )
     return _before_text(console, kinds)
 
 
@@ -57,5 +64,7 @@ def text_progress(console: Console | None = None) -> Progress:
 def _before_text(console: Console, kinds: tuple[Any, ...]) -> Progress:
     """The columns, and the text in the room that they leave."""
     columns = [kind(table_column=Column(no_wrap=True)) for kind in kinds]
-    text = TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1))
+    text = TextColumn(
+        "{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)
+    )
     return Progress(*columns, text, console=console, transient=True, expand=True)

@@ -1,4 +1,5 @@
-"""`binlag receive mysql://...` on the terminal: progress, what happens to the connection, and the end by a signal."""
+"""`binlag receive mysql://...` on the terminal: progress, what happens to the connection, and the
+end by a signal."""
 
 from __future__ import annotations
 
@@ -25,53 +26,131 @@ if TYPE_CHECKING:
     from applier.receive.receive_folder import Start
 
 
-@click.command(name="receive", short_help="Receive the log of a live source into relay logs, as a replica does.")
+@click.command(
+    name="receive",
+    short_help="Receive the log of a live source into relay logs, as a replica does.",
+)
 @click.argument("source", metavar="mysql://USER@HOST:PORT")
-@click.option("--dir", "folder", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Where the relay logs are.")
-@click.option("--from", "position", metavar="FILE:POSITION", help="Where to begin. [default: the oldest log of the source]")
-@click.option("--auto-position", is_flag=True, help="Ask for transactions by their GTIDs, not for a position.")
-@click.option("--executed-gtids", metavar="SET", help="What is there already; with --auto-position.")
-@click.option("--server-id", type=click.IntRange(1, (1 << 32) - 1), metavar="N", help="Our own. [default: made of a random UUID]")
-@click.option("--to-end", is_flag=True, help="End where the source's log ends, instead of waiting for more.")
-@click.option("--heartbeat", type=Number(min=0.1, max=3600), default=30.0, show_default=True, metavar="SECONDS",
-              help="How often the source says that it is alive; twice as long without a word, and we connect again.")  # fmt: skip
-@click.option("--retries", type=click.IntRange(min=0), default=86400, show_default=True, metavar="N",
-              help="Give up after this many failed connections.")  # fmt: skip
-@click.option("--max-relay-log-size", type=click.IntRange(4096, 1 << 30), default=1 << 30, metavar="BYTES",
-              help="Begin a new relay log after so many. [default: 1 GiB]")  # fmt: skip
-@click.option("--password-file", type=click.Path(dir_okay=False), metavar="FILE", help="The password is its first line.")
-@click.option("--compression-algorithms", metavar="LIST",
-              help="Of the connection, best first: zlib, zstd (from 8.0.18 on), uncompressed. [default: uncompressed]")  # fmt: skip
+@click.option(
+    "--dir",
+    "folder",
+    required=True,
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Where the relay logs are.",
+)
+@click.option(
+    "--from",
+    "position",
+    metavar="FILE:POSITION",
+    help="Where to begin. [default: the oldest log of the source]",
+)
+@click.option(
+    "--auto-position", is_flag=True, help="Ask for transactions by their GTIDs, not for a position."
+)
+@click.option(
+    "--executed-gtids", metavar="SET", help="What is there already; with --auto-position."
+)
+@click.option(
+    "--server-id",
+    type=click.IntRange(1, (1 << 32) - 1),
+    metavar="N",
+    help="Our own. [default: made of a random UUID]",
+)
+@click.option(
+    "--to-end", is_flag=True, help="End where the source's log ends, instead of waiting for more."
+)
+@click.option(
+    "--heartbeat",
+    type=Number(min=0.1, max=3600),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often the source says that it is alive; twice as long without a word, "
+    "and we connect again.",
+)
+@click.option(
+    "--retries",
+    type=click.IntRange(min=0),
+    default=86400,
+    show_default=True,
+    metavar="N",
+    help="Give up after this many failed connections.",
+)
+@click.option(
+    "--max-relay-log-size",
+    type=click.IntRange(4096, 1 << 30),
+    default=1 << 30,
+    metavar="BYTES",
+    help="Begin a new relay log after so many. [default: 1 GiB]",
+)
+@click.option(
+    "--password-file",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="The password is its first line.",
+)
+@click.option(
+    "--compression-algorithms",
+    metavar="LIST",
+    help="Of the connection, best first: zlib, zstd (from 8.0.18 on), uncompressed. "
+    "[default: uncompressed]",
+)
 @click.option("--zstd-compression-level", metavar="N", help="From 1 to 22. [default: 3]")
 @OPENMETRICS
 @CHANNEL
 @tls_options
 def command(
-    source: str, folder: str, password_file: str | None, auto_position: bool, openmetrics: str | None, channel: str | None, **given: Any
+    source: str,
+    folder: str,
+    password_file: str | None,
+    auto_position: bool,
+    openmetrics: str | None,
+    channel: str | None,
+    **given: Any,
 ) -> int:
     """Receive the binary log of a live SOURCE into relay logs in DIR.
 
-    The relay logs are those that a replica writes; `binlag replay DIR` reads them, with --follow while they grow. A lost connection
-    is made again, and a receiver that was ended or killed goes on where it was: no event is lost or doubled.
-    The account needs REPLICATION SLAVE. Ctrl-C and SIGTERM end it behind the last whole event.
+    The relay logs are those that a replica writes; `binlag replay DIR` reads them, with --follow
+    while they grow. A lost connection is made again, and a receiver that was ended or killed goes
+    on where it was: no event is lost or doubled. The account needs REPLICATION SLAVE. Ctrl-C and
+    SIGTERM end it behind the last whole event.
     """
     from applier.mysql.url import find_password, parse_url
     from applier.receive.receive import LiveReceiver, ReceiveOptions
     from applier.receive.receive_folder import Folder
 
-    endpoint, label = _compressed(parse_url(source, "SOURCE"), **given), channel_of(Path(folder), openmetrics, channel)
+    endpoint, label = (
+        _compressed(parse_url(source, "SOURCE"), **given),
+        channel_of(Path(folder), openmetrics, channel),
+    )
     start, by_gtids = _start(auto_position=auto_position, **given)
-    options = ReceiveOptions(by_gtids, given["to_end"], given["heartbeat"], retries=given["retries"])
-    endpoint = endpoint.with_password(find_password(password_file, ask=_ask if sys.stdin.isatty() else None))
+    options = ReceiveOptions(
+        by_gtids, given["to_end"], given["heartbeat"], retries=given["retries"]
+    )
+    endpoint = endpoint.with_password(
+        find_password(password_file, ask=_ask if sys.stdin.isatty() else None)
+    )
     began = time.monotonic()
     with _watch() as watch:
-        receiver = LiveReceiver(endpoint, Folder(Path(folder), start, auto_position=by_gtids), options, watch)
+        receiver = LiveReceiver(
+            endpoint, Folder(Path(folder), start, auto_position=by_gtids), options, watch
+        )
         figures = _figures(receiver.received, openmetrics, label)
-        with figures, interruptible(receiver.stop):  # a second signal ends the process at once, which loses nothing either
+        with (
+            figures,
+            interruptible(receiver.stop),
+        ):  # a second signal ends the process at once, which loses nothing either
             received = receiver.run()
     seconds = time.monotonic() - began
-    rates = f"{seconds:.1f} s ({received.events / seconds:,.0f} events/s, {received.bytes / seconds / 1e6:,.1f} MB/s)"
-    click.echo(f"received {received.events:,} events, {received.bytes:,} bytes in {rates}; the source's log up to {received.position}")
+    rates = (
+        f"{seconds:.1f} s ({received.events / seconds:,.0f} events/s,"
+        f" {received.bytes / seconds / 1e6:,.1f} MB/s)"
+    )
+    click.echo(
+        f"received {received.events:,} events, {received.bytes:,} bytes in {rates}; the source's"
+        f" log up to {received.position}"
+    )
     return 0
 
 
@@ -85,7 +164,11 @@ def _figures(received: Received, path: str | None, channel: str) -> AbstractCont
 
 
 def _compressed(
-    endpoint: Endpoint, *, compression_algorithms: str | None, zstd_compression_level: str | None, **_: Any
+    endpoint: Endpoint,
+    *,
+    compression_algorithms: str | None,
+    zstd_compression_level: str | None,
+    **_: Any,
 ) -> Endpoint:
     """The options say more than the address."""
     if compression_algorithms is None and zstd_compression_level is None:
@@ -102,7 +185,13 @@ def _ask() -> str:
 
 
 def _start(
-    *, position: str | None, executed_gtids: str | None, auto_position: bool, server_id: int | None, max_relay_log_size: int, **_: Any
+    *,
+    position: str | None,
+    executed_gtids: str | None,
+    auto_position: bool,
+    server_id: int | None,
+    max_relay_log_size: int,
+    **_: Any,
 ) -> tuple[Start, bool]:
     """What a new folder begins with, and whether GTIDs are asked for."""
     from applier.receive.receive_folder import Start
@@ -110,15 +199,25 @@ def _start(
     from checkpoints.position import Position
 
     if executed_gtids is not None and not auto_position:
-        raise UsageError("--executed-gtids: a position is asked for", code=Code.OPTION_MISSING, hint="add --auto-position")
+        raise UsageError(
+            "--executed-gtids: a position is asked for",
+            code=Code.OPTION_MISSING,
+            hint="add --auto-position",
+        )
     if position is not None and auto_position:
-        raise UsageError("--from and --auto-position: either a position or GTIDs", code=Code.OPTIONS_CLASH, hint="leave one of them out")
+        raise UsageError(
+            "--from and --auto-position: either a position or GTIDs",
+            code=Code.OPTIONS_CLASH,
+            hint="leave one of them out",
+        )
     place = None
     if position is not None:
         file, _colon, offset = position.rpartition(":")
         if not file or not offset.isdecimal() or int(offset) < 4:
             raise UsageError(
-                f"--from: {position!r} is not FILE:POSITION", code=Code.OPTION_VALUE, hint="as SHOW BINARY LOGS names it: binlog.000003:4"
+                f"--from: {position!r} is not FILE:POSITION",
+                code=Code.OPTION_VALUE,
+                hint="as SHOW BINARY LOGS names it: binlog.000003:4",
             )
         place = Position(file, int(offset))
     try:
@@ -130,7 +229,8 @@ def _start(
 
 @contextmanager
 def _watch() -> Iterator[ReceiveWatch]:
-    """A line with events and bytes per second and the position, on a terminal only; what happens to the connection always."""
+    """A line with events and bytes per second and the position, on a terminal only; what happens to
+    the connection always."""
     from applier.receive.receive import ReceiveWatch
 
     if not draws():
@@ -158,7 +258,17 @@ class _Rates:
     def text(self, received: Received) -> str:
         seconds = time.monotonic() - self._since
         if seconds >= 1 or not self._text:
-            events, size = (received.events - self._events) / max(seconds, 1), (received.bytes - self._bytes) / max(seconds, 1)
+            events, size = (
+                (received.events - self._events) / max(seconds, 1),
+                (received.bytes - self._bytes) / max(seconds, 1),
+            )
             self._text = f"{events:,.0f} events/s, {size / 1e6:,.1f} MB/s"
-            self._since, self._events, self._bytes = time.monotonic(), received.events, received.bytes
-        return f"{self._text}  {received.position}  {received.events:,} events{', waiting for more' if received.waiting else ''}"
+            self._since, self._events, self._bytes = (
+                time.monotonic(),
+                received.events,
+                received.bytes,
+            )
+        return (
+            f"{self._text}  {received.position}  {received.events:,}"
+            f" events{', waiting for more' if received.waiting else ''}"
+        )

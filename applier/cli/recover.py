@@ -35,33 +35,100 @@ MEANING = {
 
 @click.command(name="recover", short_help="Say what a crashed replica does at its next start.")
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False))
-@click.option("--info", metavar="FILE.sql", help="Rows of mysql.slave_relay_log_info, slave_master_info and slave_worker_info (mysqldump).")
-@click.option("--source", "sources", multiple=True, metavar="FILE", help="A binary log of the source, oldest first (repeatable).")
-@click.option("--schema", metavar="DUMP", help="The replica's tables as the crash left them: errors of rows are found, too.")
-@click.option("--server", metavar="VERSION", help="The replica's version. [default: as its relay logs say]")
-@click.option("--recovery/--no-recovery", default=None, help="relay_log_recovery of the next start. [default: my.cnf's, else off]")
-@click.option("--auto-position/--no-auto-position", default=None, help="SOURCE_AUTO_POSITION. [default: as the receiver's record says]")
-@click.option("--gtid-mode/--no-gtid-mode", default=None, help="[default: my.cnf's, else as the relay logs show]")
 @click.option(
-    "--workers", type=click.IntRange(0, 1024), metavar="N", help="replica_parallel_workers. [default: my.cnf's, else as last time]"
+    "--info",
+    metavar="FILE.sql",
+    help="Rows of mysql.slave_relay_log_info, slave_master_info and slave_worker_info (mysqldump).",
 )
-@click.option("--parallel-type", type=click.Choice(["LOGICAL_CLOCK", "DATABASE"]), help="How workers share the work up to 8.0.")
-@click.option("--info-repository", type=click.Choice(["FILE", "TABLE"], case_sensitive=False), help="[default: as the files show]")
 @click.option(
-    "--executed-gtids", metavar="SET", help="gtid_executed after the crash. [default: the replica's binary logs or the dump tell]"
+    "--source",
+    "sources",
+    multiple=True,
+    metavar="FILE",
+    help="A binary log of the source, oldest first (repeatable).",
 )
-@click.option("--prepared", multiple=True, metavar="XID", help='A row of XA RECOVER after the crash; "" for no row (repeatable).')
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other option of the server, as in my.cnf (repeatable).")
-@click.option("--my-cnf", type=click.Path(dir_okay=False), metavar="FILE", help="[default: my.cnf in DIR]")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object: received, applied, gtids, error, verdict and more.")
-def command(folder: str, info: str | None, sources: tuple[str, ...], schema: str | None, as_json: bool, **asked: Any) -> int:
+@click.option(
+    "--schema",
+    metavar="DUMP",
+    help="The replica's tables as the crash left them: errors of rows are found, too.",
+)
+@click.option(
+    "--server", metavar="VERSION", help="The replica's version. [default: as its relay logs say]"
+)
+@click.option(
+    "--recovery/--no-recovery",
+    default=None,
+    help="relay_log_recovery of the next start. [default: my.cnf's, else off]",
+)
+@click.option(
+    "--auto-position/--no-auto-position",
+    default=None,
+    help="SOURCE_AUTO_POSITION. [default: as the receiver's record says]",
+)
+@click.option(
+    "--gtid-mode/--no-gtid-mode",
+    default=None,
+    help="[default: my.cnf's, else as the relay logs show]",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(0, 1024),
+    metavar="N",
+    help="replica_parallel_workers. [default: my.cnf's, else as last time]",
+)
+@click.option(
+    "--parallel-type",
+    type=click.Choice(["LOGICAL_CLOCK", "DATABASE"]),
+    help="How workers share the work up to 8.0.",
+)
+@click.option(
+    "--info-repository",
+    type=click.Choice(["FILE", "TABLE"], case_sensitive=False),
+    help="[default: as the files show]",
+)
+@click.option(
+    "--executed-gtids",
+    metavar="SET",
+    help="gtid_executed after the crash. [default: the replica's binary logs or the dump tell]",
+)
+@click.option(
+    "--prepared",
+    multiple=True,
+    metavar="XID",
+    help='A row of XA RECOVER after the crash; "" for no row (repeatable).',
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Any other option of the server, as in my.cnf (repeatable).",
+)
+@click.option(
+    "--my-cnf", type=click.Path(dir_okay=False), metavar="FILE", help="[default: my.cnf in DIR]"
+)
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="One JSON object: received, applied, gtids, error, verdict and more.",
+)
+def command(
+    folder: str,
+    info: str | None,
+    sources: tuple[str, ...],
+    schema: str | None,
+    as_json: bool,
+    **asked: Any,
+) -> int:
     """Say what a replica does at its next start with the files that a crash left in DIR.
 
-    DIR holds the relay logs, their index, and info files where the server keeps its records in files: copies, or the data directory
-    itself. The emulated replica is started on them in memory, receives what --source has, and applies it. Nothing is written.
+    DIR holds the relay logs, their index, and info files where the server keeps its records in
+    files: copies, or the data directory itself. The emulated replica is started on them in memory,
+    receives what --source has, and applies it. Nothing is written.
 
-    Without --schema no row is looked at: an error such as 1062 is not foreseen, but what is executed twice is counted. Exit code 0: the
-    replica goes on and loses nothing; 1: it does not.
+    Without --schema no row is looked at: an error such as 1062 is not foreseen, but what is
+    executed twice is counted. Exit code 0: the replica goes on and loses nothing; 1: it does not.
     """
     from applier.replica.info_dump import read_info_dump
     from applier.replica.remains import read_remains
@@ -77,7 +144,9 @@ def command(folder: str, info: str | None, sources: tuple[str, ...], schema: str
     version = asked["server"] or remains.server
     if version is None:
         raise UsageError(
-            "no relay log says which version wrote it", code=Code.OPTION_MISSING, hint="give the replica's version with --server"
+            "no relay log says which version wrote it",
+            code=Code.OPTION_MISSING,
+            hint="give the replica's version with --server",
         )
     dump = read_info_dump(info, version) if info is not None else None
     if dump is not None:
@@ -93,7 +162,9 @@ def command(folder: str, info: str | None, sources: tuple[str, ...], schema: str
     return int(found.outcome != "consistent")
 
 
-def _configuration(version: str, remains: Remains, dump: InfoDump | None, **asked: Any) -> ReplicaConfiguration:
+def _configuration(
+    version: str, remains: Remains, dump: InfoDump | None, **asked: Any
+) -> ReplicaConfiguration:
     """What is asked for, else what the option file says, else what the files show."""
     from applier.replica.configuration import FILE, TABLE, ReplicaConfiguration
     from applier.replica.option_file import configured
@@ -102,8 +173,14 @@ def _configuration(version: str, remains: Remains, dump: InfoDump | None, **aske
 
     rules = replica_rules(version)
     options = configured(remains.options) | configured(_settings(asked["settings"]))
-    source, applied = remains.record(SourceInfo, rules.name), remains.record(RelayLogInfo, rules.name)
-    for record, option in ((RelayLogInfo, "relay_log_info_repository"), (SourceInfo, "master_info_repository")):
+    source, applied = (
+        remains.record(SourceInfo, rules.name),
+        remains.record(RelayLogInfo, rules.name),
+    )
+    for record, option in (
+        (RelayLogInfo, "relay_log_info_repository"),
+        (SourceInfo, "master_info_repository"),
+    ):
         if record.fields.table in remains.rows:
             options.setdefault(option, TABLE)
         elif record.fields.file_name in remains.files:
@@ -118,13 +195,17 @@ def _configuration(version: str, remains: Remains, dump: InfoDump | None, **aske
     }
     options |= {name: value for name, value in chosen.items() if value is not None}
     auto = asked["auto_position"]
-    options["auto_position"] = auto if auto is not None else source is not None and source.enabled_auto_position
+    options["auto_position"] = (
+        auto if auto is not None else source is not None and source.enabled_auto_position
+    )
     options.setdefault("gtid_mode", options["auto_position"] or remains.has_gtids)
     if applied is not None and applied.number_of_workers:
         options.setdefault("workers", applied.number_of_workers)
     if options.get("parallel_type") == "DATABASE" and not options.get("preserve_commit_order"):
         options["preserve_commit_order"] = False
-    return ReplicaConfiguration(rules.name, server_version=version, **options | {"relay_log": remains.relay_log})
+    return ReplicaConfiguration(
+        rules.name, server_version=version, **options | {"relay_log": remains.relay_log}
+    )
 
 
 def _settings(given: Sequence[str]) -> dict[str, str]:
@@ -135,12 +216,18 @@ def _settings(given: Sequence[str]) -> dict[str, str]:
         name, _equals, value = setting.partition("=")
         if not is_known(name):
             hint = did_you_mean(name.replace("-", "_"), KNOWN) or "leave it out"
-            raise UsageError(f"--set {setting}: this option does not matter here", code=Code.OPTION_VALUE, hint=hint)
+            raise UsageError(
+                f"--set {setting}: this option does not matter here",
+                code=Code.OPTION_VALUE,
+                hint=hint,
+            )
         found[name] = value
     return found
 
 
-def _data(dump: InfoDump | None, schema: str | None, configuration: ReplicaConfiguration, **asked: Any) -> Any:
+def _data(
+    dump: InfoDump | None, schema: str | None, configuration: ReplicaConfiguration, **asked: Any
+) -> Any:
     from applier.binlog.xa import recovered_xid
     from applier.replica.restart import Data
     from applier.schema_source import load_schema
@@ -152,10 +239,26 @@ def _data(dump: InfoDump | None, schema: str | None, configuration: ReplicaConfi
         raise UsageError(f"--executed-gtids: {error}", code=Code.GTID_SET) from None
     executed = given if given is not None else dump.executed if dump is not None else None
     try:
-        prepared = tuple(recovered_xid(row) for row in asked["prepared"] if row) if asked["prepared"] else None
+        prepared = (
+            tuple(recovered_xid(row) for row in asked["prepared"] if row)
+            if asked["prepared"]
+            else None
+        )
     except ValueError as error:
-        raise UsageError(f"--prepared: {error}", code=Code.OPTION_VALUE, hint="give a row of XA RECOVER, or its data alone") from None
-    return Data(executed, prepared, load_schema(schema, server=configuration.version, note=note) if schema is not None else None)
+        raise UsageError(
+            f"--prepared: {error}",
+            code=Code.OPTION_VALUE,
+            hint="give a row of XA RECOVER, or its data alone",
+        ) from None
+    return Data(
+        executed,
+        prepared,
+        (
+            load_schema(schema, server=configuration.version, note=note)
+            if schema is not None
+            else None
+        ),
+    )
 
 
 def as_dict(found: Restart, remains: Remains) -> dict[str, Any]:
@@ -180,8 +283,8 @@ def as_dict(found: Restart, remains: Remains) -> dict[str, Any]:
 
 def _options(configuration: ReplicaConfiguration) -> dict[str, Any]:
     names = (
-        "relay_log_recovery gtid_mode auto_position workers parallel_type preserve_commit_order relay_log_info_repository "
-        "master_info_repository"
+        "relay_log_recovery gtid_mode auto_position workers parallel_type preserve_commit_order"
+        " relay_log_info_repository master_info_repository"
     )
     return {name: getattr(configuration, name) for name in names.split()}
 
@@ -195,7 +298,11 @@ def _stand(seen: Seen) -> dict[str, Any]:
 
 
 def _received(info: SourceInfo | None) -> dict[str, Any] | None:
-    return None if info is None else {"source_log": info.source_log_name, "source_log_pos": info.source_log_pos}
+    return (
+        None
+        if info is None
+        else {"source_log": info.source_log_name, "source_log_pos": info.source_log_pos}
+    )
 
 
 def _applied(info: RelayLogInfo | None) -> dict[str, Any] | None:
@@ -218,7 +325,12 @@ def _error(found: Restart) -> dict[str, Any] | None:
 
 
 def _stretch(stretch: Any) -> dict[str, Any]:
-    return {"source_log": stretch.source_log, "start": stretch.start, "end": stretch.end, "gtid": stretch.gtid}
+    return {
+        "source_log": stretch.source_log,
+        "start": stretch.start,
+        "end": stretch.end,
+        "gtid": stretch.gtid,
+    }
 
 
 def text(found: Restart, remains: Remains) -> Iterator[str]:
@@ -226,14 +338,26 @@ def text(found: Restart, remains: Remains) -> Iterator[str]:
     from applier.replica.mend import statements
 
     options = found.configuration
-    switches = f"relay_log_recovery={int(options.relay_log_recovery)}, auto-position {'on' if options.auto_position else 'off'}"
-    yield f"replica   {options.server_version}, {switches}, {options.workers} workers, records in {options.relay_log_info_repository}"
+    switches = (
+        f"relay_log_recovery={int(options.relay_log_recovery)}, auto-position"
+        f" {'on' if options.auto_position else 'off'}"
+    )
+    yield (
+        f"replica   {options.server_version}, {switches}, {options.workers} workers, records in"
+        f" {options.relay_log_info_repository}"
+    )
     yield from _standing("at start", found.at_start)
     yield from _standing("at end", found.at_end)
     if found.at_most is not None:
-        yield f"          the workers may be as far as {found.at_most.source_position}: that depends on the moment"
+        yield (
+            f"          the workers may be as far as {found.at_most.source_position}: that depends"
+            " on the moment"
+        )
     if found.gaps:
-        yield f"gaps      {found.gaps.count(False)} of the next {len(found.gaps)} groups were not executed, the others were"
+        yield (
+            f"gaps      {found.gaps.count(False)} of the next {len(found.gaps)} groups were not"
+            " executed, the others were"
+        )
     if found.prepared:
         yield f"prepared  {', '.join(found.prepared)}"
     for name, stretches in (("twice", found.again), ("lost", found.lost)):
@@ -251,7 +375,10 @@ def _standing(name: str, seen: Seen) -> Iterator[str]:
     place = "not known" if received is None else str(received.source_position)
     yield f"{name:<9} received {place}"
     if applied is not None:
-        yield f"{'':<9} applied {applied.source_position}, relay log {applied.relay_log_name.removeprefix('./')}:{applied.relay_log_pos}"
+        yield (
+            f"{'':<9} applied {applied.source_position}, relay log"
+            f" {applied.relay_log_name.removeprefix('./')}:{applied.relay_log_pos}"
+        )
     if seen.executed or seen.retrieved:
         yield f"{'':<9} GTIDs executed {_short(seen.executed)}, retrieved {_short(seen.retrieved)}"
 
@@ -266,7 +393,10 @@ def _many(stretches: Sequence[Any]) -> str:
     first, last = stretches[0], stretches[-1]
     size = sum(one.end - one.start for one in stretches)
     count = f"{len(stretches)} places, " if len(stretches) > 1 else ""
-    return f"{count}{size:,} bytes, from {first.source_log}:{first.start} to {last.source_log}:{last.end}"
+    return (
+        f"{count}{size:,} bytes, from {first.source_log}:{first.start} to"
+        f" {last.source_log}:{last.end}"
+    )
 
 
 def _number(error: BinlagError) -> str:
@@ -276,14 +406,21 @@ def _number(error: BinlagError) -> str:
 
 def _notes(found: Restart, *, schema: bool, source: bool) -> Iterator[str]:
     if not source:
-        yield "without --source nothing is received: what the replica fetches and applies then is not shown"
+        yield (
+            "without --source nothing is received: what the replica fetches and applies then is not"
+            " shown"
+        )
     if not schema and not found.errors:
         yield "rows were not looked at: give --schema to find errors such as 1062"
     if found.doubtful is not None:
         yield (
-            f"XA transaction {found.doubtful.xid} is taken as lost: a server of {found.configuration.version} does not wait for its "
-            "PREPARE; XA RECOVER tells (--prepared)"
+            f"XA transaction {found.doubtful.xid} is taken as lost: a server of"
+            f" {found.configuration.version} does not wait for its PREPARE; XA RECOVER tells"
+            " (--prepared)"
         )
     info = found.configuration.relay_log_info_repository
     if info == "FILE" and not found.configuration.auto_position:
-        yield "relay-log.info is written behind each commit: the last transaction may be executed a second time (1062, 1032)"
+        yield (
+            "relay-log.info is written behind each commit: the last transaction may be executed a"
+            " second time (1062, 1032)"
+        )

@@ -68,7 +68,12 @@ def command(
     Exit code 0: done; 1: the applier stopped with a replication error; 2: bad usage or unreadable input.
     """
     from applier.cli.follow import figures, logs_of
-    from applier.cli.replay_into import SERVER_OPTIONS, refuse_memory_options, refuse_server_options, replay_into_server
+    from applier.cli.replay_into import (
+        SERVER_OPTIONS,
+        refuse_memory_options,
+        refuse_server_options,
+        replay_into_server,
+    )
 
     check_inputs(files, schema)
     logs = logs_of(files, follow=follow, stop_position=options["stop_position"])

@@ -1,4 +1,5 @@
-"""`binlag replay --into mysql://...` on the terminal: progress, Ctrl-C, and the summary at the end."""
+"""`binlag replay --into mysql://...` on the terminal: progress, Ctrl-C, and the summary at the
+end."""
 
 from __future__ import annotations
 
@@ -29,16 +30,34 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 DRAWS_PER_SECOND = 10
 SERVER_OPTIONS = (
-    "apply", "batch", "workers", "any_commit_order", "gtid", "disable_log_bin", "until_gtid", "replay_id", "password_file", "force",
-    "dry_run", "with_routines", "reconnect_seconds",
-)  # fmt: skip
+    "apply",
+    "batch",
+    "workers",
+    "any_commit_order",
+    "gtid",
+    "disable_log_bin",
+    "until_gtid",
+    "replay_id",
+    "password_file",
+    "force",
+    "dry_run",
+    "with_routines",
+    "reconnect_seconds",
+)
 """Options of the command that only a server as target has."""
 
 
 def replay_into_server(
-    files: Sequence[str], url: str, *, password_file: str | None, as_json: bool, applying: ApplierProgress | None, **given: Any
+    files: Sequence[str],
+    url: str,
+    *,
+    password_file: str | None,
+    as_json: bool,
+    applying: ApplierProgress | None,
+    **given: Any,
 ) -> int:
-    """The command for a target that is a server. Returns the exit code. `applying` is told what happens."""
+    """The command for a target that is a server. Returns the exit code. `applying` is told what
+    happens."""
     from applier.binlog.follow import IndexedLogs
     from applier.mysql.into import IntoOptions, replay_into
     from applier.mysql.url import find_password, parse_url
@@ -47,11 +66,15 @@ def replay_into_server(
     own = {name: given.pop(name) for name in IntoOptions.__dataclass_fields__ if name in given}
     options, into = parse_options(**given), IntoOptions(**own, password_file=password_file)
     endpoint = parse_url(url)
-    endpoint = endpoint.with_password(find_password(password_file, ask=_ask if sys.stdin.isatty() else None))
+    endpoint = endpoint.with_password(
+        find_password(password_file, ask=_ask if sys.stdin.isatty() else None)
+    )
     with interruptible() as stopped, _progress(files, stopped) as watch:
         if isinstance(files, IndexedLogs):
             files.stopped = stopped
-        outcome = replay_into(files, endpoint, options, into, watch if applying is None else _told(watch, applying))
+        outcome = replay_into(
+            files, endpoint, options, into, watch if applying is None else _told(watch, applying)
+        )
         if applying is not None:
             applying.fail(outcome.error)
     if as_json:
@@ -79,11 +102,18 @@ def _end(outcome: TargetOutcome, *, followed: bool) -> int:
     if outcome.error is not None:
         failures.tell(outcome.error)
         if outcome.file is not None:
-            said = f"everything up to {outcome.file}, position {outcome.position} is committed; {_resume()}"
+            said = (
+                f"everything up to {outcome.file}, position {outcome.position} is committed;"
+                f" {_resume()}"
+            )
             note(said, file=outcome.file, position=outcome.position)
         return outcome.error.exit_code
     if outcome.interrupted:
-        place = "before the first commit" if outcome.file is None else f"after {outcome.file}, position {outcome.position}"
+        place = (
+            "before the first commit"
+            if outcome.file is None
+            else f"after {outcome.file}, position {outcome.position}"
+        )
         said = f"stopped {place}; {_resume()}"
         note(said, file=outcome.file, position=outcome.position)
         return 0 if followed else INTERRUPTED
@@ -102,18 +132,29 @@ def _print(outcome: TargetOutcome) -> None:
         click.echo(f"resumed from {outcome.resumed_from}")
     click.echo(
         f"{what} {outcome.transactions:,} transactions, {outcome.bytes:,} bytes"
-        + ("" if outcome.dry_run else f", {outcome.rows:,} rows in {outcome.commits:,} commits, {outcome.seconds:.1f} s ({rate:,.0f}/s)")
+        + (
+            ""
+            if outcome.dry_run
+            else (
+                f", {outcome.rows:,} rows in {outcome.commits:,} commits, {outcome.seconds:.1f} s"
+                f" ({rate:,.0f}/s)"
+            )
+        )
         + f"; {outcome.target}, {outcome.server}, {outcome.mode} mode, replay id {outcome.replay}"
     )
     for text, count in outcome.notes.items():
         click.echo(f"note: {text}" + (f" ({count} times)" if count > 1 else ""))
     if outcome.error is None and not outcome.interrupted and outcome.file is not None:
-        click.echo(f"done: {outcome.file}, position {outcome.position}" + (f", {outcome.gtids}" if outcome.gtids else ""))
+        click.echo(
+            f"done: {outcome.file}, position {outcome.position}"
+            + (f", {outcome.gtids}" if outcome.gtids else "")
+        )
 
 
 @contextmanager
 def _progress(files: Sequence[str], stopped: Callable[[], bool]) -> Iterator[ReplayWatch]:
-    """A line with bytes, transactions, rows per second, the time that is left and the current GTID; on a terminal only."""
+    """A line with bytes, transactions, rows per second, the time that is left and the current GTID;
+    on a terminal only."""
     from applier.mysql.into import ReplayWatch
 
     sizes = {Path(file).name: Path(file).stat().st_size for file in files if Path(file).is_file()}
@@ -133,7 +174,9 @@ class _Line:
         self._bar = bar
         self._task = bar.add_task("", total=sum(sizes.values()))
         names = list(sizes)
-        self._before = {name: sum(sizes[other] for other in names[: names.index(name)]) for name in names}
+        self._before = {
+            name: sum(sizes[other] for other in names[: names.index(name)]) for name in names
+        }
         self._stopped = stopped
         self._transactions = self._rows = 0
         self._rows_per_second = 0.0
@@ -151,8 +194,13 @@ class _Line:
             return
         self._drawn = now
         end = source.end
-        text = f"{self._transactions:,} transactions, {self._rows_per_second:,.0f} rows/s  {source.gtid or end}"
-        self._bar.update(self._task, completed=self._before.get(end.file, 0) + end.offset, description=text)
+        text = (
+            f"{self._transactions:,} transactions, {self._rows_per_second:,.0f} rows/s "
+            f" {source.gtid or end}"
+        )
+        self._bar.update(
+            self._task, completed=self._before.get(end.file, 0) + end.offset, description=text
+        )
 
     def _on_rows(self, rows: int) -> None:
         now = time.monotonic()
@@ -165,7 +213,9 @@ def refuse_memory_options(**given: Any) -> None:
     for name, value in given.items():
         if value:
             raise UsageError(
-                f"--{name}: only a replay into memory has that", code=Code.OPTIONS_CLASH, hint="leave it out, or replay with --into memory"
+                f"--{name}: only a replay into memory has that",
+                code=Code.OPTIONS_CLASH,
+                hint="leave it out, or replay with --into memory",
             )
 
 

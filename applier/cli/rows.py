@@ -1,4 +1,5 @@
-"""Rows of a server's answer as its command line client prints them: vertically with \\G, as a table, and as JSON."""
+"""Rows of a server's answer as its command line client prints them: vertically with \\G, as a
+table, and as JSON."""
 
 from __future__ import annotations
 
@@ -32,7 +33,11 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
         frame = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
         yield frame
         for number, line in enumerate(part):
-            yield "|" + "|".join(f" {cell:<{width}} " for cell, width in zip(line, widths, strict=True)) + "|"
+            yield (
+                "|"
+                + "|".join(f" {cell:<{width}} " for cell, width in zip(line, widths, strict=True))
+                + "|"
+            )
             if number == 0:
                 yield frame
         yield frame
@@ -43,7 +48,10 @@ def _tables(rows: Sequence[Row]) -> Iterator[list[list[str]]]:
     """Head and lines of each table to draw."""
     if rows and len(rows[0]) > WIDE:
         for row in rows:
-            yield [["Column", "Value"], *([column, text_of(value)] for column, value in row.items())]
+            yield [
+                ["Column", "Value"],
+                *([column, text_of(value)] for column, value in row.items()),
+            ]
     elif rows:
         yield [list(rows[0]), *([text_of(value) for value in row.values()] for row in rows)]
 

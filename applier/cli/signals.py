@@ -18,9 +18,10 @@ AGAIN_SECONDS = 0.01
 
 
 class Interrupted(KeyboardInterrupt):
-    """What a signal raises. KeyboardInterrupt itself, once it was in code that `exec` compiles (dataclasses do), makes Python end by
-    SIGINT whatever the exit code is (unhandled_keyboard_interrupt in run_eval_code_obj, Python/pythonrun.c of 3.11); it asks for that
-    very class."""
+    """What a signal raises. KeyboardInterrupt itself, once it was in code that `exec` compiles
+    (dataclasses do), makes Python end by SIGINT whatever the exit code is
+    (unhandled_keyboard_interrupt in run_eval_code_obj, Python/pythonrun.c of 3.11); it asks for
+    that very class."""
 
 
 def heard_signals() -> list[signal.Signals]:
@@ -33,7 +34,8 @@ def heard_signals() -> list[signal.Signals]:
 def interrupts(*, at_the_end: bool) -> Iterator[None]:
     """Ctrl-C, SIGTERM and SIGHUP raise Interrupted, wherever the command is.
 
-    `at_the_end`: behind the block neither is heard any more, since all that is left is to say how it ended and to end.
+    `at_the_end`: behind the block neither is heard any more, since all that is left is to say how
+    it ended and to end.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -50,8 +52,9 @@ def interrupts(*, at_the_end: bool) -> Iterator[None]:
     try:
         yield
     except (ImportError, RuntimeError, SystemError):
-        # PyCapsule_Import puts an ImportError of its own in the place of whatever ended the import, and up to 3.11 the making of a
-        # class a RuntimeError in the place of what __set_name__ raised.
+        # PyCapsule_Import puts an ImportError of its own in the place of whatever ended the import,
+        # and up to 3.11 the making of a class a RuntimeError in the place of what __set_name__
+        # raised.
         if raised:
             raise Interrupted from None
         raise
@@ -71,8 +74,9 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _look(hook: Callable[[UnraisableHookArgs], Any], dropped: UnraisableHookArgs) -> None:
-    """Python drops what is raised in a __del__ or a callback of a weak reference, and importlib has such callbacks: the signal comes again
-    as soon as that is over. What else is dropped goes to `hook`."""
+    """Python drops what is raised in a __del__ or a callback of a weak reference, and importlib has
+    such callbacks: the signal comes again as soon as that is over. What else is dropped goes to
+    `hook`."""
     if issubclass(dropped.exc_type, Interrupted):
         _again()
     else:
@@ -80,12 +84,15 @@ def _look(hook: Callable[[UnraisableHookArgs], Any], dropped: UnraisableHookArgs
 
 
 def _again() -> None:
-    threading.Timer(AGAIN_SECONDS, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
+    threading.Timer(
+        AGAIN_SECONDS, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)
+    ).start()
 
 
 @contextmanager
 def interruptible(on_signal: Callable[[], None] = lambda: None) -> Iterator[Callable[[], bool]]:
-    """Gives a function that says whether a signal came. The first one calls `on_signal`; a second one raises Interrupted."""
+    """Gives a function that says whether a signal came. The first one calls `on_signal`; a second
+    one raises Interrupted."""
     asked = False
 
     def ask(number: int, frame: FrameType | None) -> None:

@@ -8,14 +8,27 @@ from applier.cli.notes import note
 from applier.cli.options import check_output
 
 
-@click.command(name="spark-package", short_help="Pack what Spark's executors need for binlag fleet.")
+@click.command(
+    name="spark-package", short_help="Pack what Spark's executors need for binlag fleet."
+)
 @click.option(
-    "--output", type=click.Path(dir_okay=False), default="binlag-env.tar.gz", show_default=True, metavar="FILE.tar.gz",
+    "--output",
+    type=click.Path(dir_okay=False),
+    default="binlag-env.tar.gz",
+    show_default=True,
+    metavar="FILE.tar.gz",
     help="Write the archive to this file.",
-)  # fmt: skip
-@click.option("--with", "more", multiple=True, metavar="NAME", help="Another installed package, for a store of fsspec (repeatable).")
+)
+@click.option(
+    "--with",
+    "more",
+    multiple=True,
+    metavar="NAME",
+    help="Another installed package, for a store of fsspec (repeatable).",
+)
 def command(output: str, more: tuple[str, ...]) -> None:
-    """An archive of binlag and its packages, as they are installed here, for clusters whose machines have only Python.
+    """An archive of binlag and its packages, as they are installed here, for clusters whose
+    machines have only Python.
 
     Their Python has the version of this one. Each executor unpacks it; nothing is installed.
     """

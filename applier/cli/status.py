@@ -1,5 +1,5 @@
-"""`binlag status`: SHOW REPLICA STATUS and the performance_schema replication tables of a replica, from what it left in a folder, or of the
-replays whose positions a server keeps."""
+"""`binlag status`: SHOW REPLICA STATUS and the performance_schema replication tables of a replica,
+from what it left in a folder, or of the replays whose positions a server keeps."""
 
 from __future__ import annotations
 
@@ -22,53 +22,105 @@ from applier.errors import UsageError
 if TYPE_CHECKING:
     from applier.status.view import ReplicaView
 
-FORMATS = click.option("--format", "form", type=click.Choice(["vertical", "table", "json"]), default="vertical", show_default=True,
-                       help="As the mysql client prints with \\G, as a table, or as JSON.")  # fmt: skip
+FORMATS = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["vertical", "table", "json"]),
+    default="vertical",
+    show_default=True,
+    help="As the mysql client prints with \\G, as a table, or as JSON.",
+)
 
-OPENMETRICS = click.option("--openmetrics", type=click.Path(dir_okay=False), metavar="FILE.prom",
-                           help="Also write gauges for Prometheus' textfile collector (needs binlag[metrics]).")  # fmt: skip
+OPENMETRICS = click.option(
+    "--openmetrics",
+    type=click.Path(dir_okay=False),
+    metavar="FILE.prom",
+    help="Also write gauges for Prometheus' textfile collector (needs binlag[metrics]).",
+)
 
-CHANNEL = click.option("--channel", metavar="NAME", help="With --openmetrics: the label `channel`. [default: the name of DIR]")
+CHANNEL = click.option(
+    "--channel",
+    metavar="NAME",
+    help="With --openmetrics: the label `channel`. [default: the name of DIR]",
+)
 
 
 def channel_of(folder: Path, openmetrics: str | None, channel: str | None) -> str:
     """The label of a folder's gauges. Raises UsageError for one that nothing would bear."""
     if channel is not None and openmetrics is None:
-        raise UsageError("--channel: no gauges are written", code=Code.OPTION_MISSING, hint="add --openmetrics FILE.prom")
+        raise UsageError(
+            "--channel: no gauges are written",
+            code=Code.OPTION_MISSING,
+            hint="add --openmetrics FILE.prom",
+        )
     return folder.resolve().name if channel is None else channel
 
 
-@click.command(name="status", short_help="Show the replica status from the files of a folder, or from a replay's rows in a server.")
+@click.command(
+    name="status",
+    short_help=(
+        "Show the replica status from the files of a folder, or from a replay's rows in a server."
+    ),
+)
 @click.argument("place", metavar="DIR|URL", type=click.Path(file_okay=False))
-@click.option("--server", metavar="VERSION", help="Whose files and whose columns: 5.6, 5.7, 8.0, … [default: as the files tell]")
-@click.option("--old-names", is_flag=True, help="The columns of SHOW SLAVE STATUS where the version has both.")
-@click.option("--performance-schema", "tables", is_flag=True, help="The performance_schema replication tables as well.")
+@click.option(
+    "--server",
+    metavar="VERSION",
+    help="Whose files and whose columns: 5.6, 5.7, 8.0, … [default: as the files tell]",
+)
+@click.option(
+    "--old-names", is_flag=True, help="The columns of SHOW SLAVE STATUS where the version has both."
+)
+@click.option(
+    "--performance-schema",
+    "tables",
+    is_flag=True,
+    help="The performance_schema replication tables as well.",
+)
 @FORMATS
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @OPENMETRICS
 @CHANNEL
-@click.option("--password-file", type=click.Path(dir_okay=False), metavar="FILE", help="Of a server: the password is its first line.")
+@click.option(
+    "--password-file",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Of a server: the password is its first line.",
+)
 @tls_options
 def command(
-    place: str, server: str | None, old_names: bool, tables: bool, form: str, as_json: bool, openmetrics: str | None, channel: str | None,
+    place: str,
+    server: str | None,
+    old_names: bool,
+    tables: bool,
+    form: str,
+    as_json: bool,
+    openmetrics: str | None,
+    channel: str | None,
     password_file: str | None,
-) -> None:  # fmt: skip
-    """Show what SHOW REPLICA STATUS would say of the replica whose info files and relay logs are in DIR.
+) -> None:
+    """Show what SHOW REPLICA STATUS would say of the replica whose info files and relay logs are in
+    DIR.
 
-    DIR is what `binlag receive --dir` writes, or a server's data directory (5.6 to 8.0 with repositories of type FILE). The files are
-    read, never written. What they do not tell is NULL: a position is not guessed, and the lag of a replica that does not run is unknown.
+    DIR is what `binlag receive --dir` writes, or a server's data directory (5.6 to 8.0 with
+    repositories of type FILE). The files are read, never written. What they do not tell is NULL: a
+    position is not guessed, and the lag of a replica that does not run is unknown.
 
-    With the URL of a server, mysql://USER@HOST:PORT, it shows the replays whose positions are kept there, each as a channel;
-    --channel chooses one. JSON is a list then.
+    With the URL of a server, mysql://USER@HOST:PORT, it shows the replays whose positions are kept
+    there, each as a channel; --channel chooses one. JSON is a list then.
     """
     form = chosen_format(form, as_json=as_json)
     if server is not None:
         rules_of(server)
     if place.startswith(SCHEME):
         if openmetrics is not None:
-            raise UsageError("--openmetrics: of a folder only", code=Code.OPTIONS_CLASH, hint="leave it out")
+            raise UsageError(
+                "--openmetrics: of a folder only", code=Code.OPTIONS_CLASH, hint="leave it out"
+            )
         views = _views(place, server, channel, password_file)
-        drawn = ["\n".join(render(view, form, old_names=old_names, tables=tables)) for view in views]
+        drawn = [
+            "\n".join(render(view, form, old_names=old_names, tables=tables)) for view in views
+        ]
         click.echo(f"[{', '.join(drawn)}]" if form == "json" else "\n".join(drawn))
         return
     from applier.receive.folder_view import view_of_folder
@@ -86,18 +138,26 @@ def command(
         note(text)
 
 
-def _views(url: str, version: str | None, channel: str | None, password_file: str | None) -> Sequence[ReplicaView]:
+def _views(
+    url: str, version: str | None, channel: str | None, password_file: str | None
+) -> Sequence[ReplicaView]:
     from applier.mysql.connection import connect
     from applier.mysql.url import find_password, parse_url
     from applier.status.server_view import views_of_server
 
-    endpoint = parse_url(url, "status").with_password(find_password(password_file, ask=_ask if sys.stdin.isatty() else None))
+    endpoint = parse_url(url, "status").with_password(
+        find_password(password_file, ask=_ask if sys.stdin.isatty() else None)
+    )
     with closing(connect(endpoint)) as server:
         views = views_of_server(server, version)
     chosen = [view for view in views if channel in (None, view.channel)]
     if not chosen:
         names = ", ".join(view.channel for view in views)
-        raise UsageError(f"--channel: there is no replay {channel!r}", code=Code.OPTION_VALUE, hint=f"there are {names}")
+        raise UsageError(
+            f"--channel: there is no replay {channel!r}",
+            code=Code.OPTION_VALUE,
+            hint=f"there are {names}",
+        )
     return chosen
 
 
@@ -108,12 +168,17 @@ def _ask() -> str:
 def chosen_format(form: str, *, as_json: bool) -> str:
     """What --format and --json ask for together. Raises UsageError where that is two things."""
     if as_json and form != "json" and was_typed("form"):
-        raise UsageError(f"--json and --format {form} are two outputs", code=Code.OPTIONS_CLASH, hint="give one of them")
+        raise UsageError(
+            f"--json and --format {form} are two outputs",
+            code=Code.OPTIONS_CLASH,
+            hint="give one of them",
+        )
     return "json" if as_json else form
 
 
 def render(view: ReplicaView, form: str, *, old_names: bool, tables: bool) -> Iterator[str]:
-    """The lines of the output. `tables`: those of performance_schema follow; JSON always has them."""
+    """The lines of the output. `tables`: those of performance_schema follow; JSON always has
+    them."""
     from applier.cli import rows
     from applier.status.performance_schema import performance_schema
     from applier.status.status import show_status

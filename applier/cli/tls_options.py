@@ -1,6 +1,8 @@
-"""--ssl-mode, --ssl-ca, --ssl-cert and --ssl-key, as MySQL's own clients have them, for every command that connects.
+"""--ssl-mode, --ssl-ca, --ssl-cert and --ssl-key, as MySQL's own clients have them, for every
+command that connects.
 
-They go into the address of the server, where they may stand as well: mysql://USER@HOST?ssl-mode=VERIFY_CA&ssl-ca=ca.pem
+They go into the address of the server, where they may stand as well:
+mysql://USER@HOST?ssl-mode=VERIFY_CA&ssl-ca=ca.pem
 """
 
 from __future__ import annotations
@@ -23,22 +25,39 @@ _OPTIONS = (
         type=click.Choice(MODES, case_sensitive=False),
         help="How the connection to a server is encrypted.",
     ),
-    click.option("--ssl-ca", type=_FILE, metavar="FILE", help="The authority that signed the server's certificate (PEM)."),
-    click.option("--ssl-cert", type=_FILE, metavar="FILE", help="The client's own certificate (PEM)."),
-    click.option("--ssl-key", type=_FILE, metavar="FILE", help="The key of the client's certificate (PEM)."),
+    click.option(
+        "--ssl-ca",
+        type=_FILE,
+        metavar="FILE",
+        help="The authority that signed the server's certificate (PEM).",
+    ),
+    click.option(
+        "--ssl-cert", type=_FILE, metavar="FILE", help="The client's own certificate (PEM)."
+    ),
+    click.option(
+        "--ssl-key", type=_FILE, metavar="FILE", help="The key of the client's certificate (PEM)."
+    ),
 )
 NAMES = ("ssl_mode", "ssl_ca", "ssl_cert", "ssl_key")
 SCHEME = "mysql://"
 
 
 def tls_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options. The command gets its server's address with them in it. Raises UsageError where no server is named."""
+    """Adds the options. The command gets its server's address with them in it. Raises UsageError
+    where no server is named."""
 
     @functools.wraps(command)
     def with_tls(**given: Any) -> Any:
         chosen = {name: value for name in NAMES if (value := given.pop(name)) is not None}
-        addresses = [name for name, value in given.items() if isinstance(value, str) and value.startswith(SCHEME)]
-        for_server = [*chosen, *(["password_file"] if given.get("password_file") is not None else [])]
+        addresses = [
+            name
+            for name, value in given.items()
+            if isinstance(value, str) and value.startswith(SCHEME)
+        ]
+        for_server = [
+            *chosen,
+            *(["password_file"] if given.get("password_file") is not None else []),
+        ]
         if for_server and not addresses:
             option = "--" + for_server[0].replace("_", "-")
             hint = f"name one by its address, {SCHEME}USER@HOST:PORT"

@@ -1,4 +1,5 @@
-"""Crash tests: a run is cut off at every point, restarted on every disk that may be left, and judged.
+"""Crash tests: a run is cut off at every point, restarted on every disk that may be left, and
+judged.
 
 from applier.crashtest import State, explore
 

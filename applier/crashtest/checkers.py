@@ -1,11 +1,13 @@
 """Two checkers that know nothing of each other, and the verdict of both.
 
-The ledger checker counts pieces of work: an acknowledged one must not be missing, none may be there twice. The content checker compares the
-data with those of a run without a crash. A wrong ledger with right data is a failure (a transaction that was silently executed twice), and
-so are wrong data with a right ledger (a transaction of which a part is missing).
+The ledger checker counts pieces of work: an acknowledged one must not be missing, none may be there
+twice. The content checker compares the data with those of a run without a crash. A wrong ledger
+with right data is a failure (a transaction that was silently executed twice), and so are wrong data
+with a right ledger (a transaction of which a part is missing).
 
-Not checked: the order of independent pieces of work, and what a reader could have seen between crash and recovery. Of several equal rows,
-one that was not deleted looks like one that was inserted twice, and is taken for that.
+Not checked: the order of independent pieces of work, and what a reader could have seen between
+crash and recovery. Of several equal rows, one that was not deleted looks like one that was inserted
+twice, and is taken for that.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from applier.errors import ReplicationError
 SHOWN = 3
 """Pieces of work that a message names."""
 REEXECUTION_ERRORS = frozenset({1032, 1062})
-"""ER_KEY_NOT_FOUND and ER_DUP_ENTRY: how strict row-based replication notices that a transaction was executed before."""
+"""ER_KEY_NOT_FOUND and ER_DUP_ENTRY: how strict row-based replication notices that a transaction
+was executed before."""
 
 
 class Verdict(StrEnum):
@@ -30,8 +33,8 @@ class Verdict(StrEnum):
 
     CONSISTENT = "consistent"
     REEXECUTES = "re-executes"
-    """A piece of work, or a part of one, is executed twice or unasked: silently, or it stops with a duplicate key (1062) or a row that is
-    not there (1032)."""
+    """A piece of work, or a part of one, is executed twice or unasked: silently, or it stops with a
+    duplicate key (1062) or a row that is not there (1032)."""
     LOSES = "loses rows"
     CANNOT_START = "cannot start"
 
@@ -53,8 +56,8 @@ CONSISTENT = Judgement(Verdict.CONSISTENT)
 def check_ledger(state: State, expected: State, acknowledged: Collection[Hashable]) -> Judgement:
     """Each piece of work once; `acknowledged` ones are named first when they are missing.
 
-    One that nobody asked for, while none is missing, is a part of another that came again within its transaction: `judge` asks the data
-    whether anything is lost.
+    One that nobody asked for, while none is missing, is a part of another that came again within
+    its transaction: `judge` asks the data whether anything is lost.
     """
     counts = Counter(state.applied)
     twice = [work for work, count in counts.items() if count > 1]
@@ -68,23 +71,30 @@ def check_ledger(state: State, expected: State, acknowledged: Collection[Hashabl
         return Judgement(Verdict.LOSES, f"never executed: {_named(missing)}")
     unknown = counts.keys() - set(expected.applied)
     if unknown:
-        return Judgement(Verdict.REEXECUTES, f"executed, but not in the workload: {_named(sorted(unknown, key=repr))}")
+        return Judgement(
+            Verdict.REEXECUTES,
+            f"executed, but not in the workload: {_named(sorted(unknown, key=repr))}",
+        )
     return CONSISTENT
 
 
 def check_content(state: State, expected: State) -> Judgement:
-    """The data of a run without a crash. Rows that are all there, some of them too often, were inserted twice; anything else is a loss."""
+    """The data of a run without a crash. Rows that are all there, some of them too often, were
+    inserted twice; anything else is a loss."""
     if state.content == expected.content:
         return CONSISTENT
     tables = _too_often(state.content, expected.content)
     if tables:
-        return Judgement(Verdict.REEXECUTES, f"rows are there more often than in a run without a crash: {_named(tables)}")
+        return Judgement(
+            Verdict.REEXECUTES,
+            f"rows are there more often than in a run without a crash: {_named(tables)}",
+        )
     return Judgement(Verdict.LOSES, "the data differ from those of a run without a crash")
 
 
 def _too_often(found: Any, expected: Any) -> list[str]:
-    """The tables with more copies of their rows than there should be, where that is all that is wrong; [] for content of another form
-    than table -> list of rows."""
+    """The tables with more copies of their rows than there should be, where that is all that is
+    wrong; [] for content of another form than table -> list of rows."""
     if not (_is_tables(found) and _is_tables(expected)) or found.keys() != expected.keys():
         return []
     try:
@@ -100,7 +110,9 @@ def _is_tables(content: Any) -> bool:
     return isinstance(content, Mapping) and all(isinstance(rows, list) for rows in content.values())
 
 
-def judge(found: State | Exception, expected: State, acknowledged: Collection[Hashable]) -> Judgement:
+def judge(
+    found: State | Exception, expected: State, acknowledged: Collection[Hashable]
+) -> Judgement:
     """The verdict on one recovery: its state, or what it raised."""
     if isinstance(found, Exception):
         return _judge_error(found)
@@ -109,7 +121,9 @@ def judge(found: State | Exception, expected: State, acknowledged: Collection[Ha
         return check_content(found, expected)
     if found.content == expected.content:
         return Judgement(ledger.verdict, f"{ledger.detail}, silently: the data are the same")
-    if ledger.verdict is Verdict.REEXECUTES and len(set(found.applied)) == len(found.applied):  # unasked; what came twice explains any data
+    if ledger.verdict is Verdict.REEXECUTES and len(set(found.applied)) == len(
+        found.applied
+    ):  # unasked; what came twice explains any data
         content = check_content(found, expected)
         if content.verdict is Verdict.LOSES:
             return Judgement(Verdict.LOSES, f"{ledger.detail}; {content.detail}")
@@ -125,4 +139,6 @@ def _judge_error(error: Exception) -> Judgement:
 
 def _named(work: Collection[Hashable]) -> str:
     names = [str(piece) for piece in work]
-    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+    return ", ".join(names[:SHOWN]) + (
+        f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    )

@@ -1,4 +1,5 @@
-"""Crash points of an emulated replica: `applier.crash_points`, and the plan behind `binlag crashtest`."""
+"""Crash points of an emulated replica: `applier.crash_points`, and the plan behind `binlag
+crashtest`."""
 
 from __future__ import annotations
 
@@ -38,14 +39,18 @@ def crash_points(
     coverage: str = "edges",
     jobs: int | None = None,
 ) -> list[MatrixCell]:
-    """Replicates a log, or a generated one, and crashes at every point: one cell for each configuration and kind of crash.
+    """Replicates a log, or a generated one, and crashes at every point: one cell for each
+    configuration and kind of crash.
 
-    Options are those of `binlag crashtest`. Each of `repository`, `sync`, `recovery`, `auto_position`, `workers`,
-    `engine` is a value or several; one that is left out is varied. `jobs`: processes, None for one a processor.
-    Raises UsageError for a configuration that the version does not have, InputError for a log that cannot be read.
+    Options are those of `binlag crashtest`. Each of `repository`, `sync`, `recovery`,
+    `auto_position`, `workers`, `engine` is a value or several; one that is left out is varied.
+    `jobs`: processes, None for one a processor. Raises UsageError for a configuration that the
+    version does not have, InputError for a log that cannot be read.
     """
     paths = log_files(files)
-    workload = captured(paths, None if schema is None else os.fspath(schema), server) if paths else None
+    workload = (
+        captured(paths, None if schema is None else os.fspath(schema), server) if paths else None
+    )
     chosen: dict[str, tuple[Any, ...]] = {
         name: _several(value)
         for name, value in (
@@ -54,7 +59,11 @@ def crash_points(
         )
     }  # fmt: skip
     base = Setup(
-        server=server, commit_order=commit_order, flush_log=flush_log, sync_binlog=sync_binlog, log_bin=log_bin
+        server=server,
+        commit_order=commit_order,
+        flush_log=flush_log,
+        sync_binlog=sync_binlog,
+        log_bin=log_bin,
     )
     return try_all(
         configurations(base, chosen, workload),
@@ -66,11 +75,16 @@ def crash_points(
     )
 
 
-def configurations(base: Setup, chosen: Mapping[str, tuple[Any, ...]], workload: Workload | None) -> list[Setup]:
-    """All that are asked for. A captured log without GTIDs is not asked for by auto-position. Raises UsageError."""
+def configurations(
+    base: Setup, chosen: Mapping[str, tuple[Any, ...]], workload: Workload | None
+) -> list[Setup]:
+    """All that are asked for. A captured log without GTIDs is not asked for by auto-position.
+    Raises UsageError."""
     if workload is not None and not workload.gtids and any(chosen["auto_position"]):
         raise UsageError(
-            "auto-position needs a log with GTIDs, and this one has none", code=Code.OPTIONS_CLASH, hint="leave --position auto out"
+            "auto-position needs a log with GTIDs, and this one has none",
+            code=Code.OPTIONS_CLASH,
+            hint="leave --position auto out",
         )
     if workload is not None and not chosen["auto_position"]:
         chosen = {**chosen, "auto_position": (False, True) if workload.gtids else (False,)}

@@ -1,8 +1,9 @@
 """What a recovery has looked at: two disks that are the same there recover alike.
 
-A recovery is told by nothing but the names on the disk and the files that it reads. So its result is kept in a tree: a node is the file
-that is looked at next, a branch is what was found in it. Whether a new disk has to be recovered at all is a walk from the root, in which
-the files that nobody asks for do not count: after most crashes they are most of what differs.
+A recovery is told by nothing but the names on the disk and the files that it reads. So its result
+is kept in a tree: a node is the file that is looked at next, a branch is what was found in it.
+Whether a new disk has to be recovered at all is a walk from the root, in which the files that
+nobody asks for do not count: after most crashes they are most of what differs.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ Files = Mapping[str, bytes]
 
 
 class WatchedDisk:
-    """A disk that remembers which files were looked at, by the names they had at the start, in the order of the first look.
+    """A disk that remembers which files were looked at, by the names they had at the start, in the
+    order of the first look.
 
     Implements `checkpoints.disk.Disk`.
     """
@@ -30,7 +32,9 @@ class WatchedDisk:
         self.looked_at: list[str] = []
 
     def open(self, name: str, *, create: bool = False) -> DiskFile:
-        return _WatchedFile(self, self._disk.open(name, create=create), self._original.get(plain(name)))
+        return _WatchedFile(
+            self, self._disk.open(name, create=create), self._original.get(plain(name))
+        )
 
     def names(self) -> tuple[str, ...]:
         return self._disk.names()
@@ -87,7 +91,8 @@ class _WatchedFile:
 
 @dataclass
 class _Node(Generic[T]):
-    """`file` is looked at next, unless the result is here: a later recovery may have needed less than the first one."""
+    """`file` is looked at next, unless the result is here: a later recovery may have needed less
+    than the first one."""
 
     file: str | None = None
     branches: dict[bytes, _Node[T]] = field(default_factory=dict)
@@ -108,7 +113,8 @@ class RecoveryResults(Generic[T]):
         return None if node is None else node.result
 
     def add(self, files: Files, looked_at: list[str], result: T) -> None:
-        """Keeps a result that was got on a disk of these files, of which only `looked_at` mattered, in the order of the first look."""
+        """Keeps a result that was got on a disk of these files, of which only `looked_at` mattered,
+        in the order of the first look."""
         node = self._roots.setdefault(tuple(files), _Node())
         for name in looked_at:
             node.file = name

@@ -1,8 +1,9 @@
 """A storage engine on a disk that can crash: what a commit makes durable, and what a restart finds.
 
-Transactional tables live in memory and in a redo log, as InnoDB's do. With a binary log a commit has two phases
-(MYSQL_BIN_LOG::ordered_commit): changes are prepared in the redo log, the binary log takes the transaction, and a mark in the redo log says
-that it is committed. The mark is not waited for: a restart commits a prepared transaction if the binary log has it and rolls it back if not
+Transactional tables live in memory and in a redo log, as InnoDB's do. With a binary log a commit
+has two phases (MYSQL_BIN_LOG::ordered_commit): changes are prepared in the redo log, the binary log
+takes the transaction, and a mark in the redo log says that it is committed. The mark is not waited
+for: a restart commits a prepared transaction if the binary log has it and rolls it back if not
 (ha_recover).
 
 | option | at a commit |
@@ -12,9 +13,10 @@ that it is committed. The mark is not waited for: a restart commits a prepared t
 | 0 | neither; written and synced once a second |
 | sync_binlog=N | the binary log is always written, and synced every N transactions; 0: never |
 
-A second is a number of commits here, so that runs are the same each time. Non-transactional tables are files, as MyISAM's are: each change
-is written at once and never synced, and no rollback reaches it. The binary log has of each transaction only what recovery asks for. There
-is no checkpoint: a restart redoes the log from the beginning, on the tables as they were at the start.
+A second is a number of commits here, so that runs are the same each time. Non-transactional tables
+are files, as MyISAM's are: each change is written at once and never synced, and no rollback reaches
+it. The binary log has of each transaction only what recovery asks for. There is no checkpoint: a
+restart redoes the log from the beginning, on the tables as they were at the start.
 """
 
 from __future__ import annotations
@@ -36,7 +38,12 @@ from checkpoints.disk import Disk
 from checkpoints.gtid import GtidSet
 from checkpoints.table_store import Key, MemoryTableStore, Row, TableStore
 
-REDO_LOG, BINARY_LOG, INFO_DATA, DATA_SUFFIX = "ib_logfile0", "binlog.000001", "slave_info.MYD", ".MYD"
+REDO_LOG, BINARY_LOG, INFO_DATA, DATA_SUFFIX = (
+    "ib_logfile0",
+    "binlog.000001",
+    "slave_info.MYD",
+    ".MYD",
+)
 InfoWrite = tuple[str, dict[str, Any], dict[str, Any] | None]
 """Table, key, and the row that it gets; None: it is deleted."""
 
@@ -54,7 +61,8 @@ class Durability:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A transaction in the redo log. `number` is its XID; 0: it needs no binary log and is committed as soon as it is there."""
+    """A transaction in the redo log. `number` is its XID; 0: it needs no binary log and is
+    committed as soon as it is there."""
 
     number: int
     sequence: int
@@ -73,7 +81,8 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Changes of non-transactional tables that were written at once: the `part`-th of their transaction."""
+    """Changes of non-transactional tables that were written at once: the `part`-th of their
+    transaction."""
 
     sequence: int
     work: Hashable
@@ -98,7 +107,8 @@ class RecoveryMemory:
 
     parsed: Parsed = field(default_factory=Parsed)
     chains: dict[tuple[int, int], int] = field(default_factory=dict)
-    """A chain of records and the next one, by its identity: `parsed` makes the same bytes the same record -> the longer chain."""
+    """A chain of records and the next one, by its identity: `parsed` makes the same bytes the same
+    record -> the longer chain."""
     redone: dict[int, _Redone] = field(default_factory=dict)
     """A chain of records -> what they leave when they are redone."""
     executed: dict[tuple[str, ...], GtidSet] = field(default_factory=dict)
@@ -107,8 +117,8 @@ class RecoveryMemory:
 
 
 class DurableStorage:
-    """Implements applier.replica.storage.Storage. `base` are the tables at the start, which are never changed; `work` names what is being
-    applied, for the ledger."""
+    """Implements applier.replica.storage.Storage. `base` are the tables at the start, which are
+    never changed; `work` names what is being applied, for the ledger."""
 
     def __init__(
         self,
@@ -121,7 +131,8 @@ class DurableStorage:
         work: Callable[[], Hashable] = lambda: None,
         known: RecoveryMemory | None = None,
     ) -> None:
-        """`known` is shared by storages on disks with the same beginnings: it only saves reading and redoing the same again."""
+        """`known` is shared by storages on disks with the same beginnings: it only saves reading
+        and redoing the same again."""
         self._disk = disk
         self._base = base
         self._durability = durability
@@ -133,10 +144,12 @@ class DurableStorage:
         self._executed = GtidSet()
         self._prepared: XaPrepared = {}
         self.ledger: list[Hashable] = []
-        """What has been applied, in order, as often as it has: transactions, and parts of those on non-transactional tables."""
+        """What has been applied, in order, as often as it has: transactions, and parts of those on
+        non-transactional tables."""
         self.history = 0
-        """The ledger and each change it stands for, in order, as one number: of storages that share `known`, those with the same one hold
-        the same tables. The ledger alone does not say it: of a transaction that was cut off, a part may have been executed."""
+        """The ledger and each change it stands for, in order, as one number: of storages that share
+        `known`, those with the same one hold the same tables. The ledger alone does not say it: of
+        a transaction that was cut off, a part may have been executed."""
 
     @property
     def tables(self) -> Tables:
@@ -157,10 +170,13 @@ class DurableStorage:
     # a start
 
     def recover(self) -> None:
-        """Server start. What is not whole at the end of a file is cut off, as a server does with its logs."""
+        """Server start. What is not whole at the end of a file is cut off, as a server does with
+        its logs."""
         self._redo = self._file(REDO_LOG)
         self._binary = self._file(BINARY_LOG) if self._durability.log_bin else None
-        names = [name for name in self._disk.names() if name.endswith(DATA_SUFFIX) and name != INFO_DATA]
+        names = [
+            name for name in self._disk.names() if name.endswith(DATA_SUFFIX) and name != INFO_DATA
+        ]
         self._data = {name: self._file(name) for name in names}
         self._decide_prepared()
         self._redo.sync()
@@ -174,7 +190,11 @@ class DurableStorage:
 
     def _decide_prepared(self) -> None:
         logged = {number for number, _ in self._binary.records} if self._binary else set()
-        decided = {record.number: record.committed for record in self._redo.records if isinstance(record, Decided)}
+        decided = {
+            record.number: record.committed
+            for record in self._redo.records
+            if isinstance(record, Decided)
+        }
         prepared = [record for record in self._redo.records if isinstance(record, Prepared)]
         for record in prepared:
             if record.number and record.number not in decided:
@@ -191,19 +211,35 @@ class DurableStorage:
         records = sorted([*self._committed, *pieces], key=lambda record: record.sequence)
         chains, redone = self._known.chains, self._known.redone
         chain = done = 0
-        found = redone.get(0) or _Redone(self._base, (), 0, MemoryTableStore(transactional=self._info.transactional), {})
+        found = redone.get(0) or _Redone(
+            self._base, (), 0, MemoryTableStore(transactional=self._info.transactional), {}
+        )
         for count, record in enumerate(records, start=1):
             chain = chains.setdefault((chain, id(record)), len(chains) + 1)
             if chain in redone:
                 done, found = count, redone[chain]
-        self._tables, self.ledger, self.history = found.tables.copy(), list(found.ledger), found.history
+        self._tables, self.ledger, self.history = (
+            found.tables.copy(),
+            list(found.ledger),
+            found.history,
+        )
         self._prepared = dict(found.prepared)
         self._info.take_over(found.info)
         for record in records[done:]:
             self._redo_one(record)
         if chain not in redone:
-            redone[chain] = _Redone(self._tables.copy(), tuple(self.ledger), self.history, self._info.copy(), dict(self._prepared))
-        gtids = [gtid for _, gtid in self._binary.records] if self._binary else [record.commit.gtid for record in self._committed]
+            redone[chain] = _Redone(
+                self._tables.copy(),
+                tuple(self.ledger),
+                self.history,
+                self._info.copy(),
+                dict(self._prepared),
+            )
+        gtids = (
+            [gtid for _, gtid in self._binary.records]
+            if self._binary
+            else [record.commit.gtid for record in self._committed]
+        )
         own = tuple(gtid for gtid in gtids if gtid is not None)
         executed = self._known.executed.get(own)
         if executed is None:
@@ -258,7 +294,15 @@ class DurableStorage:
         info, self._open = tuple(self._open or ()), None
         self._tables.commit()
         work = self._work()
-        logged = bool(self._binary and (commit.changes or commit.statements or self._part[0] == work or self._is_new(commit.gtid)))
+        logged = bool(
+            self._binary
+            and (
+                commit.changes
+                or commit.statements
+                or self._part[0] == work
+                or self._is_new(commit.gtid)
+            )
+        )
         self._store(work, commit, info, logged=logged)
         self._executed = self._with(commit.gtid)
         note_prepared(self._prepared, commit)
@@ -283,7 +327,9 @@ class DurableStorage:
     def _is_new(self, gtid: str | None) -> bool:
         return gtid is not None and not GtidSet(gtid).issubset(self._executed)
 
-    def _store(self, work: Hashable, commit: Commit, info: tuple[InfoWrite, ...], *, logged: bool) -> None:
+    def _store(
+        self, work: Hashable, commit: Commit, info: tuple[InfoWrite, ...], *, logged: bool
+    ) -> None:
         self._sequence += 1
         self._number += logged
         number = self._number if logged else 0
@@ -338,7 +384,8 @@ class _Info:
         return self._rows.copy()
 
     def take_over(self, rows: MemoryTableStore) -> None:
-        """Rows that were worked out before; those of a non-transactional table are read from their file in any case."""
+        """Rows that were worked out before; those of a non-transactional table are read from their
+        file in any case."""
         self.clear()
         if self.transactional:
             self._rows = rows.copy()

@@ -29,7 +29,16 @@ from applier.crashtest.contract import RecoveryMistake, State, System
 from applier.crashtest.dependencies import RecoveryResults, WatchedDisk
 from applier.error_codes import Code
 from applier.errors import UsageError
-from checkpoints.crash import Crashed, CrashKind, CrashMoment, CrashPoint, Fault, Operation, crash_points, tears
+from checkpoints.crash import (
+    Crashed,
+    CrashKind,
+    CrashMoment,
+    CrashPoint,
+    Fault,
+    Operation,
+    crash_points,
+    tears,
+)
 from checkpoints.disk import Disk
 from checkpoints.errors import CheckpointError
 from checkpoints.memory_disk import MemoryDisk

@@ -1,8 +1,8 @@
 """A journal for consumers of one's own: records in a file, each a line of JSON with its checksum.
 
-    journal = Journal(disk)
-    journal.append({"rows": ["a"], "position": 4})
-    journal.records[-1]["position"]      # after a restart, too
+journal = Journal(disk)
+journal.append({"rows": ["a"], "position": 4})
+journal.records[-1]["position"]      # after a restart, too
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from checkpoints.disk import Disk
 
 
 class Journal:
-    """The records of a file; a line that is not whole does not count, nor what follows it: it is cut off."""
+    """The records of a file; a line that is not whole does not count, nor what follows it: it is
+    cut off."""
 
     def __init__(self, disk: Disk, name: str = "journal") -> None:
         self._file = disk.open(name, create=True)

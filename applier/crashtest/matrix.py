@@ -1,17 +1,19 @@
 """The matrix: one run for every configuration, one cell for every configuration and kind of crash.
 
-What a server promises is data, too (`Setup.promise`): a configuration that promises nothing cannot break a promise, whatever happens to it.
+What a server promises is data, too (`Setup.promise`): a configuration that promises nothing cannot
+break a promise, whatever happens to it.
 
 | transactional tables, relay_log_recovery=1 and | promised |
 |---|---|
 | GTID auto-position | consistent after every crash |
 | info in TABLE, one thread | consistent after every crash |
-| info in TABLE, workers | consistent when the process is killed; with sync_relay_log=1 also when the machine is |
-| info in TABLE or GTID auto-position, workers of 5.6 | nothing: it does not start with gaps (1872) |
+| info in TABLE, workers | consistent after a kill; with sync_relay_log=1 after a machine crash |
+| TABLE or GTID auto-position, workers of 5.6 | nothing: it does not start with gaps (1872) |
 
-All of it asks for innodb_flush_log_at_trx_commit=1, and for sync_binlog=1 where the replica writes a binary log; everything else promises
-nothing. (The manual, "Handling an Unexpected Halt of a Replica"; workers need the relay logs behind the low-water mark to find their
-gaps: mts_recovery_groups.)
+All of it asks for innodb_flush_log_at_trx_commit=1, and for sync_binlog=1 where the replica writes
+a binary log; everything else promises nothing. (The manual, "Handling an Unexpected Halt of a
+Replica"; workers need the relay logs behind the low-water mark to find their gaps:
+mts_recovery_groups.)
 """
 
 from __future__ import annotations
@@ -101,18 +103,30 @@ class Setup:
             return None
         if self.auto_position:
             return "GTID auto-position, relay_log_recovery=1"
-        if self.repository != TABLE or (self.workers and self.sync != 1 and kind in (Kind.OS, Kind.IO_ERROR)):
+        if self.repository != TABLE or (
+            self.workers and self.sync != 1 and kind in (Kind.OS, Kind.IO_ERROR)
+        ):
             return None
-        return "TABLE, relay_log_recovery=1" + (", sync_relay_log=1" if self.workers and self.sync == 1 else "")
+        return "TABLE, relay_log_recovery=1" + (
+            ", sync_relay_log=1" if self.workers and self.sync == 1 else ""
+        )
 
     def arguments(self) -> list[str]:
         """The options of `binlag crashtest` that make it."""
         words = ["--server", self.server, "--repository", self.repository, "--sync", str(self.sync)]
-        words += ["--recovery", "1" if self.recovery else "0", "--position", "auto" if self.auto_position else "file"]
+        words += [
+            "--recovery",
+            "1" if self.recovery else "0",
+            "--position",
+            "auto" if self.auto_position else "file",
+        ]
         words += ["--workers", str(self.workers), "--engine", self.engine]
         if self.commit_order is not None:
             words += ["--commit-order" if self.commit_order else "--no-commit-order"]
-        for option, value, usual in (("--flush-log", self.flush_log, 1), ("--sync-binlog", self.sync_binlog, 1)):
+        for option, value, usual in (
+            ("--flush-log", self.flush_log, 1),
+            ("--sync-binlog", self.sync_binlog, 1),
+        ):
             words += [option, str(value)] if value != usual else []
         return words + ([] if self.log_bin else ["--skip-log-bin"])
 
@@ -125,9 +139,10 @@ AXES: dict[str, tuple[Any, ...]] = {
     "engine": (INNODB, MYISAM),
     "workers": (0, 4),
 }
-"""What the full matrix varies. Of sync_*: never, always, every 10 events or transactions, and the default. Ten comes up in a log of 50
-transactions, for the relay log, the receiver's record, the applier's and a worker's alike, within transactions as well; 10,000 events are
-more than such a log has, so that the default does there what 0 does (`try_family`)."""
+"""What the full matrix varies. Of sync_*: never, always, every 10 events or transactions, and the
+default. Ten comes up in a log of 50 transactions, for the relay log, the receiver's record, the
+applier's and a worker's alike, within transactions as well; 10,000 events are more than such a log
+has, so that the default does there what 0 does (`try_family`)."""
 
 
 def axes_of(base: Setup, chosen: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
@@ -138,12 +153,18 @@ def axes_of(base: Setup, chosen: Mapping[str, Sequence[Any]]) -> dict[str, Seque
         "repository": AXES["repository"] if name in FILES_IN else (TABLE,),
         "workers": (rules_for(name).fewest_workers, 4),
     }
-    return {name: tuple(dict.fromkeys(chosen.get(name) or values)) for name, values in usual.items()}
+    return {
+        name: tuple(dict.fromkeys(chosen.get(name) or values)) for name, values in usual.items()
+    }
 
 
 def setups(base: Setup, axes: Mapping[str, Sequence[Any]]) -> list[Setup]:
-    """All configurations with one value of each axis. Raises UsageError when the version has none of them."""
-    found = [replace(base, **dict(zip(axes, values, strict=True))) for values in itertools.product(*axes.values())]
+    """All configurations with one value of each axis. Raises UsageError when the version has none
+    of them."""
+    found = [
+        replace(base, **dict(zip(axes, values, strict=True)))
+        for values in itertools.product(*axes.values())
+    ]
     for setup in found:
         setup.configuration  # noqa: B018  refuses what the version does not have
     return found
@@ -163,7 +184,13 @@ class WorkloadSpec:
         """The workload, with tables of the setup's engine."""
         if self.captured is not None:
             return replace(self.captured, schema=with_engine(self.captured.schema, setup.engine))
-        return generated(self.transactions, version=setup.server, gtids=setup.auto_position, seed=self.seed, engine=setup.engine)
+        return generated(
+            self.transactions,
+            version=setup.server,
+            gtids=setup.auto_position,
+            seed=self.seed,
+            engine=setup.engine,
+        )
 
 
 @dataclass(frozen=True)
@@ -178,7 +205,8 @@ class MatrixCell:
     first: dict[Verdict, Trial] = field(repr=False)
     """The first counter-example of each verdict."""
     same_as: Setup | None = None
-    """Another configuration whose run writes and syncs exactly the same, and whose exploration this is; None: it has its own."""
+    """Another configuration whose run writes and syncs exactly the same, and whose exploration this
+    is; None: it has its own."""
 
     @property
     def worst(self) -> Verdict:
@@ -192,7 +220,8 @@ class MatrixCell:
 
     @property
     def promised(self) -> str | None:
-        """The settings for which the manual promises that these crashes do no harm; None without a promise."""
+        """The settings for which the manual promises that these crashes do no harm; None without a
+        promise."""
         return self.setup.promise(self.kind)
 
     @property
@@ -202,7 +231,18 @@ class MatrixCell:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        names = ("server", "repository", "sync", "recovery", "auto_position", "workers", "engine", "flush_log", "sync_binlog", "log_bin")
+        names = (
+            "server",
+            "repository",
+            "sync",
+            "recovery",
+            "auto_position",
+            "workers",
+            "engine",
+            "flush_log",
+            "sync_binlog",
+            "log_bin",
+        )
         return {
             **{name: getattr(self.setup, name) for name in names},
             "kind": str(self.kind),
@@ -211,7 +251,9 @@ class MatrixCell:
             "same_writes_as": None if self.same_as is None else {"sync": self.same_as.sync},
             "points": self.points,
             "disks": self.disks,
-            "counts": {str(verdict): self.counts[verdict] for verdict in SEVERITY if self.counts[verdict]},
+            "counts": {
+                str(verdict): self.counts[verdict] for verdict in SEVERITY if self.counts[verdict]
+            },
             "counter_examples": {
                 str(verdict): {"crash": trial.place, "detail": trial.judgement.detail}
                 for verdict, trial in self.first.items()
@@ -222,11 +264,14 @@ class MatrixCell:
 
 def reproducer(setup: Setup, spec: WorkloadSpec, place: str) -> str:
     """The command that shows one crash again."""
-    return shlex.join(["binlag", "crashtest", *spec.arguments, *setup.arguments(), "--crash", place])
+    return shlex.join(
+        ["binlag", "crashtest", *spec.arguments, *setup.arguments(), "--crash", place]
+    )
 
 
 def families(all_setups: Iterable[Setup]) -> list[list[Setup]]:
-    """The setups that differ in nothing but sync_*, together; those first that take longest, so that no processor waits for the last."""
+    """The setups that differ in nothing but sync_*, together; those first that take longest, so
+    that no processor waits for the last."""
     found: dict[Setup, list[Setup]] = {}
     for setup in all_setups:
         found.setdefault(replace(setup, sync=0), []).append(setup)
@@ -234,18 +279,25 @@ def families(all_setups: Iterable[Setup]) -> list[list[Setup]]:
 
 
 def _weight(setup: Setup) -> int:
-    """How long it takes beside others: without recovery relay logs are read, workers and tables without transactions write more."""
+    """How long it takes beside others: without recovery relay logs are read, workers and tables
+    without transactions write more."""
     return 4 * (not setup.recovery) + 2 * bool(setup.workers) + (setup.engine != INNODB)
 
 
 def try_family(
-    family: Sequence[Setup], spec: WorkloadSpec, kinds: Sequence[Kind], medium: Medium, coverage: Coverage
+    family: Sequence[Setup],
+    spec: WorkloadSpec,
+    kinds: Sequence[Kind],
+    medium: Medium,
+    coverage: Coverage,
 ) -> dict[Setup, list[MatrixCell]]:
     """Configurations that differ in nothing but sync_*: for each a run, all its crashes.
 
-    These options say when a record is written and synced. A start has read all records before it writes the first, and no crash follows
-    it here: what becomes of a disk is the same with each of them, so they share what is known. And where a run is recorded to do the very
-    same to its disk as another one did, write for write and sync for sync (a log may be too short for N), it is that one's exploration.
+    These options say when a record is written and synced. A start has read all records before it
+    writes the first, and no crash follows it here: what becomes of a disk is the same with each of
+    them, so they share what is known. And where a run is recorded to do the very same to its disk
+    as another one did, write for write and sync for sync (a log may be too short for N), it is that
+    one's exploration.
     """
     workload, shared, known = spec.make(family[0]), Shared(), Recovered()
     found: dict[bytes, tuple[Setup, Exploration]] = {}
@@ -258,9 +310,19 @@ def try_family(
         if run not in found:
             expected = expected_state(workload, configuration)
             try:
-                result = explore(make, kinds=kinds, coverage=coverage, medium=medium, files=files, expected=expected, recovered=known)
+                result = explore(
+                    make,
+                    kinds=kinds,
+                    coverage=coverage,
+                    medium=medium,
+                    files=files,
+                    expected=expected,
+                    recovered=known,
+                )
             except RecoveryMistake as mistake:
-                raise RecoveryMistake(mistake.what, mistake.place, reproducer(setup, spec, mistake.place)) from mistake.__cause__
+                raise RecoveryMistake(
+                    mistake.what, mistake.place, reproducer(setup, spec, mistake.place)
+                ) from mistake.__cause__
             found[run] = setup, result
         cells[setup] = [_cell(setup, kind, *found[run]) for kind in kinds]
     return cells
@@ -268,15 +330,28 @@ def try_family(
 
 def _cell(setup: Setup, kind: Kind, explored: Setup, result: Exploration) -> MatrixCell:
     counts = result.counts(kind)
-    first = {verdict: trial for verdict in counts if (trial := result.first(kind, verdict)) is not None}
-    return MatrixCell(setup, kind, result.points[kind], result.disks(kind), counts, first, None if explored is setup else explored)
+    first = {
+        verdict: trial for verdict in counts if (trial := result.first(kind, verdict)) is not None
+    }
+    return MatrixCell(
+        setup,
+        kind,
+        result.points[kind],
+        result.disks(kind),
+        counts,
+        first,
+        None if explored is setup else explored,
+    )
 
 
 def try_one(setup: Setup, spec: WorkloadSpec, place: tuple[Any, ...], medium: Medium) -> Trial:
     """One crash again."""
     workload = spec.make(setup)
     make = lambda: ReplicaSystem(workload, setup.configuration, seed=spec.seed)  # noqa: E731
-    files, expected = set_up(workload, setup.configuration), expected_state(workload, setup.configuration)
+    files, expected = (
+        set_up(workload, setup.configuration),
+        expected_state(workload, setup.configuration),
+    )
     return reproduce(make, *place, medium=medium, files=files, expected=expected)
 
 
@@ -290,7 +365,8 @@ def try_all(
     jobs: int,
     done: Callable[[int], None] = lambda setups: None,
 ) -> list[MatrixCell]:
-    """The whole matrix, in the order of the setups whatever finishes first. `done` is told how many setups have just been finished.
+    """The whole matrix, in the order of the setups whatever finishes first. `done` is told how many
+    setups have just been finished.
 
     Raises UsageError for less than one process.
     """
@@ -307,8 +383,8 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def _signals_wait() -> Iterator[None]:
-    """Until the block is over. What is started in it hears none before it knows what to do then; nor is it half started when this process
-    is interrupted."""
+    """Until the block is over. What is started in it hears none before it knows what to do then;
+    nor is it half started when this process is interrupted."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         yield
@@ -317,7 +393,8 @@ def _signals_wait() -> Iterator[None]:
 
 
 def _die_quietly() -> None:
-    """Ctrl-C reaches every process of a terminal; only the one that started the others speaks of it. When it is killed they end as well."""
+    """Ctrl-C reaches every process of a terminal; only the one that started the others speaks of
+    it. When it is killed they end as well."""
     for number in ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
             signal.signal(number, signal.SIG_DFL)
@@ -360,7 +437,10 @@ def _run(
         return
     with _workers(jobs) as pool:
         with _signals_wait():
-            waiting = {pool.submit(try_family, family, spec, kinds, medium, coverage): family for family in todo}
+            waiting = {
+                pool.submit(try_family, family, spec, kinds, medium, coverage): family
+                for family in todo
+            }
         while waiting:
             finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in finished:

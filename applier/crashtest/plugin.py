@@ -1,16 +1,16 @@
 """The pytest plugin: crash tests of appliers of one's own.
 
     @pytest.mark.crash_points(system=Consumer)
-    def test_every_crash(crash):           # once for each different disk that a crash of Consumer().run may leave
-        crash.check()                      # recover on it, and judge
+    def test_every_crash(crash):     # once for each disk that a crash of Consumer().run may leave
+        crash.check()                # recover on it, and judge
 
     def test_all_at_once(crash_test):
-        crash_test(Consumer)               # the same in one test
+        crash_test(Consumer)         # the same in one test
 
-`Consumer` is a class or function that makes a system (`applier.crashtest.contract`). The marker and the fixture take what
-`applier.crashtest.explore` takes: kinds, coverage, medium, files, expected; and `allow`, verdicts that are no failure:
-allow={"re-executes"} for a consumer that promises each transaction at least once.
-`--crash "process | 17 inside 8 | process"` tries that one crash only.
+`Consumer` is a class or function that makes a system (`applier.crashtest.contract`). The marker and
+the fixture take what `applier.crashtest.explore` takes: kinds, coverage, medium, files, expected;
+and `allow`, verdicts that are no failure: allow={"re-executes"} for a consumer that promises each
+transaction at least once. `--crash "process | 17 inside 8 | process"` tries that one crash only.
 """
 
 from __future__ import annotations
@@ -48,7 +48,14 @@ class Crash:
         """The disk that is left, and the work that had been acknowledged."""
         from applier.crashtest.explorer import crash
 
-        return crash(self.make, self.trial.kind, self.trial.point, self.trial.outcome, medium=self.medium, files=self.files)
+        return crash(
+            self.make,
+            self.trial.kind,
+            self.trial.point,
+            self.trial.outcome,
+            medium=self.medium,
+            files=self.files,
+        )
 
     @property
     def disk(self) -> SimulatedDisk:
@@ -65,7 +72,8 @@ class Crash:
         return self.make().recover(self.disk)
 
     def check(self) -> None:
-        """Raises AssertionError unless the system recovers, has all its work, and has it once, or as `allow` says."""
+        """Raises AssertionError unless the system recovers, has all its work, and has it once, or
+        as `allow` says."""
         __tracebackhide__ = True
         if not _is_right(self.trial, self.allow):
             raise AssertionError(str(self.trial))
@@ -73,13 +81,20 @@ class Crash:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the option that runs one crash only."""
-    parser.getgroup("binlag").addoption(OPTION, metavar="PLACE", default=None, help="Only this crash, as a failed crash test showed it.")
+    parser.getgroup("binlag").addoption(
+        OPTION,
+        metavar="PLACE",
+        default=None,
+        help="Only this crash, as a failed crash test showed it.",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declares the marker."""
     config.addinivalue_line(
-        "markers", f"{MARKER}(system=…, **options): once for every different disk that a crash of system().run may leave"
+        "markers",
+        f"{MARKER}(system=…, **options): once for every different disk that a crash of system().run"
+        " may leave",
     )
 
 
@@ -91,9 +106,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     options = dict(marker.kwargs)
     make, allow = options.pop("system", None), _allowed(options.pop("allow", ()))
     if "crash" not in metafunc.fixturenames or make is None or marker.args:
-        raise pytest.UsageError(f"{metafunc.definition.nodeid}: write @pytest.mark.{MARKER}(system=…) and take the argument `crash`")
+        raise pytest.UsageError(
+            f"{metafunc.definition.nodeid}: write @pytest.mark.{MARKER}(system=…) and take the"
+            " argument `crash`"
+        )
     trials = _trials(metafunc.config, make, options)
-    crashes = [Crash(make, trial, options.get("medium"), options.get("files"), allow) for trial in trials]
+    crashes = [
+        Crash(make, trial, options.get("medium"), options.get("files"), allow) for trial in trials
+    ]
     metafunc.parametrize("crash", crashes, ids=[trial.place for trial in trials])
 
 
@@ -107,9 +127,11 @@ def simulated_disk() -> SimulatedDisk:
 
 @pytest.fixture
 def replica() -> Callable[..., dict[str, Any]]:
-    """A function that gives the emulated replica as arguments of `crash_test`: crash_test(**replica(repository="FILE", recovery=False)).
+    """A function that gives the emulated replica as arguments of `crash_test`:
+    crash_test(**replica(repository="FILE", recovery=False)).
 
-    It takes `transactions`, `seed` and what `applier.crashtest.matrix.Setup` takes. `["make"]().server(disk)` is one to drive by hand.
+    It takes `transactions`, `seed` and what `applier.crashtest.matrix.Setup` takes.
+    `["make"]().server(disk)` is one to drive by hand.
     """
 
     def make(transactions: int = 5, seed: int = 1, **options: Any) -> dict[str, Any]:
@@ -134,7 +156,8 @@ def replica() -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture
 def crash_test(request: pytest.FixtureRequest) -> Iterator[Callable[..., Exploration]]:
-    """A function that tries all crashes of a system and raises AssertionError that lists the first failures, one a line."""
+    """A function that tries all crashes of a system and raises AssertionError that lists the first
+    failures, one a line."""
     from applier.crashtest.explorer import Exploration
 
     def run(make: Make, *, allow: Collection[str] = (), **options: Any) -> Exploration:
@@ -142,9 +165,19 @@ def crash_test(request: pytest.FixtureRequest) -> Iterator[Callable[..., Explora
         trials, allowed = _trials(request.config, make, options), _allowed(allow)
         failures = [trial for trial in trials if not _is_right(trial, allowed)]
         if failures:
-            shown = [f"  {trial}" for trial in failures[:SHOWN]] + (["  …"] if len(failures) > SHOWN else [])
+            shown = [f"  {trial}" for trial in failures[:SHOWN]] + (
+                ["  …"] if len(failures) > SHOWN else []
+            )
             again = f'  again: {OPTION} "{failures[0].place}"'
-            raise AssertionError("\n".join([f"{len(failures)} of {len(trials)} disks after a crash are wrong", *shown, again]))
+            raise AssertionError(
+                "\n".join(
+                    [
+                        f"{len(failures)} of {len(trials)} disks after a crash are wrong",
+                        *shown,
+                        again,
+                    ]
+                )
+            )
         return Exploration(trials=trials)
 
     yield run
@@ -155,7 +188,9 @@ def _allowed(names: Collection[str]) -> frozenset[Verdict]:
     from applier.crashtest.checkers import Verdict
 
     if isinstance(names, str) or not set(names) <= set(Verdict):
-        raise pytest.UsageError(f"allow={names!r}: give a set of {', '.join(map(repr, map(str, Verdict)))}")
+        raise pytest.UsageError(
+            f"allow={names!r}: give a set of {', '.join(map(repr, map(str, Verdict)))}"
+        )
     return frozenset(map(Verdict, names))
 
 
@@ -171,5 +206,7 @@ def _trials(config: pytest.Config, make: Make, options: dict[str, Any]) -> list[
     place = config.getoption(OPTION)
     if place is None:
         return explore(make, **options).trials
-    own = {name: value for name, value in options.items() if name in ("medium", "files", "expected")}
+    own = {
+        name: value for name, value in options.items() if name in ("medium", "files", "expected")
+    }
     return [reproduce(make, *parse_place(place), **own)]

@@ -1,4 +1,5 @@
-"""A file of records that only grows: each has its length and its checksum, and what follows a record that is not whole does not count.
+"""A file of records that only grows: each has its length and its checksum, and what follows a
+record that is not whole does not count.
 
 The redo log, the binary log and the data of non-transactional tables are such files here.
 """
@@ -48,7 +49,8 @@ def whole_records(data: bytes, known: dict[bytes, Any]) -> Iterator[tuple[Any, i
 
 
 class RecordFile:
-    """One such file. `append` keeps records in the process, as a log buffer does; `write` hands them to the system; `sync` to the disk."""
+    """One such file. `append` keeps records in the process, as a log buffer does; `write` hands
+    them to the system; `sync` to the disk."""
 
     def __init__(self, disk: Disk, name: str, known: Parsed | None = None) -> None:
         self._file = disk.open(name, create=True)
@@ -59,7 +61,10 @@ class RecordFile:
         parsed = known.files.get(key)
         if parsed is None:
             whole = list(whole_records(content, known.records))
-            parsed = known.files[key] = tuple(record for record, _ in whole), whole[-1][1] if whole else 0
+            parsed = known.files[key] = (
+                tuple(record for record, _ in whole),
+                (whole[-1][1] if whole else 0),
+            )
         self.records, self.size = parsed
         if len(content) > self.size:
             self._file.truncate(self.size)

@@ -1,12 +1,13 @@
 """The emulated replica as a system under test.
 
-A run receives and applies in turns; a turn of the receiver ends wherever its number of events happens to end, so that crashes find half
-transactions in the relay log, and the receiver now far ahead and now behind. After a crash the replica is started, receives all and
-applies all. The ledger is the storage's own: which transactions changed the tables, by the bytes of their first event; no position has a
-part in it.
+A run receives and applies in turns; a turn of the receiver ends wherever its number of events
+happens to end, so that crashes find half transactions in the relay log, and the receiver now far
+ahead and now behind. After a crash the replica is started, receives all and applies all. The ledger
+is the storage's own: which transactions changed the tables, by the bytes of their first event; no
+position has a part in it.
 
-Thousands of recoveries come to the same standings on their way, so each standing is gone on from once: right behind the start, and again
-between any two groups later on.
+Thousands of recoveries come to the same standings on their way, so each standing is gone on from
+once: right behind the start, and again between any two groups later on.
 """
 
 from __future__ import annotations
@@ -36,13 +37,14 @@ HEAD_EVENTS = 2
 CHECKPOINT_EVERY = 4
 """Groups of the workers between two checkpoints of the coordinator, on average."""
 NOT_INITIALIZED = 1872
-"""ER_SLAVE_RLI_INIT_REPOSITORY: what START REPLICA says when a record or a relay log is not as it should be."""
+"""ER_SLAVE_RLI_INIT_REPOSITORY: what START REPLICA says when a record or a relay log is not as it
+should be."""
 
 
 @dataclass
 class Shared:
-    """What the systems of one exploration have in common: how it went on from a standing that was reached before. It holds nothing that a
-    crash would lose, and saves only time."""
+    """What the systems of one exploration have in common: how it went on from a standing that was
+    reached before. It holds nothing that a crash would lose, and saves only time."""
 
     storage: RecoveryMemory = field(default_factory=RecoveryMemory)
     relay_logs: KnownRelayLogs = field(default_factory=KnownRelayLogs)
@@ -50,12 +52,20 @@ class Shared:
 
 
 class ReplicaSystem:
-    """One server with its replica. An error of the disk ends it, as InnoDB and binlog_error_action=ABORT_SERVER end a server."""
+    """One server with its replica. An error of the disk ends it, as InnoDB and
+    binlog_error_action=ABORT_SERVER end a server."""
 
     stops_on_error = True
     refusals = (CannotStart, ReplicationError)
 
-    def __init__(self, workload: Workload, configuration: ReplicaConfiguration, *, seed: int = 1, shared: Shared | None = None) -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        configuration: ReplicaConfiguration,
+        *,
+        seed: int = 1,
+        shared: Shared | None = None,
+    ) -> None:
         self.workload = workload
         self.configuration = configuration
         self.seed = seed
@@ -90,9 +100,11 @@ class ReplicaSystem:
         return end
 
     def _catch_up(self, disk: Disk, standings: list[Hashable]) -> State | Exception:
-        """Applies what is there, then event by event. `standings` gets those passed on the way; a known one ends it.
+        """Applies what is there, then event by event. `standings` gets those passed on the way; a
+        known one ends it.
 
-        The applier is asked after each event: a half transaction at the end of the relay log keeps it inside of a group until it reads on.
+        The applier is asked after each event: a half transaction at the end of the relay log keeps
+        it inside of a group until it reads on.
         """
         replica, storage = self.server(disk)
         replica.start()
@@ -116,7 +128,9 @@ class ReplicaSystem:
         """A server on a disk, not yet started."""
         configuration = self.configuration
         log_bin = configuration.log_bin and configuration.log_replica_updates
-        durability = Durability(configuration.innodb_flush_log_at_trx_commit, configuration.sync_binlog, log_bin)
+        durability = Durability(
+            configuration.innodb_flush_log_at_trx_commit, configuration.sync_binlog, log_bin
+        )
         storage = DurableStorage(
             disk,
             self.workload.schema,
@@ -127,7 +141,15 @@ class ReplicaSystem:
         )
         order = Shuffled(self.seed, checkpoint_every=CHECKPOINT_EVERY)
         source, known = self.workload.source(), self.shared.relay_logs
-        replica = Replica(disk, configuration, source, storage, interleaving=order, clock=lambda: EPOCH, known=known)
+        replica = Replica(
+            disk,
+            configuration,
+            source,
+            storage,
+            interleaving=order,
+            clock=lambda: EPOCH,
+            known=known,
+        )
         return replica, storage
 
     def _work(self, replica: Replica) -> str:
@@ -136,7 +158,8 @@ class ReplicaSystem:
 
 
 def set_up(workload: Workload, configuration: ReplicaConfiguration) -> dict[str, bytes]:
-    """The disk of a replica that was told its source, has met it once, and was shut down: setting it up is no part of what is tested."""
+    """The disk of a replica that was told its source, has met it once, and was shut down: setting
+    it up is no part of what is tested."""
     disk = SimulatedDisk()
     replica, _ = ReplicaSystem(workload, configuration).server(disk)
     replica.start()
@@ -147,6 +170,9 @@ def set_up(workload: Workload, configuration: ReplicaConfiguration) -> dict[str,
 
 
 def expected_state(workload: Workload, configuration: ReplicaConfiguration) -> State:
-    """What must be there in the end: the ledger of an undisturbed run, and the tables as the replay of the log leaves them."""
-    ledger = tuple(ReplicaSystem(workload, configuration).run(SimulatedDisk(set_up(workload, configuration))))
+    """What must be there in the end: the ledger of an undisturbed run, and the tables as the replay
+    of the log leaves them."""
+    ledger = tuple(
+        ReplicaSystem(workload, configuration).run(SimulatedDisk(set_up(workload, configuration)))
+    )
     return State(ledger, workload.expected)

@@ -1,7 +1,7 @@
 """What a run does to its disk, as one digest: two runs that have the same one are crashed alike.
 
-Every operation of the disk and every byte written goes into it, in order, and every piece of work where it is acknowledged. Reading leaves
-no trace: a crash does not show it.
+Every operation of the disk and every byte written goes into it, in order, and every piece of work
+where it is acknowledged. Reading leaves no trace: a crash does not show it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from checkpoints.simulated_disk import SimulatedDisk
 
 
 def trace(system: System, disk: SimulatedDisk) -> bytes:
-    """Runs the system to its end; the digest of the files that it began with and of all that it did."""
+    """Runs the system to its end; the digest of the files that it began with and of all that it
+    did."""
     traced = TracedDisk(disk)
     traced.note("files", disk.contents())
     for work in system.run(traced):

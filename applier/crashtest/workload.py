@@ -1,7 +1,9 @@
-"""What a replica is crash-tested with: the binary logs of a source, the tables before them, and the tables after them.
+"""What a replica is crash-tested with: the binary logs of a source, the tables before them, and the
+tables after them.
 
-Captured logs are taken as they are. Generated ones hold the mix that told right from wrong on real servers (INSERT with a key, INSERT into
-a table without one, UPDATE, DELETE): a transaction that is executed twice stops with 1062 or 1032, or leaves a row too many.
+Captured logs are taken as they are. Generated ones hold the mix that told right from wrong on real
+servers (INSERT with a key, INSERT into a table without one, UPDATE, DELETE): a transaction that is
+executed twice stops with 1062 or 1032, or leaves a row too many.
 """
 
 from __future__ import annotations
@@ -56,7 +58,8 @@ class Workload:
 
     @cached_property
     def expected(self) -> dict[str, list[bytes]]:
-        """The rows of each table behind the last event, as `binlag replay` leaves them: no replica has a hand in it.
+        """The rows of each table behind the last event, as `binlag replay` leaves them: no replica
+        has a hand in it.
 
         Raises InputError for a log that cannot be replayed even so.
         """
@@ -65,15 +68,17 @@ class Workload:
 
     @cached_property
     def names(self) -> dict[bytes, str]:
-        """The bytes of an event -> where its transaction stands in the source's log. Not of the first event only: behind a crash, one
-        that comes twice may begin a group."""
+        """The bytes of an event -> where its transaction stands in the source's log. Not of the
+        first event only: behind a crash, one that comes twice may begin a group."""
         with self._on_disk() as paths:
             found = list(group(LogReader(paths)))
         names: dict[bytes, str] = {}
         for transaction in found:
             content, at = self.files[transaction.file], transaction.start
             name = f"{transaction.file}:{at}"
-            end = transaction.end if transaction.end_file in ("", transaction.file) else len(content)
+            end = (
+                transaction.end if transaction.end_file in ("", transaction.file) else len(content)
+            )
             while at < end:
                 event = content[at : at + int.from_bytes(content[at + 9 : at + 13], "little")]
                 names[event] = name if event not in names else f"{names[event]} or {name}"
@@ -94,7 +99,8 @@ def _replayed(paths: Sequence[str | os.PathLike[str]], schema: Tables, version: 
     error = replay(paths, tables, keep_events=False, server=version).error
     if error is not None:
         raise InputError(
-            f"the log cannot be replayed even without a crash: error {error.number}: {error.message}",
+            f"the log cannot be replayed even without a crash: error {error.number}:"
+            f" {error.message}",
             code=Code.FAILS_WITHOUT_CRASH,
             file=error.file,
             position=error.position,
@@ -110,8 +116,8 @@ def content_of(tables: Tables) -> dict[str, list[bytes]]:
 
 
 def captured(paths: Sequence[str | os.PathLike[str]], schema: str | None, version: str) -> Workload:
-    """Logs of a real source. Raises InputError for what cannot be read or replayed, with its place in these logs: a replica names its
-    relay logs."""
+    """Logs of a real source. Raises InputError for what cannot be read or replayed, with its place
+    in these logs: a replica names its relay logs."""
     source = BinlogFiles.read(list(paths))
     tables = load_schema(schema, server=version) if schema else Tables()
     _replayed(paths, tables, version)
@@ -141,11 +147,23 @@ def with_engine(schema: Tables, engine: str) -> Tables:
 
 
 def generated(
-    transactions: int, *, version: str = "8.0", gtids: bool = True, seed: int = 1, engine: str = INNODB, databases: int = 2, files: int = 2
+    transactions: int,
+    *,
+    version: str = "8.0",
+    gtids: bool = True,
+    seed: int = 1,
+    engine: str = INNODB,
+    databases: int = 2,
+    files: int = 2,
 ) -> Workload:
-    """A source of `databases` databases with one table with a primary key and one without any key in each. Raises UsageError for none."""
+    """A source of `databases` databases with one table with a primary key and one without any key
+    in each. Raises UsageError for none."""
     if transactions < 1 or databases < 1:
-        raise UsageError(f"{transactions} transactions in {databases} databases", code=Code.OPTION_VALUE, hint="give at least one of each")
+        raise UsageError(
+            f"{transactions} transactions in {databases} databases",
+            code=Code.OPTION_VALUE,
+            hint="give at least one of each",
+        )
     maker = _Maker(version, gtids, random.Random(seed), databases, engine)
     each = -(-transactions // max(1, min(files, transactions)))
     while maker.done < transactions:
@@ -160,14 +178,18 @@ def generated(
 class _Maker:
     """Writes the log event by event and knows which rows there are."""
 
-    def __init__(self, version: str, gtids: bool, chance: random.Random, databases: int, engine: str) -> None:
+    def __init__(
+        self, version: str, gtids: bool, chance: random.Random, databases: int, engine: str
+    ) -> None:
         self.rules = replica_rules(version)
         self.version = version
         self.gtids = gtids
         self.chance = chance
         self.engine = engine
         self.databases = [f"d{number}" for number in range(1, databases + 1)]
-        self.rows: dict[str, dict[int, int]] = {database: {1: 0, 2: 0} for database in self.databases}
+        self.rows: dict[str, dict[int, int]] = {
+            database: {1: 0, 2: 0} for database in self.databases
+        }
         self.files: dict[str, bytes] = {}
         self.done = 0
         self._name = ""
@@ -179,8 +201,9 @@ class _Maker:
         parts = []
         for database in self.databases:
             parts.append(
-                f"CREATE DATABASE {database}; CREATE TABLE {database}.t (id INT NOT NULL PRIMARY KEY, v INT) ENGINE={self.engine};"
-                f"CREATE TABLE {database}.log (v INT) ENGINE={self.engine}; INSERT INTO {database}.t VALUES (1, 0), (2, 0);"
+                f"CREATE DATABASE {database}; CREATE TABLE {database}.t (id INT NOT NULL PRIMARY"
+                f" KEY, v INT) ENGINE={self.engine};CREATE TABLE {database}.log (v INT)"
+                f" ENGINE={self.engine}; INSERT INTO {database}.t VALUES (1, 0), (2, 0);"
             )
         return load_schema("\n".join(parts), server=self.version)
 
@@ -188,9 +211,17 @@ class _Maker:
         self._name = f"binlog.{len(self.files) + 1:06d}"
         self.files[self._name] = MAGIC
         self._sequence, self._last_of = 0, {}
-        self._add(EventType.FORMAT_DESCRIPTION, format_body(self.rules.server_version, self.rules.post_header_lengths))
+        self._add(
+            EventType.FORMAT_DESCRIPTION,
+            format_body(self.rules.server_version, self.rules.post_header_lengths),
+        )
         if self.gtids or self.rules.previous_gtids:
-            self._add(EventType.PREVIOUS_GTIDS, GtidSet(f"{SOURCE_UUID}:1-{self.done}" if self.gtids and self.done else "").encode())
+            self._add(
+                EventType.PREVIOUS_GTIDS,
+                GtidSet(
+                    f"{SOURCE_UUID}:1-{self.done}" if self.gtids and self.done else ""
+                ).encode(),
+            )
 
     def rotate(self) -> None:
         self._add(EventType.ROTATE, rotate_body(f"binlog.{len(self.files) + 1:06d}", len(MAGIC)))
@@ -202,7 +233,9 @@ class _Maker:
         self._gtid(self._last_of.get(database, 0))
         self._last_of[database] = self._sequence
         self._query(database, b"BEGIN")
-        for kind in self.chance.sample((_INSERT, _INSERT, _UPDATE, _DELETE, None), k=self.chance.choice((1, 1, 2))):
+        for kind in self.chance.sample(
+            (_INSERT, _INSERT, _UPDATE, _DELETE, None), k=self.chance.choice((1, 1, 2))
+        ):
             self._change(database, kind)
         if self.engine == INNODB:
             self._add(EventType.XID, struct.pack("<Q", self.done))
@@ -230,24 +263,51 @@ class _Maker:
         table_id = struct.pack("<IH", 2 * names.index(database) + (table == "log") + 100, 0)
         name = b"".join(bytes([len(word)]) + word.encode() + b"\0" for word in (database, table))
         nullable = b"\x02" if table == "t" else b"\x01"
-        self._add(EventType.TABLE_MAP, table_id + struct.pack("<H", 1) + name + bytes([width]) + bytes([_INT] * width) + b"\0" + nullable)
+        self._add(
+            EventType.TABLE_MAP,
+            table_id
+            + struct.pack("<H", 1)
+            + name
+            + bytes([width])
+            + bytes([_INT] * width)
+            + b"\0"
+            + nullable,
+        )
         bitmap = bytes([(1 << width) - 1]) * (2 if kind is _UPDATE else 1)
-        self._add(kind, table_id + struct.pack("<HH", _FULL_ROWS, 2) + bytes([width]) + bitmap + images)
+        self._add(
+            kind, table_id + struct.pack("<HH", _FULL_ROWS, 2) + bytes([width]) + bitmap + images
+        )
 
     def _gtid(self, last_committed: int) -> None:
         if not self.gtids and not self.rules.previous_gtids:
             return
-        uuid, number = (bytes.fromhex(SOURCE_UUID.replace("-", "")), self.done) if self.gtids else (bytes(16), 0)
-        clock = struct.pack("<Bqq", 2, last_committed, self._sequence) if self.rules.previous_gtids else b""
-        self._add(EventType.GTID if self.gtids else EventType.ANONYMOUS_GTID, struct.pack("<B16sq", 0, uuid, number) + clock)
+        uuid, number = (
+            (bytes.fromhex(SOURCE_UUID.replace("-", "")), self.done)
+            if self.gtids
+            else (bytes(16), 0)
+        )
+        clock = (
+            struct.pack("<Bqq", 2, last_committed, self._sequence)
+            if self.rules.previous_gtids
+            else b""
+        )
+        self._add(
+            EventType.GTID if self.gtids else EventType.ANONYMOUS_GTID,
+            struct.pack("<B16sq", 0, uuid, number) + clock,
+        )
 
     def _query(self, database: str, sql: bytes) -> None:
-        self._add(EventType.QUERY, struct.pack("<IIBHH", 7, 0, len(database), 0, 0) + database.encode() + b"\0" + sql)
+        self._add(
+            EventType.QUERY,
+            struct.pack("<IIBHH", 7, 0, len(database), 0, 0) + database.encode() + b"\0" + sql,
+        )
 
     def _add(self, kind: EventType, body: bytes) -> None:
         content = self.files[self._name]
         end = len(content) + 19 + len(body) + 4
-        self.files[self._name] = content + make_event(kind, body, timestamp=EPOCH + self.done, server_id=SOURCE_ID, log_pos=end)
+        self.files[self._name] = content + make_event(
+            kind, body, timestamp=EPOCH + self.done, server_id=SOURCE_ID, log_pos=end
+        )
 
 
 def _image(*values: int) -> bytes:

@@ -1,1 +1,2 @@
-"""Dumps as other programs write them: read, chosen from, renamed, and loaded into tables in memory."""
+"""Dumps as other programs write them: read, chosen from, renamed, and loaded into tables in
+memory."""

@@ -1,7 +1,8 @@
-"""Rows in delimited text (tab-separated and the like) as INSERT statements: what LOAD DATA would read, in one form with all other rows.
+"""Rows in delimited text (tab-separated and the like) as INSERT statements: what LOAD DATA would
+read, in one form with all other rows.
 
-FIELDS and LINES as LOAD DATA has them (`read_sep_field`, sql/sql_load.cc). What a backslash means is nearly the same in both forms, so
-that most fields only need quotes around them.
+FIELDS and LINES as LOAD DATA has them (`read_sep_field`, sql/sql_load.cc). What a backslash means
+is nearly the same in both forms, so that most fields only need quotes around them.
 """
 
 from __future__ import annotations
@@ -36,19 +37,34 @@ class Delimiters:
 
     def check(self, name: str) -> None:
         """Raises InputError for what is not read here."""
-        if self.escaped not in (b"\\", b"") or len(self.enclosed) > 1 or not self.fields or not self.lines or self.starting:
+        if (
+            self.escaped not in (b"\\", b"")
+            or len(self.enclosed) > 1
+            or not self.fields
+            or not self.lines
+            or self.starting
+        ):
             raise InputError(
                 "rows whose delimiters are not read here",
                 code=Code.SCHEMA_ROWS,
                 file=name,
-                hint="dump with the default dialect: fields ended by tabs, lines by \\n, escaped by \\",
+                hint=(
+                    "dump with the default dialect: fields ended by tabs, lines by \\n, escaped"
+                    " by \\"
+                ),
             )
 
 
 def insert_statements(
-    file: IO[bytes], name: str, table: str, columns: Sequence[str], decoded: dict[str, str], delimiters: Delimiters
+    file: IO[bytes],
+    name: str,
+    table: str,
+    columns: Sequence[str],
+    decoded: dict[str, str],
+    delimiters: Delimiters,
 ) -> Iterator[bytes]:
-    """The rows of a file. `decoded`: column -> FROM_BASE64 or UNHEX. Raises InputError for rows that do not fit, or are cut off."""
+    """The rows of a file. `decoded`: column -> FROM_BASE64 or UNHEX. Raises InputError for rows
+    that do not fit, or are cut off."""
     delimiters.check(name)
     literals = [_LITERALS[decoded.get(column, "")] for column in columns]
     listed = f" ({', '.join(map(quoted, columns))})" if columns else ""
@@ -58,7 +74,9 @@ def insert_statements(
     for number, fields in enumerate(_records(file, name, delimiters), 1):
         if len(fields) != len(columns) and columns:
             raise InputError(
-                f"row {number:,} has {len(fields)} fields for {len(columns)} columns of `{table}`", code=Code.SCHEMA_ROWS, file=name
+                f"row {number:,} has {len(fields)} fields for {len(columns)} columns of `{table}`",
+                code=Code.SCHEMA_ROWS,
+                file=name,
             )
         values = zip(fields, literals if columns else [_text] * len(fields), strict=True)
         rows.append(b"(" + b",".join([literal(field) for field, literal in values]) + b")")
@@ -93,13 +111,17 @@ def _patterns(delimiters: Delimiters) -> tuple[re.Pattern[bytes], re.Pattern[byt
     quotes = enclosed + inside + enclosed if enclosed else rb"(?!)"
 
     def up_to(end: bytes) -> bytes:
-        return rb"(" + repeated(quotes + rb"|" + escape + rb"|(?!" + re.escape(end) + rb").") + rb")"
+        return (
+            rb"(" + repeated(quotes + rb"|" + escape + rb"|(?!" + re.escape(end) + rb").") + rb")"
+        )
 
     if delimiters == Delimiters():
         line = rb"(" + repeated(rb"[^\\\n]++|\\.") + rb")\n"
     else:
         line = up_to(delimiters.lines) + re.escape(delimiters.lines)
-    return re.compile(line, re.DOTALL), re.compile(up_to(delimiters.fields) + rb"(?:" + re.escape(delimiters.fields) + rb"|\Z)", re.DOTALL)
+    return re.compile(line, re.DOTALL), re.compile(
+        up_to(delimiters.fields) + rb"(?:" + re.escape(delimiters.fields) + rb"|\Z)", re.DOTALL
+    )
 
 
 def _fields(line: bytes, delimiters: Delimiters, pattern: re.Pattern[bytes]) -> list[bytes | None]:
@@ -111,7 +133,11 @@ def _fields(line: bytes, delimiters: Delimiters, pattern: re.Pattern[bytes]) -> 
         match = pattern.match(line, at)
         assert match is not None
         field, at = match[1], match.end()
-        found.append(None if field == b"\\N" or (delimiters.enclosed and field == b"NULL") else _open(field, delimiters.enclosed))
+        found.append(
+            None
+            if field == b"\\N" or (delimiters.enclosed and field == b"NULL")
+            else _open(field, delimiters.enclosed)
+        )
         if at >= len(line) and not match[0].endswith(delimiters.fields):
             return found
 
@@ -144,11 +170,21 @@ def _for_sql(match: re.Match[bytes]) -> bytes:
 
 
 def _base64(field: bytes | None) -> bytes:
-    return b"NULL" if field is None else b"0x" + base64.b64decode(_plain(field)).hex().encode() if field else b"''"
+    return (
+        b"NULL"
+        if field is None
+        else b"0x" + base64.b64decode(_plain(field)).hex().encode()
+        if field
+        else b"''"
+    )
 
 
 def _hex(field: bytes | None) -> bytes:
     return b"NULL" if field is None else b"0x" + field if field else b"''"
 
 
-_LITERALS: dict[str, Callable[[bytes | None], bytes]] = {"": _text, "FROM_BASE64": _base64, "UNHEX": _hex}
+_LITERALS: dict[str, Callable[[bytes | None], bytes]] = {
+    "": _text,
+    "FROM_BASE64": _base64,
+    "UNHEX": _hex,
+}

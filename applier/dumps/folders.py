@@ -1,6 +1,7 @@
 """Folders that hold a dump: which files, in which order, for which database.
 
-A row of FORMATS is a program that writes folders: how its folder is known, and its parts. All parts of a folder become one stream of SQL.
+A row of FORMATS is a program that writes folders: how its folder is known, and its parts. All parts
+of a folder become one stream of SQL.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ SESSION = ("SET FOREIGN_KEY_CHECKS=0, SQL_MODE='NO_AUTO_VALUE_ON_ZERO'",)
 
 @dataclass(frozen=True)
 class DumpFile:
-    """One file. `database`: its tables' own. `head`: SQL before it. `rows`: of a file that holds delimited rows."""
+    """One file. `database`: its tables' own. `head`: SQL before it. `rows`: of a file that holds
+    delimited rows."""
 
     path: Path
     database: str | None = None
@@ -50,7 +52,9 @@ class DumpFile:
                     yield from self._sql(split_statements(file))
                 else:
                     rows = self.rows
-                    for sql in insert_statements(file, self.name, rows.table, rows.columns, rows.decoded, rows.delimiters):
+                    for sql in insert_statements(
+                        file, self.name, rows.table, rows.columns, rows.decoded, rows.delimiters
+                    ):
                         yield RawStatement(sql, 1)
         except OSError as error:
             raise cannot_read(self.name, error) from None
@@ -62,11 +66,14 @@ class DumpFile:
                 yield raw
                 continue
             name, rows, names = loads
-            path = next((path for path in self._beside(name) if path.exists()), self.path.parent / name)
+            path = next(
+                (path for path in self._beside(name) if path.exists()), self.path.parent / name
+            )
             yield from DumpFile(path, self.database, names, rows).statements()
 
     def _beside(self, name: str) -> Iterator[Path]:
-        """The file that a LOAD DATA names: in this folder, whatever folder the dump was taken in; packed or not."""
+        """The file that a LOAD DATA names: in this folder, whatever folder the dump was taken in;
+        packed or not."""
         for suffix in ("", *PACKED):
             yield self.path.parent / (Path(name).name + suffix)
 
@@ -83,11 +90,14 @@ class RowsFileLayout:
 
 def cannot_read(name: str, error: OSError) -> InputError:
     """The error for a file that the system refuses."""
-    return InputError(f"cannot read the schema: {error.strerror or error}", code=Code.CANNOT_READ, file=name)
+    return InputError(
+        f"cannot read the schema: {error.strerror or error}", code=Code.CANNOT_READ, file=name
+    )
 
 
 def loaded_file(sql: bytes) -> tuple[str, RowsFileLayout, tuple[str, ...]] | None:
-    """(File, its rows, SET NAMES) of a LOAD DATA that a folder carries the file of; None for any other. As mydumper writes it."""
+    """(File, its rows, SET NAMES) of a LOAD DATA that a folder carries the file of; None for any
+    other. As mydumper writes it."""
     parser = Parser(sql.decode("utf-8", "surrogateescape"))
     parser.expect("LOAD")
     if not parser.accept("DATA"):
@@ -161,7 +171,9 @@ def _mydumper(folder: Path) -> Iterator[DumpFile]:
     found: dict[str, list[tuple[Path, str]]] = {role: [] for role in _MYDUMPER_ORDER}
     for path in sorted(folder.iterdir()):
         name = _unpacked(path.name)
-        match = next(((role, hit) for role, one in _MYDUMPER_ROLES if (hit := one.match(name))), None)
+        match = next(
+            ((role, hit) for role, one in _MYDUMPER_ROLES if (hit := one.match(name))), None
+        )
         if match is not None:
             found[match[0]].append((path, match[1]["database"]))
     real = {name: _database_of(path) or name for path, name in found["database"]}
@@ -171,7 +183,8 @@ def _mydumper(folder: Path) -> Iterator[DumpFile]:
 
 
 def _database_of(path: Path) -> str | None:
-    """The database that a file's CREATE DATABASE makes: file names stand for odd ones by a number."""
+    """The database that a file's CREATE DATABASE makes: file names stand for odd ones by a
+    number."""
     for raw in DumpFile(path).statements():
         said = about(raw.sql.decode("utf-8", "surrogateescape"))
         if said.kind == "database":
@@ -180,18 +193,25 @@ def _database_of(path: Path) -> str | None:
 
 
 def _is_mydumper(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in ("metadata", "metadata.partial")) and not (folder / "@.json").is_file()
+    return (
+        any((folder / name).is_file() for name in ("metadata", "metadata.partial"))
+        and not (folder / "@.json").is_file()
+    )
 
 
 # MySQL Shell
 
 
 def _shell(folder: Path) -> Iterator[DumpFile]:
-    """util.dumpInstance, dumpSchemas, dumpTables (modules/util/dump/dumper.cc): names of schemas and tables are escaped in file names."""
+    """util.dumpInstance, dumpSchemas, dumpTables (modules/util/dump/dumper.cc): names of schemas
+    and tables are escaped in file names."""
     whole = _json(folder / "@.json")
     if not (folder / "@.done.json").is_file():
         raise InputError(
-            "the dump was not finished: it has no @.done.json", code=Code.DUMP_CUT_OFF, file=str(folder), hint="take the dump again"
+            "the dump was not finished: it has no @.done.json",
+            code=Code.DUMP_CUT_OFF,
+            file=str(folder),
+            hint="take the dump again",
         )
     zone = ("SET TIME_ZONE='+00:00'",) if whole.get("tzUtc", True) else ()
     head = (f"SET NAMES {whole.get('defaultCharacterSet', 'utf8mb4')}", *SESSION, *zone)
@@ -203,7 +223,11 @@ def _shell(folder: Path) -> Iterator[DumpFile]:
         views = set(own.get("views", ()))
         for table, name in own.get("basenames", {}).items():
             if table in views:
-                last += [DumpFile(path, schema) for path in (folder / f"{name}.pre.sql", folder / f"{name}.sql") if path.is_file()]
+                last += [
+                    DumpFile(path, schema)
+                    for path in (folder / f"{name}.pre.sql", folder / f"{name}.sql")
+                    if path.is_file()
+                ]
                 continue
             if (folder / f"{name}.sql").is_file():
                 yield DumpFile(folder / f"{name}.sql", schema, SESSION)
@@ -215,10 +239,19 @@ def _shell(folder: Path) -> Iterator[DumpFile]:
     yield from last
 
 
-def _shell_rows(folder: Path, schema: str, base: str, said: dict[str, Any], head: tuple[str, ...]) -> Iterator[DumpFile]:
+def _shell_rows(
+    folder: Path, schema: str, base: str, said: dict[str, Any], head: tuple[str, ...]
+) -> Iterator[DumpFile]:
     options = said.get("options", {})
-    wanted = {"fields": "fieldsTerminatedBy", "enclosed": "fieldsEnclosedBy", "escaped": "fieldsEscapedBy", "lines": "linesTerminatedBy"}
-    delimiters = Delimiters(**{own: str(options[name]).encode() for own, name in wanted.items() if name in options})
+    wanted = {
+        "fields": "fieldsTerminatedBy",
+        "enclosed": "fieldsEnclosedBy",
+        "escaped": "fieldsEscapedBy",
+        "lines": "linesTerminatedBy",
+    }
+    delimiters = Delimiters(
+        **{own: str(options[name]).encode() for own, name in wanted.items() if name in options}
+    )
     columns, decoded = tuple(options.get("columns", ())), dict(options.get("decodeColumns", {}))
     rows = RowsFileLayout(str(options.get("table", "")), columns, decoded, delimiters)
     suffix = "." + str(said.get("extension", "tsv.zst"))
@@ -228,18 +261,26 @@ def _shell_rows(folder: Path, schema: str, base: str, said: dict[str, Any], head
 
 
 def _chunks(folder: Path, base: str, suffix: str) -> list[Path]:
-    """basename.ext, or basename@0.ext to basename@@N.ext, which is the last one. Raises InputError where one is missing."""
+    """basename.ext, or basename@0.ext to basename@@N.ext, which is the last one. Raises InputError
+    where one is missing."""
     numbered = {}
     for path in folder.iterdir():
         if path.name.startswith(base + "@") and path.name.endswith(suffix):
             place = path.name[len(base) + 1 : -len(suffix)]
             if place.removeprefix("@").isdigit():
                 numbered[int(place.removeprefix("@"))] = path
-    last = next((number for number, path in numbered.items() if path.name.startswith(base + "@@")), None)
-    missing = [number for number in range((last if last is not None else max(numbered, default=-1)) + 1) if number not in numbered]
+    last = next(
+        (number for number, path in numbered.items() if path.name.startswith(base + "@@")), None
+    )
+    missing = [
+        number
+        for number in range((last if last is not None else max(numbered, default=-1)) + 1)
+        if number not in numbered
+    ]
     if missing or (numbered and last is None):
         raise InputError(
-            f"a chunk of rows is missing: {base}@{missing[0] if missing else len(numbered)}{suffix}",
+            "a chunk of rows is missing:"
+            f" {base}@{missing[0] if missing else len(numbered)}{suffix}",
             code=Code.DUMP_CUT_OFF,
             file=str(folder),
         )
@@ -265,14 +306,19 @@ def _json(path: Path) -> dict[str, Any]:
 def _skeema(folder: Path) -> Iterator[DumpFile]:
     """A file per table, a folder per schema; .skeema says schema= (skeema.io/docs/options)."""
     for place in (folder, *sorted(path for path in folder.rglob("*") if path.is_dir())):
-        files = [path for path in sorted(place.iterdir()) if path.is_file() and _unpacked(path.name).endswith(".sql")]
+        files = [
+            path
+            for path in sorted(place.iterdir())
+            if path.is_file() and _unpacked(path.name).endswith(".sql")
+        ]
         if files:
             said = _skeema_option(place, folder, "schema")
             yield from (DumpFile(path, said, SESSION) for path in files)
 
 
 def _skeema_option(place: Path, top: Path, name: str) -> str | None:
-    """The option in .skeema of the folder, or of the nearest one above it; only the lines outside of [environments] count."""
+    """The option in .skeema of the folder, or of the nearest one above it; only the lines outside
+    of [environments] count."""
     for folder in (place, *place.parents):
         config = folder / ".skeema"
         if config.is_file():
@@ -280,7 +326,11 @@ def _skeema_option(place: Path, top: Path, name: str) -> str | None:
             try:
                 parser.read_string("[top]\n" + config.read_text(encoding="utf-8", errors="replace"))
             except ConfigError as error:
-                raise InputError(f"cannot be read: {str(error).splitlines()[0]}", code=Code.SCHEMA_SQL, file=str(config)) from None
+                raise InputError(
+                    f"cannot be read: {str(error).splitlines()[0]}",
+                    code=Code.SCHEMA_SQL,
+                    file=str(config),
+                ) from None
             said = parser.get("top", name, fallback=None)
             if said:
                 return said.strip("\"'`")
@@ -290,9 +340,15 @@ def _skeema_option(place: Path, top: Path, name: str) -> str | None:
 
 
 def _has_sql(folder: Path) -> bool:
-    if any(path.suffix == ".txt" and path.with_suffix(".sql").is_file() for path in folder.glob("*.txt")):
+    if any(
+        path.suffix == ".txt" and path.with_suffix(".sql").is_file()
+        for path in folder.glob("*.txt")
+    ):
         raise InputError(
-            "a folder of mysqldump --tab is not read", code=Code.SCHEMA_SQL, file=str(folder), hint="take the dump without --tab"
+            "a folder of mysqldump --tab is not read",
+            code=Code.SCHEMA_SQL,
+            file=str(folder),
+            hint="take the dump without --tab",
         )
     return any(_unpacked(path.name).endswith(".sql") for path in folder.rglob("*"))
 
@@ -321,5 +377,8 @@ def parts_of(folder: Path) -> Iterator[DumpFile]:
         "the folder holds no dump",
         code=Code.SCHEMA_SQL,
         file=str(folder),
-        hint="give a folder of mydumper, of MySQL Shell's util.dumpInstance, or of skeema, or a file of mysqldump",
+        hint=(
+            "give a folder of mydumper, of MySQL Shell's util.dumpInstance, or of skeema, or a file"
+            " of mysqldump"
+        ),
     )

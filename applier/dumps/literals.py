@@ -1,6 +1,8 @@
-"""The literals of a VALUES list into stored values, column by column: rows of a dump all look alike, and there may be millions.
+"""The literals of a VALUES list into stored values, column by column: rows of a dump all look
+alike, and there may be millions.
 
-What a string literal holds is in the character set of the dump's session (SET NAMES); binary leaves its bytes as they are.
+What a string literal holds is in the character set of the dump's session (SET NAMES); binary leaves
+its bytes as they are.
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ from applier.tables.value_lists import value_rows
 from lookup.table import Column
 
 _VALUE = (
-    rb"(NULL|-?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?|(?:_binary\s*+)?(?:" + STRING + rb"|" + QUOTED
-    + rb")|0x[0-9a-fA-F]*+|[xXbB]'[0-9a-fA-F]*')"
+    rb"(NULL|-?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"
+    rb"|(?:_binary\s*+)?(?:" + STRING + rb"|" + QUOTED + rb")|0x[0-9a-fA-F]*+|[xXbB]'[0-9a-fA-F]*')"
 )  # fmt: skip
 Convert = Callable[[bytes], Any]
 """A literal as it stands in the dump -> the stored value."""
@@ -36,7 +38,8 @@ Convert = Callable[[bytes], Any]
 def insert_rows(
     table: MemoryTable, columns: tuple[int, ...], statement: bytes, start: int, session: DumpSession
 ) -> Iterator[tuple[Any, ...]]:
-    """The rows of a VALUES list as stored values of `columns`. Raises InputError where the list cannot be read."""
+    """The rows of a VALUES list as stored values of `columns`. Raises InputError where the list
+    cannot be read."""
     definition = table.definition
     pattern = _row_pattern(len(columns))
     batch: list[tuple[bytes, ...]] = []
@@ -46,7 +49,8 @@ def insert_rows(
         batch.append(match.groups())
     client, zone = session.client, session.time_zone
     by_column = [
-        _converted(definition.columns[at], values, client, zone) for at, values in zip(columns, zip(*batch, strict=True), strict=False)
+        _converted(definition.columns[at], values, client, zone)
+        for at, values in zip(columns, zip(*batch, strict=True), strict=False)
     ]
     yield from zip(*by_column, strict=True)
     if statement[at:].strip(b" \t\r\n;"):
@@ -57,7 +61,10 @@ def insert_rows(
 @lru_cache(maxsize=256)
 def _row_pattern(width: int) -> re.Pattern[bytes]:
     """(value, …), with the comma before it."""
-    return re.compile(rb"\s*+(?:,\s*+)?\(\s*+" + rb"\s*+,\s*+".join([_VALUE] * width) + rb"\s*+\)", re.DOTALL | re.IGNORECASE)
+    return re.compile(
+        rb"\s*+(?:,\s*+)?\(\s*+" + rb"\s*+,\s*+".join([_VALUE] * width) + rb"\s*+\)",
+        re.DOTALL | re.IGNORECASE,
+    )
 
 
 def _converted(column: Column, values: Sequence[bytes], client: str, zone: str) -> list[Any]:
@@ -86,14 +93,19 @@ def _integers(column: Column, values: Sequence[bytes]) -> list[Any] | None:
 
 
 def literal_converter(column: Column, client: str = "utf8mb4", zone: str = "SYSTEM") -> Convert:
-    """A function from a literal as it stands in a dump in the character set `client` to the stored value.
+    """A function from a literal as it stands in a dump in the character set `client` to the stored
+    value.
 
     `zone`: of TIMESTAMP values. Raises InputError for one that is not known here.
     """
     convert = _timestamp(column, zone) if column.type == "timestamp" else from_sql(column)
     own, spoken = charset(column.charset), CHARSETS[client]
     is_text = column.charset is not None and column.type not in ("enum", "set")
-    same = own.codec == spoken.codec or client == "binary" or (own.codec == "utf-8" and spoken.codec == "ascii")
+    same = (
+        own.codec == spoken.codec
+        or client == "binary"
+        or (own.codec == "utf-8" and spoken.codec == "ascii")
+    )
     as_bytes = is_text and same
     is_binary = TYPES[column.type].encoding in ("hex", "uint")
     one_byte = is_text and own.max_bytes == 1
@@ -138,7 +150,8 @@ def _utf8(body: bytes, column: Column) -> str:
         return body.decode()
     except UnicodeDecodeError:
         raise InputError(
-            f"text that is not UTF-8 in column `{column.name}`, and the dump does not say which character set it is in",
+            f"text that is not UTF-8 in column `{column.name}`, and the dump does not say which"
+            " character set it is in",
             code=Code.SCHEMA_ROWS,
             hint="take the dump with --default-character-set=utf8mb4",
         ) from None

@@ -1,8 +1,9 @@
 """A dump into tables in memory: its definitions and rows; what else it holds changes no table.
 
-INSERT is read by a regular expression made for the number of columns, since dumps have millions of rows and all of them look
-alike; a VALUES list that it does not match goes through the expression evaluator. Files are bytes: a dump holds binary
-strings next to text. The dump's own SET statements hold: a child may come before its parent under FOREIGN_KEY_CHECKS=0.
+INSERT is read by a regular expression made for the number of columns, since dumps have millions of
+rows and all of them look alike; a VALUES list that it does not match goes through the expression
+evaluator. Files are bytes: a dump holds binary strings next to text. The dump's own SET statements
+hold: a child may come before its parent under FOREIGN_KEY_CHECKS=0.
 """
 
 from __future__ import annotations
@@ -31,14 +32,17 @@ from lookup.handler import DuplicateKey, Row, RowError
 
 _NAME = re.compile(NAME_BYTES)
 SESSION_STATEMENTS = frozenset(
-    "SELECT DO CALL COMMIT BEGIN START ROLLBACK SAVEPOINT RELEASE XA PREPARE EXECUTE DEALLOCATE SHOW EXPLAIN DESCRIBE DESC HELP "
-    "SIGNAL DELIMITER".split()
+    "SELECT DO CALL COMMIT BEGIN START ROLLBACK SAVEPOINT RELEASE XA PREPARE EXECUTE DEALLOCATE"
+    " SHOW EXPLAIN DESCRIBE DESC HELP SIGNAL DELIMITER".split()
 )
 """Statements that change nothing that a table holds; those of IGNORED_STATEMENTS come to them."""
 
 
-def load_dump(reader: DumpReader, *, server: str, note: Callable[[str], None] | None = None) -> Tables:
-    """The tables of a dump. `server`: a row of `lookup.versions.RULES`, whose defaults hold where the SQL leaves something open.
+def load_dump(
+    reader: DumpReader, *, server: str, note: Callable[[str], None] | None = None
+) -> Tables:
+    """The tables of a dump. `server`: a row of `lookup.versions.RULES`, whose defaults hold where
+    the SQL leaves something open.
 
     `note` is told what was left out or assumed. Raises InputError with file and line.
     """
@@ -59,7 +63,9 @@ class _Loader:
                 try:
                     self._carry_out(statement)
                 except (BinlagError, RowError, *UNREADABLE) as error:
-                    raise self.reader.located(error, complete=statement.complete or statement.kind == "other") from None
+                    raise self.reader.located(
+                        error, complete=statement.complete or statement.kind == "other"
+                    ) from None
         finally:
             self.tables.foreign_keys.enabled = True
         self.tables.commit()
@@ -67,8 +73,8 @@ class _Loader:
             note(said)
         if self.local_timestamps:
             note(
-                f"{self.local_timestamps:,} rows with TIMESTAMP columns were read as UTC: the dump does not say its time zone "
-                "(mysqldump --skip-tz-utc)"
+                f"{self.local_timestamps:,} rows with TIMESTAMP columns were read as UTC: the dump"
+                " does not say its time zone (mysqldump --skip-tz-utc)"
             )
         return self.tables
 
@@ -95,7 +101,8 @@ class _Loader:
             raise InputError(f"statement that is not known: {text[:60]!r}", code=Code.SCHEMA_SQL)
 
     def _explicit_timestamps(self) -> bool | None:
-        """None: as the server's version has it. SHOW CREATE TABLE says of each TIMESTAMP whether it is NULL, and its default."""
+        """None: as the server's version has it. SHOW CREATE TABLE says of each TIMESTAMP whether it
+        is NULL, and its default."""
         said = self.session.explicit_defaults_for_timestamp
         return said if said is not None else self.reader.is_shown or None
 
@@ -105,22 +112,39 @@ class _Loader:
 
     def _client_text(self, sql: bytes) -> str:
         own = CHARSETS[self.session.client]
-        text = sql.decode("utf-8", "surrogateescape") if sql.isascii() or own.name == "binary" else own.decode(sql)
+        text = (
+            sql.decode("utf-8", "surrogateescape")
+            if sql.isascii() or own.name == "binary"
+            else own.decode(sql)
+        )
         return in_backticks(text) if self.session.ansi_quotes and '"' in text else text
 
     def _insert(self, statement: DumpStatement, match: re.Match[bytes]) -> None:
         name = unquoted(match["table"])
         table = self.tables.get(statement.database, name)
         if table is None:
-            raise InputError(f"an INSERT into `{statement.database}`.`{name}`, which no CREATE TABLE made", code=Code.SCHEMA_ROWS)
+            raise InputError(
+                f"an INSERT into `{statement.database}`.`{name}`, which no CREATE TABLE made",
+                code=Code.SCHEMA_ROWS,
+            )
         columns = self._columns(table, match["columns"])
         rows = list(insert_rows(table, columns, statement.sql, match.end(), self.session))
         self._count_timestamps(table, columns, len(rows))
         whole = complete_rows(table.definition, columns, rows)
-        auto = next((at for at, column in enumerate(table.definition.columns) if column.auto_increment), None)
-        if auto is not None and (auto not in columns or any(row[columns.index(auto)] is None for row in rows)):
+        auto = next(
+            (at for at, column in enumerate(table.definition.columns) if column.auto_increment),
+            None,
+        )
+        if auto is not None and (
+            auto not in columns or any(row[columns.index(auto)] is None for row in rows)
+        ):
             # A 0 that stands in a dump is a 0: mysqldump sets NO_AUTO_VALUE_ON_ZERO.
-            whole = number_rows(table.definition, whole, table.auto_increment, (None, 0) if auto not in columns else (None,))
+            whole = number_rows(
+                table.definition,
+                whole,
+                table.auto_increment,
+                (None, 0) if auto not in columns else (None,),
+            )
         if statement.verb == "REPLACE" or b"IGNORE" in match.string[: match.start("table")].upper():
             for row in whole:
                 self._insert_over(table, row, replacing=statement.verb == "REPLACE")
@@ -129,7 +153,9 @@ class _Loader:
         self.tables.commit()
 
     def _count_timestamps(self, table: MemoryTable, columns: tuple[int, ...], rows: int) -> None:
-        if self.session.time_zone.upper() == "SYSTEM" and any(table.definition.columns[at].type == "timestamp" for at in columns):
+        if self.session.time_zone.upper() == "SYSTEM" and any(
+            table.definition.columns[at].type == "timestamp" for at in columns
+        ):
             self.local_timestamps += rows
 
     def _insert_over(self, table: MemoryTable, row: Row, *, replacing: bool) -> None:
@@ -150,5 +176,8 @@ class _Loader:
         names = [unquoted(piece) for piece in _NAME.findall(listed)]
         unknown = [name for name in names if name.lower() not in definition.positions]
         if unknown:
-            raise InputError(f"unknown column `{unknown[0]}` in an INSERT into {definition.full_name}", code=Code.SCHEMA_ROWS)
+            raise InputError(
+                f"unknown column `{unknown[0]}` in an INSERT into {definition.full_name}",
+                code=Code.SCHEMA_ROWS,
+            )
         return tuple(definition.positions[name.lower()] for name in names)

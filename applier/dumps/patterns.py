@@ -1,11 +1,13 @@
-"""Parts of the regular expressions that read dumps: repeats that never go back, and SQL's quoted texts."""
+"""Parts of the regular expressions that read dumps: repeats that never go back, and SQL's quoted
+texts."""
 
 from __future__ import annotations
 
 import sys
 
 _HAS_POSSESSIVE_GROUPS = sys.version_info >= (3, 11, 5)
-"""Before, a possessive repeat of a group lost its place where a turn matched in part (gh-106052)."""
+"""Before, a possessive repeat of a group lost its place where a turn matched in part
+(gh-106052)."""
 
 
 def repeated(turn: bytes) -> bytes:
@@ -17,7 +19,8 @@ def repeated(turn: bytes) -> bytes:
 
 
 def enclosed(quote: bytes, escape: bytes = b"") -> bytes:
-    """A text in quotes, where two of them stand for one. `escape`: what else may stand before a quote."""
+    """A text in quotes, where two of them stand for one. `escape`: what else may stand before a
+    quote."""
     inside = rb"[^" + quote + (rb"\\" if escape else b"") + rb"]*+"
     return quote + inside + repeated(rb"(?:" + escape + quote * 2 + rb")" + inside) + quote
 

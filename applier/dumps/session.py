@@ -1,7 +1,8 @@
 """The session of a dump: what its SET statements say, as far as rows or definitions hang on it.
 
-mysqldump saves a variable in @OLD_…, sets it, and puts it back at the end; both are followed. Variables that change no row are kept too,
-since a later statement may put them back, and are never looked at.
+mysqldump saves a variable in @OLD_…, sets it, and puts it back at the end; both are followed.
+Variables that change no row are kept too, since a later statement may put them back, and are never
+looked at.
 """
 
 from __future__ import annotations
@@ -23,16 +24,24 @@ DEFAULTS: dict[str, Any] = {
     "time_zone": "SYSTEM",
 }
 COMBINED_MODES = {
-    "ANSI": ("REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE", "ONLY_FULL_GROUP_BY"),
+    "ANSI": (
+        "REAL_AS_FLOAT",
+        "PIPES_AS_CONCAT",
+        "ANSI_QUOTES",
+        "IGNORE_SPACE",
+        "ONLY_FULL_GROUP_BY",
+    ),
     "DB2": ("PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE"),
     "MAXDB": ("PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE"),
     "MSSQL": ("PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE"),
     "ORACLE": ("PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE"),
     "POSTGRESQL": ("PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE"),
 }
-"""Modes that stand for others (sql/sys_vars.cc, `expand_sql_mode`); --compatible of mysqldump sets one of them."""
+"""Modes that stand for others (sql/sys_vars.cc, `expand_sql_mode`); --compatible of mysqldump sets
+one of them."""
 UNSAFE_CLIENTS = frozenset({"big5", "cp932", "gbk", "sjis", "gb18030"})
-"""Character sets whose second byte may be a backslash or a quote: bytes cannot be cut into statements without decoding them."""
+"""Character sets whose second byte may be a backslash or a quote: bytes cannot be cut into
+statements without decoding them."""
 _SCOPES = ("GLOBAL", "SESSION", "LOCAL", "PERSIST", "PERSIST_ONLY")
 _NOT_VARIABLES = ("TRANSACTION", "PASSWORD", "ROLE", "DEFAULT", "RESOURCE", "STATEMENT")
 _OFF = ("0", "OFF", "FALSE")
@@ -47,7 +56,8 @@ class DumpSession:
     variables: dict[str, Any] = field(default_factory=lambda: dict(DEFAULTS))
 
     def apply(self, sql: str) -> None:
-        """Carries out a SET statement. Raises InputError for a value that is needed and cannot be read."""
+        """Carries out a SET statement. Raises InputError for a value that is needed and cannot be
+        read."""
         parser = Parser(sql)
         parser.expect("SET")
         if parser.word() in _NOT_VARIABLES:
@@ -71,7 +81,11 @@ class DumpSession:
     @property
     def sql_mode(self) -> frozenset[str]:
         """The modes, combined ones with those that they stand for."""
-        modes = {word.strip().upper() for word in str(self._needed("sql_mode")).split(",") if word.strip()}
+        modes = {
+            word.strip().upper()
+            for word in str(self._needed("sql_mode")).split(",")
+            if word.strip()
+        }
         return frozenset(modes.union(*(COMBINED_MODES.get(mode, ()) for mode in modes)))
 
     @property
@@ -162,7 +176,8 @@ class DumpSession:
         return _known(token.value)
 
     def _value(self, parser: Parser, name: str) -> Any:
-        """The value of an expression that is one word, literal or variable; UNKNOWN for any other."""
+        """The value of an expression that is one word, literal or variable; UNKNOWN for any
+        other."""
         start = parser.at
         token = parser.next()
         value: Any = token.value
@@ -171,7 +186,10 @@ class DumpSession:
         elif token.kind == "word" and token.value.startswith("@"):
             parser.at = start
             other = self._variable(parser)
-            value = self.variables.get(_bare(other), DEFAULTS.get(_bare(other), UNKNOWN if other.startswith("@@") else None))
+            value = self.variables.get(
+                _bare(other),
+                DEFAULTS.get(_bare(other), UNKNOWN if other.startswith("@@") else None),
+            )
         elif token.kind == "word" and token.value.upper() == "DEFAULT":
             value = DEFAULTS.get(_bare(name))
         if parser.done or parser.op() == ",":
@@ -190,4 +208,9 @@ def _bare(name: str) -> str:
     """A system variable without its @@ and scope; a user variable as it is."""
     if not name.startswith("@@"):
         return name
-    return name.removeprefix("@@").removeprefix("session.").removeprefix("local.").removeprefix("global.")
+    return (
+        name.removeprefix("@@")
+        .removeprefix("session.")
+        .removeprefix("local.")
+        .removeprefix("global.")
+    )

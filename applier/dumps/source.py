@@ -1,6 +1,8 @@
-"""A dump as one stream of statements, whatever it comes in: a file, a pipe, a folder, SQL text; chosen from and renamed on the way.
+"""A dump as one stream of statements, whatever it comes in: a file, a pipe, a folder, SQL text;
+chosen from and renamed on the way.
 
-Each statement comes with the database that it works in. What an option leaves out is counted, and said when the dump is read.
+Each statement comes with the database that it works in. What an option leaves out is counted, and
+said when the dump is read.
 """
 
 from __future__ import annotations
@@ -28,20 +30,33 @@ from lookup.handler import NoReferencedRow, RowError
 DEFAULT_DATABASE = "--default-database"
 _HEAD_BYTES = 4096
 _HEAD_DATABASE = re.compile(rb"^-- (?:Host: .*?)?Database: +`?([^`\r\n]+?)`? *\r?$", re.MULTILINE)
-"""mysqldump names the database that it was asked for in the head of the dump; so does phpMyAdmin."""
+"""mysqldump names the database that it was asked for in the head of the dump; so does
+phpMyAdmin."""
 _HEAD = re.compile(rb"^(?:/\*M!999999[^\n]*\n)?-- (MySQL|MariaDB) dump ", re.IGNORECASE)
-_SHOWN = re.compile(rb"^-- (?:MySQL|MariaDB) dump |^-- phpMyAdmin|@OLD_SQL_MODE=@@SQL_MODE", re.IGNORECASE | re.MULTILINE)
-"""Written by a program that asks SHOW CREATE TABLE; without comments mysqldump still saves its variables."""
+_SHOWN = re.compile(
+    rb"^-- (?:MySQL|MariaDB) dump |^-- phpMyAdmin|@OLD_SQL_MODE=@@SQL_MODE",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Written by a program that asks SHOW CREATE TABLE; without comments mysqldump still saves its
+variables."""
 _FOOT = b"-- Dump completed"
 _FOOT_BYTES = 200
-_INSTEAD = "give a dump of mysqldump, mariadb-dump, mydumper or MySQL Shell, or mysql://USER@HOST:PORT"
+_INSTEAD = (
+    "give a dump of mysqldump, mariadb-dump, mydumper or MySQL Shell, or mysql://USER@HOST:PORT"
+)
 _ORPHAN = "put SET FOREIGN_KEY_CHECKS=0 before the first table, as mysqldump does without --compact"
 _BEGINS = re.compile(rb"\s*[A-Za-z(/]")
 """How a statement begins; what begins otherwise is no statement that was cut off."""
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _OTHERS: tuple[tuple[re.Pattern[bytes], str], ...] = (
-    (re.compile(rb"^PGDMP|^--\r?\n-- PostgreSQL database (?:cluster )?dump", re.MULTILINE), "a dump of PostgreSQL"),
-    (re.compile(rb"^PRAGMA foreign_keys=|^SQLite format 3\0", re.MULTILINE), "a database of SQLite"),
+    (
+        re.compile(rb"^PGDMP|^--\r?\n-- PostgreSQL database (?:cluster )?dump", re.MULTILINE),
+        "a dump of PostgreSQL",
+    ),
+    (
+        re.compile(rb"^PRAGMA foreign_keys=|^SQLite format 3\0", re.MULTILINE),
+        "a database of SQLite",
+    ),
     (re.compile(rb"^SET ANSI_NULLS|^USE \[|^GO\r?$", re.MULTILINE), "a script of SQL Server"),
     (re.compile(rb"^\xfebin"), "a binary log, not a schema"),
     (re.compile(rb"^\s*<\?xml"), "XML, as mysqldump --xml writes it"),
@@ -53,8 +68,9 @@ _OTHERS: tuple[tuple[re.Pattern[bytes], str], ...] = (
 class Selection:
     """What of a dump is wanted, and under which names.
 
-    `default_database`: of tables to which the dump gives none; else the one of the dump's head holds, or the only one that is wanted.
-    `needs_database`: without any of these it is an error, not the empty name.
+    `default_database`: of tables to which the dump gives none; else the one of the dump's head
+    holds, or the only one that is wanted. `needs_database`: without any of these it is an error,
+    not the empty name.
     """
 
     only: TableFilter = EVERYTHING
@@ -63,15 +79,26 @@ class Selection:
     needs_database: bool = True
 
     @classmethod
-    def of(cls, options: ReplayOptions, default_database: str | None = None, *, needs_database: bool = True) -> Selection:
+    def of(
+        cls,
+        options: ReplayOptions,
+        default_database: str | None = None,
+        *,
+        needs_database: bool = True,
+    ) -> Selection:
         """The part of a dump that goes with what the options choose of a log."""
         return cls(options.only, options.rewrite, default_database, needs_database)
 
     @property
     def sole_database(self) -> str | None:
-        """The only database that can be meant: --database names one, and no other option names any."""
+        """The only database that can be meant: --database names one, and no other option names
+        any."""
         named = {one.database for one in (*self.only.databases, *self.only.tables)}
-        return next(iter(named)) if len(named) == 1 and not any("%" in name for name in named) else None
+        return (
+            next(iter(named))
+            if len(named) == 1 and not any("%" in name for name in named)
+            else None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +134,8 @@ class DumpReader:
         self.session = DumpSession()
         self.notes: list[str] = []
         self.is_shown = statements is not None
-        """Its CREATE TABLE statements are what SHOW CREATE TABLE says, not what somebody wrote: they leave nothing to defaults."""
+        """Its CREATE TABLE statements are what SHOW CREATE TABLE says, not what somebody wrote:
+        they leave nothing to defaults."""
         self.databases: set[str] = set()
         """New names of the databases that the statements so far worked in."""
         self._source = source
@@ -133,7 +161,9 @@ class DumpReader:
             try:
                 yield from self._statements(raw)
             except (BinlagError, RowError, *UNREADABLE) as error:
-                raise self.located(error, complete=raw.complete or not _BEGINS.match(raw.sql)) from None
+                raise self.located(
+                    error, complete=raw.complete or not _BEGINS.match(raw.sql)
+                ) from None
         yield from self._rest()
         self._say()
 
@@ -149,7 +179,13 @@ class DumpReader:
                 file=self._place,
             )
         text = reason(error)
-        hint = known.hint if known is not None else _ORPHAN if isinstance(error, NoReferencedRow) else None
+        hint = (
+            known.hint
+            if known is not None
+            else _ORPHAN
+            if isinstance(error, NoReferencedRow)
+            else None
+        )
         return InputError(
             text if text.startswith("line ") else f"line {self._line}: {text}",
             code=Code(known.situation) if known is not None else Code.SCHEMA_SQL,
@@ -185,7 +221,9 @@ class DumpReader:
                 for last in split_statements(file):
                     yield last
                 if last is None and (not file.head or _HEAD.match(file.head)):
-                    raise InputError("the dump is empty: it holds no table", code=Code.NO_TABLES, file=self.name)
+                    raise InputError(
+                        "the dump is empty: it holds no table", code=Code.NO_TABLES, file=self.name
+                    )
                 if last is not None and _HEAD.match(file.head) and _FOOT not in file.tail:
                     self._cut_off(last)
         except OSError as error:
@@ -195,9 +233,13 @@ class DumpReader:
         """What the first bytes tell. Raises InputError for what is no dump of MySQL or MariaDB."""
         other = next((other for pattern, other in _OTHERS if pattern.search(head)), None)
         if other is not None:
-            raise InputError(f"this is {other}", code=Code.SCHEMA_SQL, file=self.name, hint=_INSTEAD)
+            raise InputError(
+                f"this is {other}", code=Code.SCHEMA_SQL, file=self.name, hint=_INSTEAD
+            )
         if _BINARY.search(head[:512]):
-            raise InputError("this is not text", code=Code.SCHEMA_SQL, file=self.name, hint=_INSTEAD)
+            raise InputError(
+                "this is not text", code=Code.SCHEMA_SQL, file=self.name, hint=_INSTEAD
+            )
         self.is_shown = _SHOWN.search(head) is not None
         found = _HEAD_DATABASE.search(head)
         if found is not None:
@@ -205,8 +247,15 @@ class DumpReader:
 
     def _cut_off(self, last: RawStatement) -> None:
         if not last.complete:
-            raise InputError(f"line {last.line}: the dump ends in the middle of a statement", code=Code.DUMP_CUT_OFF, file=self.name)
-        self.notes.append(f"{self.name} does not end with `{_FOOT.decode()}`, as its head promises: it may be cut off")
+            raise InputError(
+                f"line {last.line}: the dump ends in the middle of a statement",
+                code=Code.DUMP_CUT_OFF,
+                file=self.name,
+            )
+        self.notes.append(
+            f"{self.name} does not end with `{_FOOT.decode()}`, as its head promises: it may be"
+            " cut off"
+        )
 
     # what a statement is about
 
@@ -240,7 +289,11 @@ class DumpReader:
             return
         sql = raw.sql
         if said is not None and database in self.selection.rewrite:
-            sql = sql[: head.start("database")] + self._new(database).encode() + sql[head.end("database") :]
+            sql = (
+                sql[: head.start("database")]
+                + self._new(database).encode()
+                + sql[head.end("database") :]
+            )
             head = INSERT_HEAD.match(sql) or head
         yield from self._ready(database)
         verb = head["verb"].decode().upper()
@@ -262,11 +315,16 @@ class DumpReader:
         yield self._made(raw, said, text, database)
 
     def _only(self, text: str, said: About, wanted: list[bool]) -> tuple[str, About]:
-        """A DROP of several tables, for those that are wanted. Raises InputError for another statement that has wanted and other tables."""
+        """A DROP of several tables, for those that are wanted. Raises InputError for another
+        statement that has wanted and other tables."""
         if said.verb != "DROP":
-            raise InputError(f"a {said.verb} of tables of which only some are wanted", code=Code.SCHEMA_SQL)
+            raise InputError(
+                f"a {said.verb} of tables of which only some are wanted", code=Code.SCHEMA_SQL
+            )
         kept = [one for one, want in zip(said.names, wanted, strict=True) if want]
-        listed = ", ".join(quoted(self._resolved(one.database)) + "." + quoted(one.name) for one in kept)
+        listed = ", ".join(
+            quoted(self._resolved(one.database)) + "." + quoted(one.name) for one in kept
+        )
         text = f"DROP {said.kind.upper()} IF EXISTS {listed}"
         return text, about(text)
 
@@ -276,7 +334,9 @@ class DumpReader:
         only = self.selection.only
         if said.on_table is not None:
             on = said.on_table
-            wanted = only.wants_table(self._resolved(on.database) if on.database else database, on.name)
+            wanted = only.wants_table(
+                self._resolved(on.database) if on.database else database, on.name
+            )
         else:
             wanted = only.wants_database(database)
         if wanted:
@@ -309,7 +369,9 @@ class DumpReader:
         if self.selection.rewrite:
             text = renamed(text, said, self.selection.rewrite)
             sql = text.encode("utf-8", "surrogateescape")
-        return DumpStatement(sql, said.kind, said.verb, self._new(database), raw.line, None, raw.complete)
+        return DumpStatement(
+            sql, said.kind, said.verb, self._new(database), raw.line, None, raw.complete
+        )
 
     # names
 
@@ -317,7 +379,8 @@ class DumpReader:
         return self.selection.rewrite.get(database, database)
 
     def _resolved(self, database: str | None, *, needed: bool = True) -> str:
-        """The database of a name. Raises InputError when the dump does not say it, and nobody else does."""
+        """The database of a name. Raises InputError when the dump does not say it, and nobody else
+        does."""
         found = database or self._database
         if found:
             return found
@@ -329,7 +392,10 @@ class DumpReader:
                 "the dump does not say which database its tables are in",
                 code=Code.OPTION_MISSING,
                 file=self.name,
-                hint=f"name it with {DEFAULT_DATABASE} NAME, or take the dump with mysqldump --databases NAME",
+                hint=(
+                    f"name it with {DEFAULT_DATABASE} NAME, or take the dump with mysqldump"
+                    " --databases NAME"
+                ),
             )
         return chosen
 
@@ -338,7 +404,9 @@ class DumpReader:
         for database, count in sorted(self._left_out.items()):
             if not self.selection.only.chooses:
                 said = f"{database} ({count:,} table{'s' * (count != 1)})"
-                self.notes.append(f"left out of {self.name}: {said}; name it with --database to load it")
+                self.notes.append(
+                    f"left out of {self.name}: {said}; name it with --database to load it"
+                )
 
 
 class _Watched:
@@ -361,7 +429,9 @@ class _Watched:
 
 def is_sql(source: str | os.PathLike[str]) -> bool:
     """Whether it is SQL itself, not the name of a file."""
-    return isinstance(source, str) and (";" in source or "\n" in source or source.lstrip()[:7].upper() == "CREATE ")
+    return isinstance(source, str) and (
+        ";" in source or "\n" in source or source.lstrip()[:7].upper() == "CREATE "
+    )
 
 
 __all__ = ["DEFAULT_DATABASE", "DumpName", "DumpReader", "DumpStatement", "Selection", "is_sql"]

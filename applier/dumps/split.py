@@ -1,7 +1,9 @@
-"""SQL text cut into statements as the `mysql` client cuts it: quotes, comments and DELIMITER are minded.
+"""SQL text cut into statements as the `mysql` client cuts it: quotes, comments and DELIMITER are
+minded.
 
-A dump may be large: it is read in pieces, and only the statement at hand is held. The bounds of a statement are found by one regular
-expression, whose repeats are possessive: what is passed over is passed over once.
+A dump may be large: it is read in pieces, and only the statement at hand is held. The bounds of a
+statement are found by one regular expression, whose repeats are possessive: what is passed over is
+passed over once.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ _BEFORE = re.compile(
         rb"|/\*M!999999[^*]*+\*/"
     )
 )
-"""White space, line comments and empty statements before a statement; so is MariaDB's comment for no server, whose text is no SQL."""
+"""White space, line comments and empty statements before a statement; so is MariaDB's comment for
+no server, whose text is no SQL."""
 _DELIMITER = re.compile(rb"DELIMITER[ \t]+(\S+)[^\n]*(?:\n|\Z)", re.IGNORECASE)
 _WORD = b"DELIMITER"
 
@@ -46,7 +49,8 @@ class RawStatement:
 
 @lru_cache(maxsize=64)
 def _body(delimiter: bytes) -> re.Pattern[bytes]:
-    """What a statement is made of, up to its delimiter or to what nobody closes. A version comment is code, not a comment."""
+    """What a statement is made of, up to its delimiter or to what nobody closes. A version comment
+    is code, not a comment."""
     first = re.escape(delimiter[:1])
     end = re.escape(delimiter)
     comment = rb"/\*(?!M?!)" + repeated(rb"[^*]++|\*(?!/)") + rb"\*/"
@@ -96,7 +100,8 @@ class _Splitter:
             self._advance(end + len(delimiter) * complete)
 
     def _more(self) -> None:
-        """Reads on: as much again as is held, so that a long statement is looked through a few times only."""
+        """Reads on: as much again as is held, so that a long statement is looked through a few
+        times only."""
         piece = self._file.read(max(CHUNK_BYTES, len(self._data) - self._at))
         self._ended = not piece
         self._data = self._data[self._at :] + piece

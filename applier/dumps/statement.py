@@ -1,7 +1,9 @@
-"""What a statement of a dump is about: its kind, the names in it, and the same statement with databases renamed.
+"""What a statement of a dump is about: its kind, the names in it, and the same statement with
+databases renamed.
 
-The kinds are those of the objects that mysqldump, mydumper and MySQL Shell write. Names are found where the grammar has them; in the
-bodies of views and programs a database is a name before a table, function or procedure, or the first of three names.
+The kinds are those of the objects that mysqldump, mydumper and MySQL Shell write. Names are found
+where the grammar has them; in the bodies of views and programs a database is a name before a table,
+function or procedure, or the first of three names.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ KINDS: dict[str, str] = {
     "VIEW": "view",
     "TRIGGER": "trigger", "EVENT": "event",
     **dict.fromkeys(("PROCEDURE", "FUNCTION", "PACKAGE", "LIBRARY"), "routine"),
-    **dict.fromkeys(("USER", "ROLE", "SERVER", "TABLESPACE", "LOGFILE", "UNDO", "RESOURCE"), "account"),
+    **dict.fromkeys(("USER", "ROLE", "SERVER", "TABLESPACE", "LOGFILE", "UNDO", "RESOURCE"),
+        "account"),
 }  # fmt: skip
 """The object of a CREATE, ALTER, DROP or RENAME -> what kind of statement that is."""
 VERBS: dict[str, str] = {
@@ -37,8 +40,12 @@ VERBS: dict[str, str] = {
     **dict.fromkeys(("GRANT", "REVOKE", "INSTALL", "UNINSTALL"), "account"),
 }  # fmt: skip
 PROGRAMS = ("trigger", "event", "routine")
-_SKIPPED = frozenset("LOW_PRIORITY DELAYED HIGH_PRIORITY IGNORE INTO QUICK FROM TABLE TABLES ONLINE OFFLINE".split())
-_BEFORE_NAME = frozenset("FROM JOIN STRAIGHT_JOIN INTO UPDATE TABLE REFERENCES ON CALL TRUNCATE VIEW USING".split())
+_SKIPPED = frozenset(
+    "LOW_PRIORITY DELAYED HIGH_PRIORITY IGNORE INTO QUICK FROM TABLE TABLES ONLINE OFFLINE".split()
+)
+_BEFORE_NAME = frozenset(
+    "FROM JOIN STRAIGHT_JOIN INTO UPDATE TABLE REFERENCES ON CALL TRUNCATE VIEW USING".split()
+)
 """Words before the name of a table or program in a body."""
 
 
@@ -53,13 +60,15 @@ class DumpName:
 
 @dataclass(frozen=True)
 class About:
-    """What a statement says. `names`: the tables (databases, programs) that it makes, changes or fills."""
+    """What a statement says. `names`: the tables (databases, programs) that it makes, changes or
+    fills."""
 
     verb: str
     kind: str
     names: tuple[DumpName, ...] = ()
     references: tuple[DumpName, ...] = field(default=())
-    """Names with a database elsewhere in the statement: of foreign keys, in the bodies of views and programs."""
+    """Names with a database elsewhere in the statement: of foreign keys, in the bodies of views and
+    programs."""
     on_table: DumpName | None = None
     """The table of a trigger."""
 
@@ -91,13 +100,18 @@ def about(text: str, lexis: Lexis = DEFAULT_LEXIS) -> About:
 
 
 def _object(parser: Parser, verb: str) -> About:
-    """CREATE, ALTER, DROP, RENAME: the first word that is the name of a kind says it; what stands before are its options."""
+    """CREATE, ALTER, DROP, RENAME: the first word that is the name of a kind says it; what stands
+    before are its options."""
     while not parser.done and parser.word() not in KINDS:
         parser.at += 1
     what = parser.word()
     kind = KINDS.get(what, "other")
     parser.at += 1
-    while parser.accept("IF", "NOT", "EXISTS") or parser.accept("IF", "EXISTS") or parser.accept("BODY"):
+    while (
+        parser.accept("IF", "NOT", "EXISTS")
+        or parser.accept("IF", "EXISTS")
+        or parser.accept("BODY")
+    ):
         pass
     if kind == "account" or kind == "other":
         return About(verb, kind)
@@ -121,7 +135,11 @@ def _listed(parser: Parser, most: int) -> Iterator[DumpName]:
     """name [, name] … ; RENAME has TO between two names."""
     while parser.word() in _SKIPPED and _is_bare(parser):
         parser.at += 1
-    while most and parser.at < len(parser.tokens) and parser.tokens[parser.at].kind in ("word", "quoted"):
+    while (
+        most
+        and parser.at < len(parser.tokens)
+        and parser.tokens[parser.at].kind in ("word", "quoted")
+    ):
         yield _name(parser)
         most -= 1
         if not (parser.accept(",") or parser.accept("TO")):
@@ -153,8 +171,15 @@ def _name(parser: Parser) -> DumpName:
 def _references(parser: Parser) -> Iterator[DumpName]:
     tokens = parser.tokens
     for at in range(parser.at, len(tokens) - 2):
-        if tokens[at].kind in ("word", "quoted") and _dot(tokens, at + 1) and not _dot(tokens, at - 1) and _is_database(tokens, at):
-            yield DumpName(tokens[at].value, tokens[at + 2].value, (tokens[at].start, tokens[at].end))
+        if (
+            tokens[at].kind in ("word", "quoted")
+            and _dot(tokens, at + 1)
+            and not _dot(tokens, at - 1)
+            and _is_database(tokens, at)
+        ):
+            yield DumpName(
+                tokens[at].value, tokens[at + 2].value, (tokens[at].start, tokens[at].end)
+            )
 
 
 def _dot(tokens: list[Token], at: int) -> bool:
@@ -174,7 +199,11 @@ def _is_database(tokens: list[Token], at: int) -> bool:
 
 def renamed(text: str, said: About, rewrite: Mapping[str, str]) -> str:
     """The statement with the databases of `rewrite` under their new names."""
-    spots = [(one.at, one.database) for one in (*said.names, *said.references) if one.database is not None]
+    spots = [
+        (one.at, one.database)
+        for one in (*said.names, *said.references)
+        if one.database is not None
+    ]
     if said.on_table is not None and said.on_table.database is not None:
         spots.append((said.on_table.at, said.on_table.database))
     if said.kind in ("database", "use"):
@@ -186,7 +215,8 @@ def renamed(text: str, said: About, rewrite: Mapping[str, str]) -> str:
 
 
 def in_backticks(text: str) -> str:
-    """SQL under ANSI_QUOTES with its names in backticks: defaults and generated columns are read again without that mode."""
+    """SQL under ANSI_QUOTES with its names in backticks: defaults and generated columns are read
+    again without that mode."""
     for token in reversed(tokenize(text, Lexis(ansi_quotes=True))):
         if token.kind == "quoted" and text[token.start] == '"':
             text = text[: token.start] + quoted(token.value) + text[token.end :]

@@ -1,1 +1,2 @@
-"""Forecasts of many sources at once: what each one's replica will lag by, which tables cause it, and what would fix it."""
+"""Forecasts of many sources at once: what each one's replica will lag by, which tables cause it,
+and what would fix it."""

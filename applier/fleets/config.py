@@ -1,4 +1,5 @@
-"""A fleet as its YAML file has it: a list of sources; what all of them share stands beside the list.
+"""A fleet as its YAML file has it: a list of sources; what all of them share stands beside the
+list.
 
     calibration: prices.json
     replica: {workers: 8}
@@ -8,8 +9,8 @@
         rows: counts/{source}.csv
       - {name: billing, logs: /var/lib/mysql/binlog.*, schema: "mysql://reader@db7:3306"}
 
-`{source}` in a path stands for a part of it: one entry is as many sources as there are parts that fit. Paths are relative
-to the file.
+`{source}` in a path stands for a part of it: one entry is as many sources as there are parts that
+fit. Paths are relative to the file.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ _KINDS = {str: "a text", int: "a whole number", bool: "true or false"}
 
 @dataclass(frozen=True)
 class FleetSource:
-    """One source and its replica. `logs`: files or patterns. `rows`: files of counts, or texts such as "shop.orders=1000000".
+    """One source and its replica. `logs`: files or patterns. `rows`: files of counts, or texts such
+    as "shop.orders=1000000".
 
-    `server`, `row_search`, `workers` and `preserve_commit_order` None: the log's own version, and its
-    defaults. `schema`: a dump or mysql://USER@HOST:PORT.
+    `server`, `row_search`, `workers` and `preserve_commit_order` None: the log's own version, and
+    its defaults. `schema`: a dump or mysql://USER@HOST:PORT.
     """
 
     name: str
@@ -67,7 +69,9 @@ def read_fleet(path: str | os.PathLike[str]) -> list[FleetSource]:
         with open_source(path) as file:
             data = yaml.safe_load(file.read())
     except OSError as error:
-        raise InputError(f"cannot read the file: {error.strerror}", code=Code.CANNOT_READ, file=name) from None
+        raise InputError(
+            f"cannot read the file: {error.strerror}", code=Code.CANNOT_READ, file=name
+        ) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise _wrong(" ".join(str(error).split()), name) from None
     return fleet_of(data, name, Path(name).parent)
@@ -75,7 +79,11 @@ def read_fleet(path: str | os.PathLike[str]) -> list[FleetSource]:
 
 def fleet_of(data: Any, file: str = "the fleet", folder: Path | None = None) -> list[FleetSource]:
     """The same of what such a file holds. Raises InputError."""
-    if not isinstance(data, Mapping) or not isinstance(data.get("sources"), list) or not data["sources"]:
+    if (
+        not isinstance(data, Mapping)
+        or not isinstance(data.get("sources"), list)
+        or not data["sources"]
+    ):
         raise _wrong("it has no list `sources`", file)
     _check_names(data, _SHARED | {"sources"}, "the fleet", file)
     shared = {key: value for key, value in data.items() if key != "sources"}
@@ -84,7 +92,9 @@ def fleet_of(data: Any, file: str = "the fleet", folder: Path | None = None) -> 
         if not isinstance(entry, Mapping):
             raise _wrong(f"source {number} is not a table of names and values", file)
         replica = {**_table(shared.get("replica"), file), **_table(entry.get("replica"), file)}
-        found += _sources_of({**shared, **entry, "replica": replica}, number, file, folder or Path())
+        found += _sources_of(
+            {**shared, **entry, "replica": replica}, number, file, folder or Path()
+        )
     names = [one.name for one in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -92,7 +102,9 @@ def fleet_of(data: Any, file: str = "the fleet", folder: Path | None = None) -> 
     return found
 
 
-def _sources_of(entry: Mapping[str, Any], number: int, file: str, folder: Path) -> Iterator[FleetSource]:
+def _sources_of(
+    entry: Mapping[str, Any], number: int, file: str, folder: Path
+) -> Iterator[FleetSource]:
     what = f"source {entry.get('name', number)}"
     _check_names(entry, _SHARED | {"name", "logs"}, what, file)
     logs, rows = _texts(entry, "logs", what, file), _texts(entry, "rows", what, file)
@@ -103,14 +115,19 @@ def _sources_of(entry: Mapping[str, Any], number: int, file: str, folder: Path) 
     if any(PLACEHOLDER in log for log in patterns):
         groups = _parts(patterns) or groups
     for name, files in groups.items():
-        texts = {key: _of(entry[key], name, folder) for key in ("schema", "calibration", "password_file") if entry.get(key) is not None}
+        texts = {
+            key: _of(entry[key], name, folder)
+            for key in ("schema", "calibration", "password_file")
+            if entry.get(key) is not None
+        }
         counts = tuple(row if "=" in row else _of(row, name, folder) for row in rows)
         given: dict[str, Any] = {**texts, **_replica(entry["replica"], what, file)}
         yield FleetSource(name=name, logs=tuple(files), rows=counts, **given)
 
 
 def _parts(patterns: Sequence[str]) -> dict[str, list[str]]:
-    """What `{source}` stands for -> the files that fit, in the order of logs; empty where nothing fits."""
+    """What `{source}` stands for -> the files that fit, in the order of logs; empty where nothing
+    fits."""
     found: dict[str, list[str]] = {}
     for pattern in patterns:
         whole = pattern + LOG_NAMES if pattern.endswith("/") else pattern
@@ -144,7 +161,11 @@ def _of(path: str, name: str, folder: Path) -> str:
 
 
 def _placed(path: str, folder: Path) -> str:
-    return path if "://" in path or address_of(path) is not None else str(folder / path) + ("/" if path.endswith("/") else "")
+    return (
+        path
+        if "://" in path or address_of(path) is not None
+        else str(folder / path) + ("/" if path.endswith("/") else "")
+    )
 
 
 def _replica(given: Mapping[str, Any], what: str, file: str) -> dict[str, Any]:
@@ -152,7 +173,9 @@ def _replica(given: Mapping[str, Any], what: str, file: str) -> dict[str, Any]:
     for name, value in given.items():
         kind = _REPLICA[name]
         if type(value) is not kind and not (kind is str and isinstance(value, int | float)):
-            raise _wrong(f"{what}: replica: {name} is {value!r}, and should be {_KINDS[kind]}", file)
+            raise _wrong(
+                f"{what}: replica: {name} is {value!r}, and should be {_KINDS[kind]}", file
+            )
     return {name: _REPLICA[name](value) for name, value in given.items()}
 
 
@@ -173,7 +196,9 @@ def _texts(entry: Mapping[str, Any], key: str, what: str, file: str) -> list[str
 def _check_names(given: Mapping[str, Any], known: set[str], what: str, file: str) -> None:
     unknown = [name for name in given if name not in known]
     if unknown:
-        raise _wrong(f"{what}: {unknown[0]!r} is unknown; there are {', '.join(sorted(known))}", file)
+        raise _wrong(
+            f"{what}: {unknown[0]!r} is unknown; there are {', '.join(sorted(known))}", file
+        )
 
 
 def _wrong(message: str, file: str) -> InputError:

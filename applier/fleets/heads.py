@@ -1,4 +1,5 @@
-"""The heads of a source's logs: who wrote each, and whether they are one log without a gap, before anybody reads all of them."""
+"""The heads of a source's logs: who wrote each, and whether they are one log without a gap, before
+anybody reads all of them."""
 
 from __future__ import annotations
 
@@ -49,11 +50,18 @@ def _head(path: str) -> LogHead:
         server_id = server_id or event.server_id
         is_relay_log = is_relay_log or bool(event.flags & EventFlag.RELAY_LOG)
     description: FormatDescription | None = reader.format
-    return LogHead(path, log_name(path), server_id, description.server_version if description else "", is_relay_log)
+    return LogHead(
+        path,
+        log_name(path),
+        server_id,
+        description.server_version if description else "",
+        is_relay_log,
+    )
 
 
 def check(found: Sequence[LogHead]) -> list[str]:
-    """What is to be said of logs of several versions. Raises InputError for logs that are not one log without a gap."""
+    """What is to be said of logs of several versions. Raises InputError for logs that are not one
+    log without a gap."""
     seen: dict[str, LogHead] = {}
     for one in found:
         other = seen.setdefault(one.name, one)
@@ -65,12 +73,22 @@ def check(found: Sequence[LogHead]) -> list[str]:
         if expected is not None and expected != after.name:
             problem = f"{before.name} is followed by {expected} in the log, not by {after.name}"
         elif before.server_id != after.server_id:
-            problem = f"{after.name} was written by server id {after.server_id}, {before.name} by {before.server_id}"
+            problem = (
+                f"{after.name} was written by server id {after.server_id}, {before.name} by"
+                f" {before.server_id}"
+            )
         else:
             continue
-        raise InputError(problem, code=Code.BAD_FORMAT, file=source_name(after.path), position=4, hint=_HINT)
-    changes = [(before, after) for before, after in pairwise(found) if before.version != after.version]
-    return [f"{after.name} is the first log of {after.version}, those before it are of {before.version}" for before, after in changes]
+        raise InputError(
+            problem, code=Code.BAD_FORMAT, file=source_name(after.path), position=4, hint=_HINT
+        )
+    changes = [
+        (before, after) for before, after in pairwise(found) if before.version != after.version
+    ]
+    return [
+        f"{after.name} is the first log of {after.version}, those before it are of {before.version}"
+        for before, after in changes
+    ]
 
 
 def _next_name(name: str) -> str | None:
@@ -79,12 +97,15 @@ def _next_name(name: str) -> str | None:
 
 
 def stamp(path: str) -> tuple[int, int]:
-    """(Bytes, when it was written in nanoseconds) of a file; of one on a store 0 for the time. Raises InputError."""
+    """(Bytes, when it was written in nanoseconds) of a file; of one on a store 0 for the time.
+    Raises InputError."""
     address = address_of(path)
     if address is not None:
         return RemoteFile(address).size, 0
     try:
         state = Path(path).stat()
     except OSError as error:
-        raise InputError(f"cannot read the file: {error.strerror}", code=Code.CANNOT_READ, file=path) from None
+        raise InputError(
+            f"cannot read the file: {error.strerror}", code=Code.CANNOT_READ, file=path
+        ) from None
     return state.st_size, state.st_mtime_ns

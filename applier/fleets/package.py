@@ -1,10 +1,12 @@
-"""What Spark's executors need for a fleet, as one archive: binlag and the packages that it reads and counts with.
+"""What Spark's executors need for a fleet, as one archive: binlag and the packages that it reads
+and counts with.
 
     lib/         packages, as they are installed here
     bin/python   the executor's own Python of the version of this one, with lib/ in its path
 
-Spark unpacks it beside each executor (`spark.archives`). Executors need nothing but that Python on the same kind of
-machine; pyspark comes with Spark. A tool such as venv-pack would not do: it asks for the same Python at the same path.
+Spark unpacks it beside each executor (`spark.archives`). Executors need nothing but that Python on
+the same kind of machine; pyspark comes with Spark. A tool such as venv-pack would not do: it asks
+for the same Python at the same path.
 """
 
 from __future__ import annotations
@@ -29,27 +31,35 @@ BESIDES = ("pandas",)
 """What Spark itself asks of an executor's Python."""
 LEFT_OUT = frozenset({"tests", "__pycache__"})
 FAST = 1
-"""Of gzip's levels: the archive is unpacked once an executor, and most of it are libraries that pack badly."""
+"""Of gzip's levels: the archive is unpacked once an executor, and most of it are libraries that
+pack badly."""
 LAUNCHER = """#!/bin/sh
 # The executor's own Python {version}, with the packages of this archive.
 here=$(cd "$(dirname "$0")/.." && pwd)
 for python in "$BINLAG_PYTHON" python{version} python3 python; do
-    [ -n "$python" ] && [ "$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)" = {version} ] || continue
+    [ -n "$python" ] || continue
+    found=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+    [ "$found" = {version} ] || continue
     PYTHONPATH="$here/lib${{PYTHONPATH:+:$PYTHONPATH}}" exec "$python" "$@"
 done
-echo "binlag: this package is for Python {version}, and this machine has none in its path; set BINLAG_PYTHON, or pack it with another" >&2
+echo "binlag: this package is for Python {version}, and this machine has none in its path;" \\
+    "set BINLAG_PYTHON, or pack it with another" >&2
 exit 1
 """
 
 
 def write_package(output: str | os.PathLike[str], more: Iterable[str] = ()) -> list[str]:
-    """Writes the archive; the names of the packages in it. `more`: packages besides, for a store that fsspec knows.
+    """Writes the archive; the names of the packages in it. `more`: packages besides, for a store
+    that fsspec knows.
 
     Raises UsageError for one that is not installed here, InputError when it cannot be written.
     """
     names = packages(more)
     try:
-        with whole_file(output) as partial, tarfile.open(partial, "w:gz", compresslevel=FAST) as archive:
+        with (
+            whole_file(output) as partial,
+            tarfile.open(partial, "w:gz", compresslevel=FAST) as archive,
+        ):
             _add_launcher(archive)
             for source, place in _own_files():
                 archive.add(source, f"lib/{place}")
@@ -57,7 +67,11 @@ def write_package(output: str | os.PathLike[str], more: Iterable[str] = ()) -> l
                 for source, place in _files_of(name):
                     archive.add(source, f"lib/{place}")
     except OSError as error:
-        raise InputError(f"cannot write the package: {error.strerror}", code=Code.CANNOT_WRITE, file=os.fspath(output)) from None
+        raise InputError(
+            f"cannot write the package: {error.strerror}",
+            code=Code.CANNOT_WRITE,
+            file=os.fspath(output),
+        ) from None
     return ["binlag", *names]
 
 
@@ -67,7 +81,11 @@ def packages(more: Iterable[str] = ()) -> list[str]:
     wanted, found = [*roots, *BESIDES], dict[str, None]()
     for name in more:
         if not _is_installed(name):
-            raise UsageError(f"--with {name}: it is not installed here", code=Code.NO_LIBRARY, hint=f"pip install {name}")
+            raise UsageError(
+                f"--with {name}: it is not installed here",
+                code=Code.NO_LIBRARY,
+                hint=f"pip install {name}",
+            )
         wanted.append(name)
     while wanted:
         name = wanted.pop(0)

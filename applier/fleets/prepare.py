@@ -1,4 +1,5 @@
-"""A source made ready: its files found and looked at, its schema and row counts read, its replica's rules known."""
+"""A source made ready: its files found and looked at, its schema and row counts read, its replica's
+rules known."""
 
 from __future__ import annotations
 
@@ -27,9 +28,11 @@ from applier.sources import INDEX_SUFFIX, expanded
 
 @dataclass(frozen=True)
 class PreparedSource:
-    """A source that can be forecast, here or elsewhere: it is small, and can be sent to another process.
+    """A source that can be forecast, here or elsewhere: it is small, and can be sent to another
+    process.
 
-    `sizes`: bytes of each file, as they are stored. `whole`: the files are one log only together, as relay logs are.
+    `sizes`: bytes of each file, as they are stored. `whole`: the files are one log only together,
+    as relay logs are.
     """
 
     source: FleetSource
@@ -44,7 +47,8 @@ class PreparedSource:
         """What to forecast; `loads` stand in for the files where they were read elsewhere."""
         one = self.source
         return ForecastPlan(
-            files=self.files, loads=loads, facts=self.facts, server=self.server, row_search=one.row_search,
+            files=self.files, loads=loads, facts=self.facts, server=self.server,
+            row_search=one.row_search,
             row_counts=[row for row in one.rows if "=" in row], calibration=one.calibration,
             workers=one.workers, preserve_order=one.preserve_commit_order,
         )  # fmt: skip
@@ -52,7 +56,8 @@ class PreparedSource:
 
 @dataclass(frozen=True)
 class SourceFiles:
-    """The files of a source, before any is opened. `fingerprint` changes with whatever the forecast is made from."""
+    """The files of a source, before any is opened. `fingerprint` changes with whatever the forecast
+    is made from."""
 
     source: FleetSource
     files: tuple[str, ...]
@@ -61,22 +66,37 @@ class SourceFiles:
 
     def outcome(self, summary: Mapping[str, Any]) -> Outcome:
         """What its forecast comes to."""
-        return Outcome(self.source.name, self.fingerprint, len(self.files), sum(self.sizes), summary)
+        return Outcome(
+            self.source.name, self.fingerprint, len(self.files), sum(self.sizes), summary
+        )
 
 
 def find(source: FleetSource) -> SourceFiles:
     """Raises InputError where a pattern fits nothing or a file is not there.
 
-    A live server does not say whether its tables were changed, so its fingerprint is never the same: it is asked again in each run.
+    A live server does not say whether its tables were changed, so its fingerprint is never the
+    same: it is asked again in each run.
     """
-    files = [file for pattern in source.logs for file in _files(pattern) if not file.endswith(INDEX_SUFFIX)]
+    files = [
+        file
+        for pattern in source.logs
+        for file in _files(pattern)
+        if not file.endswith(INDEX_SUFFIX)
+    ]
     stamps = [stamp(file) for file in files]
     live = is_url(source.schema)
     files_besides = (source.calibration, *source.rows, *([] if live else [source.schema]))
     others = [path for path in files_besides if path is not None and "=" not in path]
     known = [stamp(path) for path in others if address_of(path) is not None or Path(path).is_file()]
-    told = json.dumps([applier.__version__, source.as_dict(), files, stamps, known, uuid4().hex if live else ""])
-    return SourceFiles(source, tuple(files), tuple(size for size, _ in stamps), hashlib.sha256(told.encode()).hexdigest())
+    told = json.dumps(
+        [applier.__version__, source.as_dict(), files, stamps, known, uuid4().hex if live else ""]
+    )
+    return SourceFiles(
+        source,
+        tuple(files),
+        tuple(size for size, _ in stamps),
+        hashlib.sha256(told.encode()).hexdigest(),
+    )
 
 
 def _files(pattern: str) -> Sequence[str]:
@@ -88,12 +108,16 @@ def _files(pattern: str) -> Sequence[str]:
 
 
 def prepare(found: SourceFiles) -> PreparedSource:
-    """Raises InputError or UsageError: a log, the schema, the counts cannot be read, or the logs are not one."""
+    """Raises InputError or UsageError: a log, the schema, the counts cannot be read, or the logs
+    are not one."""
     source = found.source
     first = heads(found.files)
     notes = check(first)
     if source.server is None:
-        server, said = found_rules(first[0].version, "the log").name, remark(first[0].version, "the log")
+        server, said = (
+            found_rules(first[0].version, "the log").name,
+            remark(first[0].version, "the log"),
+        )
     else:
         server, said = asked_rules(source.server).name, remark(source.server, "replica: server")
     facts = _facts(source, server)
@@ -102,7 +126,9 @@ def prepare(found: SourceFiles) -> PreparedSource:
             facts, told = with_rows_file(facts, file)
             notes += told
     whole = any(one.is_relay_log for one in first)
-    return PreparedSource(source, found.files, found.sizes, server, facts, whole, (*notes, *([said] if said else [])))
+    return PreparedSource(
+        source, found.files, found.sizes, server, facts, whole, (*notes, *([said] if said else []))
+    )
 
 
 def _facts(source: FleetSource, server: str) -> dict[str, TableFacts]:
@@ -115,8 +141,15 @@ def _facts(source: FleetSource, server: str) -> dict[str, TableFacts]:
     return facts_of_server(endpoint.with_password(find_password(source.password_file)))[0]
 
 
-def forecast(prepared: PreparedSource, loads: Iterable[TransactionLoad] | None = None, notes: Iterable[str] = ()) -> dict[str, Any]:
-    """The forecast of one source as plain data, as `binlag forecast --json` has it; `notes` are what each needs to say once."""
+def forecast(
+    prepared: PreparedSource,
+    loads: Iterable[TransactionLoad] | None = None,
+    notes: Iterable[str] = (),
+) -> dict[str, Any]:
+    """The forecast of one source as plain data, as `binlag forecast --json` has it; `notes` are
+    what each needs to say once."""
     told = run(prepared.plan(loads)).summary()
-    summary: dict[str, Any] = json.loads(json.dumps(told | {"notes": sorted({*told["notes"], *prepared.notes, *notes})}))
+    summary: dict[str, Any] = json.loads(
+        json.dumps(told | {"notes": sorted({*told["notes"], *prepared.notes, *notes})})
+    )
     return summary  # as it is when it comes from another process or an earlier run

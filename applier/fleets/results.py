@@ -1,4 +1,5 @@
-"""What a fleet's forecast comes to: one outcome a source, and of all of them the tables `sources`, `tables` and `curve`."""
+"""What a fleet's forecast comes to: one outcome a source, and of all of them the tables `sources`,
+`tables` and `curve`."""
 
 from __future__ import annotations
 
@@ -19,17 +20,25 @@ if TYPE_CHECKING:
 FINISHED = "finished"
 """The folder below --output that keeps what is done, so that an interrupted run goes on."""
 SOURCES: dict[str, str] = {
-    "source": "string", "server": "string", "files": "int64", "log_bytes": "int64", "transactions": "int64", "rows": "int64",
-    "first_commit": "double", "last_commit": "double", "log_seconds": "double", "apply_seconds": "double", "lookup_seconds": "double",
-    "utilisation": "double", "capacity": "double", "peak_lag_seconds": "double", "peak_low_seconds": "double",
-    "peak_high_seconds": "double", "peak_at": "double", "end_lag_seconds": "double", "catch_up_seconds": "double",
-    "catches_up": "bool", "worst_table": "string", "worst_table_share": "double", "error": "string", "error_code": "string",
+    "source": "string", "server": "string", "files": "int64", "log_bytes": "int64",
+    "transactions": "int64", "rows": "int64",
+    "first_commit": "double", "last_commit": "double", "log_seconds": "double",
+    "apply_seconds": "double", "lookup_seconds": "double",
+    "utilisation": "double", "capacity": "double", "peak_lag_seconds": "double",
+    "peak_low_seconds": "double",
+    "peak_high_seconds": "double", "peak_at": "double", "end_lag_seconds": "double",
+    "catch_up_seconds": "double",
+    "catches_up": "bool", "worst_table": "string", "worst_table_share": "double", "error": "string",
+    "error_code": "string",
     "error_file": "string", "notes": "list",
 }  # fmt: skip
-"""Column of `sources` -> its kind. Times in seconds since 1970. Of a source with an error only that, its name and its files are known."""
+"""Column of `sources` -> its kind. Times in seconds since 1970. Of a source with an error only
+that, its name and its files are known."""
 TABLES: dict[str, str] = {
-    "source": "string", "table": "string", "seconds": "double", "share": "double", "lookup_seconds": "double", "events": "int64",
-    "rows": "int64", "rows_read": "double", "max_lag_seconds": "double", "algorithm": "string", "table_rows": "double",
+    "source": "string", "table": "string", "seconds": "double", "share": "double",
+    "lookup_seconds": "double", "events": "int64",
+    "rows": "int64", "rows_read": "double", "max_lag_seconds": "double", "algorithm": "string",
+    "table_rows": "double",
     "table_rows_from": "string", "why": "string", "fix": "string", "fix_gain_seconds": "double",
 }  # fmt: skip
 CURVE: dict[str, str] = {"source": "string", "time": "double", "lag_seconds": "double"}
@@ -58,9 +67,18 @@ class Outcome:
 
     def row(self) -> dict[str, Any]:
         """Its row of `sources`."""
-        found: dict[str, Any] = dict.fromkeys(SOURCES) | {"source": self.source, "files": self.files, "log_bytes": self.log_bytes}
+        found: dict[str, Any] = dict.fromkeys(SOURCES) | {
+            "source": self.source,
+            "files": self.files,
+            "log_bytes": self.log_bytes,
+        }
         if self.error is not None:
-            return found | {"error": self.error["message"], "error_code": self.error["code"], "error_file": self.error["file"], "notes": []}
+            return found | {
+                "error": self.error["message"],
+                "error_code": self.error["code"],
+                "error_file": self.error["file"],
+                "notes": [],
+            }
         assert self.summary is not None
         summary = self.summary
         replica, tables = summary["replica"], summary["tables"]
@@ -106,7 +124,9 @@ class FleetResult:
     @property
     def sources(self) -> list[dict[str, Any]]:
         """A row a source, the highest lag first, those with an error at the end."""
-        ranked = sorted(self.outcomes, key=lambda one: (one.error is not None, -one.peak, one.source))
+        ranked = sorted(
+            self.outcomes, key=lambda one: (one.error is not None, -one.peak, one.source)
+        )
         return [one.row() for one in ranked]
 
     @property
@@ -129,14 +149,21 @@ class FleetResult:
         return sorted((one for one in self.outcomes if one.peak > limit), key=lambda one: -one.peak)
 
     def write(self, folder: Path) -> list[Path]:
-        """Writes the three tables as Parquet. Raises InputError where it cannot, UsageError without pyarrow."""
+        """Writes the three tables as Parquet. Raises InputError where it cannot, UsageError without
+        pyarrow."""
         try:
             import pyarrow as pa
             import pyarrow.parquet as pq
         except ImportError:
-            raise UsageError("--output needs pyarrow", code=Code.NO_LIBRARY, hint="pip install 'binlag[arrow]'") from None
+            raise UsageError(
+                "--output needs pyarrow", code=Code.NO_LIBRARY, hint="pip install 'binlag[arrow]'"
+            ) from None
         written = []
-        for name, columns, rows in (("sources", SOURCES, self.sources), ("tables", TABLES, self.tables), ("curve", CURVE, self.curve)):
+        for name, columns, rows in (
+            ("sources", SOURCES, self.sources),
+            ("tables", TABLES, self.tables),
+            ("curve", CURVE, self.curve),
+        ):
             path = folder / f"{name}.parquet"
             with whole_file(path) as partial:
                 pq.write_table(pa.Table.from_pylist(rows, schema=arrow_schema(columns)), partial)
@@ -148,12 +175,19 @@ def arrow_schema(columns: Mapping[str, str]) -> pa.Schema:
     """The schema of one of the three tables."""
     import pyarrow as pa
 
-    kinds = {"string": pa.string(), "int64": pa.int64(), "double": pa.float64(), "bool": pa.bool_(), "list": pa.list_(pa.string())}
+    kinds = {
+        "string": pa.string(),
+        "int64": pa.int64(),
+        "double": pa.float64(),
+        "bool": pa.bool_(),
+        "list": pa.list_(pa.string()),
+    }
     return pa.schema([(name, kinds[kind]) for name, kind in columns.items()])
 
 
 class Finished:
-    """What an earlier run left below --output: a file for each source that was done. None: nothing is kept."""
+    """What an earlier run left below --output: a file for each source that was done. None: nothing
+    is kept."""
 
     def __init__(self, output: Path | None) -> None:
         self._folder = None if output is None else output / FINISHED
@@ -162,7 +196,9 @@ class Finished:
                 self._folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise InputError(
-                    f"cannot write there: {error.strerror}", code=Code.CANNOT_WRITE, file=str(output)
+                    f"cannot write there: {error.strerror}",
+                    code=Code.CANNOT_WRITE,
+                    file=str(output),
                 ) from None
 
     def outcome(self, source: str, fingerprint: str) -> Outcome | None:

@@ -1,4 +1,5 @@
-"""Forecasts of a fleet: in this process, in several (`jobs`), or as a Spark job (`master`); the numbers are the same."""
+"""Forecasts of a fleet: in this process, in several (`jobs`), or as a Spark job (`master`); the
+numbers are the same."""
 
 from __future__ import annotations
 
@@ -34,13 +35,18 @@ def fleet(
 ) -> FleetResult:
     """The forecasts of a fleet: a YAML file, what such a file holds, or its sources.
 
-    `output`: a folder for sources.parquet, tables.parquet and curve.parquet. A source that an earlier run into it finished
-    is not read again unless its files, its schema file or its settings changed. `jobs`: processes; `spark`: a session that
-    does the work instead. `on_error` "skip": a source that cannot be read is skipped, and its outcome has the error; "fail":
-    the error ends the run. `tick` is called with each source that is done. Raises InputError, UsageError.
+    `output`: a folder for sources.parquet, tables.parquet and curve.parquet. A source that an
+    earlier run into it finished is not read again unless its files, its schema file or its settings
+    changed. `jobs`: processes; `spark`: a session that does the work instead. `on_error` "skip": a
+    source that cannot be read is skipped, and its outcome has the error; "fail": the error ends the
+    run. `tick` is called with each source that is done. Raises InputError, UsageError.
     """
     if on_error not in (SKIP, FAIL):
-        raise UsageError(f"on_error: {on_error!r} is not known", code=Code.OPTION_VALUE, hint=f"one of {SKIP}, {FAIL}")
+        raise UsageError(
+            f"on_error: {on_error!r} is not known",
+            code=Code.OPTION_VALUE,
+            hint=f"one of {SKIP}, {FAIL}",
+        )
     listed = _listed(sources)
     finished, outcomes = Finished(None if output is None else Path(output)), dict[str, Outcome]()
 
@@ -54,7 +60,11 @@ def fleet(
     todo = []
     for source in listed:
         found = _tried(source.name, partial(find, source))
-        kept = found if isinstance(found, Outcome) else finished.outcome(source.name, found.fingerprint)
+        kept = (
+            found
+            if isinstance(found, Outcome)
+            else finished.outcome(source.name, found.fingerprint)
+        )
         if kept is not None:
             done(kept)
         elif isinstance(found, SourceFiles):
@@ -68,13 +78,17 @@ def fleet(
     return result
 
 
-def _listed(sources: str | os.PathLike[str] | dict[str, Any] | Sequence[FleetSource]) -> Sequence[FleetSource]:
+def _listed(
+    sources: str | os.PathLike[str] | dict[str, Any] | Sequence[FleetSource],
+) -> Sequence[FleetSource]:
     if isinstance(sources, dict):
         return fleet_of(sources)
     return read_fleet(sources) if isinstance(sources, str | os.PathLike) else sources
 
 
-def _outcomes(todo: Sequence[SourceFiles], jobs: int, spark: SparkSession | None) -> Iterator[Outcome]:
+def _outcomes(
+    todo: Sequence[SourceFiles], jobs: int, spark: SparkSession | None
+) -> Iterator[Outcome]:
     """Outcomes in the order in which they are done."""
     if spark is not None:
         from applier.fleets.spark import outcomes
@@ -112,6 +126,7 @@ def _again(outcome: Outcome) -> BinlagError:
     error = outcome.error
     assert error is not None
     return BinlagError(
-        f"source {outcome.source}: {error['message']}", situation=BY_CODE[error["code"]], file=error["file"],
+        f"source {outcome.source}: {error['message']}", situation=BY_CODE[error["code"]],
+        file=error["file"],
         position=error["position"], table=error["table"], hint=error["hint"],
     )  # fmt: skip

@@ -1,13 +1,14 @@
-"""A fleet's forecasts as a Spark job: ranges of files -> transactions -> one clock a source, in the order of its log.
+"""A fleet's forecasts as a Spark job: ranges of files -> transactions -> one clock a source, in the
+order of its log.
 
-    files   (source, number, path)                       cut into ranges at transactions, where the file is
-    ranges  (source, number, start, stop)                read by tasks of their own; what a transaction asks for goes on
-    loads   (source, number, start, chunk, payload)      brought together by source and sorted; a source is streamed
-    results (source, outcome)                            one row each
+    files   (source, number, path)                   cut into ranges at transactions, where it lies
+    ranges  (source, number, start, stop)            read by tasks; what it asks for goes on
+    loads   (source, number, start, chunk, payload)  by source, sorted; a source is streamed
+    results (source, outcome)                        one row each
 
-The same classes read and price as without Spark, and a source's transactions come to its clock in the same order, so the
-numbers are the same. A task that is lost is done again by Spark. Sources are taken in waves; those of a wave that is
-over are done, whatever becomes of the next.
+The same classes read and price as without Spark, and a source's transactions come to its clock in
+the same order, so the numbers are the same. A task that is lost is done again by Spark. Sources are
+taken in waves; those of a wave that is over are done, whatever becomes of the next.
 """
 
 from __future__ import annotations
@@ -49,18 +50,28 @@ PACKAGE_FOLDER = "binlag-env"
 Batches = Iterator[Any]
 
 
-def fleet_session(master: str | None, package: str | None, settings: Mapping[str, str]) -> SparkSession:
-    """A session for a fleet; that of spark-submit where `master` is None. Raises UsageError for one that cannot be used.
+def fleet_session(
+    master: str | None, package: str | None, settings: Mapping[str, str]
+) -> SparkSession:
+    """A session for a fleet; that of spark-submit where `master` is None. Raises UsageError for one
+    that cannot be used.
 
-    `package`: what `binlag spark-package` wrote, which executors unpack and run; without it they need binlag themselves.
+    `package`: what `binlag spark-package` wrote, which executors unpack and run; without it they
+    need binlag themselves.
     """
     if master is not None and master.startswith("sc://"):
         raise UsageError(
-            "Spark Connect is not supported", code=Code.OPTION_VALUE, hint="give --master of the cluster itself, or use spark-submit"
+            "Spark Connect is not supported",
+            code=Code.OPTION_VALUE,
+            hint="give --master of the cluster itself, or use spark-submit",
         )
     from applier.forecast.spark_session import session
 
-    config = {"spark.sql.execution.arrow.maxRecordsPerBatch": "64", "spark.sql.adaptive.enabled": "false", **settings}
+    config = {
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
+        "spark.sql.adaptive.enabled": "false",
+        **settings,
+    }
     if package is not None:
         config["spark.archives"] = f"{os.path.abspath(package)}#{PACKAGE_FOLDER}"  # noqa: PTH100 - for Spark
         os.environ["PYSPARK_PYTHON"] = f"./{PACKAGE_FOLDER}/bin/python"
@@ -68,10 +79,21 @@ def fleet_session(master: str | None, package: str | None, settings: Mapping[str
     return session(master, config)
 
 
-def outcomes(spark: SparkSession, todo: Sequence[SourceFiles], *, wave: int = WAVE, range_bytes: int = DEFAULT_BYTES) -> Iterator[Outcome]:
-    """The outcomes of these sources, wave by wave. Raises UsageError for a session of Spark Connect."""
+def outcomes(
+    spark: SparkSession,
+    todo: Sequence[SourceFiles],
+    *,
+    wave: int = WAVE,
+    range_bytes: int = DEFAULT_BYTES,
+) -> Iterator[Outcome]:
+    """The outcomes of these sources, wave by wave. Raises UsageError for a session of Spark
+    Connect."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
-        raise UsageError("a session of Spark Connect is not supported", code=Code.OPTION_VALUE, hint="give a session of the cluster itself")
+        raise UsageError(
+            "a session of Spark Connect is not supported",
+            code=Code.OPTION_VALUE,
+            hint="give a session of the cluster itself",
+        )
     for at in range(0, len(todo), wave):
         yield from _wave(spark, todo[at : at + wave], range_bytes)
 
@@ -85,7 +107,11 @@ def _wave(spark: SparkSession, todo: Sequence[SourceFiles], range_bytes: int) ->
         return
     for row in results(spark, sources, range_bytes).collect():
         name, told = todo[row.source].source.name, json.loads(row.outcome)
-        yield Outcome(name, "", error=told["error"]) if "error" in told else todo[row.source].outcome(told)
+        yield (
+            Outcome(name, "", error=told["error"])
+            if "error" in told
+            else todo[row.source].outcome(told)
+        )
 
 
 def _prepared(found: SourceFiles) -> PreparedSource | Outcome:
@@ -95,16 +121,23 @@ def _prepared(found: SourceFiles) -> PreparedSource | Outcome:
         return Outcome.failed(found.source.name, error)
 
 
-def results(spark: SparkSession, sources: Mapping[int, PreparedSource], range_bytes: int = DEFAULT_BYTES) -> DataFrame:
+def results(
+    spark: SparkSession, sources: Mapping[int, PreparedSource], range_bytes: int = DEFAULT_BYTES
+) -> DataFrame:
     """RESULTS for prepared sources: `outcome` is the forecast as JSON, or {"error": …}."""
     gathered = loads(spark, sources, range_bytes).repartition(len(sources), "source")
     ordered = gathered.sortWithinPartitions("source", "number", "start", "chunk")
     return ordered.mapInArrow(_clocks(_packed(sources)), RESULTS)
 
 
-def loads(spark: SparkSession, sources: Mapping[int, PreparedSource], range_bytes: int = DEFAULT_BYTES) -> DataFrame:
-    """LOADS of prepared sources: what each transaction asks of a replica, some of them in a row, pickled."""
-    files = [(at, number, path) for at, one in sources.items() for number, path in enumerate(one.files)]
+def loads(
+    spark: SparkSession, sources: Mapping[int, PreparedSource], range_bytes: int = DEFAULT_BYTES
+) -> DataFrame:
+    """LOADS of prepared sources: what each transaction asks of a replica, some of them in a row,
+    pickled."""
+    files = [
+        (at, number, path) for at, one in sources.items() for number, path in enumerate(one.files)
+    ]
     parts = sum(1 + size // range_bytes for one in sources.values() for size in one.sizes)
     packed = _packed(sources)
     listed = spark.createDataFrame(files, FILES).repartition(min(len(files), MOST_CUTTERS))
@@ -117,7 +150,8 @@ def _packed(sources: Mapping[int, PreparedSource]) -> bytes:
 
 
 def _cut(packed: bytes, range_bytes: int) -> Callable[[Batches], Batches]:
-    """FILES -> RANGES. Relay logs, in which a transaction may go on in the next file, are one range together."""
+    """FILES -> RANGES. Relay logs, in which a transaction may go on in the next file, are one range
+    together."""
 
     def cut(batches: Batches) -> Batches:
         sources: dict[int, PreparedSource] = pickle.loads(packed)
@@ -203,7 +237,8 @@ class _Unreadable(Exception):
 
 
 def _transactions(rows: Iterable[Mapping[str, Any]], notes: list[str]) -> Iterator[TransactionLoad]:
-    """The transactions of a source in the order of its log; `notes` takes what else there is. Raises _Unreadable."""
+    """The transactions of a source in the order of its log; `notes` takes what else there is.
+    Raises _Unreadable."""
     known: dict[tuple[Any, ...], LoadShape] = {}
     for row in rows:
         payload = pickle.loads(row["payload"])
@@ -213,7 +248,10 @@ def _transactions(rows: Iterable[Mapping[str, Any]], notes: list[str]) -> Iterat
             notes += payload["notes"]
             continue
         for load in payload:
-            load.applied = {(mine := _same(target, known)): replace(applied, target=mine) for target, applied in load.applied.items()}
+            load.applied = {
+                (mine := _same(target, known)): replace(applied, target=mine)
+                for target, applied in load.applied.items()
+            }
             yield load
 
 
@@ -227,5 +265,9 @@ def _batch(columns: str, rows: Sequence[tuple[Any, ...]]) -> Any:
     import pyarrow as pa
 
     kinds = {"int": pa.int32(), "bigint": pa.int64(), "string": pa.string(), "binary": pa.binary()}
-    schema = pa.schema([(name, kinds[kind]) for name, kind in (column.split() for column in columns.split(", "))])
-    return pa.record_batch([list(column) for column in zip(*rows, strict=True)] or [[] for _ in schema], schema=schema)
+    schema = pa.schema(
+        [(name, kinds[kind]) for name, kind in (column.split() for column in columns.split(", "))]
+    )
+    return pa.record_batch(
+        [list(column) for column in zip(*rows, strict=True)] or [[] for _ in schema], schema=schema
+    )

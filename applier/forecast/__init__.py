@@ -1,7 +1,7 @@
 """How far behind a replica will be: the workload of a log, what it costs, and the replica's clock.
 
-The package is a function, too: `applier.forecast(files, schema)` is `schema_forecast.forecast`. One name
-means both, whichever is imported first.
+The package is a function, too: `applier.forecast(files, schema)` is `schema_forecast.forecast`. One
+name means both, whichever is imported first.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ class Turns(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Their parts: one value each. `price` is a place in `PartPrices`; `pages` and `waits` are empty where
-    no page is read."""
+    """Their parts: one value each. `price` is a place in `PartPrices`; `pages` and `waits` are
+    empty where no page is read."""
 
     price: array[int]
     row_bytes: array[int]
@@ -46,9 +46,9 @@ class Parts(NamedTuple):
 
 
 class PartPrices(NamedTuple):
-    """What parts cost in one scenario: seconds, those for finding rows, seconds of a byte, rows read.
-    `table` and `pair` (a table's algorithm, -1 for none) are places in `Charges`; `events` and `rows`
-    are how many a part has."""
+    """What parts cost in one scenario: seconds, those for finding rows, seconds of a byte, rows
+    read. `table` and `pair` (a table's algorithm, -1 for none) are places in `Charges`; `events`
+    and `rows` are how many a part has."""
 
     seconds: array[float]
     lookup: array[float]
@@ -63,7 +63,14 @@ class PartPrices(NamedTuple):
 def no_prices() -> PartPrices:
     """PartPrices of nothing yet."""
     return PartPrices(
-        array("d"), array("d"), array("d"), array("d"), array("q"), array("q"), array("q"), array("q")
+        array("d"),
+        array("d"),
+        array("d"),
+        array("d"),
+        array("q"),
+        array("q"),
+        array("q"),
+        array("q"),
     )
 
 
@@ -116,8 +123,16 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
             part += 1
         page_cost = pages * numbers[PAGE_PROCESSOR] + waits * numbers[PAGE_WAITING]
         turn = run.turn
-        turn[1], turn[2], turn[3] = seconds + pages * numbers[PAGE_PROCESSOR], waits * numbers[PAGE_WAITING], pages
-        turn[4], turn[5], turn[6] = 2 * turns.events[at] + 3, turns.last_committed[at], turns.sequence_number[at]
+        turn[1], turn[2], turn[3] = (
+            seconds + pages * numbers[PAGE_PROCESSOR],
+            waits * numbers[PAGE_WAITING],
+            pages,
+        )
+        turn[4], turn[5], turn[6] = (
+            2 * turns.events[at] + 3,
+            turns.last_committed[at],
+            turns.sequence_number[at],
+        )
         turn[7], turn[8] = database, turns.database_end[at]
         database = turns.database_end[at]
         outcome.seconds[at] = seconds + page_cost + numbers[SYNC]
@@ -152,7 +167,9 @@ def _one(run: Run, arrival: float, databases: Sequence[int]) -> float:
     return done - arrival
 
 
-def charge(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Outcomes, charges: Charges) -> None:
+def charge(
+    turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Outcomes, charges: Charges
+) -> None:
     """Puts what parts cost down to their tables."""
     part = 0
     for at in range(len(turns.arrival)):

@@ -39,7 +39,8 @@ class LeftTransaction:
 
 
 class Backlog:
-    """Give it each transaction of a log by `take`: it keeps those that the replica has not executed.
+    """Give it each transaction of a log by `take`: it keeps those that the replica has not
+    executed.
 
     `rest` is a forecast of one scenario, for these.
     """
@@ -80,8 +81,8 @@ class Backlog:
         return [f"the replica has received more, up to {name}:{position}; that does not count"]
 
     def state(self, forecast: Forecast) -> dict[str, Any]:
-        """For JSON: where the replica is and when it will have caught up. `forecast` is of all of the
-        log: it says what the source's traffic takes."""
+        """For JSON: where the replica is and when it will have caught up. `forecast` is of all of
+        the log: it says what the source's traffic takes."""
         current, ahead = self._current()
         self.rest.flush()
         base = self.rest.base
@@ -144,7 +145,8 @@ class Backlog:
 
 
 def _rest(one: LeftTransaction, worker: Underway | None) -> float:
-    """Seconds that a transaction still takes: at its own pace where that shows, else as forecast."""
+    """Seconds that a transaction still takes: at its own pace where that shows, else as
+    forecast."""
     if worker is None:
         return one.seconds
     if worker.rows is None or not one.rows:
@@ -155,8 +157,8 @@ def _rest(one: LeftTransaction, worker: Underway | None) -> float:
 
 
 def behind_from_the_start(forecast: Forecast, behind: float) -> dict[str, Any]:
-    """For JSON, in the form of `Backlog.state`: a replica that begins with the log now, `behind` seconds
-    after the source committed its first transaction."""
+    """For JSON, in the form of `Backlog.state`: a replica that begins with the log now, `behind`
+    seconds after the source committed its first transaction."""
     base, catch_up = forecast.base, forecast.base.catch_up(forecast.duration)
     begin = forecast.first_commit + behind
     if base.level_at is not None:

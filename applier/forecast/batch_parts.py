@@ -62,7 +62,9 @@ def commit_times(batch: LoadBatch) -> Floats:
     """`TransactionLoad.commit_time` of each transaction."""
     rows = batch.stretch.transactions
     stamps: Floats = rows[:, Summed.STAMP] / 1e6
-    return np.where(rows[:, Summed.STAMP] != 0, stamps, rows[:, Summed.TIMESTAMP].astype(np.float64))
+    return np.where(
+        rows[:, Summed.STAMP] != 0, stamps, rows[:, Summed.TIMESTAMP].astype(np.float64)
+    )
 
 
 def turns_of(batch: LoadBatch, parts: BatchParts, arrival: array[float], base: float) -> Turns:
@@ -70,10 +72,12 @@ def turns_of(batch: LoadBatch, parts: BatchParts, arrival: array[float], base: f
     rows = batch.stretch.transactions
     none = np.zeros(0, np.int64)
     events, committed, sequence = (
-        np.ascontiguousarray(rows[:, at]) for at in (Summed.EVENTS, Summed.LAST_COMMITTED, Summed.SEQUENCE_NUMBER)
+        np.ascontiguousarray(rows[:, at])
+        for at in (Summed.EVENTS, Summed.LAST_COMMITTED, Summed.SEQUENCE_NUMBER)
     )
     columns: Any = (
-        arrival, np.full(len(rows), base), events, committed, sequence, parts.end, np.zeros(len(rows), np.int64), none,
+        arrival, np.full(len(rows), base), events, committed, sequence, parts.end,
+        np.zeros(len(rows), np.int64), none,
     )  # fmt: skip
     return Turns(*columns)
 
@@ -85,7 +89,8 @@ def servers_of(batch: LoadBatch) -> list[int]:
 
 
 class _Steps:
-    """What `TableState.note` and `TableState.change` do for the parts of one table, one after the other."""
+    """What `TableState.note` and `TableState.change` do for the parts of one table, one after the
+    other."""
 
     def __init__(self, state: TableState, changed: Integers, sign: Integers) -> None:
         self.state, self.changed, self.sign = state, changed, sign
@@ -130,7 +135,10 @@ def _joined(lists: Sequence[Sequence[int]], which: Integers) -> Integers:
     flat = np.array([value for one in lists for value in one], np.int64)
     taken = lengths[which]
     ends = np.cumsum(taken)
-    return flat[np.repeat(starts[which] - ends + taken, taken) + np.arange(int(ends[-1]) if len(ends) else 0)]
+    return flat[
+        np.repeat(starts[which] - ends + taken, taken)
+        + np.arange(int(ends[-1]) if len(ends) else 0)
+    ]
 
 
 class BatchReader:
@@ -160,7 +168,9 @@ class BatchReader:
         lengths = np.array([len(parts) for parts, _ in self._lists])[recipes]
         end = np.cumsum(lengths)
         ingredients = _joined([parts for parts, _ in self._lists], recipes)
-        owners = _joined([of_event for _, of_event in self._lists], recipes) + np.repeat(end - lengths, counts)
+        owners = _joined([of_event for _, of_event in self._lists], recipes) + np.repeat(
+            end - lengths, counts
+        )
         row_bytes = np.zeros(len(ingredients), np.int64)
         np.add.at(row_bytes, owners, events[:, SummedEvent.BYTES])
         followed = self._followed(ingredients, row_bytes)
@@ -171,8 +181,10 @@ class BatchReader:
         return BatchParts(price, row_bytes, end, int(events[:, SummedEvent.ROWS].sum()))
 
     def _followed(self, ingredients: Integers, row_bytes: Integers) -> tuple[Floats, Floats] | None:
-        """For each part the rounded rows of its table and the mean length of an image, as `TableState`
-        has them when the part's turn comes; the states have taken all parts in. None: see `read`."""
+        """For each part the rounded rows of its table and the mean length of an image, as
+        `TableState` has them when the part's turn comes; the states have taken all parts in. None:
+        see `read`.
+        """
         names = list(dict.fromkeys(one.target.table for one in self._ingredients))
         place = {name: at for at, name in enumerate(names)}
         tables = np.array([place[one.target.table] for one in self._ingredients])[ingredients]
@@ -181,7 +193,10 @@ class BatchReader:
         order = np.argsort(tables, kind="stable")
         present, starts = np.unique(tables[order], return_index=True)
         chosen = np.split(order, starts[1:])
-        steps = [_Steps(self._state(names[at]), changed[one], sign[one]) for at, one in zip(present, chosen, strict=True)]
+        steps = [
+            _Steps(self._state(names[at]), changed[one], sign[one])
+            for at, one in zip(present, chosen, strict=True)
+        ]
         if not all(one.is_plain for one in steps):
             return None
         rows, mean = np.zeros(len(ingredients)), np.zeros(len(ingredients))
@@ -202,7 +217,15 @@ class BatchReader:
             part = int(first[at])
             one = self._ingredients[ingredients[part]]
             places[at] = self._place(
-                Part(one.target, one.sizes, one.statements, float(rows[part]), float(mean[part]), one.events, one.rows)
+                Part(
+                    one.target,
+                    one.sizes,
+                    one.statements,
+                    float(rows[part]),
+                    float(mean[part]),
+                    one.events,
+                    one.rows,
+                )
             )
         return places[which]
 
@@ -243,6 +266,8 @@ class BatchReader:
         for target, one in parts.items():
             self._state(target.table)
             sizes = tuple(one.sizes.items())
-            self._ingredients.append(Ingredient(target, sizes, one.statements, one.events, one.rows))
+            self._ingredients.append(
+                Ingredient(target, sizes, one.statements, one.events, one.rows)
+            )
         self._lists.append((list(range(first, len(self._ingredients))), of_event))
         return len(self._lists) - 1

@@ -1,7 +1,8 @@
 """Plain transactions of a log, many at a time: summed up by a compiled kernel, given out as loads.
 
-What the kernel needs to know of a table map or of the head of a rows event comes from the slow reader, which has met it
-in a transaction before. So both give the same loads; the slow one reads whatever the kernel stops for.
+What the kernel needs to know of a table map or of the head of a rows event comes from the slow
+reader, which has met it in a transaction before. So both give the same loads; the slow one reads
+whatever the kernel stops for.
 """
 
 from __future__ import annotations
@@ -33,9 +34,11 @@ GTID_KINDS = ("none", "mysql", "mariadb")
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What the kernel found, up to `position`: transactions and their rows events as arrays, a row each.
+    """What the kernel found, up to `position`: transactions and their rows events as arrays, a row
+    each.
 
-    Columns as `Summed` and `SummedEvent` name them; the shape of an event is what `add_head` was given.
+    Columns as `Summed` and `SummedEvent` name them; the shape of an event is what `add_head` was
+    given.
     """
 
     position: int
@@ -60,13 +63,20 @@ def compiled_loads() -> BulkLoads | None:
 
 
 class BulkLoads(KnownHeads):
-    """Runs the kernel over one file after the other. Table maps and heads are those of the file since `begin`."""
+    """Runs the kernel over one file after the other. Table maps and heads are those of the file
+    since `begin`."""
 
     def __init__(self) -> None:
         import numpy as np
 
         from applier.binlog.columnar.cache import load_kernel
-        from applier.binlog.columnar.control import Loads, LoadsStatus, Summed, SummedEvent, SummedShape
+        from applier.binlog.columnar.control import (
+            Loads,
+            LoadsStatus,
+            Summed,
+            SummedEvent,
+            SummedShape,
+        )
 
         super().__init__(Loads.SIZE_OF_BLOCK, SummedShape.SIZE_OF_ENTRY)
         self._kernel, self._status = load_kernel("loads").call, LoadsStatus
@@ -74,12 +84,18 @@ class BulkLoads(KnownHeads):
         self._events: Integers = np.zeros((EVENTS, SummedEvent.SIZE_OF_ENTRY), np.int64)
         self._values: Integers = np.zeros((VALUES, 2), np.int64)
         item, control = self._item, self._control
-        control[item.TRANSACTIONS], control[item.TRANSACTIONS_CAPACITY] = address(self._transactions), TRANSACTIONS
+        control[item.TRANSACTIONS], control[item.TRANSACTIONS_CAPACITY] = (
+            address(self._transactions),
+            TRANSACTIONS,
+        )
         control[item.EVENTS], control[item.EVENTS_CAPACITY] = address(self._events), EVENTS
         control[item.VALUES], control[item.VALUES_MASK] = address(self._values), VALUES - 1
 
-    def add_head(self, map_body: bytes, head: RowsHead, text: bytes, layout: RowsLayout) -> int | None:
-        """A rows event's head, whose bytes are `text`, behind a table map. Its number; None: the kernel does not take it."""
+    def add_head(
+        self, map_body: bytes, head: RowsHead, text: bytes, layout: RowsLayout
+    ) -> int | None:
+        """A rows event's head, whose bytes are `text`, behind a table map. Its number; None: the
+        kernel does not take it."""
         after = layout.after or ()
         if layout.json_columns is not None or not (layout.before or after):
             return None
@@ -96,13 +112,20 @@ class BulkLoads(KnownHeads):
             status = self._kernel(address(control))
             count, events = int(control[item.TRANSACTIONS_COUNT]), int(control[item.EVENTS_COUNT])
             if count:
-                yield Stretch(int(control[item.POSITION]), self._transactions[:count].copy(), self._events[:events].copy())
+                yield Stretch(
+                    int(control[item.POSITION]),
+                    self._transactions[:count].copy(),
+                    self._events[:events].copy(),
+                )
             if status != self._status.FULL:
                 return
 
     def _columns(self, columns: tuple[ImageColumn, ...]) -> int:
         """Address of the columns of an image, as `image_end` reads them."""
-        entries = [column.wire.size << 2 | column.keep << 1 | (column.wire.kind == "prefixed") for column in columns]
+        entries = [
+            column.wire.size << 2 | column.keep << 1 | (column.wire.kind == "prefixed")
+            for column in columns
+        ]
         return self._kept_array(self._np.array([*entries, 0], self._np.int64))
 
 
@@ -115,6 +138,6 @@ def gtid_text(kind: int, low: int, high: int, number: int) -> str | None:
 
 @lru_cache(maxsize=256)
 def _uuid_text(low: int, high: int) -> str:
-    return str(UUID(bytes=low.to_bytes(8, "little", signed=True) + high.to_bytes(8, "little", signed=True)))
-
-
+    return str(
+        UUID(bytes=low.to_bytes(8, "little", signed=True) + high.to_bytes(8, "little", signed=True))
+    )

@@ -1,7 +1,9 @@
-"""What one unit of a replica's work costs on one machine: a small JSON file, measured by `binlag measure`.
+"""What one unit of a replica's work costs on one machine: a small JSON file, measured by `binlag
+measure`.
 
-`default_calibration` gives one that ships with the package. It says what it was measured on; on other machines it tells which
-table is the trouble and by what factor a key helps, and seconds only roughly.
+`default_calibration` gives one that ships with the package. It says what it was measured on; on
+other machines it tells which table is the trouble and by what factor a key helps, and seconds only
+roughly.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from applier.whole_file import write_whole
 from lookup.versions import rules_for
 
 FORMAT = 3
-"""1 lacked prices (of a statement, of a read behind a deleted row of its value), and its others were too high for it; 2 lacked SHARED."""
+"""1 lacked prices (of a statement, of a read behind a deleted row of its value), and its others
+were too high for it; 2 lacked SHARED."""
 HINT = "write a new one with `binlag measure --output FILE`"
 
 
@@ -39,9 +42,9 @@ SHARED: dict[str, TimePrice] = {
     "coordinator transaction": TimePrice(10e-6),
     "coordinator event": TimePrice(4e-6),
 }
-"""What workers share, and its price where nobody measured it: a sync of one log at a commit, a page read into the buffer pool, and what
-the coordinator takes to read a transaction and each of its events. Of 9.7.4 with sysbench's oltp_write_only in twelve settings, 2 cores,
-a virtual disk."""
+"""What workers share, and its price where nobody measured it: a sync of one log at a commit, a page
+read into the buffer pool, and what the coordinator takes to read a transaction and each of its
+events. Of 9.7.4 with sysbench's oltp_write_only in twelve settings, 2 cores, a virtual disk."""
 LACKS_SHARED = 2
 CORES = 2
 """Of the machine where it does not say: that of the calibrations that ship."""
@@ -49,7 +52,8 @@ CORES = 2
 
 @dataclass(frozen=True)
 class Residuals:
-    """How well the prices explain what was measured: relative errors of cells, those of cells left out of the fit beside."""
+    """How well the prices explain what was measured: relative errors of cells, those of cells left
+    out of the fit beside."""
 
     cells: int = 0
     median: float = 0.0
@@ -61,7 +65,8 @@ class Residuals:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Prices with 95 % intervals, and where they come from. `target` says how events were applied when it was measured."""
+    """Prices with 95 % intervals, and where they come from. `target` says how events were applied
+    when it was measured."""
 
     server_version: str
     prices: Prices
@@ -87,13 +92,16 @@ class Calibration:
 
     @property
     def spread(self) -> float:
-        """The relative error that nine of ten cells stay below when they are not part of the fit."""
+        """The relative error that nine of ten cells stay below when they are not part of the
+        fit."""
         return self.residuals.unseen_p90
 
     def as_dict(self) -> dict[str, Any]:
         """As it is saved."""
         units = {
-            name: {"seconds": self.prices[name], "low": self.low[name], "high": self.high[name]} for name in UNITS if self.high[name] > 0
+            name: {"seconds": self.prices[name], "low": self.low[name], "high": self.high[name]}
+            for name in UNITS
+            if self.high[name] > 0
         }
         return {
             "format": FORMAT,
@@ -104,8 +112,13 @@ class Calibration:
             "settings": dict(self.settings),
             "cores": self.cores,
             "units": units,
-            "shared": {name: {"processor": one.processor, "waiting": one.waiting} for name, one in self.shared.items()},
-            "residuals": {name: getattr(self.residuals, name) for name in Residuals.__dataclass_fields__},
+            "shared": {
+                name: {"processor": one.processor, "waiting": one.waiting}
+                for name, one in self.shared.items()
+            },
+            "residuals": {
+                name: getattr(self.residuals, name) for name in Residuals.__dataclass_fields__
+            },
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -119,19 +132,39 @@ def load_calibration(path: str | os.PathLike[str]) -> Calibration:
     try:
         return _of(json.loads(Path(path).read_text()), name)
     except OSError as error:
-        raise InputError(f"cannot read the calibration: {error.strerror}", code=Code.CANNOT_READ, file=name, hint=HINT) from None
+        raise InputError(
+            f"cannot read the calibration: {error.strerror}",
+            code=Code.CANNOT_READ,
+            file=name,
+            hint=HINT,
+        ) from None
     except UnicodeDecodeError:
-        raise InputError("no calibration: it is not text in UTF-8", code=Code.CALIBRATION, file=name, hint=HINT) from None
+        raise InputError(
+            "no calibration: it is not text in UTF-8", code=Code.CALIBRATION, file=name, hint=HINT
+        ) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        what = f"it has no {error}" if isinstance(error, KeyError) else f"{error}" or type(error).__name__
-        raise InputError(f"no calibration: {what}", code=Code.CALIBRATION, file=name, hint=HINT) from None
+        what = (
+            f"it has no {error}"
+            if isinstance(error, KeyError)
+            else f"{error}" or type(error).__name__
+        )
+        raise InputError(
+            f"no calibration: {what}", code=Code.CALIBRATION, file=name, hint=HINT
+        ) from None
 
 
 def default_calibration(rules_name: str) -> Calibration:
     """The one that ships for these rules, or for those that cost most alike."""
     folder = resources.files("applier.forecast") / "calibrations"
-    known = {item.name.removesuffix(".json") for item in folder.iterdir() if item.name.endswith(".json")}
-    nearest = {"5.6": "5.7", "8.0": "9.7", "8.4": "9.7", "mariadb": "5.7"}  # MariaDB scans row by row, as 5.7 does
+    known = {
+        item.name.removesuffix(".json") for item in folder.iterdir() if item.name.endswith(".json")
+    }
+    nearest = {
+        "5.6": "5.7",
+        "8.0": "9.7",
+        "8.4": "9.7",
+        "mariadb": "5.7",
+    }  # MariaDB scans row by row, as 5.7 does
     name = rules_name if rules_name in known else nearest[rules_name]
     text = (folder / f"{name}.json").read_text()
     return _of(json.loads(text), f"the default for {name}")
@@ -140,18 +173,32 @@ def default_calibration(rules_name: str) -> Calibration:
 def _of(data: dict[str, Any], source: str) -> Calibration:
     assumed: tuple[str, ...] = ()
     if data["format"] == LACKS_SHARED:
-        assumed = (f"the calibration is of format {LACKS_SHARED}: syncs, page reads and the coordinator cost what they did elsewhere",)
+        assumed = (
+            (
+                f"the calibration is of format {LACKS_SHARED}: syncs, page reads and the"
+                " coordinator cost what they did elsewhere"
+            ),
+        )
     elif data["format"] != FORMAT:
-        raise ValueError(f"it is of format {data['format']}, and its prices do not fit the units of format {FORMAT}")
+        raise ValueError(
+            f"it is of format {data['format']}, and its prices do not fit the units of format"
+            f" {FORMAT}"
+        )
     units = data["units"]
     unknown = [name for name in units if name not in UNITS]
-    shared = {name: TimePrice(float(one["processor"]), float(one["waiting"])) for name, one in data.get("shared", {}).items()}
+    shared = {
+        name: TimePrice(float(one["processor"]), float(one["waiting"]))
+        for name, one in data.get("shared", {}).items()
+    }
     unknown += [name for name in shared if name not in SHARED]
     if unknown:
         raise ValueError(f"unknown unit {unknown[0]!r}")
     if any(min(one.processor, one.waiting) < 0 for one in shared.values()):
         raise ValueError("prices must not be negative")
-    prices = {which: Prices.of({name: float(unit[which]) for name, unit in units.items()}) for which in ("seconds", "low", "high")}
+    prices = {
+        which: Prices.of({name: float(unit[which]) for name, unit in units.items()})
+        for which in ("seconds", "low", "high")
+    }
     if min(prices["low"].seconds) < 0 or max(prices["seconds"].seconds) <= 0:
         raise ValueError("prices must not be negative, and not all zero")
     rules_for(data["server_version"])

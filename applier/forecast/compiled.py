@@ -1,4 +1,5 @@
-"""`apply_steps` as plain Python, or compiled by Numba: the same source, the same numbers to the last digit."""
+"""`apply_steps` as plain Python, or compiled by Numba: the same source, the same numbers to the
+last digit."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ def compiled_steps() -> Steps:
     from numba.extending import register_jitable
 
     for function in (
-        scheduling.is_out_of_order, scheduling.waits_for_all, *clock_steps.STEPS, *lag.STEPS, *apply_steps.STEPS,
+        scheduling.is_out_of_order, scheduling.waits_for_all, *clock_steps.STEPS, *lag.STEPS,
+        *apply_steps.STEPS,
     ):  # fmt: skip
         register_jitable(error_model="numpy")(function)
     config: Any = numba_config
@@ -61,17 +63,29 @@ def compiled_steps() -> Steps:
         made = [_on_arrays(njit(error_model="numpy")(function)) for function in PYTHON]
     finally:
         config.CACHE_DIR = before
-    no_turns, no_parts, no_run, no_outcomes = map(_nothing, (apply_steps.Turns, apply_steps.Parts, apply_steps.Run, apply_steps.Outcomes))
+    no_turns, no_parts, no_run, no_outcomes = map(
+        _nothing, (apply_steps.Turns, apply_steps.Parts, apply_steps.Run, apply_steps.Outcomes)
+    )
     made[0](no_turns, no_parts, apply_steps.no_prices(), no_run, no_outcomes)
-    made[1](no_turns, no_parts, apply_steps.no_prices(), no_run, no_outcomes, _nothing(apply_steps.Charges))
+    made[1](
+        no_turns,
+        no_parts,
+        apply_steps.no_prices(),
+        no_run,
+        no_outcomes,
+        _nothing(apply_steps.Charges),
+    )
     return Steps(*made)
 
 
 def _nothing(kind: type[tuple[Any, ...]]) -> Any:
-    """Rows without numbers, to compile for: while Numba compiles it holds on to what it was given, and
-    an array that somebody holds cannot grow."""
+    """Rows without numbers, to compile for: while Numba compiles it holds on to what it was given,
+    and an array that somebody holds cannot grow."""
     hints = [str(hint) for hint in kind.__annotations__.values()]
-    columns = [_nothing(Clock) if "Clock" in hint else array("q" if "int" in hint else "d") for hint in hints]
+    columns = [
+        _nothing(Clock) if "Clock" in hint else array("q" if "int" in hint else "d")
+        for hint in hints
+    ]
     return kind(*columns)
 
 
@@ -84,10 +98,13 @@ def _is_cached() -> bool:
 
 @cache
 def _cache_directory() -> Path:
-    """A folder of its own for each state of the sources: Numba looks at the outermost function's file only."""
+    """A folder of its own for each state of the sources: Numba looks at the outermost function's
+    file only."""
     from applier.binlog.columnar.cache import cache_directory
 
-    sources = "".join(inspect.getsource(module) for module in (scheduling, clock_steps, lag, apply_steps))
+    sources = "".join(
+        inspect.getsource(module) for module in (scheduling, clock_steps, lag, apply_steps)
+    )
     return cache_directory() / f"steps-{hashlib.sha256(sources.encode()).hexdigest()[:16]}"
 
 

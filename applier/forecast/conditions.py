@@ -1,9 +1,9 @@
-"""The replica as it is: every setting of a server and its machine that weighs on its time, its value,
-and who said so.
+"""The replica as it is: every setting of a server and its machine that weighs on its time, its
+value, and who said so.
 
 In this order: an option of the user's; a live replica; the machine that this runs on or that the
-prices were measured on; the default of the replica's version; what is assumed. Defaults are those of
-the servers' manuals, checked on 5.6.24, 5.7.29, 9.7.4 and MariaDB 10.11.
+prices were measured on; the default of the replica's version; what is assumed. Defaults are those
+of the servers' manuals, checked on 5.6.24, 5.7.29, 9.7.4 and MariaDB 10.11.
 """
 
 from __future__ import annotations
@@ -225,8 +225,8 @@ def conditions(
     measured: Mapping[str, Any] | None = None,
     cores_here: int | None = None,
 ) -> Conditions:
-    """Each setting from whoever knows it best. `given`: options by the names of KINDS, None for those
-    that are not; `measured`: what the prices imply (cores, read_latency).
+    """Each setting from whoever knows it best. `given`: options by the names of KINDS, None for
+    those that are not; `measured`: what the prices imply (cores, read_latency).
 
     Raises UsageError for an option that is not known or out of its range.
     """

@@ -17,7 +17,8 @@ WORST = 10
 
 @dataclass(slots=True)
 class TableCost:
-    """What one table costs in one scenario, in seconds. `lag` is the highest with which one of its transactions was committed."""
+    """What one table costs in one scenario, in seconds. `lag` is the highest with which one of its
+    transactions was committed."""
 
     table: str
     seconds: float = 0.0
@@ -47,9 +48,11 @@ class TableCost:
 
 @dataclass(frozen=True, slots=True)
 class WorstTransaction:
-    """A transaction and what it takes. `commit_time` is the source's, `lag` that with which the replica commits it.
+    """A transaction and what it takes. `commit_time` is the source's, `lag` that with which the
+    replica commits it.
 
-    `tables`: the one that takes longest comes first. `statement`: the beginning of the first statement in the log's text, if any.
+    `tables`: the one that takes longest comes first. `statement`: the beginning of the first
+    statement in the log's text, if any.
     """
 
     file: str
@@ -117,8 +120,12 @@ class TableCharges:
         """The tables, in the order in which the log came to them."""
         found = {}
         for table, at in self._tables.items():
-            seconds, lookup, reads, page_reads, events, rows, lag = (one[at] for one in self.numbers[:-1])
-            found[table] = TableCost(table, seconds, lookup, int(events), int(rows), reads, page_reads, lag)
+            seconds, lookup, reads, page_reads, events, rows, lag = (
+                one[at] for one in self.numbers[:-1]
+            )
+            found[table] = TableCost(
+                table, seconds, lookup, int(events), int(rows), reads, page_reads, lag
+            )
         for (table, algorithm), at in self._pairs.items():
             found[table].algorithms[algorithm] = self.numbers.by_algorithm[at]
         return found
@@ -141,11 +148,19 @@ class WorstTransactions:
         threshold = self.threshold
         return [at for at, value in enumerate(seconds) if value > threshold]
 
-    def keep(self, load: TransactionLoad, seconds: float, lookup: float, lag: float, by_table: Mapping[str, float]) -> None:
+    def keep(
+        self,
+        load: TransactionLoad,
+        seconds: float,
+        lookup: float,
+        lag: float,
+        by_table: Mapping[str, float],
+    ) -> None:
         """Keeps a transaction; `by_table` is what each table takes of it."""
         tables = tuple(sorted(by_table, key=lambda table: -by_table[table]))
         worst = WorstTransaction(
-            load.file, load.position, load.gtid, load.commit_time, seconds, lookup, lag, load.rows, load.rows_events, tables,
+            load.file, load.position, load.gtid, load.commit_time, seconds, lookup, lag, load.rows,
+            load.rows_events, tables,
             load.statement,
         )  # fmt: skip
         self._count += 1

@@ -1,6 +1,7 @@
 """Counts of sizes in bounded memory: exact up to 999, three significant digits above.
 
-So a quantile is off by half a percent at most, and two distributions add up to the same one whatever the order.
+So a quantile is off by half a percent at most, and two distributions add up to the same one
+whatever the order.
 """
 
 from __future__ import annotations
@@ -58,7 +59,11 @@ class Distribution:
         return iter(sorted(self.buckets.items()))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Distribution) and self.as_dict() == other.as_dict() and self.buckets == other.buckets
+        return (
+            isinstance(other, Distribution)
+            and self.as_dict() == other.as_dict()
+            and self.buckets == other.buckets
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -68,7 +73,8 @@ class Distribution:
         return self.total / self.count if self.count else 0.0
 
     def quantile(self, share: float) -> int:
-        """The smallest size that at least this share of all does not exceed; 0 when there is none."""
+        """The smallest size that at least this share of all does not exceed; 0 when there is
+        none."""
         if share <= 0 or not self.count:
             return self.least
         seen = 0

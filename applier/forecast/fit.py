@@ -1,9 +1,12 @@
-"""Prices from measured cells: non-negative least squares on relative errors, their spread, and how well unseen cells are foretold.
+"""Prices from measured cells: non-negative least squares on relative errors, their spread, and how
+well unseen cells are foretold.
 
-Each cell says: the sum of its amounts times prices is its seconds. Dividing by the seconds makes every cell weigh alike, whether it
-took a millisecond or a minute; once there are first prices, dividing by what they say, since cells that were quick by chance would
-weigh more than those that were slow, and all prices be too low (by 7 % where a measurement wavers by 20 %). A few cells that something
-disturbed (another process, a flush) must not bend the prices: cells far off are weighed down and the fit is done again (Huber's weights).
+Each cell says: the sum of its amounts times prices is its seconds. Dividing by the seconds makes
+every cell weigh alike, whether it took a millisecond or a minute; once there are first prices,
+dividing by what they say, since cells that were quick by chance would weigh more than those that
+were slow, and all prices be too low (by 7 % where a measurement wavers by 20 %). A few cells that
+something disturbed (another process, a flush) must not bend the prices: cells far off are weighed
+down and the fit is done again (Huber's weights).
 """
 
 from __future__ import annotations
@@ -37,25 +40,36 @@ LEAST_SECONDS = 0.005
 
 
 def fit(
-    measured: Sequence[Measured], *, settings: Mapping[str, str] | None = None, machine: str | None = None, date: str | None = None
+    measured: Sequence[Measured],
+    *,
+    settings: Mapping[str, str] | None = None,
+    machine: str | None = None,
+    date: str | None = None,
 ) -> Calibration:
-    """The calibration of one target on one server version. Raises InputError when there is nothing to fit."""
+    """The calibration of one target on one server version. Raises InputError when there is nothing
+    to fit."""
     measured = [one for one in middles(measured) if one.seconds >= LEAST_SECONDS]
     if not measured:
         raise InputError(
-            "no cell was measured: there is nothing to fit", code=Code.MEASUREMENTS, hint="binlag measure --into mysql://user@host:port"
+            "no cell was measured: there is nothing to fit",
+            code=Code.MEASUREMENTS,
+            hint="binlag measure --into mysql://user@host:port",
         )
     if len({(one.target, one.server_version) for one in measured}) > 1:
         raise InputError(
-            "the measurements are of several targets or server versions", code=Code.MEASUREMENTS, hint="give each a table of its own"
+            "the measurements are of several targets or server versions",
+            code=Code.MEASUREMENTS,
+            hint="give each a table of its own",
         )
     amounts = np.array([one.amounts for one in measured])
     seconds = np.array([one.seconds for one in measured])
     prices = solve(amounts, seconds)
     low, high = _intervals(amounts, seconds)
     errors, unseen = relative_errors(amounts, seconds, prices), _cross_validate(amounts, seconds)
+    largest = (np.median(errors), np.quantile(errors, 0.9), errors.max())
     residuals = Residuals(
-        len(measured), *(_round(float(value)) for value in (np.median(errors), np.quantile(errors, 0.9), errors.max())),
+        len(measured),
+        *(_round(float(value)) for value in largest),
         *(_round(float(value)) for value in (np.median(unseen), np.quantile(unseen, 0.9))),
     )  # fmt: skip
     return Calibration(
@@ -72,11 +86,14 @@ def fit(
 
 
 def solve(amounts: Floats, seconds: Floats) -> Floats:
-    """Prices, none below zero, for rows of amounts and the seconds they took. Raises UsageError when SciPy is not installed."""
+    """Prices, none below zero, for rows of amounts and the seconds they took. Raises UsageError
+    when SciPy is not installed."""
     try:
         from scipy.optimize import nnls
     except ImportError:
-        raise UsageError("fitting prices needs SciPy", code=Code.NO_LIBRARY, hint="pip install scipy") from None
+        raise UsageError(
+            "fitting prices needs SciPy", code=Code.NO_LIBRARY, hint="pip install scipy"
+        ) from None
     weight = 1 / (seconds + TIMING_SECONDS)
     robust = np.ones(len(seconds))
     prices: Floats = np.zeros(amounts.shape[1])
@@ -93,7 +110,8 @@ def solve(amounts: Floats, seconds: Floats) -> Floats:
 
 
 def relative_errors(amounts: Floats, seconds: Floats, prices: Floats) -> Floats:
-    """How far prices are off, as parts of the seconds measured. `amounts`: cells x units; `seconds`: one a cell."""
+    """How far prices are off, as parts of the seconds measured. `amounts`: cells x units;
+    `seconds`: one a cell."""
     errors: Floats = np.abs(amounts @ prices - seconds) / (seconds + TIMING_SECONDS)
     return errors
 
@@ -106,7 +124,9 @@ def _cross_validate(amounts: Floats, seconds: Floats) -> Floats:
         left_out = order[fold::FOLDS]
         rest = np.setdiff1d(order, left_out)
         if len(rest) and len(left_out):
-            errors[left_out] = relative_errors(amounts[left_out], seconds[left_out], solve(amounts[rest], seconds[rest]))
+            errors[left_out] = relative_errors(
+                amounts[left_out], seconds[left_out], solve(amounts[rest], seconds[rest])
+            )
     return errors
 
 
@@ -132,7 +152,9 @@ def describe_machine() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         lines = []
-    found = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+    found = next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), ""
+    )
     return f"{found or name}, {os.cpu_count()} cores, {platform.system()}"
 
 
@@ -142,5 +164,7 @@ def report_lines(measured: Sequence[Measured], calibration: Calibration) -> list
     for one in measured:
         said = calibration.prices.cost(one.amounts)[0]
         error = said / one.seconds - 1 if one.seconds else 0.0
-        lines.append({"cell": one.cell.name, "seconds": one.seconds, "forecast": said, "error": error})
+        lines.append(
+            {"cell": one.cell.name, "seconds": one.seconds, "forecast": said, "error": error}
+        )
     return sorted(lines, key=lambda line: -abs(line["error"]))

@@ -14,7 +14,8 @@ NO_PAGES: array[float] = array("d")
 
 
 class Gathered:
-    """`loads` and, for each of them, its numbers. `needs_databases`: whether a clock looks at them."""
+    """`loads` and, for each of them, its numbers. `needs_databases`: whether a clock looks at
+    them."""
 
     def __init__(self, works: Iterable[Scenario], needs_databases: bool) -> None:
         self.needs_databases = needs_databases

@@ -1,8 +1,8 @@
 """How far a live replica is: SHOW REPLICA STATUS, gtid_executed, and what its workers are at.
 
-`performance_schema.replication_applier_status_by_worker` tells which transaction a worker applies and
-since when from 8.0 on, and InnoDB how many rows that transaction has changed so far. 5.6, 5.7 and
-MariaDB tell neither: there the first transaction that is left stands for it.
+`performance_schema.replication_applier_status_by_worker` tells which transaction a worker applies
+and since when from 8.0 on, and InnoDB how many rows that transaction has changed so far. 5.6, 5.7
+and MariaDB tell neither: there the first transaction that is left stands for it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ def _read(server: Server, names: set[str]) -> ReplicaProgress:
     if not channels:
         what = f"{server.endpoint} is not a replica: it has no channel"
         raise OtherLogs(what, code=Code.OTHER_LOGS, hint="name the replica with --replica")
-    fitting = [one for one in channels if {one["Relay_Source_Log_File"], one["Relay_Log_File"]} & names]
+    fitting = [
+        one for one in channels if {one["Relay_Source_Log_File"], one["Relay_Log_File"]} & names
+    ]
     if not fitting:
         one = channels[0]
         what = f"the replica executes {one['Relay_Source_Log_File'] or 'no log yet'} of its source"

@@ -21,9 +21,22 @@ from applier.binlog.refusals import unknown_table
 from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHead, RowsHeads
 from applier.binlog.table_filter import EVERYTHING, TableFilter
 from applier.binlog.table_map import TableMap
-from applier.binlog.transactions import STATEMENT_TYPES, Transaction, TransactionKind, TransactionTracker, query_text, with_formats
+from applier.binlog.transactions import (
+    STATEMENT_TYPES,
+    Transaction,
+    TransactionKind,
+    TransactionTracker,
+    query_text,
+    with_formats,
+)
 from applier.errors import InputError
-from applier.forecast.bulk_loads import BulkLoads, Stretch, compiled_loads, gtid_text, smallest_log_bytes
+from applier.forecast.bulk_loads import (
+    BulkLoads,
+    Stretch,
+    compiled_loads,
+    gtid_text,
+    smallest_log_bytes,
+)
 from applier.forecast.row_counts import Count, key_numbers, row_counter, rows_layout
 from applier.forecast.transaction_load import Applied, Columns, LoadShape, TransactionLoad
 from applier.masking import mask

@@ -1,7 +1,9 @@
-"""A log as a table: one row for what a transaction does to one table in one way. The same rows with Spark and without.
+"""A log as a table: one row for what a transaction does to one table in one way. The same rows with
+Spark and without.
 
-`batches` yields Arrow record batches of a range of a file; `spark.read.format("binlog")` hands those to Spark, `read_table` makes one
-Arrow table of them in this process. `profile_table` sums them up per table, as `spark_source.profile` does in Spark.
+`batches` yields Arrow record batches of a range of a file; `spark.read.format("binlog")` hands
+those to Spark, `read_table` makes one Arrow table of them in this process. `profile_table` sums
+them up per table, as `spark_source.profile` does in Spark.
 """
 
 from __future__ import annotations
@@ -17,9 +19,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 COLUMNS: dict[str, str] = {
-    "file": "string", "pos": "bigint", "end_log_pos": "bigint", "gtid": "string", "commit_time": "double", "last_committed": "bigint",
-    "sequence_number": "bigint", "transaction_bytes": "bigint", "statement_seconds": "bigint", "database": "string", "table": "string",
-    "type": "string", "statements": "bigint", "events": "bigint", "rows": "bigint", "row_bytes": "bigint", "largest_event": "bigint",
+    "file": "string", "pos": "bigint", "end_log_pos": "bigint", "gtid": "string",
+    "commit_time": "double", "last_committed": "bigint",
+    "sequence_number": "bigint", "transaction_bytes": "bigint", "statement_seconds": "bigint",
+    "database": "string", "table": "string",
+    "type": "string", "statements": "bigint", "events": "bigint", "rows": "bigint",
+    "row_bytes": "bigint", "largest_event": "bigint",
     "key": "string", "distinct_keys": "bigint",
 }  # fmt: skip
 """Column -> Spark's type. A transaction that changes no row has one row whose `table` is NULL."""
@@ -35,14 +40,19 @@ def arrow_schema(columns: Sequence[str] = ()) -> pa.Schema:
     return pa.schema([(name, kinds[COLUMNS[name]]) for name in columns or COLUMNS])
 
 
-def batches(part: FileRange, schema: Schema | None = None, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-    """Record batches of a range; the last transaction of a log may be cut off, and is then left out."""
+def batches(
+    part: FileRange, schema: Schema | None = None, columns: Sequence[str] = ()
+) -> Iterator[pa.RecordBatch]:
+    """Record batches of a range; the last transaction of a log may be cut off, and is then left
+    out."""
     import pyarrow as pa
 
     wanted, names = arrow_schema(columns), list(columns or COLUMNS)
     gathered: list[list[Any]] = [[] for _ in names]
     places = [list(COLUMNS).index(name) for name in names]
-    reader = LoadReader([part.path], schema=schema, start_position=part.start, stop_position=part.stop)
+    reader = LoadReader(
+        [part.path], schema=schema, start_position=part.start, stop_position=part.stop
+    )
     for load in reader:
         if not load.complete:
             continue
@@ -58,7 +68,8 @@ def batches(part: FileRange, schema: Schema | None = None, columns: Sequence[str
 
 def _rows(load: TransactionLoad) -> Iterator[tuple[Any, ...]]:
     head = (
-        load.file, load.position, load.end, load.gtid, load.commit_time, load.last_committed, load.sequence_number, load.log_bytes,
+        load.file, load.position, load.end, load.gtid, load.commit_time, load.last_committed,
+        load.sequence_number, load.log_bytes,
         load.statement_seconds,
     )  # fmt: skip
     if not load.applied:
@@ -68,7 +79,8 @@ def _rows(load: TransactionLoad) -> Iterator[tuple[Any, ...]]:
         largest = max(rows for rows, _ in applied.sizes)
         distinct = applied.distinct_values if target.key is not None else None
         yield (
-            *head, database, table, target.kind, applied.statements, applied.events, applied.rows, applied.row_bytes, largest,
+            *head, database, table, target.kind, applied.statements, applied.events, applied.rows,
+            applied.row_bytes, largest,
             target.key, distinct,
         )  # fmt: skip
 
@@ -82,17 +94,31 @@ def read_table(paths: str | Sequence[str], schema: Schema | None = None) -> pa.T
 
 
 def profile_table(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The workload per table and type: sums, and the largest event and transaction; the most rows first."""
+    """The workload per table and type: sums, and the largest event and transaction; the most rows
+    first."""
     found: dict[tuple[str, str, str], dict[str, Any]] = {}
     for row in rows:
         if row["table"] is None:
             continue
         place = row["database"], row["table"], row["type"]
-        sums = found.setdefault(place, {"transactions": 0, **dict.fromkeys(SUMS, 0), "largest_event": 0, "largest_transaction": 0})
+        sums = found.setdefault(
+            place,
+            {
+                "transactions": 0,
+                **dict.fromkeys(SUMS, 0),
+                "largest_event": 0,
+                "largest_transaction": 0,
+            },
+        )
         sums["transactions"] += 1
         for name in SUMS:
             sums[name] += row[name] or 0
         sums["largest_event"] = max(sums["largest_event"], row["largest_event"])
         sums["largest_transaction"] = max(sums["largest_transaction"], row["rows"])
-    lines = [dict(zip(("database", "table", "type"), place, strict=True)) | sums for place, sums in found.items()]
-    return sorted(lines, key=lambda line: (-line["rows"], line["database"], line["table"], line["type"]))
+    lines = [
+        dict(zip(("database", "table", "type"), place, strict=True)) | sums
+        for place, sums in found.items()
+    ]
+    return sorted(
+        lines, key=lambda line: (-line["rows"], line["database"], line["table"], line["type"])
+    )

@@ -1,5 +1,5 @@
-"""How far the prices of a forecast may be off: what the calibration's own cells were, and more where
-the replica is beyond what was measured."""
+"""How far the prices of a forecast may be off: what the calibration's own cells were, and more
+where the replica is beyond what was measured."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ LARGEST_MEASURED = 1_000_000
 """Rows of the largest table that `binlag measure` makes."""
 FOR_EACH_TENFOLD = 0.15
 SEVERAL_WORKERS, SYNCS = 0.15, 0.15
-"""Of sysbench on a real 9.7.4: its settings with several workers, and its durable ones, were at most
-a quarter off."""
+"""Of sysbench on a real 9.7.4: its settings with several workers, and its durable ones, were at
+most a quarter off."""
 UNMEASURED_CORES = 0.3
 PAGES = 0.35
 """Of page reads: which pages a pool holds is a model, and what a read takes is one number."""
@@ -24,7 +24,8 @@ PAGES = 0.35
 def margin(
     base: Scenario, facts: Mapping[str, TableFacts], calibration: Calibration
 ) -> tuple[float, list[str]]:
-    """(The relative error that nine of ten forecasts should stay below, what widens it in words)."""
+    """(The relative error that nine of ten forecasts should stay below, what widens it in
+    words)."""
     parts, said = [calibration.spread], list[str]()
     largest = max(facts.values(), key=lambda one: one.rows or 0.0, default=None)
     if largest is not None and (largest.rows or 0.0) > LARGEST_MEASURED:

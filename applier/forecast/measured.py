@@ -1,4 +1,5 @@
-"""A measured cell: what it asked for in units, and the seconds it took; the table of them, as Parquet that a run can go on with."""
+"""A measured cell: what it asked for in units, and the seconds it took; the table of them, as
+Parquet that a run can go on with."""
 
 from __future__ import annotations
 
@@ -25,12 +26,22 @@ from lookup.versions import NEWEST, parse_row_search, rules_for
 
 _LOG = logger("measure")
 
-COUNTERS = ("read_first", "read_key", "read_next", "read_rnd", "read_rnd_next", "write", "update", "delete")
+COUNTERS = (
+    "read_first",
+    "read_key",
+    "read_next",
+    "read_rnd",
+    "read_rnd_next",
+    "write",
+    "update",
+    "delete",
+)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One cell, applied. `counters` are handler calls, where the target tells them; `log_bytes` the size of its log."""
+    """One cell, applied. `counters` are handler calls, where the target tells them; `log_bytes` the
+    size of its log."""
 
     cell: Cell
     target: str
@@ -51,9 +62,17 @@ class Measured:
         """A flat row: the cell's fields, the measurement, a column for each unit and counter."""
         return (
             asdict(self.cell)
-            | {"target": self.target, "server_version": self.server_version, "seconds": self.seconds, "log_bytes": self.log_bytes}
+            | {
+                "target": self.target,
+                "server_version": self.server_version,
+                "seconds": self.seconds,
+                "log_bytes": self.log_bytes,
+            }
             | {"round": self.round}
-            | {_column("unit", name): amount for name, amount in zip(UNITS, self.amounts, strict=True)}
+            | {
+                _column("unit", name): amount
+                for name, amount in zip(UNITS, self.amounts, strict=True)
+            }
             | {_column("handler", name): self.counters.get(name) for name in COUNTERS}
         )
 
@@ -63,7 +82,9 @@ class Measured:
         cell = Cell(**{one.name: row[one.name] for one in fields(Cell)})
         amounts = tuple(float(row[_column("unit", name)]) for name in UNITS)
         told = {name: row.get(_column("handler", name)) for name in COUNTERS}
-        counters = {name: int(value) for name, value in told.items() if value is not None and value == value}  # Spark makes NULL a NaN
+        counters = {
+            name: int(value) for name, value in told.items() if value is not None and value == value
+        }  # Spark makes NULL a NaN
         head = row["target"], row["server_version"], float(row["seconds"]), int(row["log_bytes"])
         return cls(cell, *head, amounts, counters, int(row["round"]))
 
@@ -73,14 +94,19 @@ def _column(kind: str, name: str) -> str:
 
 
 def middle(runs: Sequence[Measured]) -> Measured:
-    """The run that took the median of the time, with its own amounts: a table shrinks from one run of deletes to the next.
+    """The run that took the median of the time, with its own amounts: a table shrinks from one run
+    of deletes to the next.
 
     Of an even number the two in the middle, half of each.
     """
     ordered = sorted(runs, key=lambda one: one.seconds)
     low, high = ordered[(len(runs) - 1) // 2], ordered[len(runs) // 2]
     between = tuple((one + other) / 2 for one, other in zip(low.amounts, high.amounts, strict=True))
-    return low if low is high else replace(low, seconds=(low.seconds + high.seconds) / 2, amounts=between)
+    return (
+        low
+        if low is high
+        else replace(low, seconds=(low.seconds + high.seconds) / 2, amounts=between)
+    )
 
 
 def middles(measured: Iterable[Measured]) -> list[Measured]:
@@ -101,8 +127,14 @@ class MeasurementTarget(Protocol):
         """Applies one cell's log and times it. Raises BinlagError."""
 
 
-def work_of(loads: Iterable[TransactionLoad], facts: Mapping[str, TableFacts], scenario: Scenario, skip: int = 0) -> Amounts:
-    """The amounts of a log but for its first `skip` transactions, by the same way that a forecast works them out."""
+def work_of(
+    loads: Iterable[TransactionLoad],
+    facts: Mapping[str, TableFacts],
+    scenario: Scenario,
+    skip: int = 0,
+) -> Amounts:
+    """The amounts of a log but for its first `skip` transactions, by the same way that a forecast
+    works them out."""
     pricer = Pricer(scenario, facts, Prices.of({}))
     states = {name: TableState(one.rows) for name, one in facts.items()}
     total = [0.0] * len(UNITS)
@@ -121,15 +153,28 @@ def work_of(loads: Iterable[TransactionLoad], facts: Mapping[str, TableFacts], s
 
 
 def work_of_cell(
-    cell: Cell, log: str | os.PathLike[str], server_version: str, *, skip: int = 0, database: str = DATABASE, rows: float | None = None
+    cell: Cell,
+    log: str | os.PathLike[str],
+    server_version: str,
+    *,
+    skip: int = 0,
+    database: str = DATABASE,
+    rows: float | None = None,
 ) -> Amounts:
-    """The amounts of a cell's log but for its first `skip` transactions; `rows` of the table before it."""
-    return work_of(LoadReader([log]), cell.all_facts(database, rows), scenario_of(cell, server_version), skip)
+    """The amounts of a cell's log but for its first `skip` transactions; `rows` of the table before
+    it."""
+    return work_of(
+        LoadReader([log]), cell.all_facts(database, rows), scenario_of(cell, server_version), skip
+    )
 
 
 def scenario_of(cell: Cell, server_version: str) -> Scenario:
     """The scenario that a cell was measured in."""
-    return Scenario("measured", rules_for(server_version), parse_row_search(cell.row_search) if cell.row_search else None)
+    return Scenario(
+        "measured",
+        rules_for(server_version),
+        parse_row_search(cell.row_search) if cell.row_search else None,
+    )
 
 
 class Memory:
@@ -149,18 +194,40 @@ class Memory:
         tables = Tables()
         table = tables.create(cell.definition)
         rows = range(1, cell.rows + 1)
-        table.load((row, cell.value_of(row), b"f" * cell.filler, *([row] * cell.indexes), *([VALUE[1:]] * cell.columns)) for row in rows)
+        table.load(
+            (
+                row,
+                cell.value_of(row),
+                b"f" * cell.filler,
+                *([row] * cell.indexes),
+                *([VALUE[1:]] * cell.columns),
+            )
+            for row in rows
+        )
         tables.commit()
         with TemporaryDirectory(prefix="binlag-cell-") as folder:
             log = Path(folder) / "binlog.000001"
             log.write_bytes(make_log(cell))
             began = time.perf_counter()
-            result = replay([str(log)], into=tables, server=self.server_version, row_search=cell.row_search or None)
+            result = replay(
+                [str(log)],
+                into=tables,
+                server=self.server_version,
+                row_search=cell.row_search or None,
+            )
             seconds = time.perf_counter() - began
             if result.error is not None:
                 raise result.error
             work = work_of_cell(cell, log, self.server_version)
-            return Measured(cell, self.name, self.server_version, seconds, log.stat().st_size, work, dict(result.counters))
+            return Measured(
+                cell,
+                self.name,
+                self.server_version,
+                seconds,
+                log.stat().st_size,
+                work,
+                dict(result.counters),
+            )
 
 
 def measure_all(
@@ -184,20 +251,28 @@ def measure_all(
 
 def log_measured(one: Measured) -> None:
     """A record in the log."""
-    said = {"target": one.target, "server": one.server_version, "cell": str(one.cell), "seconds": one.seconds, "round": one.round}
+    said = {
+        "target": one.target,
+        "server": one.server_version,
+        "cell": str(one.cell),
+        "seconds": one.seconds,
+        "round": one.round,
+    }
     _LOG.info("a cell is measured", extra=said)
 
 
 class MeasurementFile:
     """All measurements so far; in the file at `path`, if there is one, as soon as they are made.
 
-    A file of a thousand takes 30 ms to write, a cell on a server seconds to measure. `save` again when an interrupt ends the measuring:
-    it may have come while the last cell was written.
+    A file of a thousand takes 30 ms to write, a cell on a server seconds to measure. `save` again
+    when an interrupt ends the measuring: it may have come while the last cell was written.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path = path
-        self.all: list[Measured] = read_parquet(path) if path is not None and Path(path).exists() else []
+        self.all: list[Measured] = (
+            read_parquet(path) if path is not None and Path(path).exists() else []
+        )
 
     def add(self, one: Measured) -> None:
         """Raises OSError."""
@@ -211,7 +286,8 @@ class MeasurementFile:
 
 
 def write_parquet(measured: Iterable[Measured], path: str | os.PathLike[str]) -> None:
-    """Writes all rows, in the order of cells; a file that is there is replaced at once or not at all."""
+    """Writes all rows, in the order of cells; a file that is there is replaced at once or not at
+    all."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -229,7 +305,10 @@ def read_parquet(path: str | os.PathLike[str]) -> list[Measured]:
         return [Measured.of_row(row) for row in pq.read_table(path).to_pylist()]
     except (OSError, pa.ArrowInvalid, KeyError, TypeError) as error:
         raise InputError(
-            f"no measurements: {error}", code=Code.MEASUREMENTS, file=os.fspath(path), hint="binlag measure writes them again"
+            f"no measurements: {error}",
+            code=Code.MEASUREMENTS,
+            file=os.fspath(path),
+            hint="binlag measure writes them again",
         ) from None
 
 
@@ -239,7 +318,12 @@ def arrow_schema() -> Any:
 
     kinds = {"str": pa.string(), "int": pa.int64()}
     columns = [(one.name, kinds[str(one.type)]) for one in fields(Cell)]
-    columns += [("target", pa.string()), ("server_version", pa.string()), ("seconds", pa.float64()), ("log_bytes", pa.int64())]
+    columns += [
+        ("target", pa.string()),
+        ("server_version", pa.string()),
+        ("seconds", pa.float64()),
+        ("log_bytes", pa.int64()),
+    ]
     columns += [("round", pa.int64())]
     columns += [(_column("unit", name), pa.float64()) for name in UNITS]
     columns += [(_column("handler", name), pa.int64()) for name in COUNTERS]

@@ -1,4 +1,5 @@
-"""A forecast in a notebook: one screen of text, or a table and a chart. The HTML asks no address and runs no script."""
+"""A forecast in a notebook: one screen of text, or a table and a chart. The HTML asks no address
+and runs no script."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ def as_text(summary: Mapping[str, Any]) -> str:
     width = max((len(one["table"]) for one in tables), default=0)
     lines = [headline(summary), split(summary)]
     lines += [
-        f"  {one['table'].ljust(width)}  {one['share']:>6.1%}  {duration(one['seconds']):>9}  {one['rows_read']:>15,.0f} rows read"
+        f"  {one['table'].ljust(width)}  {one['share']:>6.1%}  {duration(one['seconds']):>9} "
+        f" {one['rows_read']:>15,.0f} rows read"
         for one in tables
     ]
     more = len(summary["tables"]) - len(tables)
@@ -44,7 +46,14 @@ def as_html(summary: Mapping[str, Any]) -> str:
 
 def _cells(one: Mapping[str, Any]) -> tuple[str, ...]:
     algorithms = ", ".join(one["algorithms"])
-    return one["table"], f"{one['share']:.1%}", f"{one['seconds']:,.3g}", f"{one['rows']:,}", f"{one['rows_read']:,.0f}", algorithms
+    return (
+        one["table"],
+        f"{one['share']:.1%}",
+        f"{one['seconds']:,.3g}",
+        f"{one['rows']:,}",
+        f"{one['rows_read']:,.0f}",
+        algorithms,
+    )
 
 
 def _row(cells: Sequence[str], tag: str) -> str:
@@ -58,13 +67,21 @@ def _chart(points: Sequence[Sequence[float]]) -> str:
         return ""
     first, last = points[0][0], points[-1][0]
     step = -(-len(points) // MOST_POINTS)
-    shown = [max(points[at : at + step], key=lambda point: point[1]) for at in range(0, len(points), step)]
+    shown = [
+        max(points[at : at + step], key=lambda point: point[1])
+        for at in range(0, len(points), step)
+    ]
     across, down = (WIDTH - 2 * MARGIN) / max(last - first, 1e-9), (HEIGHT - 2 * MARGIN) / peak
-    places = [(MARGIN + (time - first) * across, HEIGHT - MARGIN - lag * down) for time, lag in shown]
-    path = f"M{places[0][0]:.1f},{places[0][1]:.1f}" + "".join(f"H{x:.1f}V{y:.1f}" for x, y in places[1:])
+    places = [
+        (MARGIN + (time - first) * across, HEIGHT - MARGIN - lag * down) for time, lag in shown
+    ]
+    path = f"M{places[0][0]:.1f},{places[0][1]:.1f}" + "".join(
+        f"H{x:.1f}V{y:.1f}" for x, y in places[1:]
+    )
     said = f"seconds behind: up to {duration(peak)}, {when(first)} to {when(last)} UTC"
     return (
-        f'<figure style="margin:0"><svg viewBox="0 0 {WIDTH} {HEIGHT}" style="max-width:100%;height:auto" role="img" '
-        f'aria-label="{escape(said)}"><path d="{path}" fill="none" stroke="#dc2626" stroke-width="2"/></svg>'
-        f"<figcaption>{escape(said)}</figcaption></figure>"
+        f'<figure style="margin:0"><svg viewBox="0 0 {WIDTH} {HEIGHT}"'
+        f' style="max-width:100%;height:auto" role="img" aria-label="{escape(said)}"><path'
+        f' d="{path}" fill="none" stroke="#dc2626"'
+        f' stroke-width="2"/></svg><figcaption>{escape(said)}</figcaption></figure>'
     )

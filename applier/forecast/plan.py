@@ -1,4 +1,5 @@
-"""A forecast from its options: which scenarios there are, where transactions come from, and which calibration is used."""
+"""A forecast from its options: which scenarios there are, where transactions come from, and which
+calibration is used."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ from lookup.table import Key, TableDefinition
 from lookup.versions import NEWEST, ServerRules
 
 CHANGE_BUFFER = ("5.6", "5.7", "8.0")
-"""innodb_change_buffering is "all" by default, "none" from 8.4 on and in MariaDB from 10.5.15 on."""
+"""innodb_change_buffering is "all" by default, "none" from 8.4 on and in MariaDB from 10.5.15
+on."""
 DEFAULT_WHAT_IFS = ("primary-key",)
 
 
@@ -43,13 +45,15 @@ DEFAULT_WHAT_IFS = ("primary-key",)
 class ForecastPlan:
     """What to forecast: the options of `binlag forecast`, read.
 
-    `loads` stands in for `files` where there is no log. `facts`: "database.table" -> what is known of the table on the replica.
-    `server`, `row_search`: the replica's, None for the log's own and the version's default. `row_counts`: "D.T=N" or "@FILE" each.
-    `workers`, `preserve_order`: replica_parallel_workers, replica_preserve_commit_order; `settings`: more of the replica and its
-    machine, by the names of `conditions.KINDS`; `live`: what a live replica says of them. `what_ifs`: other scenarios, in the words of
-    --what-if. `placement`: from which part of a table rows are drawn in scan order, 0 and 1 for anywhere.
-    `chosen`: what of the log counts, in the options of `LoadReader`. `progress`: how far a live replica is with these files;
-    `behind`: seconds that a replica is behind when the log begins.
+    `loads` stands in for `files` where there is no log. `facts`: "database.table" -> what is known
+    of the table on the replica. `server`, `row_search`: the replica's, None for the log's own and
+    the version's default. `row_counts`: "D.T=N" or "@FILE" each. `workers`, `preserve_order`:
+    replica_parallel_workers, replica_preserve_commit_order; `settings`: more of the replica and its
+    machine, by the names of `conditions.KINDS`; `live`: what a live replica says of them.
+    `what_ifs`: other scenarios, in the words of --what-if. `placement`: from which part of a table
+    rows are drawn in scan order, 0 and 1 for anywhere. `chosen`: what of the log counts, in the
+    options of `LoadReader`. `progress`: how far a live replica is with these files; `behind`:
+    seconds that a replica is behind when the log begins.
     """
 
     files: Sequence[str] = ()
@@ -72,7 +76,8 @@ class ForecastPlan:
 
 @dataclass(frozen=True, repr=False)
 class Forecasted:
-    """A forecast that is done, and the transactions that stand for its log; `summary` is what --json prints."""
+    """A forecast that is done, and the transactions that stand for its log; `summary` is what
+    --json prints."""
 
     forecast: Forecast
     what_ifs: int
@@ -83,12 +88,21 @@ class Forecasted:
     def summary(self) -> dict[str, Any]:
         """What --json prints. Seconds throughout."""
         runs = self.forecast.runs
-        told = summarize(self.forecast, ideal=runs[1], low=runs[2], high=runs[3], what_ifs=runs[4 : 4 + self.what_ifs])
-        told["fixes"] = [fix.as_dict() for fix in fixes(self.forecast, self.sample, self.plan.placement)]
+        told = summarize(
+            self.forecast,
+            ideal=runs[1],
+            low=runs[2],
+            high=runs[3],
+            what_ifs=runs[4 : 4 + self.what_ifs],
+        )
+        told["fixes"] = [
+            fix.as_dict() for fix in fixes(self.forecast, self.sample, self.plan.placement)
+        ]
         return told | {"now": self.now()}
 
     def now(self) -> dict[str, Any] | None:
-        """How far behind the replica is when the forecast begins, and when it will have caught up. None if that was not given."""
+        """How far behind the replica is when the forecast begins, and when it will have caught up.
+        None if that was not given."""
         if self.backlog is not None:
             return self.backlog.state(self.forecast)
         if self.plan.behind is None:
@@ -105,13 +119,19 @@ class Forecasted:
 
 
 def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Forecasted:
-    """Reads the log once, and prices each transaction in every scenario. `tick` gets the transactions so far, now and then.
+    """Reads the log once, and prices each transaction in every scenario. `tick` gets the
+    transactions so far, now and then.
 
-    Raises InputError for a log or calibration that cannot be read, UsageError for options that do not fit.
+    Raises InputError for a log or calibration that cannot be read, UsageError for options that do
+    not fit.
     """
     start = _start(plan)
     base, facts, calibration = start.base, start.facts, start.calibration
-    reader = LoadReader(plan.files, schema=_schema(facts, base), tolerant=True, **plan.chosen) if plan.loads is None else None
+    reader = (
+        LoadReader(plan.files, schema=_schema(facts, base), tolerant=True, **plan.chosen)
+        if plan.loads is None
+        else None
+    )
     spread, wider = margin(base, facts, calibration)
     scenarios = [
         base,
@@ -120,24 +140,35 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
         replace(base, name="high", factor=1 + spread),
         *(what_if(text, base) for text in plan.what_ifs or DEFAULT_WHAT_IFS),
     ]
-    unknown = sorted({table for one in scenarios for table in one.named_tables if table not in facts})
+    unknown = sorted(
+        {table for one in scenarios for table in one.named_tables if table not in facts}
+    )
     if unknown:
         hint = did_you_mean(unknown[0], facts)
-        raise UsageError(f"--what-if: the schema has no table {unknown[0]!r}", code=Code.UNKNOWN_TABLE, hint=hint)
+        raise UsageError(
+            f"--what-if: the schema has no table {unknown[0]!r}", code=Code.UNKNOWN_TABLE, hint=hint
+        )
     forecast = Forecast(scenarios, facts, calibration, placement=plan.placement)
     forecast.conditions, forecast.margin = start.known, spread
     forecast.assumed.extend(wider)
     forecast.keepers.append(sample := LoadSample())
     backlog = None
     if plan.progress is not None:
-        backlog = Backlog(plan.progress, plan.files, Forecast([base], facts, calibration, placement=plan.placement))
+        backlog = Backlog(
+            plan.progress,
+            plan.files,
+            Forecast([base], facts, calibration, placement=plan.placement),
+        )
         forecast.keepers.append(backlog)
     if plan.behind is not None:
         late = plan.behind
         forecast.ready = lambda first_commit: first_commit + late
     forecast.add_all(reader if reader is not None else plan.loads or (), tick)
     if plan.facts is not None and forecast.states and not forecast.states.keys() & facts.keys():
-        raise UsageError(f"--schema: it has none of the log's tables, {min(forecast.states)} for one", code=Code.NO_TABLES)
+        raise UsageError(
+            f"--schema: it has none of the log's tables, {min(forecast.states)} for one",
+            code=Code.NO_TABLES,
+        )
     if not forecast.rows:
         _check_chosen(plan)
     for note in [*start.notes, *start.known.doubts, *([] if backlog is None else backlog.notes)]:
@@ -147,14 +178,18 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
     source = None if plan.live is None else plan.live.source_id
     if source is not None and forecast.servers and source not in forecast.servers:
         theirs = ", ".join(map(str, sorted(forecast.servers)))
-        forecast.note(f"the log's transactions are of server_id {theirs}, the replica's source is {source}: it may be another's log")
+        forecast.note(
+            f"the log's transactions are of server_id {theirs}, the replica's source is {source}:"
+            " it may be another's log"
+        )
     if not forecast.transactions:
         forecast.note("the log holds no complete transaction")
     return Forecasted(forecast, len(scenarios) - 4, sample, plan, backlog)
 
 
 def _counted(plan: ForecastPlan) -> tuple[dict[str, TableFacts], list[str]]:
-    """The tables with the numbers of --rows, those of its files first; and what is to be said of the files."""
+    """The tables with the numbers of --rows, those of its files first; and what is to be said of
+    the files."""
     facts, said = dict(plan.facts or {}), list[str]()
     for text in plan.row_counts:
         if text.startswith("@"):
@@ -163,11 +198,16 @@ def _counted(plan: ForecastPlan) -> tuple[dict[str, TableFacts], list[str]]:
     return with_rows(facts, [text for text in plan.row_counts if not text.startswith("@")]), said
 
 
-def load_reader(plan: ForecastPlan, files: Sequence[str], start: int | None = None, stop: int | None = None) -> LoadReader:
-    """Reads a part of the log as `run` reads all of it; its transactions, one part after the other, can be the `loads` of a plan."""
+def load_reader(
+    plan: ForecastPlan, files: Sequence[str], start: int | None = None, stop: int | None = None
+) -> LoadReader:
+    """Reads a part of the log as `run` reads all of it; its transactions, one part after the other,
+    can be the `loads` of a plan."""
     start_of = _start(plan)
     schema = _schema(start_of.facts, start_of.base)
-    return LoadReader(files, schema=schema, tolerant=True, start_position=start, stop_position=stop, **plan.chosen)
+    return LoadReader(
+        files, schema=schema, tolerant=True, start_position=start, stop_position=stop, **plan.chosen
+    )
 
 
 @dataclass(frozen=True)
@@ -200,7 +240,11 @@ def _version(files: Sequence[str]) -> str:
 def _rules(plan: ForecastPlan) -> tuple[ServerRules, list[str], str]:
     """The replica's rules, what is to be said of its version, and the version."""
     if plan.server is not None:
-        version, rules, said = plan.server, asked_rules(plan.server), remark(plan.server, "--server")
+        version, rules, said = (
+            plan.server,
+            asked_rules(plan.server),
+            remark(plan.server, "--server"),
+        )
     else:
         version = _version(plan.files) if plan.loads is None else NEWEST
         rules, said = found_rules(version, "the log"), remark(version, "the log")
@@ -210,7 +254,10 @@ def _rules(plan: ForecastPlan) -> tuple[ServerRules, list[str], str]:
 def _conditions(plan: ForecastPlan, version: str, calibration: Calibration) -> Conditions:
     """The replica and its machine, from whoever knows them."""
     options = {"workers": plan.workers, "preserve_commit_order": plan.preserve_order}
-    given = {**plan.settings, **{name: value for name, value in options.items() if value is not None}}
+    given = {
+        **plan.settings,
+        **{name: value for name, value in options.items() if value is not None},
+    }
     page = calibration.shared["page read"]
     measured = {"cores": calibration.cores, "read_latency": page.waiting}
     return conditions(version, given, plan.live, measured=measured, cores_here=os.cpu_count())
@@ -236,12 +283,15 @@ def _base(rules: ServerRules, row_search: frozenset[str] | None, known: Conditio
 
 
 def _in_memory(base: Scenario, facts: Mapping[str, TableFacts]) -> Scenario:
-    """The same with a pool without end where all tables of known size fit into it: then nobody has to follow pages."""
+    """The same with a pool without end where all tables of known size fit into it: then nobody has
+    to follow pages."""
     total = sum(table_bytes(one) for one in facts.values())
     return base if total > base.pool_bytes else replace(base, pool_bytes=inf)
 
 
-def _calibration(given: str | Calibration | None, rules: ServerRules) -> tuple[Calibration, list[str]]:
+def _calibration(
+    given: str | Calibration | None, rules: ServerRules
+) -> tuple[Calibration, list[str]]:
     """The calibration, and what is to be said of it."""
     if given is None:
         calibration = default_calibration(rules.name)
@@ -251,12 +301,16 @@ def _calibration(given: str | Calibration | None, rules: ServerRules) -> tuple[C
         calibration = given if isinstance(given, Calibration) else load_calibration(given)
         notes = [*calibration.assumed]
     if calibration.rules_name != rules.name:
-        notes.append(f"the calibration is of {calibration.server_version}, the replica of {rules.name}: seconds are a guess")
+        notes.append(
+            f"the calibration is of {calibration.server_version}, the replica of {rules.name}:"
+            " seconds are a guess"
+        )
     return calibration, notes
 
 
 def _check_chosen(plan: ForecastPlan) -> None:
-    """Asked where no row was priced: a name that is misspelt must not pass as a lag of 0. Who excludes all has no such doubt.
+    """Asked where no row was priced: a name that is misspelt must not pass as a lag of 0. Who
+    excludes all has no such doubt.
 
     Raises UsageError.
     """
@@ -275,4 +329,10 @@ def _schema(facts: Mapping[str, TableFacts], base: Scenario) -> Schema:
         return facts[definition.full_name].rows_per_value(key)
 
     paged = frozenset(facts) if base.pool_bytes != inf else frozenset[str]()
-    return Schema({name: one.definition for name, one in facts.items()}, base.rules, base.row_search, rows_per_value, paged)
+    return Schema(
+        {name: one.definition for name, one in facts.items()},
+        base.rules,
+        base.row_search,
+        rows_per_value,
+        paged,
+    )

@@ -1,10 +1,11 @@
 """Pages that a replica's buffer pool does not hold: an LRU over the keys of the log itself.
 
-A row that is found by a key touches a page of the table and, by a secondary key, a leaf of that key;
-rows of one value of a secondary key stand anywhere. A page that was touched lately is in the pool; at
-the start none of a table is, unless all that the log touches fits in. A scan of more than the pool
-holds reads all of it each time, and InnoDB's midpoint (innodb_old_blocks_pct) keeps it from driving
-out the rest. What InnoDB keeps free of a pool (innodb_lru_scan_depth of each instance) holds no page.
+A row that is found by a key touches a page of the table and, by a secondary key, a leaf of that
+key; rows of one value of a secondary key stand anywhere. A page that was touched lately is in the
+pool; at the start none of a table is, unless all that the log touches fits in. A scan of more than
+the pool holds reads all of it each time, and InnoDB's midpoint (innodb_old_blocks_pct) keeps it
+from driving out the rest. What InnoDB keeps free of a pool (innodb_lru_scan_depth of each instance)
+holds no page.
 
 On a 9.7.4 with 64 MiB and 2 million rows in 31,000 pages, 8,000 updates by primary key read 7,753
 pages; this says 7,700.
@@ -24,8 +25,8 @@ FREE_PAGES = 1024
 """innodb_lru_scan_depth: what each instance keeps free."""
 LARGE_POOL, INSTANCES = 1 << 30, 8
 ENTRY_BYTES = 22
-"""Of a secondary index on a number, with the primary key and InnoDB's header, at the fill of an index
-that was built in order."""
+"""Of a secondary index on a number, with the primary key and InnoDB's header, at the fill of an
+index that was built in order."""
 MOST_TOUCHES = 20_000
 """Of a part of a transaction that are followed one by one; beyond, their share that is read stands
 for the rest."""
@@ -55,7 +56,9 @@ NOTHING = Touches()
 
 class PageReads(NamedTuple):
     """Pages that are read, and for how many of them a worker waits: a scan's come ahead of it
-    (innodb_read_ahead_threshold). Of 169,112 pages of scans a 9.7.4 read 9,983 when they were wanted."""
+    (innodb_read_ahead_threshold). Of 169,112 pages of scans a 9.7.4 read 9,983 when they were
+    wanted.
+    """
 
     pages: float = 0.0
     waits: float = 0.0
@@ -88,7 +91,8 @@ class BufferPool:
         return cls(capacity(pool_bytes), OrderedDict(), Random(1))
 
     def read(self, table: int, touches: Touches, keys: Sequence[int] | None) -> PageReads:
-        """What is read for a part. `table` is its number; `keys` of its rows, where they are known."""
+        """What is read for a part. `table` is its number; `keys` of its rows, where they are
+        known."""
         if touches is NOTHING or math.isinf(self.pages):
             return NO_READS
         scanned = touches.scanned * touches.pages if touches.pages > self.pages else 0.0

@@ -15,7 +15,8 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Underway:
-    """What a worker is at: the transaction's GTID if it has one, for how many seconds, rows so far."""
+    """What a worker is at: the transaction's GTID if it has one, for how many seconds, rows so
+    far."""
 
     gtid: str
     seconds: float
@@ -27,8 +28,8 @@ class ReplicaProgress:
     """A replica at one moment. `time` is its own clock, in seconds since 1970.
 
     `source` and `relay`: up to where it executed, in the source's logs and in its own relay logs;
-    `received`: up to where it received. `executed`: its GTIDs, empty without any. `behind` is what the
-    server itself says, None for NULL. `stopped`: why nothing is applied, "" while it is.
+    `received`: up to where it received. `executed`: its GTIDs, empty without any. `behind` is what
+    the server itself says, None for NULL. `stopped`: why nothing is applied, "" while it is.
     """
 
     time: float
@@ -42,8 +43,8 @@ class ReplicaProgress:
 
 
 class Executed:
-    """Which transactions of these logs a replica has executed: by GTID where the log has them and the
-    replica keeps them, else by position in the source's logs or in its relay logs."""
+    """Which transactions of these logs a replica has executed: by GTID where the log has them and
+    the replica keeps them, else by position in the source's logs or in its relay logs."""
 
     def __init__(self, progress: ReplicaProgress, logs: Sequence[str]) -> None:
         self.progress = progress

@@ -1,8 +1,9 @@
 """Binlog files cut into ranges at transactions, so that several processes can read one file.
 
-A range begins where a transaction does. The cut nearest to a wanted byte is found without reading what stands before it: an event
-knows where it ends in the file (`log_pos`), so a GTID event shows by four bytes that are right, and the event behind it that its
-length is. Where that fails (relay logs carry the source's positions, logs of 5.5 no GTID events, one transaction fills the file) a
+A range begins where a transaction does. The cut nearest to a wanted byte is found without reading
+what stands before it: an event knows where it ends in the file (`log_pos`), so a GTID event shows
+by four bytes that are right, and the event behind it that its length is. Where that fails (relay
+logs carry the source's positions, logs of 5.5 no GTID events, one transaction fills the file) a
 range grows to the next cut, or to the whole file.
 """
 
@@ -39,14 +40,17 @@ class FileRange:
 
 
 def expand(paths: str | Sequence[str]) -> list[str]:
-    """Files for names, directories and globs; several may stand in one text with commas between. Raises InputError for none."""
+    """Files for names, directories and globs; several may stand in one text with commas between.
+    Raises InputError for none."""
     names = paths.split(",") if isinstance(paths, str) else list(paths)
     found: list[str] = []
     for name in (one.strip().removeprefix("file://") for one in names):
         if address_of(name) is not None:
             inside = expanded(name)
         elif Path(name).is_dir():
-            inside = sorted(entry.path for entry in os.scandir(name) if entry.is_file() and _is_log(entry.path))
+            inside = sorted(
+                entry.path for entry in os.scandir(name) if entry.is_file() and _is_log(entry.path)
+            )
         else:
             inside = [name] if Path(name).exists() else sorted(glob.glob(name))  # noqa: PTH207 - a pattern with its own root
         if not inside:
@@ -61,11 +65,16 @@ def _is_log(path: str) -> bool:
 
 
 def ranges(paths: Iterable[str], range_bytes: int = DEFAULT_BYTES) -> list[FileRange]:
-    """Ranges of about that many bytes each, in the order of the files. What is compressed is one range. Raises OSError or InputError."""
+    """Ranges of about that many bytes each, in the order of the files. What is compressed is one
+    range. Raises OSError or InputError."""
     found = []
     for path in paths:
         with closing(open_at(path)) as file:
-            cuts = list(_cuts(file, range_bytes)) if packing(file.read_at(MAGIC_BYTES, 0)) is None else []
+            cuts = (
+                list(_cuts(file, range_bytes))
+                if packing(file.read_at(MAGIC_BYTES, 0)) is None
+                else []
+            )
         starts, stops = [None, *cuts], [*cuts, None]
         found += [FileRange(path, start, stop) for start, stop in zip(starts, stops, strict=True)]
     return found
@@ -86,7 +95,11 @@ def _next_gtid(file: RandomAccess, start: int, size: int) -> int | None:
     at = start
     while at < size:
         data = file.read_at(LOOK_BYTES + LONGEST_GTID, at)
-        found = [place for type_code in GTIDS if (place := _of_type(file, data, type_code, at, size)) is not None]
+        found = [
+            place
+            for type_code in GTIDS
+            if (place := _of_type(file, data, type_code, at, size)) is not None
+        ]
         if found:
             return at + min(found)
         at += LOOK_BYTES
@@ -104,12 +117,18 @@ def _of_type(file: RandomAccess, data: bytes, type_code: int, base: int, size: i
 
 
 def _is_event(file: RandomAccess, data: bytes, place: int, base: int, size: int) -> bool:
-    """Whether a GTID event begins there: its end is what it says, and another event or the end of the file follows."""
+    """Whether a GTID event begins there: its end is what it says, and another event or the end of
+    the file follows."""
     if place + 19 > len(data):
         return False
     _, type_code, _, length, log_pos, _ = _HEADER.unpack_from(data, place)
     end = base + place + length
-    if type_code not in GTIDS or not 19 < length < LONGEST_GTID or log_pos != end & 0xFFFFFFFF or end > size:
+    if (
+        type_code not in GTIDS
+        or not 19 < length < LONGEST_GTID
+        or log_pos != end & 0xFFFFFFFF
+        or end > size
+    ):
         return False
     if end == size:
         return True

@@ -1,6 +1,8 @@
-"""How many rows a rows event holds, and how many distinct values of one key: from the table map alone.
+"""How many rows a rows event holds, and how many distinct values of one key: from the table map
+alone.
 
-Images are read over, not decoded, but for the key's columns. Where nothing in an image varies in length it is a division.
+Images are read over, not decoded, but for the key's columns. Where nothing in an image varies in
+length it is a division.
 """
 
 from __future__ import annotations
@@ -24,10 +26,11 @@ Count = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class RowsLayout:
-    """The images of a rows event. `row_bytes`: of a row, where all are equally long and no key is asked for; else 0.
+    """The images of a rows event. `row_bytes`: of a row, where all are equally long and no key is
+    asked for; else 0.
 
-    `has_key`: the values of the before image's columns that are kept are counted. `json_columns`: those of the table of a
-    partial update, None for other events.
+    `has_key`: the values of the before image's columns that are kept are counted. `json_columns`:
+    those of the table of a partial update, None for other events.
     """
 
     head_bytes: int
@@ -38,12 +41,20 @@ class RowsLayout:
     json_columns: tuple[int, ...] | None
 
 
-def rows_layout(head: RowsHead, table_map: TableMap, key: Collection[int] | None = None) -> RowsLayout:
-    """Of events that begin with `head`; `key` names columns of the before image. Raises InputError for another table's map."""
+def rows_layout(
+    head: RowsHead, table_map: TableMap, key: Collection[int] | None = None
+) -> RowsLayout:
+    """Of events that begin with `head`; `key` names columns of the before image. Raises InputError
+    for another table's map."""
     width, first, second = head.columns()
     if width > len(table_map.columns):
         problem = f"the rows have {width} columns, the table map has {len(table_map.columns)}"
-        raise InputError(problem, code=Code.BAD_ROWS, table=table_map.full_name, hint="the log is damaged; copy it again")
+        raise InputError(
+            problem,
+            code=Code.BAD_ROWS,
+            table=table_map.full_name,
+            hint="the log is damaged; copy it again",
+        )
     wanted = frozenset(key or ())
     before = _columns(table_map, first, wanted)
     after = _columns(table_map, second, frozenset()) if head.kind == "update" else None
@@ -77,14 +88,22 @@ def row_counter(layout: RowsLayout) -> Callable[[Event], Count]:
     return count
 
 
-def key_numbers(head: RowsHead, table_map: TableMap, columns: Collection[int]) -> Callable[[Event], list[int]] | None:
-    """A function from events to a number for each row's key: its value where the key is one whole number, else one that is the same for
-    equal keys. Of writes it is the after image's key. None for images that hold a part of it only."""
+def key_numbers(
+    head: RowsHead, table_map: TableMap, columns: Collection[int]
+) -> Callable[[Event], list[int]] | None:
+    """A function from events to a number for each row's key: its value where the key is one whole
+    number, else one that is the same for equal keys. Of writes it is the after image's key. None
+    for images that hold a part of it only.
+    """
     _, first, second = head.columns()
     if head.partial or not set(columns) <= set(first):
         return None
     after = _columns(table_map, second, frozenset()) if head.kind == "update" else None
-    read, length, update = rows_reader(_columns(table_map, first, frozenset(columns)), after), head.length, after is not None
+    read, length, update = (
+        rows_reader(_columns(table_map, first, frozenset(columns)), after),
+        head.length,
+        after is not None,
+    )
 
     def numbers(event: Event) -> list[int]:
         images = read(event.buffer, event.body + length, event.end)
@@ -99,15 +118,23 @@ def _number(key: tuple[object, ...]) -> int:
     return value if isinstance(value, int) else crc32(repr(key).encode())
 
 
-def _columns(table_map: TableMap, present: Collection[int], wanted: Collection[int]) -> tuple[ImageColumn, ...]:
+def _columns(
+    table_map: TableMap, present: Collection[int], wanted: Collection[int]
+) -> tuple[ImageColumn, ...]:
     columns = []
     for at in present:
         source = table_map.columns[at]
-        columns.append(ImageColumn(wire.wire_of(source.type_code, source.metadata, bool(source.unsigned)), at in wanted))
+        columns.append(
+            ImageColumn(
+                wire.wire_of(source.type_code, source.metadata, bool(source.unsigned)), at in wanted
+            )
+        )
     return tuple(columns)
 
 
-def _constant_size(table_map: TableMap, first: Collection[int], second: Collection[int] | None) -> int:
+def _constant_size(
+    table_map: TableMap, first: Collection[int], second: Collection[int] | None
+) -> int:
     """Bytes of a row whose images always have the same length; 0 when they may not."""
     size = 0
     for present in (first, second or ()):
@@ -132,9 +159,15 @@ def _division(length: int, size: int) -> Callable[[Event], Count]:
 
 
 def _partial_counter(
-    length: int, before: Sequence[ImageColumn], after: Sequence[ImageColumn], json_columns: Sequence[int], *, counted: bool
+    length: int,
+    before: Sequence[ImageColumn],
+    after: Sequence[ImageColumn],
+    json_columns: Sequence[int],
+    *,
+    counted: bool,
 ) -> Callable[[Event], Count]:
-    """PARTIAL_UPDATE_ROWS: changes of a document take their place in the image as the document does."""
+    """PARTIAL_UPDATE_ROWS: changes of a document take their place in the image as the document
+    does."""
     read = PartialRowsReader(json_columns, before, lambda changed: after)
 
     def count(event: Event) -> Count:

@@ -1,6 +1,8 @@
-"""The forecast itself: one pass over a log's transactions, each priced in every scenario, each scenario with a clock of its own.
+"""The forecast itself: one pass over a log's transactions, each priced in every scenario, each
+scenario with a clock of its own.
 
-Transactions are gathered to some thousands and then applied at once (`apply_steps`), by compiled code where the log is long.
+Transactions are gathered to some thousands and then applied at once (`apply_steps`), by compiled
+code where the log is long.
 """
 
 from __future__ import annotations
@@ -37,9 +39,12 @@ NEVER = "never"
 
 
 class ScenarioRun:
-    """One scenario while the log goes by. `seconds` is the applying, on one worker; `lookup` the part that finds rows."""
+    """One scenario while the log goes by. `seconds` is the applying, on one worker; `lookup` the
+    part that finds rows."""
 
-    def __init__(self, scenario: Scenario, pricer: Pricer, shared: Mapping[str, TimePrice] = SHARED) -> None:
+    def __init__(
+        self, scenario: Scenario, pricer: Pricer, shared: Mapping[str, TimePrice] = SHARED
+    ) -> None:
         self.scenario = scenario
         self.pricer = pricer
         self.work = scenario.work
@@ -53,10 +58,14 @@ class ScenarioRun:
         waiting = page.waiting if scenario.read_seconds is None else scenario.read_seconds
         numbers = [0.0] * steps.RUN_NUMBERS
         numbers[steps.FACTOR], numbers[steps.SYNC] = scenario.factor, machine.sync
-        numbers[steps.PAGE_PROCESSOR], numbers[steps.PAGE_WAITING] = page.processor * scenario.factor, waiting * scenario.factor
+        numbers[steps.PAGE_PROCESSOR], numbers[steps.PAGE_WAITING] = (
+            page.processor * scenario.factor,
+            waiting * scenario.factor,
+        )
         numbers[steps.READY], numbers[steps.LEVEL_AT] = -inf, nan
         self.numbers = steps.Run(
-            array("d", numbers), self.clock.numbers, self.saturated.numbers, self.curve.numbers, self.curve.all_values,
+            array("d", numbers), self.clock.numbers, self.saturated.numbers, self.curve.numbers,
+            self.curve.all_values,
             array("d", [0.0] * TURN_NUMBERS),
         )  # fmt: skip
         self.prices = steps.no_prices()
@@ -108,18 +117,22 @@ class ScenarioRun:
     def part_seconds(self, parts: steps.Parts, part: int) -> float:
         """What a part of a transaction takes."""
         price = parts.price[part]
-        seconds = self.prices.seconds[price] + parts.row_bytes[part] * self.prices.byte_seconds[price]
+        seconds = (
+            self.prices.seconds[price] + parts.row_bytes[part] * self.prices.byte_seconds[price]
+        )
         if len(parts.pages):
             seconds += parts.pages[part] * self._number(steps.PAGE_PROCESSOR)
             seconds += parts.waits[part] * self._number(steps.PAGE_WAITING)
         return seconds
 
     def utilisation(self, duration: float) -> float | None:
-        """Seconds that the replica needs for a second of the log, were it never idle; None for a log without duration."""
+        """Seconds that the replica needs for a second of the log, were it never idle; None for a
+        log without duration."""
         return self.span / duration if duration > 0 else None
 
     def catch_up(self, duration: float) -> float | str:
-        """Seconds after the log's end until the replica is level, with traffic going on as it was; "never" when it cannot be."""
+        """Seconds after the log's end until the replica is level, with traffic going on as it was;
+        "never" when it cannot be."""
         load = self.utilisation(duration)
         if load is None:
             return self.end_lag
@@ -130,7 +143,8 @@ class Keeper(Protocol):
     """Somebody who keeps transactions."""
 
     def take_all(self, loads: LoadRun, seconds: Sequence[float]) -> None:
-        """The next transactions of the log, and the seconds that each takes the replica as it is."""
+        """The next transactions of the log, and the seconds that each takes the replica as it
+        is."""
 
 
 class Forecast:
@@ -154,10 +168,19 @@ class Forecast:
         prices, self._borrowed = borrowed(calibration.prices)
         self.runs: list[ScenarioRun] = []
         for scenario in scenarios:
-            self.runs.append(ScenarioRun(scenario, Pricer(scenario, facts, prices, placement), calibration.shared))
-        self._pools = {run.work: BufferPool.of(run.work.pool_bytes) for run in self.runs if run.work.pool_bytes != inf}
+            self.runs.append(
+                ScenarioRun(
+                    scenario, Pricer(scenario, facts, prices, placement), calibration.shared
+                )
+            )
+        self._pools = {
+            run.work: BufferPool.of(run.work.pool_bytes)
+            for run in self.runs
+            if run.work.pool_bytes != inf
+        }
         self.ready: Callable[[float], float] = lambda first_commit: -inf
-        """The first commit on the source -> when the replica begins with the log: it may be behind already."""
+        """The first commit on the source -> when the replica begins with the log: it may be behind
+        already."""
         self.transactions = 0
         self.rows = 0
         self.first_commit = self.last_commit = 0.0
@@ -211,7 +234,10 @@ class Forecast:
     def add(self, load: TransactionLoad) -> None:
         """Takes in the next transaction of the log. It counts from the next `flush` on."""
         if not load.complete:
-            self.note(f"the transaction that starts at {load.file}:{load.position} is not complete; it is left out")
+            self.note(
+                f"the transaction that starts at {load.file}:{load.position} is not complete; it is"
+                " left out"
+            )
             return
         arrival = self._tick(load.commit_time)
         self.servers.add(load.server_id)
@@ -266,16 +292,28 @@ class Forecast:
         self.servers.update(batch_parts.servers_of(batch))
         self.rows += parts.rows
         found = parts.for_steps()
-        self._apply(batch, batch_parts.turns_of(batch, parts, arrival, self._transaction), lambda work: found)
+        self._apply(
+            batch,
+            batch_parts.turns_of(batch, parts, arrival, self._transaction),
+            lambda work: found,
+        )
 
-    def _apply(self, loads: LoadRun, turns: steps.Turns, parts_for: Callable[[Scenario | None], steps.Parts]) -> None:
-        """Applies transactions in every scenario, hands them on, and keeps those that take longest."""
+    def _apply(
+        self,
+        loads: LoadRun,
+        turns: steps.Turns,
+        parts_for: Callable[[Scenario | None], steps.Parts],
+    ) -> None:
+        """Applies transactions in every scenario, hands them on, and keeps those that take
+        longest."""
         count, do = len(loads), steps_for(self.transactions)
         ready = self.ready(self.first_commit)
         for run in self.runs:
             run.numbers.numbers[steps.READY] = ready
             parts = parts_for(None if run.scenario.found_at_once else run.work)
-            outcome = steps.Outcomes(*(array("d", bytes(8 * count)) for _ in steps.Outcomes._fields))
+            outcome = steps.Outcomes(
+                *(array("d", bytes(8 * count)) for _ in steps.Outcomes._fields)
+            )
             do.apply(turns, parts, run.prices, run.numbers, outcome)
             if run is self.base:
                 do.charge(turns, parts, run.prices, run.numbers, outcome, self._charges.numbers)
@@ -283,7 +321,9 @@ class Forecast:
         if len(self._priced) >= MOST_PARTS:
             self._forget_prices()
 
-    def _keep(self, loads: LoadRun, turns: steps.Turns, parts: steps.Parts, outcome: steps.Outcomes) -> None:
+    def _keep(
+        self, loads: LoadRun, turns: steps.Turns, parts: steps.Parts, outcome: steps.Outcomes
+    ) -> None:
         worst, base, tables = self._worst, self.base, self._charges.names
         for at in worst.candidates(outcome.seconds):
             if outcome.seconds[at] > worst.threshold:
@@ -291,12 +331,17 @@ class Forecast:
                 for part in range(turns.part_end[at - 1] if at else 0, turns.part_end[at]):
                     table = tables[base.prices.table[parts.price[part]]]
                     by_table[table] = by_table.get(table, 0.0) + base.part_seconds(parts, part)
-                worst.keep(loads[at], outcome.seconds[at], outcome.lookup[at], outcome.lag[at], by_table)
+                worst.keep(
+                    loads[at], outcome.seconds[at], outcome.lookup[at], outcome.lag[at], by_table
+                )
         for keeper in self.keepers:
             keeper.take_all(loads, outcome.seconds)
 
-    def add_all(self, loads: Iterable[TransactionLoad], tick: Callable[[int], None] | None = None) -> None:
-        """Takes in transactions in the order of the log. `tick` gets the number so far, now and then."""
+    def add_all(
+        self, loads: Iterable[TransactionLoad], tick: Callable[[int], None] | None = None
+    ) -> None:
+        """Takes in transactions in the order of the log. `tick` gets the number so far, now and
+        then."""
         ticked = 0
         for found in loads.batches() if isinstance(loads, LoadReader) else loads:
             if isinstance(found, LoadBatch):
@@ -314,33 +359,49 @@ class Forecast:
 
     def assumptions(self) -> list[str]:
         """What the forecast takes for granted since nobody said, in the order it was met."""
-        found = dict.fromkeys([*self.assumed, *(text for run in self.runs for text in run.pricer.assumptions)])
+        found = dict.fromkeys(
+            [*self.assumed, *(text for run in self.runs for text in run.pricer.assumptions)]
+        )
         for table, state in self.states.items():
             facts = self.facts.get(table)
             if facts is None:
                 found[f"{table} has a primary key; the schema does not have this table"] = None
             elif facts.rows_from == ASSUMED:
                 what = f"{table} has {state.most_rows:,.0f} rows, the number that the log shows"
-                found[f"{what}; if it has more, finding rows takes longer (give --rows {table}=N)"] = None
+                found[
+                    f"{what}; if it has more, finding rows takes longer (give --rows {table}=N)"
+                ] = None
             else:
                 found |= dict.fromkeys(facts.doubts)
-        if self._borrowed is not None and any(self._borrowed in table.algorithms for table in self.tables.values()):
+        if self._borrowed is not None and any(
+            self._borrowed in table.algorithms for table in self.tables.values()
+        ):
             what = f"a {self._borrowed} was not measured on {self.calibration.server_version}"
             found[f"{what}: a row of it costs as much as one of the other scan"] = None
         if self.steps_back:
-            what = f"the log's clock goes back {self.steps_back} times, {self.longest_step_back:,.3f} s at most"
-            found[f"{what}: a transaction counts as committed no earlier than the one before it"] = None
+            what = (
+                f"the log's clock goes back {self.steps_back} times, {self.longest_step_back:,.3f}"
+                " s at most"
+            )
+            found[
+                f"{what}: a transaction counts as committed no earlier than the one before it"
+            ] = None
         if self.statements:
             what = f"{self.statements} statements in the log's text take as long as on the source"
             found[f"{what}; a schema that they change is not followed"] = None
         return list(found)
 
-    def _page_reads(self, load: TransactionLoad, parts: Sequence[int]) -> dict[Scenario, list[PageReads]]:
+    def _page_reads(
+        self, load: TransactionLoad, parts: Sequence[int]
+    ) -> dict[Scenario, list[PageReads]]:
         """Pages that are read for each part of a transaction, for each pool."""
         tables = self.base.prices.table
         keys = [applied.keys for applied in load.applied.values()]
         return {
-            work: [pool.read(tables[part], self._touches[work][part], mine) for part, mine in zip(parts, keys, strict=True)]
+            work: [
+                pool.read(tables[part], self._touches[work][part], mine)
+                for part, mine in zip(parts, keys, strict=True)
+            ]
             for work, pool in self._pools.items()
         }
 
@@ -378,8 +439,19 @@ class Forecast:
         table = self._charges.place(part.target.table)
         for run in self.runs:
             price = run.pricer.price_of(asked[run.work])
-            pair = self._charges.pair(part.target.table, price.algorithm) if run is self.base else -1
-            row = (price.seconds, price.lookup, price.byte_seconds, price.reads, table, pair, part.events, part.changed)
+            pair = (
+                self._charges.pair(part.target.table, price.algorithm) if run is self.base else -1
+            )
+            row = (
+                price.seconds,
+                price.lookup,
+                price.byte_seconds,
+                price.reads,
+                table,
+                pair,
+                part.events,
+                part.changed,
+            )
             columns: tuple[array[Any], ...] = run.prices
             for column, value in zip(columns, row, strict=True):
                 column.append(value)

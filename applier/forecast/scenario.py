@@ -1,7 +1,7 @@
 """The replica as it is, and as it could be: one scenario for each row of the what-if table.
 
-A what-if changes the shape of tables, the server's options, or how the source cuts and fills events. It never changes the log's
-traffic: the same rows are changed at the same times.
+A what-if changes the shape of tables, the server's options, or how the source cuts and fills
+events. It never changes the log's traffic: the same rows are changed at the same times.
 """
 
 from __future__ import annotations
@@ -21,9 +21,14 @@ from lookup.versions import ServerRules, parse_row_search
 
 WHAT_IFS = {
     "primary-key": "every table without a primary or NOT NULL unique key gets a primary key",
-    "gipk": "the same by sql_generate_invisible_primary_key on the source (8.0.30 and later), so that the log carries it",
+    "gipk": (
+        "the same by sql_generate_invisible_primary_key on the source (8.0.30 and later), so that"
+        " the log carries it"
+    ),
     "index": "index=200: such tables get a secondary index, 200 rows for each of its values",
-    "row-search": "row-search=INDEX_SCAN,HASH_SCAN: another slave_rows_search_algorithms (up to 8.0)",
+    "row-search": (
+        "row-search=INDEX_SCAN,HASH_SCAN: another slave_rows_search_algorithms (up to 8.0)"
+    ),
     "minimal-image": "binlog_row_image=MINIMAL on the source",
     "event-size": "event-size=65536: another binlog_row_event_max_size on the source, in bytes",
     "workers": "workers=8: another number of applier workers",
@@ -53,7 +58,8 @@ class AddedKey:
 class Scenario:
     """One replica. `keys` are added to its tables, one after the other.
 
-    `found_at_once`: finding rows costs nothing, which leaves what large transactions take by themselves. `factor` multiplies all times.
+    `found_at_once`: finding rows costs nothing, which leaves what large transactions take by
+    themselves. `factor` multiplies all times.
     """
 
     name: str
@@ -95,14 +101,25 @@ class Scenario:
         """The shape of a table with as many rows as it has in this scenario."""
         if self.row_factor == 1:
             return shape
-        return replace(shape, rows=shape.rows * self.row_factor, rows_per_value=max(shape.rows_per_value * self.row_factor, 1.0))
+        return replace(
+            shape,
+            rows=shape.rows * self.row_factor,
+            rows_per_value=max(shape.rows_per_value * self.row_factor, 1.0),
+        )
 
     def with_keys(self, table: str, shape: TableShape) -> TableShape:
-        """The shape of a table with the keys that this scenario adds; the very same object where it adds none, or no better one."""
+        """The shape of a table with the keys that this scenario adds; the very same object where it
+        adds none, or no better one."""
         for added in self.keys:
-            is_better = added.kind != OTHER or shape.key == NO_KEY or shape.rows_per_value > added.rows_per_value
+            is_better = (
+                added.kind != OTHER
+                or shape.key == NO_KEY
+                or shape.rows_per_value > added.rows_per_value
+            )
             if added.fits(table) and shape.key not in (PRIMARY, UNIQUE) and is_better:
-                shape = replace(shape, key=added.kind, rows_per_value=added.rows_per_value, null_share=0.0)
+                shape = replace(
+                    shape, key=added.kind, rows_per_value=added.rows_per_value, null_share=0.0
+                )
         return shape
 
     def adds_primary(self, table: str) -> bool:
@@ -112,14 +129,16 @@ class Scenario:
     def clock(self, machine: Machine) -> WorkClock:
         """A clock of its workers on a machine."""
         return WorkClock(
-            self.workers, preserve_order=self.preserve_order, parallel_type=self.parallel_type, machine=machine
+            self.workers, preserve_order=self.preserve_order, parallel_type=self.parallel_type,
+            machine=machine
         )  # fmt: skip
 
     @property
     def work(self) -> Scenario:
         """Equal for scenarios that ask for the same work, at whatever price and by however many."""
         return replace(
-            self, name="", factor=1.0, found_at_once=False, workers=1, preserve_order=True, parallel_type=LOGICAL_CLOCK,
+            self, name="", factor=1.0, found_at_once=False, workers=1, preserve_order=True,
+            parallel_type=LOGICAL_CLOCK,
             cores=inf, syncs=0.0, binary_log=True, read_seconds=None, reads_per_second=inf,
         )  # fmt: skip
 
@@ -135,9 +154,11 @@ class Scenario:
 
 
 def what_if(text: str, base: Scenario) -> Scenario:
-    """A scenario from "primary-key", "index=200", "row-search=INDEX_SCAN,HASH_SCAN", several joined by "+"; see WHAT_IFS.
+    """A scenario from "primary-key", "index=200", "row-search=INDEX_SCAN,HASH_SCAN", several joined
+    by "+"; see WHAT_IFS.
 
-    "primary-key:shop.orders" changes that table only; "primary-key:shop.a+primary-key:shop.b" changes both. Raises UsageError.
+    "primary-key:shop.orders" changes that table only; "primary-key:shop.a+primary-key:shop.b"
+    changes both. Raises UsageError.
     """
     scenario = base
     for part in text.split("+"):
@@ -152,7 +173,10 @@ def _one(scenario: Scenario, word: str, value: str, table: str) -> Scenario:
         if word in ("primary-key", "gipk"):
             return replace(scenario, keys=(*scenario.keys, AddedKey(PRIMARY, table=table or None)))
         if word == "index":
-            return replace(scenario, keys=(*scenario.keys, AddedKey(OTHER, _number(value or "1", 1), table or None)))
+            return replace(
+                scenario,
+                keys=(*scenario.keys, AddedKey(OTHER, _number(value or "1", 1), table or None)),
+            )
         if word == "row-search":
             if not scenario.rules.row_search_selectable:
                 raise UsageError(
@@ -179,7 +203,11 @@ def _one(scenario: Scenario, word: str, value: str, table: str) -> Scenario:
             return replace(scenario, cores=_number(value, 1))
     except ValueError as error:
         raise UsageError(f"--what-if {word}: {error}", code=Code.OPTION_VALUE) from None
-    raise UsageError(f"--what-if: {word!r} is unknown", code=Code.OPTION_VALUE, hint=f"one of {', '.join(WHAT_IFS)}")
+    raise UsageError(
+        f"--what-if: {word!r} is unknown",
+        code=Code.OPTION_VALUE,
+        hint=f"one of {', '.join(WHAT_IFS)}",
+    )
 
 
 def _number(text: str, least: float) -> float:
@@ -194,8 +222,10 @@ def _number(text: str, least: float) -> float:
 
 def _title(text: str) -> str:
     words: Mapping[str, str] = {
-        "primary-key": "add a primary key", "gipk": "generated invisible primary key", "minimal-image": "minimal row image",
-        "index": "secondary index, rows per value", "event-size": "binlog_row_event_max_size", "workers": "workers",
+        "primary-key": "add a primary key", "gipk": "generated invisible primary key",
+        "minimal-image": "minimal row image",
+        "index": "secondary index, rows per value", "event-size": "binlog_row_event_max_size",
+        "workers": "workers",
         "rows": "rows, times", "row-search": "row search",
         "durable": "durable commits", "relaxed": "relaxed commits", "buffer-pool": "buffer pool",
     }  # fmt: skip
@@ -203,5 +233,11 @@ def _title(text: str) -> str:
     for part in text.split("+"):
         word, _, value = part.strip().partition("=")
         word, _, table = word.partition(":")
-        titles.append(" ".join(piece for piece in (words.get(word, word), value, f"on {table}" if table else "") if piece))
+        titles.append(
+            " ".join(
+                piece
+                for piece in (words.get(word, word), value, f"on {table}" if table else "")
+                if piece
+            )
+        )
     return ", ".join(titles)

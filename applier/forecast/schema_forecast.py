@@ -25,50 +25,46 @@ PLACEMENTS = {"anywhere": (0.0, 1.0), "oldest": (0.0, 0.0), "newest": (1.0, 1.0)
 
 
 def forecast(
-    files: LogFiles,
-    schema: str | os.PathLike[str],
-    *,
-    server: str | None = None,
-    row_search: str | None = None,
-    row_counts: str | Sequence[str] = (),
-    calibration: str | Calibration | None = None,
-    workers: int | None = None,
-    preserve_order: bool | None = None,
-    settings: Mapping[str, Any] | None = None,
-    what_ifs: Sequence[str] = DEFAULT_WHAT_IFS,
-    placement: str = "anywhere",
-    default_database: str | None = None,
-    password_file: str | None = None,
-    note: Callable[[str], None] | None = None,
-    database: str | Sequence[str] = (),
-    table: str | Sequence[str] = (),
-    exclude_database: str | Sequence[str] = (),
-    exclude_table: str | Sequence[str] = (),
-    start_position: int | None = None,
-    stop_position: int | None = None,
-    start_datetime: str | None = None,
-    stop_datetime: str | None = None,
-    include_gtids: str | None = None,
-    exclude_gtids: str | None = None,
-) -> Forecasted:
-    """How far behind a replica with these tables will be when it applies this log, and what would fix it.
+    files: LogFiles, schema: str | os.PathLike[str], *, server: str | None = None, row_search:
+    str | None = None, row_counts: str | Sequence[str] = (), calibration: str | Calibration |
+    None = None, workers: int | None = None, preserve_order: bool | None = None, settings:
+    Mapping[str, Any] | None = None, what_ifs: Sequence[str] = DEFAULT_WHAT_IFS, placement: str
+    = "anywhere", default_database: str | None = None, password_file: str | None = None, note:
+    Callable[[str], None] | None = None, database: str | Sequence[str] = (), table: str |
+    Sequence[str] = (), exclude_database: str | Sequence[str] = (), exclude_table: str |
+    Sequence[str] = (), start_position: int | None = None, stop_position: int | None = None,
+    start_datetime: str | None = None, stop_datetime: str | None = None, include_gtids: str |
+    None = None, exclude_gtids: str | None = None,
+) -> Forecasted:  # fmt: skip
+    """How far behind a replica with these tables will be when it applies this log, and what would
+    fix it.
 
     Options are those of `binlag forecast`. `settings`: replica settings by option name, for example
-    `{"buffer_pool": 8 * 2**30}`. They are `buffer_pool` (bytes), `cores`, `read_latency` (seconds), `iops`,
-    `innodb_flush_log_at_trx_commit`, `sync_binlog`, `log_replica_updates` and `parallel_type`. `schema` is a dump or
-    a live server. `summary()` of the result is what --json prints. Raises InputError for what cannot be read,
-    UsageError for invalid options.
+    `{"buffer_pool": 8 * 2**30}`. They are `buffer_pool` (bytes), `cores`, `read_latency` (seconds),
+    `iops`, `innodb_flush_log_at_trx_commit`, `sync_binlog`, `log_replica_updates` and
+    `parallel_type`. `schema` is a dump or a live server. `summary()` of the result is what --json
+    prints. Raises InputError for what cannot be read, UsageError for invalid options.
     """
     if placement not in PLACEMENTS:
         raise UsageError(
-            f"placement: {placement!r} is not known", code=Code.OPTION_VALUE, hint=f"one of {', '.join(PLACEMENTS)}"
+            f"placement: {placement!r} is not known",
+            code=Code.OPTION_VALUE,
+            hint=f"one of {', '.join(PLACEMENTS)}",
         )
     only = TableFilter.of(database, table, exclude_database, exclude_table)
     part = LogFilter.of(
-        start_datetime=start_datetime, stop_datetime=stop_datetime, include_gtids=include_gtids, exclude_gtids=exclude_gtids
+        start_datetime=start_datetime,
+        stop_datetime=stop_datetime,
+        include_gtids=include_gtids,
+        exclude_gtids=exclude_gtids,
     )
     facts, live = schema_facts(
-        schema, server=server, only=only, default_database=default_database, password_file=password_file, note=note
+        schema,
+        server=server,
+        only=only,
+        default_database=default_database,
+        password_file=password_file,
+        note=note,
     )
     plan = ForecastPlan(
         files=log_files(files),
@@ -83,7 +79,12 @@ def forecast(
         settings=settings or {},
         what_ifs=what_ifs,
         placement=PLACEMENTS[placement],
-        chosen={"start_position": start_position, "stop_position": stop_position, "part": part, "only": only},
+        chosen={
+            "start_position": start_position,
+            "stop_position": stop_position,
+            "part": part,
+            "only": only,
+        },
     )
     return run(plan)
 
@@ -97,11 +98,17 @@ def schema_facts(
     password_file: str | None,
     note: Callable[[str], None] | None,
 ) -> tuple[dict[str, TableFacts], Live | None]:
-    """The tables, and what the live server that they were read from says of itself. Raises UsageError, InputError."""
+    """The tables, and what the live server that they were read from says of itself. Raises
+    UsageError, InputError."""
     schema = os.fspath(schema)
     if not is_url(schema):
         selection = Selection(only, default_database=default_database)
-        return facts_of_file(schema, server=NEWEST if server is None else server, selection=selection, note=note), None
+        return (
+            facts_of_file(
+                schema, server=NEWEST if server is None else server, selection=selection, note=note
+            ),
+            None,
+        )
     from applier.forecast.live_settings import settings_of_server
     from applier.forecast.server_facts import facts_of_server
     from applier.mysql.url import find_password, parse_url
@@ -112,7 +119,8 @@ def schema_facts(
 
 
 def server_of(live: Live, note: Callable[[str], None] | None) -> str:
-    """The version whose rules hold for a live server; `note` is told when they are another version's."""
+    """The version whose rules hold for a live server; `note` is told when they are another
+    version's."""
     told = remark(live.version, "the live server")
     if told is None:
         return live.version

@@ -27,7 +27,8 @@ Note = Callable[[str], None]
 
 @dataclass(frozen=True)
 class SchemaVerdicts(Sequence[TableVerdict]):
-    """The tables of a schema, the most dangerous one first; `names` are they in the schema's order."""
+    """The tables of a schema, the most dangerous one first; `names` are they in the schema's
+    order."""
 
     tables: tuple[TableVerdict, ...]
     servers: tuple[ServerRules, ...]
@@ -44,7 +45,8 @@ class SchemaVerdicts(Sequence[TableVerdict]):
         return len(self.tables)
 
     def as_dicts(self) -> Iterator[dict[str, Any]]:
-        """The lines of `binlag explain --json`: each table in the schema's order, in every version and row image."""
+        """The lines of `binlag explain --json`: each table in the schema's order, in every version
+        and row image."""
         order = {name: at for at, name in enumerate(self.names)}
         for one in sorted(self.tables, key=lambda one: order[one.definition.full_name]):
             for case in one.cases:
@@ -64,35 +66,57 @@ def explain(
     note: Note | None = None,
     **chosen: Any,
 ) -> SchemaVerdicts:
-    """Which key and algorithm each table of a schema gets, what one change reads, and what mends it.
+    """Which key and algorithm each table of a schema gets, what one change reads, and what mends
+    it.
 
-    `schema` is what `applier.load_schema` takes. Without `server` a live server's own version counts, else
-    (and with `every_version`) all versions. `row_counts` are "D.T=N" as for --rows; `chosen` are database,
-    table, exclude_database, exclude_table. `note` is told what was left out or assumed.
-    Raises UsageError for a wrong option, InputError for a schema that cannot be read.
+    `schema` is what `applier.load_schema` takes. Without `server` a live server's own version
+    counts, else (and with `every_version`) all versions. `row_counts` are "D.T=N" as for --rows;
+    `chosen` are database, table, exclude_database, exclude_table. `note` is told what was left out
+    or assumed. Raises UsageError for a wrong option, InputError for a schema that cannot be read.
     """
     asked = None if server is None else asked_rules(server)
     options = row_search_of(row_search, server)
     selection = Selection.of(parse_options(**chosen), default_database, needs_database=False)
     counts = [row_counts] if isinstance(row_counts, str) else row_counts
-    facts, tables, version = _tables(os.fspath(schema), server, selection, password_file, counts, note)
+    facts, tables, version = _tables(
+        os.fspath(schema), server, selection, password_file, counts, note
+    )
     live = None if version is None or every_version else _rules_of_server(version, note)
     servers = [rules for rules in (asked or live,) if rules] or list(RULES.values())
-    duplicated = {table.definition.full_name: duplicates_in(table) for table in tables if len(table)}
+    duplicated = {
+        table.definition.full_name: duplicates_in(table) for table in tables if len(table)
+    }
     found = verdicts(facts, servers, row_images, options, duplicated)
-    return SchemaVerdicts(tuple(found), tuple(servers), tuple(table.definition.full_name for table in tables))
+    return SchemaVerdicts(
+        tuple(found), tuple(servers), tuple(table.definition.full_name for table in tables)
+    )
 
 
 def _tables(
-    schema: str, server: str | None, selection: Selection, password_file: str | None, row_counts: Sequence[str], note: Note | None
+    schema: str,
+    server: str | None,
+    selection: Selection,
+    password_file: str | None,
+    row_counts: Sequence[str],
+    note: Note | None,
 ) -> tuple[list[TableFacts], Tables, str | None]:
-    """What is known of each table; the tables with a dump's rows; a live server's version. Raises UsageError, InputError."""
-    tables = tables_of(schema, server=server or NEWEST, selection=selection, password_file=password_file, rows=False, note=note)
+    """What is known of each table; the tables with a dump's rows; a live server's version. Raises
+    UsageError, InputError."""
+    tables = tables_of(
+        schema,
+        server=server or NEWEST,
+        selection=selection,
+        password_file=password_file,
+        rows=False,
+        note=note,
+    )
     names = [table.definition for table in tables]
     for wanted in selection.only.tables:
         if not any(wanted.names(one.database, one.name) for one in names):
             hint = did_you_mean(wanted.text, _names(schema, selection, password_file))
-            raise UsageError(f"{wanted}: the schema has no such table", code=Code.UNKNOWN_TABLE, hint=hint)
+            raise UsageError(
+                f"{wanted}: the schema has no such table", code=Code.UNKNOWN_TABLE, hint=hint
+            )
     if not names:
         raise _nothing_in(schema, selection, password_file)
     facts, version = facts_of_tables(tables), None
@@ -106,10 +130,14 @@ def _nothing_in(schema: str, selection: Selection, password_file: str | None) ->
     if not there:
         return UsageError(f"{schema} holds no table", code=Code.NO_TABLES)
     databases = sorted({name.partition(".")[0] for name in there})
-    meant = next(filter(None, (did_you_mean(one.text, databases) for one in selection.only.databases)), "")
+    meant = next(
+        filter(None, (did_you_mean(one.text, databases) for one in selection.only.databases)), ""
+    )
     named = ", ".join(map(str, selection.only.patterns))
     hint = f"{meant} the schema has {', '.join(databases)}".strip()
-    return UsageError(f"{named}: no table of the schema is left", code=Code.NOTHING_CHOSEN, hint=hint)
+    return UsageError(
+        f"{named}: no table of the schema is left", code=Code.NOTHING_CHOSEN, hint=hint
+    )
 
 
 def _names(schema: str, selection: Selection, password_file: str | None) -> list[str]:
@@ -117,17 +145,23 @@ def _names(schema: str, selection: Selection, password_file: str | None) -> list
     if schema == STANDARD_INPUT:
         return []
     everything = replace(selection, only=EVERYTHING)
-    tables = tables_of(schema, server=NEWEST, selection=everything, password_file=password_file, rows=False)
+    tables = tables_of(
+        schema, server=NEWEST, selection=everything, password_file=password_file, rows=False
+    )
     return [table.definition.full_name for table in tables]
 
 
-def _with_statistics(facts: dict[str, TableFacts], url: str, password_file: str | None) -> tuple[dict[str, TableFacts], str]:
+def _with_statistics(
+    facts: dict[str, TableFacts], url: str, password_file: str | None
+) -> tuple[dict[str, TableFacts], str]:
     """The numbers of a live server, as far as they can be."""
     from applier.forecast.server_facts import judged
     from applier.mysql.live_statistics import live_statistics
     from applier.mysql.url import find_password, parse_url
 
-    numbers, version = live_statistics(parse_url(url, "SCHEMA").with_password(find_password(password_file)))
+    numbers, version = live_statistics(
+        parse_url(url, "SCHEMA").with_password(find_password(password_file))
+    )
     for name, one in facts.items():
         if name in numbers:
             known = numbers[name]

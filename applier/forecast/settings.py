@@ -24,7 +24,9 @@ FIXED_POOL = frozenset({"5.6"})
 """Servers that take the size of the buffer pool at their start only."""
 
 _OLD = "STOP SLAVE SQL_THREAD; SET GLOBAL {}; START SLAVE SQL_THREAD;"
-_NEW = "STOP REPLICA SQL_THREAD; SET GLOBAL replica_parallel_workers = {}; START REPLICA SQL_THREAD;"
+_NEW = (
+    "STOP REPLICA SQL_THREAD; SET GLOBAL replica_parallel_workers = {}; START REPLICA SQL_THREAD;"
+)
 _CLOCK = _OLD.format("slave_parallel_type = 'LOGICAL_CLOCK', GLOBAL slave_parallel_workers = {}")
 WORKERS = {
     "5.6": _OLD.format("slave_parallel_workers = {}"),
@@ -58,13 +60,17 @@ def settings(now: Scenario) -> Iterator[Setting]:
             clock = LOGICAL_CLOCK if LOGICAL_CLOCK in sql else now.parallel_type
             yield Setting("workers", what, REPLICA, sql, _workers(workers, clock))
     if now.syncs:
-        what = "Sync no commit by itself. A crash of the machine may undo the last second of commits."
+        what = (
+            "Sync no commit by itself. A crash of the machine may undo the last second of commits."
+        )
         sql = "SET GLOBAL innodb_flush_log_at_trx_commit = 2, GLOBAL sync_binlog = 0;"
         yield Setting("durability", what, REPLICA, sql, lambda one: replace(one, syncs=0.0))
     if now.pool_bytes != inf and now.rules.name not in FIXED_POOL:
         for times in LARGER_POOLS:
             size = int(now.pool_bytes) * times
-            what = f"Let {size / MIB:,.0f} MiB of the tables stay in memory, if the machine has that."
+            what = (
+                f"Let {size / MIB:,.0f} MiB of the tables stay in memory, if the machine has that."
+            )
             sql = f"SET GLOBAL innodb_buffer_pool_size = {size};"
             yield Setting("buffer pool", what, REPLICA, sql, _pool(size))
     search = frozenset({INDEX_SCAN, HASH_SCAN})

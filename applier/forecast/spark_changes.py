@@ -1,7 +1,9 @@
-"""The changes of one table as Spark reads them: all that a log holds, or what comes to a folder that grows.
+"""The changes of one table as Spark reads them: all that a log holds, or what comes to a folder
+that grows.
 
-A stream's offset is a position for each file, always behind a whole transaction; Spark keeps it in its checkpoint. A
-range of a file holds the same rows whenever it is read, so each change comes once, through a restart of the query, too.
+A stream's offset is a position for each file, always behind a whole transaction; Spark keeps it in
+its checkpoint. A range of a file holds the same rows whenever it is read, so each change comes
+once, through a restart of the query, too.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from applier.forecast.spark_ranges import RangePartition, logs_of
 
 
 class _Changes:
-    """What both readers have in common. Runs in Python workers; third-party imports stay inside the methods."""
+    """What both readers have in common. Runs in Python workers; third-party imports stay inside the
+    methods."""
 
     def __init__(self, options: dict[str, str], schema: Any) -> None:
         self.options = options
@@ -46,18 +49,24 @@ class ChangeReader(_Changes, DataSourceReader):
 
 
 class ChangeStreamReader(_Changes, DataSourceStreamReader):
-    """The changes of a folder, a prefix or a pattern, as files come and grow. Runs on the driver but for `read`."""
+    """The changes of a folder, a prefix or a pattern, as files come and grow. Runs on the driver
+    but for `read`."""
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - pyspark's name
         """Nothing was read."""
         return {}
 
-    def latestOffset(self, start: dict[str, int] | None = None, limit: object = None) -> dict[str, int]:  # noqa: N802 - pyspark's name
-        """The end of the last whole transaction in each file. Raises InputError for a file that has become shorter."""
+    def latestOffset(  # noqa: N802 - pyspark's name
+        self, start: dict[str, int] | None = None, limit: object = None
+    ) -> dict[str, int]:
+        """The end of the last whole transaction in each file. Raises InputError for a file that has
+        become shorter."""
         from applier.forecast.table_changes import whole_transactions
 
         self._known = {**getattr(self, "_known", {}), **(start or {})}
-        ends = {path: whole_transactions(path, self._known.get(path)) for path in logs_of(self.options)}
+        ends = {
+            path: whole_transactions(path, self._known.get(path)) for path in logs_of(self.options)
+        }
         self._known = {path: end for path, end in ends.items() if end is not None}
         return dict(self._known)
 

@@ -1,7 +1,8 @@
-"""Cells measured as a Spark job: the grid is a DataFrame, each task applies its cells, results come back as the table of `measured`.
+"""Cells measured as a Spark job: the grid is a DataFrame, each task applies its cells, results come
+back as the table of `measured`.
 
-Cells that are timed beside each other disturb each other: for a calibration use one task at a time (local[1]); handler calls are
-exact however many there are.
+Cells that are timed beside each other disturb each other: for a calibration use one task at a time
+(local[1]); handler calls are exact however many there are.
 """
 
 from __future__ import annotations
@@ -15,7 +16,13 @@ from uuid import uuid4
 
 from applier.error_codes import Code
 from applier.errors import UsageError
-from applier.forecast.measured import Measured, MeasurementTarget, Memory, arrow_schema, log_measured
+from applier.forecast.measured import (
+    Measured,
+    MeasurementTarget,
+    Memory,
+    arrow_schema,
+    log_measured,
+)
 from applier.forecast.measurement_grid import DATABASE, Cell
 from applier.mysql.url import Endpoint
 
@@ -64,17 +71,21 @@ def factory_of(target: MeasurementTarget) -> Factory:
 
 
 def measure_with_spark(
-    cells: Iterable[Cell], target: MeasurementTarget, done: Iterable[Measured] = (), tick: Callable[[Measured], None] | None = None, *,
+    cells: Iterable[Cell], target: MeasurementTarget, done: Iterable[Measured] = (),
+    tick: Callable[[Measured], None] | None = None, *,
     master: str = "local[2]", spark: SparkSession | None = None, number: int = 0,
 ) -> list[Measured]:  # fmt: skip
-    """Measures what is not `done` yet in the round of that number; the rows are those of `measure_all`.
+    """Measures what is not `done` yet in the round of that number; the rows are those of
+    `measure_all`.
 
     `tick` gets each as soon as it is measured, whatever happens to the others.
     """
     from applier.forecast.spark_session import session
 
     known = {one.place for one in done}
-    missing = [cell for cell in cells if (target.name, target.server_version, cell, number) not in known]
+    missing = [
+        cell for cell in cells if (target.name, target.server_version, cell, number) not in known
+    ]
     found, one_at_a_time = list[Measured](), Lock()
 
     def take(rows: Iterable[Row]) -> None:
@@ -86,15 +97,18 @@ def measure_with_spark(
                 log_measured(found[-1])
 
     if missing:
-        _take_each_partition(measured_frame(spark or session(master), missing, factory_of(target)), take)
+        _take_each_partition(
+            measured_frame(spark or session(master), missing, factory_of(target)), take
+        )
     return found
 
 
 def _take_each_partition(frame: DataFrame, take: Callable[[Iterable[Row]], None]) -> None:
-    """The rows of each partition when it is done, by a job of its own: `collect` gives all or nothing.
+    """The rows of each partition when it is done, by a job of its own: `collect` gives all or
+    nothing.
 
-    Twice as many jobs as there are cores are asked for, so that none waits. `take` is called by threads: no signal interrupts it. An
-    interrupt or error ends the jobs that run.
+    Twice as many jobs as there are cores are asked for, so that none waits. `take` is called by
+    threads: no signal interrupts it. An interrupt or error ends the jobs that run.
     """
     rdd, context = frame.rdd, frame.sparkSession.sparkContext
     group = f"binlag-{uuid4().hex}"
@@ -119,7 +133,10 @@ def measured_frame(spark: SparkSession, cells: Sequence[Cell], factory: Factory)
     Each cell is a task and the large ones come first, or all other cores would wait for the last.
     """
     rows = [asdict(cell) for cell in sorted(cells, key=lambda cell: -(cell.rows + cell.changed))]
-    grid = spark.createDataFrame(spark.sparkContext.parallelize(rows, len(rows)), _ddl(arrow_schema(), only=Cell.__dataclass_fields__))
+    grid = spark.createDataFrame(
+        spark.sparkContext.parallelize(rows, len(rows)),
+        _ddl(arrow_schema(), only=Cell.__dataclass_fields__),
+    )
     return grid.mapInArrow(_measurer(factory), _ddl(arrow_schema()))
 
 
@@ -144,4 +161,8 @@ def _measurer(factory: Factory) -> Callable[[Iterator[Any]], Iterator[Any]]:
 
 def _ddl(schema: Any, only: Iterable[str] | None = None) -> str:
     wanted = None if only is None else set(only)
-    return ", ".join(f"`{field.name}` {_KINDS[str(field.type)]}" for field in schema if wanted is None or field.name in wanted)
+    return ", ".join(
+        f"`{field.name}` {_KINDS[str(field.type)]}"
+        for field in schema
+        if wanted is None or field.name in wanted
+    )

@@ -1,4 +1,5 @@
-"""What the readers of Spark's data source read: the files that the options name, and ranges of them."""
+"""What the readers of Spark's data source read: the files that the options name, and ranges of
+them."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ class RangePartition(InputPartition):
 
 
 def logs_of(options: dict[str, str]) -> list[str]:
-    """The files that the options name. Raises UsageError for no path, InputError for one that leads nowhere."""
+    """The files that the options name. Raises UsageError for no path, InputError for one that leads
+    nowhere."""
     from applier.error_codes import Code
     from applier.errors import UsageError
     from applier.forecast.ranges import expand

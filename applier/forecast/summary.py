@@ -1,4 +1,5 @@
-"""A forecast as plain data: what `binlag forecast --json` prints and the report draws. Times in seconds, points in time since 1970."""
+"""A forecast as plain data: what `binlag forecast --json` prints and the report draws. Times in
+seconds, points in time since 1970."""
 
 from __future__ import annotations
 
@@ -31,7 +32,10 @@ class Offender:
     why: str
 
     def __str__(self) -> str:
-        return f"{self.table}: {duration(self.lag)} behind, {self.share:.0%} of the applying; {self.why}"
+        return (
+            f"{self.table}: {duration(self.lag)} behind, {self.share:.0%} of the applying;"
+            f" {self.why}"
+        )
 
 
 def scenario_dict(run: ScenarioRun, log_seconds: float) -> dict[str, Any]:
@@ -53,9 +57,15 @@ def scenario_dict(run: ScenarioRun, log_seconds: float) -> dict[str, Any]:
 
 
 def summarize(
-    forecast: Forecast, *, low: ScenarioRun, high: ScenarioRun, ideal: ScenarioRun, what_ifs: Sequence[ScenarioRun]
+    forecast: Forecast,
+    *,
+    low: ScenarioRun,
+    high: ScenarioRun,
+    ideal: ScenarioRun,
+    what_ifs: Sequence[ScenarioRun],
 ) -> dict[str, Any]:
-    """The whole forecast, for JSON: as it is, with the ends of the prices' intervals, with rows found at once, and the what-ifs."""
+    """The whole forecast, for JSON: as it is, with the ends of the prices' intervals, with rows
+    found at once, and the what-ifs."""
     base, log_seconds = forecast.base, forecast.duration
     tables = sorted(forecast.tables.values(), key=lambda table: -table.seconds)
     calibration = forecast.calibration
@@ -66,7 +76,10 @@ def summarize(
         "last_commit": forecast.last_commit,
         "log_seconds": log_seconds,
         "server": base.scenario.rules.name,
-        "replica": scenario_dict(base, log_seconds) | {"settings": forecast.conditions.as_dict() if forecast.conditions else {}},
+        "replica": (
+            scenario_dict(base, log_seconds)
+            | {"settings": forecast.conditions.as_dict() if forecast.conditions else {}}
+        ),
         "conditions": forecast.conditions.sentence() if forecast.conditions else "",
         "margin": forecast.margin,
         "peak_low_seconds": low.curve.peak,
@@ -86,11 +99,18 @@ def summarize(
             for table in tables
         ],
         "besides_tables": [
-            {"name": name, "seconds": seconds, "share": seconds / base.seconds if base.seconds else 0.0}
+            {
+                "name": name,
+                "seconds": seconds,
+                "share": seconds / base.seconds if base.seconds else 0.0,
+            }
             for name, seconds in forecast.besides_tables.items()
         ],
         "worst": [worst.as_dict() for worst in forecast.worst],
-        "curve": {"width_seconds": base.curve.width, "points": [[time, lag] for time, lag in base.curve]},
+        "curve": {
+            "width_seconds": base.curve.width,
+            "points": [[time, lag] for time, lag in base.curve],
+        },
         "curves": {run.scenario.name: [[time, lag] for time, lag in run.curve] for run in what_ifs},
         "calibration": {
             "source": calibration.source,
@@ -112,7 +132,11 @@ def _heat(forecast: Forecast, table: str) -> dict[str, Any]:
     state = forecast.states[table]
     rows = max(state.rows, 1.0)
     columns = max(target.columns for target in forecast.targets if target.table == table)
-    return {"table": table, "rows": rows, "cells": heat(forecast.base.pricer.prices, rows, state.row_bytes, columns)}
+    return {
+        "table": table,
+        "rows": rows,
+        "cells": heat(forecast.base.pricer.prices, rows, state.row_bytes, columns),
+    }
 
 
 def _rows_from(forecast: Forecast, table: str) -> str:
@@ -125,15 +149,23 @@ def _typical(forecast: Forecast, table: str) -> list[tuple[LoadShape, EventShape
     """For updates and deletes of a table: the images that most events have, and the mean event."""
     found = {}
     for kind in ("update", "delete"):
-        targets = [(target, seen) for target, seen in forecast.targets.items() if (target.table, target.kind) == (table, kind)]
+        targets = [
+            (target, seen)
+            for target, seen in forecast.targets.items()
+            if (target.table, target.kind) == (table, kind)
+        ]
         if targets and (rows := sum(seen[1] for _, seen in targets)):
             target = max(targets, key=lambda item: item[1][0])[0]
-            found[kind] = target, EventShape(kind, max(rows / max(sum(seen[0] for _, seen in targets), 1), 1.0))
+            found[kind] = (
+                target,
+                EventShape(kind, max(rows / max(sum(seen[0] for _, seen in targets), 1), 1.0)),
+            )
     return list(found.values())
 
 
 def table_reasons(forecast: Forecast, table: str) -> list[Any]:
-    """Why the table's rows are expensive to find; empty when they are not, or when the schema lacks the table."""
+    """Why the table's rows are expensive to find; empty when they are not, or when the schema lacks
+    the table."""
     facts = forecast.facts.get(table)
     if facts is None:
         return []
@@ -144,12 +176,19 @@ def table_reasons(forecast: Forecast, table: str) -> list[Any]:
             facts.definition, columns, event, scenario.rules, scenario.row_search,
             rows=max(state.rows, event.rows), rows_per_value=facts.statistics,
         )  # fmt: skip
-        found.update({(reason.code, reason.key): reason for reason in told if (reason.code, reason.key) not in found})
+        found.update(
+            {
+                (reason.code, reason.key): reason
+                for reason in told
+                if (reason.code, reason.key) not in found
+            }
+        )
     return list(found.values())
 
 
 def _suggestion(forecast: Forecast, cost: TableCost) -> dict[str, Any] | None:
-    """What to do for a table whose rows are looked for, for JSON; None where nothing is to be done or the schema lacks the table."""
+    """What to do for a table whose rows are looked for, for JSON; None where nothing is to be done
+    or the schema lacks the table."""
     facts, scenario = forecast.facts.get(cost.table), forecast.base.scenario
     if facts is None or not cost.algorithms:
         return None
@@ -170,7 +209,8 @@ def verdicts(forecast: Forecast, table: str) -> list[str]:
 
 
 def why(forecast: Forecast, table: str) -> list[str]:
-    """Sentences for people on a table whose rows are expensive to find: the key that is used, what it costs, whether hashing helps."""
+    """Sentences for people on a table whose rows are expensive to find: the key that is used, what
+    it costs, whether hashing helps."""
     facts, scenario = forecast.facts.get(table), forecast.base.scenario
     found = table_reasons(forecast, table)
     if facts is None or not found:
@@ -178,14 +218,21 @@ def why(forecast: Forecast, table: str) -> list[str]:
     told = []
     for target, _ in _typical(forecast, table):
         columns = tuple(at for at in target.before if at < len(facts.definition.columns))
-        decision = decide(facts.definition, columns, scenario.rules, scenario.row_search, facts.statistics)
-        told += [key_sentence(facts.definition, decision, scenario.rules)] if decision.key is not None else []
+        decision = decide(
+            facts.definition, columns, scenario.rules, scenario.row_search, facts.statistics
+        )
+        told += (
+            [key_sentence(facts.definition, decision, scenario.rules)]
+            if decision.key is not None
+            else []
+        )
         told += [reason.text for reason in about_used_key(found, decision)]
     return list(dict.fromkeys([*told, *verdicts(forecast, table)]))
 
 
 def offenders(forecast: Forecast, limit: float) -> list[Offender]:
-    """The tables to name when the replica falls further behind than `limit` seconds; empty when it does not."""
+    """The tables to name when the replica falls further behind than `limit` seconds; empty when it
+    does not."""
     base = forecast.base
     if base.curve.peak <= limit:
         return []
@@ -199,4 +246,6 @@ def offenders(forecast: Forecast, limit: float) -> list[Offender]:
         large = "its transactions are large; its rows are found by a good key"
         text = told[0].text.removesuffix(".") if told else large
         found.append(Offender(table.table, table.lag, share, text))
-    return found or [Offender("no table", base.curve.peak, 0.0, "statements in the log's text take that long")]
+    return found or [
+        Offender("no table", base.curve.peak, 0.0, "statements in the log's text take that long")
+    ]

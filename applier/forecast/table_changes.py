@@ -1,9 +1,11 @@
-"""The changes of one table out of a log as Arrow batches: the images before and after as typed columns, and where they come from.
+"""The changes of one table out of a log as Arrow batches: the images before and after as typed
+columns, and where they come from.
 
-One row for each row that an event changes; `event` is the number of the event in its transaction, `row` that in its event.
-The table's columns are those of its first table map in the log; a map that comes later gives its columns by name, or by
-place where the log has no names. What Spark has no type for is widened: unsigned integers, labels of an ENUM as text, a
-DECIMAL of more than 38 digits as text.
+One row for each row that an event changes; `event` is the number of the event in its transaction,
+`row` that in its event. The table's columns are those of its first table map in the log; a map that
+comes later gives its columns by name, or by place where the log has no names. What Spark has no
+type for is widened: unsigned integers, labels of an ENUM as text, a DECIMAL of more than 38 digits
+as text.
 """
 
 from __future__ import annotations
@@ -28,12 +30,14 @@ if TYPE_CHECKING:
 ORIGIN = "binlog_"
 """How the columns begin that the batches have besides the table's."""
 Heads = dict[int, tuple[str | None, int, int]]
-"""Position of a GTID event -> its GTID, its commit time in microseconds (0: not known), its number among the events."""
+"""Position of a GTID event -> its GTID, its commit time in microseconds (0: not known), its number
+among the events."""
 INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = "insert", "update_before", "update_after", "delete"
 
 
 def column_schema(paths: Sequence[str], table: str) -> pa.Schema:
-    """The table's columns, as the changes have them. Raises UsageError where no log has a table map of it."""
+    """The table's columns, as the changes have them. Raises UsageError where no log has a table map
+    of it."""
     import pyarrow as pa
 
     from applier.binlog.columnar.layout import TableLayout
@@ -59,8 +63,10 @@ def change_schema(columns: pa.Schema) -> pa.Schema:
 
     image = pa.struct(list(columns))
     return pa.schema([
-        ("file", pa.string()), ("position", pa.int64()), ("event", pa.int64()), ("row", pa.int32()), ("gtid", pa.string()),
-        ("commit_time", pa.timestamp("us", "UTC")), ("type", pa.string()), ("before", image), ("after", image),
+        ("file", pa.string()), ("position", pa.int64()), ("event", pa.int64()), ("row", pa.int32()),
+        ("gtid", pa.string()),
+        ("commit_time", pa.timestamp("us", "UTC")), ("type", pa.string()), ("before", image),
+        ("after", image),
     ])  # fmt: skip
 
 
@@ -76,11 +82,16 @@ def changes(part: FileRange, table: str, columns: pa.Schema) -> Iterator[pa.Reco
         number = next(events)
         if event.type in GTID_TYPES and reader.format is not None:
             parsed = parse(event, reader.format)
-            heads[event.position] = parsed.text, getattr(parsed, "immediate_commit_timestamp", 0), number
+            heads[event.position] = (
+                parsed.text,
+                getattr(parsed, "immediate_commit_timestamp", 0),
+                number,
+            )
 
     database, _, name = table.partition(".")
     batches = read_plain(
-        [part.path], lambda *place: place == (database, name), verify_checksum=True, text=True, chunk_bytes=CHUNK_BYTES,
+        [part.path], lambda *place: place == (database, name), verify_checksum=True, text=True,
+        chunk_bytes=CHUNK_BYTES,
         start_position=part.start, stop_position=part.stop, on_event=note,
     )  # fmt: skip
     for batch in batches:
@@ -91,7 +102,8 @@ def changes(part: FileRange, table: str, columns: pa.Schema) -> Iterator[pa.Reco
 
 
 def whole_transactions(path: str, start: int | None) -> int | None:
-    """Where the last whole transaction ends that begins at `start` or later; `start` where there is none."""
+    """Where the last whole transaction ends that begins at `start` or later; `start` where there is
+    none."""
     tracker, end = TransactionTracker(), start
     for event, fde in with_formats(LogReader([path], start_position=start, on_cut_off=_ignored)):
         boundary = tracker.feed(event, fde)
@@ -113,7 +125,12 @@ def _widened(kind: pa.DataType) -> pa.DataType:
 
     if pa.types.is_dictionary(kind) or pa.types.is_decimal256(kind):
         return pa.string()
-    wider = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20, 0)}
+    wider = {
+        pa.uint8(): pa.int16(),
+        pa.uint16(): pa.int32(),
+        pa.uint32(): pa.int64(),
+        pa.uint64(): pa.decimal128(20, 0),
+    }
     return wider.get(kind, kind)
 
 
@@ -132,15 +149,24 @@ def _changes_of(batch: TableBatch, columns: pa.Schema, heads: Heads) -> pa.Recor
     taken = {name: data.column(ORIGIN + name).take(places) for name in origin}
     origins = [heads.get(position, (None, 0, 0)) for position in taken["gtid_position"].to_pylist()]
     seconds = taken["timestamp"].cast(pa.int64()).to_pylist()
-    events = [event - first for event, (_, _, first) in zip(taken["event"].to_pylist(), origins, strict=True)]
-    times = [commit or moment * 1_000_000 for (_, commit, _), moment in zip(origins, seconds, strict=True)]
+    events = [
+        event - first
+        for event, (_, _, first) in zip(taken["event"].to_pylist(), origins, strict=True)
+    ]
+    times = [
+        commit or moment * 1_000_000
+        for (_, commit, _), moment in zip(origins, seconds, strict=True)
+    ]
     schema = change_schema(columns)
     return pa.RecordBatch.from_arrays(
         [
-            pa.array([batch.file] * len(rows), pa.string()), taken["position"], pa.array(events, pa.int64()),
+            pa.array([batch.file] * len(rows), pa.string()), taken["position"],
+            pa.array(events, pa.int64()),
             taken["row"],
-            pa.array([text for text, _, _ in origins], pa.string()), pa.array(times, pa.int64()).cast(schema.field("commit_time").type),
-            pa.array(["update" if kinds[at] == UPDATE_BEFORE else kinds[at] for at in rows], pa.string()),
+            pa.array([text for text, _, _ in origins], pa.string()),
+            pa.array(times, pa.int64()).cast(schema.field("commit_time").type),
+            pa.array(["update" if kinds[at] == UPDATE_BEFORE else kinds[at] for at in rows],
+                pa.string()),
             _images(values, before, columns), _images(values, after, columns),
         ],
         schema=schema,
@@ -149,7 +175,10 @@ def _changes_of(batch: TableBatch, columns: pa.Schema, heads: Heads) -> pa.Recor
 
 def _check_whole(batch: TableBatch) -> None:
     """Raises InputError where the log holds changes of a JSON document only, not the document."""
-    if "binlog_diff" in batch.data.schema.names and batch.data.column("binlog_diff").null_count < batch.data.num_rows:
+    if (
+        "binlog_diff" in batch.data.schema.names
+        and batch.data.column("binlog_diff").null_count < batch.data.num_rows
+    ):
         raise InputError(
             "a partial update of a JSON column holds its changes only, not its value",
             code=Code.BAD_VALUE,
@@ -163,11 +192,14 @@ def _images(values: list[pa.Array], rows: list[int | None], columns: pa.Schema) 
     import pyarrow as pa
 
     places = pa.array(rows, pa.int64())
-    return pa.StructArray.from_arrays([one.take(places) for one in values], fields=list(columns), mask=places.is_null())
+    return pa.StructArray.from_arrays(
+        [one.take(places) for one in values], fields=list(columns), mask=places.is_null()
+    )
 
 
 def _fitting(batch: TableBatch, wanted: pa.Field) -> pa.Array:
-    """A column as the changes have it; NULL where this table map has none of the name. Raises InputError."""
+    """A column as the changes have it; NULL where this table map has none of the name. Raises
+    InputError."""
     import pyarrow as pa
 
     if wanted.name not in batch.data.schema.names:
@@ -179,11 +211,11 @@ def _fitting(batch: TableBatch, wanted: pa.Field) -> pa.Array:
         return column.cast(wanted.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InputError(
-            f"column {wanted.name} has become one of {column.type}, whose values do not fit {wanted.type}: {error}",
+            f"column {wanted.name} has become one of {column.type}, whose values do not fit"
+            f" {wanted.type}: {error}",
             code=Code.BAD_VALUE,
             file=batch.file,
             position=batch.data.column("binlog_position")[0].as_py(),
             table=batch.name,
             hint="read the files before and behind the ALTER TABLE as tables of their own",
         ) from None
-

@@ -1,4 +1,5 @@
-"""How a replica finds the rows of one table: under each server version and row image, with what one change reads.
+"""How a replica finds the rows of one table: under each server version and row image, with what one
+change reads.
 
 The levels of --fail-on are rows of LEVELS. A table stands as its worst version stands.
 """
@@ -11,7 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lookup.cost import expected
-from lookup.decision import BY_INDEX, BY_TABLE, HASH_OVER_INDEX, HASH_OVER_TABLE, Explanation, explain
+from lookup.decision import (
+    BY_INDEX,
+    BY_TABLE,
+    HASH_OVER_INDEX,
+    HASH_OVER_TABLE,
+    Explanation,
+    explain,
+)
 from lookup.reasons import key_sentence, nullable_sentence
 from lookup.shape import NULLABLE_UNIQUE, EventShape, key_kind, shape_of
 from lookup.table import BLOB_TYPES, Key, TableDefinition
@@ -33,19 +41,23 @@ ONE_CHANGE = EventShape("delete")
 
 
 def before_columns(definition: TableDefinition, image: str) -> tuple[int, ...]:
-    """The columns of the before image that a source with the same table writes (`mark_columns_per_binlog_row_image`, 9.7)."""
+    """The columns of the before image that a source with the same table writes
+    (`mark_columns_per_binlog_row_image`, 9.7)."""
     everything = tuple(range(len(definition.columns)))
     if image == "FULL" or definition.primary is None:
         return everything
     key = set(definition.primary.columns)
     if image == "MINIMAL":
         return tuple(sorted(key))
-    return tuple(at for at in everything if at in key or definition.columns[at].type not in BLOB_TYPES)
+    return tuple(
+        at for at in everything if at in key or definition.columns[at].type not in BLOB_TYPES
+    )
 
 
 @dataclass(frozen=True)
 class Case:
-    """One table under one server version and row image. The server decides the same way for UPDATE and DELETE."""
+    """One table under one server version and row image. The server decides the same way for UPDATE
+    and DELETE."""
 
     facts: TableFacts
     rules: ServerRules
@@ -74,10 +86,13 @@ class Case:
         """What one row of an event costs to find, in words."""
         if self.finds_one_row:
             return "1 row"
-        return READS.get(self.explanation.decision.algorithm, "rows with the key's value, up to the row")
+        return READS.get(
+            self.explanation.decision.algorithm, "rows with the key's value, up to the row"
+        )
 
     def reads_per_change(self) -> float | None:
-        """Rows that a DELETE of one row reads, on average over the table; None where the numbers are not known."""
+        """Rows that a DELETE of one row reads, on average over the table; None where the numbers
+        are not known."""
         if self.finds_one_row:
             return 1.0
         key, rows = self.explanation.decision.key, self.facts.rows
@@ -86,13 +101,16 @@ class Case:
         if key is not None and not self.facts.known(key):
             return None
         shape, _ = shape_of(
-            self.definition, before_columns(self.definition, self.image), self.rules, self.row_search,
-            rows=rows or 1.0, rows_per_value=statistics_of(self.facts), null_share=self._null_share(key),
+            self.definition, before_columns(self.definition, self.image), self.rules,
+            self.row_search,
+            rows=rows or 1.0, rows_per_value=statistics_of(self.facts),
+            null_share=self._null_share(key),
         )  # fmt: skip
         return expected(shape, ONE_CHANGE, self.rules, self.row_search).counters.rows_read
 
     def _null_share(self, key: Key | None) -> float:
-        """Of a nullable unique key all NULLs count as one value, and no other value occurs twice."""
+        """Of a nullable unique key all NULLs count as one value, and no other value occurs
+        twice."""
         if key is None or not key.unique:
             return 0.0
         rows, duplicates = self.facts.rows or 0.0, self.facts.rows_per_value(key)
@@ -105,7 +123,8 @@ class Case:
 
     @property
     def weight(self) -> float:
-        """For the order: rows read for one change. A scan of a table of unknown size comes before all others."""
+        """For the order: rows read for one change. A scan of a table of unknown size comes before
+        all others."""
         reads = self.reads_per_change()
         if reads is not None:
             return reads
@@ -113,7 +132,8 @@ class Case:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether there is nothing to mend. ARCHIVE and BLACKHOLE tables are: no row of theirs is looked up."""
+        """Whether there is nothing to mend. ARCHIVE and BLACKHOLE tables are: no row of theirs is
+        looked up."""
         return self.finds_one_row or self.suggestion is None
 
     def why(self) -> str:
@@ -128,7 +148,10 @@ class Case:
             return nullable_sentence(self.definition, key)
         if not self.facts.known(key):
             return f"Key `{key.name}` is not unique; how many rows share a value is not known."
-        return f"Key `{key.name}` is not unique: a value occurs in {number(self.facts.rows_per_value(key))} rows on average."
+        return (
+            f"Key `{key.name}` is not unique: a value occurs in"
+            f" {number(self.facts.rows_per_value(key))} rows on average."
+        )
 
     def _why_no_key(self) -> str:
         if not self.definition.keys:
@@ -143,14 +166,20 @@ class Case:
             "table": self.definition.full_name,
             "server": self.server,
             "row_image": self.image,
-            "statements": {"insert": "not needed", "update": decision.algorithm, "delete": decision.algorithm},
+            "statements": {
+                "insert": "not needed",
+                "update": decision.algorithm,
+                "delete": decision.algorithm,
+            },
             "algorithm": decision.algorithm,
             "key": decision.key.name if decision.key else None,
             "reads": self.reads(),
             "rows": self.facts.rows,
             "rows_read_per_change": self.reads_per_change(),
             "levels": self.levels,
-            "not_used": {rejection.key.name: rejection.reason for rejection in self.explanation.rejections},
+            "not_used": {
+                rejection.key.name: rejection.reason for rejection in self.explanation.rejections
+            },
             "suggestion": None if self.suggestion is None else self.suggestion.as_dict(),
         }
 
@@ -206,7 +235,9 @@ class TableVerdict:
     @property
     def worst(self) -> Case:
         """The case that reads most."""
-        return max(self.cases, key=lambda case: (not case.is_healthy, case.weight, case.server == NEWEST))
+        return max(
+            self.cases, key=lambda case: (not case.is_healthy, case.weight, case.server == NEWEST)
+        )
 
     @property
     def levels(self) -> frozenset[str]:
@@ -217,7 +248,9 @@ class TableVerdict:
     def why(self) -> str:
         """The worst case's sentence, with its versions where others differ."""
         worst = self.worst
-        servers = list(dict.fromkeys(case.server for case in self.cases if _key(case) == _key(worst)))
+        servers = list(
+            dict.fromkeys(case.server for case in self.cases if _key(case) == _key(worst))
+        )
         every = len({case.server for case in self.cases})
         return worst.why() if len(servers) == every else f"{', '.join(servers)}: {worst.why()}"
 
@@ -225,7 +258,11 @@ class TableVerdict:
     def fix(self) -> Suggestion | None:
         """For the newest version that needs one."""
         found = [case for case in self.cases if case.suggestion is not None and not case.is_healthy]
-        return max(found, key=lambda case: (case.server == NEWEST, case is self.worst)).suggestion if found else None
+        return (
+            max(found, key=lambda case: (case.server == NEWEST, case is self.worst)).suggestion
+            if found
+            else None
+        )
 
     @property
     def order(self) -> tuple[bool, float, str]:
@@ -240,8 +277,14 @@ def verdicts(
     options: frozenset[str] | None,
     duplicated: dict[str, Duplicated],
 ) -> list[TableVerdict]:
-    """The tables, the most dangerous one first. `duplicated` looks at the rows of tables that have any."""
-    found = [TableVerdict(tuple(cases(one, servers, images, options, duplicated.get(one.definition.full_name)))) for one in facts]
+    """The tables, the most dangerous one first. `duplicated` looks at the rows of tables that have
+    any."""
+    found = [
+        TableVerdict(
+            tuple(cases(one, servers, images, options, duplicated.get(one.definition.full_name)))
+        )
+        for one in facts
+    ]
     return sorted(found, key=lambda one: one.order)
 
 
@@ -259,7 +302,9 @@ def cases(
     for rules in servers:
         suggested = suggestion(definition, rules, options, duplicated)
         for image in images:
-            explanation = explain(definition, before_columns(definition, image), rules, options, statistics)
+            explanation = explain(
+                definition, before_columns(definition, image), rules, options, statistics
+            )
             yield Case(facts, rules, options, image, explanation, suggested)
 
 

@@ -13,9 +13,11 @@ Columns = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadShape:
-    """Rows events of one table that are alike but for their rows. One object a shape: compare by identity.
+    """Rows events of one table that are alike but for their rows. One object a shape: compare by
+    identity.
 
-    `before` and `after` are the columns of the images (a write has after only). `key` is the key whose distinct values are counted.
+    `before` and `after` are the columns of the images (a write has after only). `key` is the key
+    whose distinct values are counted.
     """
 
     table: str
@@ -30,7 +32,8 @@ class LoadShape:
 class Applied:
     """A transaction's rows events of one target. `row_bytes` is what the images take, uncompressed.
 
-    `sizes`: (rows, distinct key values) of an event -> how many events. `statements`: statements that ended on the target.
+    `sizes`: (rows, distinct key values) of an event -> how many events. `statements`: statements
+    that ended on the target.
     """
 
     target: LoadShape
@@ -41,7 +44,8 @@ class Applied:
     distinct_values: int = 0
     sizes: dict[Count, int] = field(default_factory=dict)
     keys: list[int] = field(default_factory=list)
-    """A number for the key of each row, of the first ones, where `Schema.with_keys` asks for them."""
+    """A number for the key of each row, of the first ones, where `Schema.with_keys` asks for
+    them."""
 
     def add(self, count: Count, row_bytes: int, ends_statement: bool) -> None:
         """A rows event of so many rows and distinct key values."""
@@ -55,11 +59,14 @@ class Applied:
 
 @dataclass(slots=True)
 class TransactionLoad:
-    """One transaction. `log_bytes` is its length in the log (compressed where the log is), `commit_time` in seconds since 1970.
+    """One transaction. `log_bytes` is its length in the log (compressed where the log is),
+    `commit_time` in seconds since 1970.
 
-    `commit_time` is the commit timestamp in microseconds where the log has one, else that of the last event, in whole seconds.
-    `last_committed` and `sequence_number` are 0 in a log without them (5.6, MariaDB). `statements` are those in the log as text
-    (DDL, statement format); `statement_seconds` is how long they ran on the source, `statement` the beginning of the first of them.
+    `commit_time` is the commit timestamp in microseconds where the log has one, else that of the
+    last event, in whole seconds. `last_committed` and `sequence_number` are 0 in a log without them
+    (5.6, MariaDB). `statements` are those in the log as text (DDL, statement format);
+    `statement_seconds` is how long they ran on the source, `statement` the beginning of the first
+    of them.
     """
 
     file: str

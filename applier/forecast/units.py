@@ -1,8 +1,10 @@
-"""What a replica's time is made of: units, each with a price in seconds. Linear, so that prices can be fitted and added up.
+"""What a replica's time is made of: units, each with a price in seconds. Linear, so that prices can
+be fitted and added up.
 
-An event's time is the sum over the units of amount times price. The amounts come from `lookup.cost` (handler calls) and from the
-event itself. Scans have prices of their own: a table scan compares each row it reads (`record_compare`), a hash scan works out a
-hash over all of its columns (`Hash_slave_rows::make_hash_key`, sql/log_event.cc), and both read its bytes.
+An event's time is the sum over the units of amount times price. The amounts come from `lookup.cost`
+(handler calls) and from the event itself. Scans have prices of their own: a table scan compares
+each row it reads (`record_compare`), a hash scan works out a hash over all of its columns
+(`Hash_slave_rows::make_hash_key`, sql/log_event.cc), and both read its bytes.
 """
 
 from __future__ import annotations
@@ -25,24 +27,34 @@ UNITS: dict[str, str] = {
     "value": "one column of a changed row's image: unpacked, compared, packed again",
     "index entry": "one entry of a secondary index written or marked",
     "page": "one page of rows that an event's keys lead to: found, latched, locked, brought near",
-    "far page": "one such page that the processor's caches do not hold; steps in a secondary index come to another one each time",
+    "far page": (
+        "one such page that the processor's caches do not hold; steps in a secondary index come to"
+        " another one each time"
+    ),
     "key read": "one row found by its primary or unique key",
     "secondary read": "one key read in a secondary index, and its row",
     "next": "one step in a secondary index, and its row",
-    "marked read": "one row read by its key behind one of the same value that this event deleted: asked whether another transaction has it",
+    "marked read": (
+        "one row read by its key behind one of the same value that this event deleted: asked"
+        " whether another transaction has it"
+    ),
     "hashed row": "one before image put into the hash and taken out again",
     "scan start": "one scan begun",
     "scan row": "one row read by a table scan and compared",
     "scan byte": "one byte of such a row",
     "scan value": "one column of such a row",
     "hash row": "one row read by a hash scan over the table, its hash looked up",
-    "hash byte": "one byte of a row whose hash is worked out: read by such a scan, or by a hash scan over an index",
+    "hash byte": (
+        "one byte of a row whose hash is worked out: read by such a scan, or by a hash scan over an"
+        " index"
+    ),
     "hash value": "one column of such a row",
     "ghost": "one deleted row that its own transaction still steps over",
 }
 """Unit -> what it stands for. The order is that of amounts."""
 LOOKUP_UNITS = tuple(UNITS)[tuple(UNITS).index("page") :]
-"""Spent on finding rows; the rest is spent on changing them, whatever the keys. In order: sums are the same in every process."""
+"""Spent on finding rows; the rest is spent on changing them, whatever the keys. In order: sums are
+the same in every process."""
 PLACE = {name: place for place, name in enumerate(UNITS)}
 Amounts = tuple[float, ...]
 """One number for each unit."""
@@ -65,20 +77,29 @@ class Prices:
     def cost(self, amounts: Amounts) -> tuple[float, float]:
         """(Seconds in all, those of them spent on finding rows)."""
         lookup = sum(amounts[PLACE[name]] * self[name] for name in LOOKUP_UNITS)
-        return sum(amount * price for amount, price in zip(amounts, self.seconds, strict=True)), lookup
+        return (
+            sum(amount * price for amount, price in zip(amounts, self.seconds, strict=True)),
+            lookup,
+        )
 
 
-SCANS = {"table scan": ("scan row", "scan byte", "scan value"), "hash over table": ("hash row", "hash byte", "hash value")}
+SCANS = {
+    "table scan": ("scan row", "scan byte", "scan value"),
+    "hash over table": ("hash row", "hash byte", "hash value"),
+}
 """Algorithm -> its own units. They are alike: both read rows one after the other."""
 
 
 def borrowed(prices: Prices) -> tuple[Prices, str | None]:
-    """(Prices where a scan that was not measured costs what the other one does, which algorithm that was).
+    """(Prices where a scan that was not measured costs what the other one does, which algorithm
+    that was).
 
     A server knows one of them only, but a what-if may ask for the other.
     """
     for lacking, other in (tuple(SCANS), tuple(reversed(SCANS))):
-        if any(prices[unit] for unit in SCANS[lacking]) or not any(prices[unit] for unit in SCANS[other]):
+        if any(prices[unit] for unit in SCANS[lacking]) or not any(
+            prices[unit] for unit in SCANS[other]
+        ):
             continue
         seconds = list(prices.seconds)
         for unit, like in zip(SCANS[lacking], SCANS[other], strict=True):
@@ -88,7 +109,8 @@ def borrowed(prices: Prices) -> tuple[Prices, str | None]:
 
 
 def amounts(**named: float) -> Amounts:
-    """Amounts by name, with an underscore for a space. Raises ValueError for a unit that there is not."""
+    """Amounts by name, with an underscore for a space. Raises ValueError for a unit that there is
+    not."""
     wrong = [name for name in named if name.replace("_", " ") not in PLACE]
     if wrong:
         raise ValueError(f"no unit {wrong[0]!r}")
@@ -105,7 +127,8 @@ PAGE_BYTES = 15_000
 
 @dataclass(frozen=True, slots=True)
 class RowWork:
-    """What one row of an event's table weighs: bytes stored, columns, index entries that a change of it touches.
+    """What one row of an event's table weighs: bytes stored, columns, index entries that a change
+    of it touches.
 
     `table_rows`: those of the table, `share` of which is the part that the event's rows stand in.
     """
@@ -124,15 +147,21 @@ class RowWork:
 
     def pages(self, reads: float) -> float:
         """How many pages hold that many rows drawn from the event's part of the table."""
-        pages = max(self.table_rows * self.share * (self.row_bytes + OVERHEAD_BYTES) / PAGE_BYTES, 1.0)
+        pages = max(
+            self.table_rows * self.share * (self.row_bytes + OVERHEAD_BYTES) / PAGE_BYTES, 1.0
+        )
         return -math.expm1(reads * math.log1p(-1 / pages)) * pages if pages > 1 else min(reads, 1.0)
 
 
-def event_amounts(expected: Expected, kind: str, rows: float, work: RowWork, ghosts: float = 0.0) -> Amounts:
-    """The amounts of one event but for its bytes in the log. `ghosts`: rows that its transaction deleted before and its scan steps over."""
+def event_amounts(
+    expected: Expected, kind: str, rows: float, work: RowWork, ghosts: float = 0.0
+) -> Amounts:
+    """The amounts of one event but for its bytes in the log. `ghosts`: rows that its transaction
+    deleted before and its scan steps over."""
     counted, algorithm, images = expected.counters, expected.algorithm, 2 if kind == "update" else 1
     named = {
-        "event": 1.0, kind if kind != "write" else "insert": rows, "value": rows * images * work.columns,
+        "event": 1.0, kind if kind != "write" else "insert": rows,
+        "value": rows * images * work.columns,
         "index_entry": rows * work.index_entries,
     }  # fmt: skip
     if kind == "write":
@@ -141,22 +170,36 @@ def event_amounts(expected: Expected, kind: str, rows: float, work: RowWork, gho
         named["key_read"], named["page"] = rows, work.pages(rows)
     elif algorithm in (BY_INDEX, HASH_OVER_INDEX):
         reads = counted.read_key + counted.read_next
-        named["secondary_read"], named["next"], named["page"] = counted.read_key, counted.read_next, work.pages(reads)
+        named["secondary_read"], named["next"], named["page"] = (
+            counted.read_key,
+            counted.read_next,
+            work.pages(reads),
+        )
         if algorithm == HASH_OVER_INDEX:
-            named |= {"hashed_row": rows, "hash_byte": reads * work.row_bytes, "hash_value": reads * work.columns}
+            named |= {
+                "hashed_row": rows,
+                "hash_byte": reads * work.row_bytes,
+                "hash_value": reads * work.columns,
+            }
         if expected.key == OTHER:
             named["far_page"] = reads
-            named["marked_read"] = _marked(reads, rows, counted.read_key) if algorithm == HASH_OVER_INDEX and kind == "delete" else 0.0
+            named["marked_read"] = (
+                _marked(reads, rows, counted.read_key)
+                if algorithm == HASH_OVER_INDEX and kind == "delete"
+                else 0.0
+            )
     elif algorithm == HASH_OVER_TABLE:
         read = counted.read_rnd_next
         named |= {
-            "hashed_row": rows, "scan_start": 1.0, "hash_row": read, "hash_byte": read * work.row_bytes, "hash_value": read * work.columns,
+            "hashed_row": rows, "scan_start": 1.0, "hash_row": read,
+            "hash_byte": read * work.row_bytes, "hash_value": read * work.columns,
             "ghost": ghosts,
         }  # fmt: skip
     elif algorithm == BY_TABLE:
         read = counted.read_rnd_next
         named |= {
-            "scan_start": rows, "scan_row": read, "scan_byte": read * work.row_bytes, "scan_value": read * work.columns,
+            "scan_start": rows, "scan_row": read, "scan_byte": read * work.row_bytes,
+            "scan_value": read * work.columns,
             "ghost": ghosts * rows,
         }  # fmt: skip
     named["far_page"] = named.get("far_page", named.get("page", 0.0)) * work.far_share
@@ -164,11 +207,14 @@ def event_amounts(expected: Expected, kind: str, rows: float, work: RowWork, gho
 
 
 def _marked(reads: float, rows: float, values: float) -> float:
-    """How many of the reads come behind a row that the event deleted, when it deletes `rows` anywhere among those of so many key values.
+    """How many of the reads come behind a row that the event deleted, when it deletes `rows`
+    anywhere among those of so many key values.
 
-    From its first deleted row on, each row of a value costs a second search in the clustered index: the row before was marked as deleted,
-    so the page of the secondary index may hold more that this transaction changed, and InnoDB asks the row itself whose it is
-    (lock_sec_rec_read_check_and_lock to row_vers_impl_x_locked, storage/innobase; a sixth of such an event's time in a profile of 9.7).
-    Of a value with m rows, c of them deleted, the first deleted one is the (m+1)/(c+1)-th on average; one more read finds the value's end.
+    From its first deleted row on, each row of a value costs a second search in the clustered index:
+    the row before was marked as deleted, so the page of the secondary index may hold more that this
+    transaction changed, and InnoDB asks the row itself whose it is
+    (lock_sec_rec_read_check_and_lock to row_vers_impl_x_locked, storage/innobase; a sixth of such
+    an event's time in a profile of 9.7). Of a value with m rows, c of them deleted, the first
+    deleted one is the (m+1)/(c+1)-th on average; one more read finds the value's end.
     """
     return reads * rows / (rows + values)

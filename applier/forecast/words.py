@@ -15,27 +15,42 @@ def headline(summary: Mapping[str, Any]) -> str:
     low, high = duration(summary["peak_low_seconds"]), duration(summary["peak_high_seconds"])
     live = summary["now"] is not None and summary["now"]["live"]
     who = "A replica that was level when the log began would be" if live else "The replica will be"
-    text = f"{who} up to {duration(replica['peak_lag_seconds'])} behind" + (f" ({low} to {high})" if low != high else "")
+    text = f"{who} up to {duration(replica['peak_lag_seconds'])} behind" + (
+        f" ({low} to {high})" if low != high else ""
+    )
     if replica["catch_up_seconds"] == "never":
         return text + "; at this rate it never catches up."
-    if replica["end_lag_seconds"] > 1 and (live or summary["now"] is None):  # else `now_lines` has said it
-        return text + f"; it catches up {duration(replica['catch_up_seconds'])} after the log's end."
+    if replica["end_lag_seconds"] > 1 and (
+        live or summary["now"] is None
+    ):  # else `now_lines` has said it
+        return (
+            text + f"; it catches up {duration(replica['catch_up_seconds'])} after the log's end."
+        )
     return text + "."
 
 
 def now_lines(now: Mapping[str, Any]) -> list[str]:
     """A replica that is behind already: by how much, when it will have caught up, what it is at."""
     capacity = now["capacity"]
-    told = "" if capacity is None else f" Capacity: {capacity:,.3g} s of the source's traffic in a second."
+    told = (
+        ""
+        if capacity is None
+        else f" Capacity: {capacity:,.3g} s of the source's traffic in a second."
+    )
     if not now["transactions_left"]:
         return [f"Now: the replica has applied all of the log.{told}"]
     behind, left = duration(now["behind_seconds"]), f"{now['transactions_left']:,} transactions"
-    text = f"Now: the replica is {behind} behind and has {left} left, {duration(now['seconds_left'])} of applying; "
+    text = (
+        f"Now: the replica is {behind} behind and has {left} left, {duration(now['seconds_left'])}"
+        " of applying; "
+    )
     if now["stopped"]:
         return [f"{text}{now['stopped']}.{told}"]
     if now["catch_up_seconds"] == "never":
         return [f"{text}with the source's traffic as it is, it never catches up.{told}"]
-    caught_up = f"it catches up in {duration(now['catch_up_seconds'])}, at {when(now['caught_up_at'])} UTC."
+    caught_up = (
+        f"it catches up in {duration(now['catch_up_seconds'])}, at {when(now['caught_up_at'])} UTC."
+    )
     current = now["transaction"]
     return [f"{text}{caught_up}{told}", *([] if current is None else [_current(current)])]
 
@@ -62,7 +77,10 @@ def now_line(now: Mapping[str, Any]) -> str:
 def _current(one: Mapping[str, Any]) -> str:
     """The transaction that the replica is in."""
     gtid = f", {one['gtid']}" if one["gtid"] else ""
-    text = f"It is in {one['file']}, position {one['pos']}{gtid}: {one['rows']:,} rows of {changed_tables(one)}"
+    text = (
+        f"It is in {one['file']}, position {one['pos']}{gtid}: {one['rows']:,} rows of"
+        f" {changed_tables(one)}"
+    )
     if one["rows_done"] is not None:
         text += f", {one['rows_done']:,.0f} of them done"
     if one["elapsed_seconds"] is not None:
@@ -70,7 +88,11 @@ def _current(one: Mapping[str, Any]) -> str:
     return f"{text}; {duration(one['left_seconds'])} to go."
 
 
-PARTS = {"commits": "commits", "statements": "statements in the log's text", "changes": "changes to rows"}
+PARTS = {
+    "commits": "commits",
+    "statements": "statements in the log's text",
+    "changes": "changes to rows",
+}
 """What applying consists of but for finding rows -> in words."""
 
 
@@ -79,7 +101,8 @@ NAMED_SHARE = 0.1
 
 
 def split(summary: Mapping[str, Any]) -> str:
-    """Finding rows apart from the rest, and what that rest mostly is: large or many transactions, DDL."""
+    """Finding rows apart from the rest, and what that rest mostly is: large or many transactions,
+    DDL."""
     replica, ideal = summary["replica"], summary["without_lookup"]
     text = f"Applying takes {duration(replica['apply_seconds'])}"
     if not replica["apply_seconds"]:
@@ -90,11 +113,15 @@ def split(summary: Mapping[str, Any]) -> str:
     pages = replica["page_read_seconds"]
     if pages > NAMED_SHARE * replica["apply_seconds"]:
         share = pages / replica["apply_seconds"]
-        text += f", {share:.0%} of it to read {replica['page_reads']:,.0f} pages that the buffer pool does not hold"
+        text += (
+            f", {share:.0%} of it to read {replica['page_reads']:,.0f} pages that the buffer pool"
+            " does not hold"
+        )
     return (
-        f"{text}, {replica['lookup_seconds'] / replica['apply_seconds']:.0%} of it to find rows. "
-        f"With instant lookups, applying would take {duration(ideal['apply_seconds'])}, mostly {PARTS.get(main, main)}, "
-        f"and the replica would be up to {duration(ideal['peak_lag_seconds'])} behind."
+        f"{text}, {replica['lookup_seconds'] / replica['apply_seconds']:.0%} of it to find rows."
+        f" With instant lookups, applying would take {duration(ideal['apply_seconds'])}, mostly"
+        f" {PARTS.get(main, main)}, and the replica would be up to"
+        f" {duration(ideal['peak_lag_seconds'])} behind."
     )
 
 
@@ -104,11 +131,16 @@ def fix_title(fixes: Sequence[Mapping[str, Any]], at: int) -> str:
     what = one["table"] or f"{one['setting']} (a setting of the {one['where']})"
     text = f"{what}: saves {duration(one['gain_seconds'])}"
     together = duration(one["gain_seconds_with_those_before"])
-    return text + (f" by itself, {together} together with {'those' if at > 1 else 'the one'} above" if at else "")
+    return text + (
+        f" by itself, {together} together with {'those' if at > 1 else 'the one'} above"
+        if at
+        else ""
+    )
 
 
 def percentages(shares: Sequence[float]) -> list[str]:
-    """Shares as percentages with one digit that add up as the shares do: what rounding leaves goes to the largest remainders."""
+    """Shares as percentages with one digit that add up as the shares do: what rounding leaves goes
+    to the largest remainders."""
     tenths = [share * 1000 for share in shares]
     whole = [int(tenth) for tenth in tenths]
     left = round(sum(tenths)) - sum(whole)
@@ -118,12 +150,23 @@ def percentages(shares: Sequence[float]) -> list[str]:
 
 
 def share_rows(summary: Mapping[str, Any], most: int) -> list[tuple[str, float, str]]:
-    """(what, seconds, share) of everything that applying consists of: the first tables, the rest of them, commits, statements."""
+    """(what, seconds, share) of everything that applying consists of: the first tables, the rest of
+    them, commits, statements."""
     tables, rest = summary["tables"][:most], summary["tables"][most:]
     rows = [(one["table"], one["seconds"], one["share"]) for one in tables]
     if rest:
-        rows.append((f"and {len(rest)} more", sum(one["seconds"] for one in rest), sum(one["share"] for one in rest)))
-    rows += [(f"({one['name']})", one["seconds"], one["share"]) for one in summary["besides_tables"] if one["seconds"]]
+        rows.append(
+            (
+                f"and {len(rest)} more",
+                sum(one["seconds"] for one in rest),
+                sum(one["share"] for one in rest),
+            )
+        )
+    rows += [
+        (f"({one['name']})", one["seconds"], one["share"])
+        for one in summary["besides_tables"]
+        if one["seconds"]
+    ]
     shown = percentages([share for *_, share in rows])
     return [(what, seconds, share) for (what, seconds, _), share in zip(rows, shown, strict=True)]
 
@@ -145,6 +188,11 @@ def changed_tables(worst: Mapping[str, Any], most: int = 3) -> str:
 def when(time: float) -> str:
     """A time in UTC for people."""
     return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def shown_times(factor: float) -> str:
+    """A factor for people: 12, 1.58."""
+    return f"{factor:,.{0 if factor >= 10 else 2}f}"
 
 
 def duration(seconds: float | str) -> str:

@@ -1,8 +1,10 @@
-"""Transactions in batches: many of the source to one commit, the position with them, and what happens when one of them fails.
+"""Transactions in batches: many of the source to one commit, the position with them, and what
+happens when one of them fails.
 
-A batch that fails is rolled back and taken once more, transaction by transaction and event by event, so that the error names its place and
-all before it is committed. While the server works on one batch the next one is made; what is under way is known to be committed when the
-server took the text after it.
+A batch that fails is rolled back and taken once more, transaction by transaction and event by
+event, so that the error names its place and all before it is committed. While the server works on
+one batch the next one is made; what is under way is known to be committed when the server took the
+text after it.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ BATCH_BYTES = 1 << 20
 """A batch ends after so many bytes of events, however few its transactions are."""
 MOST_RETRIES = 10
 BEGIN = b"START TRANSACTION"
-"""In sql_mode=ORACLE of MariaDB, which a statement of the log may leave behind, BEGIN opens a block of statements."""
+"""In sql_mode=ORACLE of MariaDB, which a statement of the log may leave behind, BEGIN opens a block
+of statements."""
 COMMIT = PipelineStatement(b"COMMIT")
 
 
@@ -43,7 +46,8 @@ class Connected:
 
     server: Server
     side: Server
-    """A second connection, for questions: what they cost is not in the first one's counters, and they wait for nothing."""
+    """A second connection, for questions: what they cost is not in the first one's counters, and
+    they wait for nothing."""
     dialect: TargetDialect
     pipeline: Pipeline
     writer: Writer
@@ -51,10 +55,18 @@ class Connected:
 
 
 class Batches:
-    """Takes what can be rolled back. `gtid` gives each transaction its own GTID on the target, and thereby a commit of its own."""
+    """Takes what can be rolled back. `gtid` gives each transaction its own GTID on the target, and
+    thereby a commit of its own."""
 
     def __init__(
-        self, target: Connected, keeper: CheckpointTracker, outcome: TargetOutcome, done: CommitRanges, *, size: int, gtid: bool
+        self,
+        target: Connected,
+        keeper: CheckpointTracker,
+        outcome: TargetOutcome,
+        done: CommitRanges,
+        *,
+        size: int,
+        gtid: bool,
     ) -> None:
         self.target = target
         self.keeper = keeper
@@ -65,7 +77,8 @@ class Batches:
         self.gtid = gtid
         self.size = 1 if gtid else size
         self.final = False
-        """The next failure ends the replay: it is known to be no accident, or cannot be rolled back."""
+        """The next failure ends the replay: it is known to be no accident, or cannot be rolled
+        back."""
         self._open: list[SourceTransaction] = []
         self._open_bytes = 0
         self._under_way: list[SourceTransaction] = []
@@ -96,8 +109,13 @@ class Batches:
         self.target.survey.forget_tables()
 
     def without_done(self, source: SourceTransaction) -> SourceTransaction:
-        """The transaction, or only its place in the log when an earlier run carried it out beyond the position."""
-        return replace(source, events=[], opening=None, executed=True) if self.done.covers(source.start) else source
+        """The transaction, or only its place in the log when an earlier run carried it out beyond
+        the position."""
+        return (
+            replace(source, events=[], opening=None, executed=True)
+            if self.done.covers(source.start)
+            else source
+        )
 
     def alone(
         self,
@@ -108,11 +126,15 @@ class Batches:
         position_inside: bool = False,
         allowed: frozenset[int] = frozenset(),
     ) -> None:
-        """Between two commits of its own, the position inside of its transaction or behind it. A failure is final."""
+        """Between two commits of its own, the position inside of its transaction or behind it. A
+        failure is final."""
         self.finish()
         final, self.final = self.final, True
         writer = self.target.writer
-        one_by_one, writer.rows.one_by_one = writer.rows.one_by_one, True  # it is not tried again: it must name its row at once
+        one_by_one, writer.rows.one_by_one = (
+            writer.rows.one_by_one,
+            True,
+        )  # it is not tried again: it must name its row at once
         writer.append_all(writer.describe(source.format))
         for sql in (*self._gtid_next(source), *opening):
             writer.append(sql)
@@ -120,7 +142,11 @@ class Batches:
         writer.add(source, allowed)
         self.keeper.record(source)
         statements, ends = writer.take(), [PipelineStatement(sql) for sql in ending]
-        tail = [self._position(), *ends, *self._gtid_over()] if position_inside else [*ends, *self._gtid_over(), self._position()]
+        tail = (
+            [self._position(), *ends, *self._gtid_over()]
+            if position_inside
+            else [*ends, *self._gtid_over(), self._position()]
+        )
         writer.rows.one_by_one = one_by_one
         self.send([*self._answered(statements), *tail])
         self._under_way, self._open = self._open, []
@@ -160,11 +186,16 @@ class Batches:
             self.target.writer.add(source)
             self._open_bytes += source.bytes
         self.keeper.record(source)
-        if len(self._open) >= self.size or self._open_bytes >= BATCH_BYTES or self.target.writer.rows.one_by_one:
+        if (
+            len(self._open) >= self.size
+            or self._open_bytes >= BATCH_BYTES
+            or self.target.writer.rows.one_by_one
+        ):
             self._commit()
 
     def _complete(self) -> None:
-        """Commits what is open, waits for it, and drops what says of parts beyond the position that they are done: it is behind them."""
+        """Commits what is open, waits for it, and drops what says of parts beyond the position that
+        they are done: it is behind them."""
         self._commit()
         self.target.pipeline.settle()
         self._confirm()
@@ -185,7 +216,8 @@ class Batches:
         self._under_way, self._open, self._open_bytes = self._open, [], 0
 
     def _answered(self, statements: list[PipelineStatement]) -> list[PipelineStatement]:
-        """Carries out statements whose answers decide whether there is a commit; returns what may be sent together with it."""
+        """Carries out statements whose answers decide whether there is a commit; returns what may
+        be sent together with it."""
         if not any(statement.check is not None for statement in statements):
             return statements
         self.send(statements)
@@ -206,11 +238,18 @@ class Batches:
         self.own_rows += 1
         outcome.file, outcome.position = end.file, end.offset
         self._under_way, self._retries = [], 0
-        said = {"file": end.file, "position": end.offset, "gtid": outcome.gtid, "transactions": outcome.transactions}
+        said = {
+            "file": end.file,
+            "position": end.offset,
+            "gtid": outcome.gtid,
+            "transactions": outcome.transactions,
+        }
         _LOG.debug("committed", extra=said)
 
     def _position(self) -> PipelineStatement:
-        return PipelineStatement(self.keeper.row(self.target.survey.owned).update(), check=self._one_row)
+        return PipelineStatement(
+            self.keeper.row(self.target.survey.owned).update(), check=self._one_row
+        )
 
     def _one_row(self, matched: int) -> None:
         if matched != 1:
@@ -231,16 +270,24 @@ class Batches:
             return []
         if self.target.dialect.is_mariadb:
             own = MariadbGtid.parse(gtid)
-            return [f"SET @@session.gtid_domain_id={own.domain}, @@session.server_id={own.server_id}, gtid_seq_no={own.sequence}".encode()]
+            return [
+                f"SET @@session.gtid_domain_id={own.domain}, @@session.server_id={own.server_id},"
+                f" gtid_seq_no={own.sequence}".encode()
+            ]
         return [f"SET @@session.gtid_next='{gtid}'".encode()]
 
     def _gtid_over(self) -> list[PipelineStatement]:
-        return [PipelineStatement(b"SET @@session.gtid_next='AUTOMATIC'")] if self.gtid and not self.target.dialect.is_mariadb else []
+        return (
+            [PipelineStatement(b"SET @@session.gtid_next='AUTOMATIC'")]
+            if self.gtid and not self.target.dialect.is_mariadb
+            else []
+        )
 
     # failures
 
     def _insist(self, work: Callable[[], None]) -> None:
-        """Until it goes through: what a failure gave back is under way again, by whatever way it went, and may fail as well."""
+        """Until it goes through: what a failure gave back is under way again, by whatever way it
+        went, and may fail as well."""
         while True:
             try:
                 work()
@@ -249,7 +296,8 @@ class Batches:
                 self._recover(error)
 
     def _recover(self, error: ReplicationError, added: SourceTransaction | None = None) -> None:
-        """Rolls back and takes what is not committed once more. Raises the error when it comes again."""
+        """Rolls back and takes what is not committed once more. Raises the error when it comes
+        again."""
         if self.final or error.number in MISSING_PRIVILEGE:
             self.final = True
             raise error
@@ -259,10 +307,17 @@ class Batches:
             sources.append(added)  # the error was an earlier one's, and came before it was taken in
         said: dict[str, Any] = {"number": error.number, "transactions": len(sources)}
         if sources:
-            said |= {"file": sources[0].start.file, "position": sources[0].start.offset, "gtid": sources[0].gtid}
+            said |= {
+                "file": sources[0].start.file,
+                "position": sources[0].start.offset,
+                "gtid": sources[0].gtid,
+            }
         if error.number in TRANSIENT and self._retries < MOST_RETRIES:
             self._retries += 1
-            _LOG.warning("another session was in the way; trying again", extra={**said, "tries": self._retries})
+            _LOG.warning(
+                "another session was in the way; trying again",
+                extra={**said, "tries": self._retries},
+            )
             time.sleep(0.05 * self._retries)
             for source in sources:
                 self.add(source)
@@ -302,7 +357,8 @@ class Batches:
         return sources
 
     def end_before(self, error: BinlagError, failed: SourceTransaction | None) -> None:
-        """After an error that is no answer to a batch: commits the transactions before the one that failed."""
+        """After an error that is no answer to a batch: commits the transactions before the one that
+        failed."""
         sources = self.roll_back()
         _name_transaction(error, [*sources, *([failed] if failed else [])])
         if self.final:
@@ -317,7 +373,11 @@ class Batches:
 def _name_transaction(error: BinlagError, sources: list[SourceTransaction]) -> None:
     """Says which transaction an error is in, when that has a GTID."""
     for source in sources:
-        if source.gtid and error.position is not None and (error.file, error.position) >= (source.start.file, source.start.offset):
+        if (
+            source.gtid
+            and error.position is not None
+            and (error.file, error.position) >= (source.start.file, source.start.offset)
+        ):
             within = error.file != source.end.file or error.position < source.end.offset
             if within and source.gtid not in error.message:
                 error.message += f", in the transaction {source.gtid}"

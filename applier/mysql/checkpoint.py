@@ -1,10 +1,13 @@
-"""Where a replay stands, kept on the target itself: one row, written in the transaction that it speaks of.
+"""Where a replay stands, kept on the target itself: one row, written in the transaction that it
+speaks of.
 
-    binlag.slave_relay_log_info: the server's own columns, then binlag_gtids, binlag_transactions, binlag_state
+    binlag.slave_relay_log_info: the server's own columns, then binlag_gtids, binlag_transactions,
+    binlag_state
 
-It is the row that a replica keeps in `mysql`; the channel is the name of the replay. What a server keeps elsewhere is in the columns
-behind. What the row says and what the tables hold cannot differ, whatever was killed. `binlag_state` is JSON: the XA transactions that
-are prepared, the databases that this replay filled, a mark by which the file is known again, and the DDL that is about to run.
+It is the row that a replica keeps in `mysql`; the channel is the name of the replay. What a server
+keeps elsewhere is in the columns behind. What the row says and what the tables hold cannot differ,
+whatever was killed. `binlag_state` is JSON: the XA transactions that are prepared, the databases
+that this replay filled, a mark by which the file is known again, and the DDL that is about to run.
 """
 
 from __future__ import annotations
@@ -32,7 +35,8 @@ from checkpoints.position import Position
 SCHEMA = "binlag"
 TABLE = "`binlag`.`slave_relay_log_info`"
 COLUMNS = (
-    "Relay_log_name", "Relay_log_pos", "Master_log_name", "Master_log_pos", "binlag_gtids", "binlag_transactions", "binlag_state",
+    "Relay_log_name", "Relay_log_pos", "Master_log_name", "Master_log_pos", "binlag_gtids",
+    "binlag_transactions", "binlag_state",
 )  # fmt: skip
 """What is written; the name of the replay is in Channel_name."""
 OWN_COLUMNS = ("binlag_gtids", "binlag_transactions", "binlag_state")
@@ -56,12 +60,14 @@ NO_SUCH_TABLE = frozenset({1049, 1146})
 MARK_BYTES = 64
 LOCK_SECONDS = 60
 MOST_WORKERS = 64
-"""The server may still be busy with the last text of a run that was killed; its session holds the lock until that is over."""
+"""The server may still be busy with the last text of a run that was killed; its session holds the
+lock until that is over."""
 
 
 @dataclass(frozen=True, slots=True)
 class DdlMarker:
-    """Written before a DDL statement, which commits by itself: where it stands, and what its tables looked like."""
+    """Written before a DDL statement, which commits by itself: where it stands, and what its tables
+    looked like."""
 
     file: str
     offset: int
@@ -70,7 +76,8 @@ class DdlMarker:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A row. `pending` maps the identifier of a prepared XA transaction to where it begins; `loaded` is False until --schema is in."""
+    """A row. `pending` maps the identifier of a prepared XA transaction to where it begins;
+    `loaded` is False until --schema is in."""
 
     replay: str
     file: str = ""
@@ -105,7 +112,12 @@ class Checkpoint:
     def state(self) -> str:
         """JSON in ASCII."""
         ddl = self.ddl
-        content: dict[str, Any] = {"databases": sorted(self.databases), "mark": self.mark, "loaded": self.loaded, "bytes": self.log_bytes}
+        content: dict[str, Any] = {
+            "databases": sorted(self.databases),
+            "mark": self.mark,
+            "loaded": self.loaded,
+            "bytes": self.log_bytes,
+        }
         if self.pending:
             content["pending"] = {xid: list(place) for xid, place in self.pending.items()}
         if ddl is not None:
@@ -114,13 +126,19 @@ class Checkpoint:
 
     def update(self) -> bytes:
         """The statement that writes it."""
-        assignments = ",".join(f"`{name}`={value}" for name, value in zip(COLUMNS, self._values(), strict=True))
-        return f"UPDATE {TABLE} SET {assignments} WHERE `Channel_name`={text_literal(self.replay)}".encode()
+        assignments = ",".join(
+            f"`{name}`={value}" for name, value in zip(COLUMNS, self._values(), strict=True)
+        )
+        which = f"`Channel_name`={text_literal(self.replay)}"
+        return f"UPDATE {TABLE} SET {assignments} WHERE {which}".encode()
 
     def insert(self) -> bytes:
-        """The statement that writes the row for the first time. The columns that say nothing of a replay are as a server begins with."""
+        """The statement that writes the row for the first time. The columns that say nothing of a
+        replay are as a server begins with."""
         fresh = to_row(RelayLogInfo(channel_name=self.replay), INFO_VERSION)
-        row = {name: literal(value) for name, value in fresh.items()} | dict(zip(COLUMNS, self._values(), strict=True))
+        row = {name: literal(value) for name, value in fresh.items()} | dict(
+            zip(COLUMNS, self._values(), strict=True)
+        )
         names = ",".join(f"`{name}`" for name in row)
         return f"INSERT INTO {TABLE} ({names}) VALUES ({','.join(row.values())})".encode()
 
@@ -141,7 +159,9 @@ def literal(value: str | bytes | float | None) -> str:
     """A cell of an info table as a literal of any session."""
     if isinstance(value, bytes):
         return hex_literal(value) if value else "''"
-    return "NULL" if value is None else text_literal(value) if isinstance(value, str) else str(value)
+    return (
+        "NULL" if value is None else text_literal(value) if isinstance(value, str) else str(value)
+    )
 
 
 def text_literal(text: str) -> str:
@@ -152,12 +172,15 @@ def text_literal(text: str) -> str:
 
 
 def read_checkpoint(server: Server, replay: str) -> Checkpoint | None:
-    """The row of a replay; None when there is none, or no table for it. Raises InputError for a row that cannot be read."""
+    """The row of a replay; None when there is none, or no table for it. Raises InputError for a row
+    that cannot be read."""
     found = _row(server, TABLE, COLUMNS, f"`Channel_name`={text_literal(replay)}")
     if found is None:
         return _read_old(server, replay)
     file, offset, source_file, source_offset, *rest = found
-    return _checkpoint(TABLE, replay, file, offset, Position(source_file, int(source_offset)), *rest)
+    return _checkpoint(
+        TABLE, replay, file, offset, Position(source_file, int(source_offset)), *rest
+    )
 
 
 def checkpoints_of(server: Server) -> list[Checkpoint]:
@@ -170,8 +193,17 @@ def checkpoints_of(server: Server) -> list[Checkpoint]:
 
 def _read_old(server: Server, replay: str) -> Checkpoint | None:
     """As binlag kept it before. Where that is in the source's log was not kept."""
-    found = _row(server, OLD_TABLE, ("file", "offset", "gtids", "transactions", "state"), f"`replay`={text_literal(replay)}")
-    return None if found is None else _checkpoint(OLD_TABLE, replay, found[0], found[1], UNKNOWN, *found[2:])
+    found = _row(
+        server,
+        OLD_TABLE,
+        ("file", "offset", "gtids", "transactions", "state"),
+        f"`replay`={text_literal(replay)}",
+    )
+    return (
+        None
+        if found is None
+        else _checkpoint(OLD_TABLE, replay, found[0], found[1], UNKNOWN, *found[2:])
+    )
 
 
 def _row(server: Server, table: str, columns: Sequence[str], where: str) -> list[str] | None:
@@ -179,10 +211,14 @@ def _row(server: Server, table: str, columns: Sequence[str], where: str) -> list
     return rows[0] if rows else None
 
 
-def _rows(server: Server, table: str, columns: Sequence[str], where: str = "TRUE") -> list[list[str]]:
+def _rows(
+    server: Server, table: str, columns: Sequence[str], where: str = "TRUE"
+) -> list[list[str]]:
     """None where there is no such table."""
     try:
-        rows = server.texts(f"SELECT {', '.join(f'`{name}`' for name in columns)} FROM {table} WHERE {where}")
+        rows = server.texts(
+            f"SELECT {', '.join(f'`{name}`' for name in columns)} FROM {table} WHERE {where}"
+        )
     except ReplicationError as error:
         if error.number in NO_SUCH_TABLE:
             return []
@@ -191,7 +227,14 @@ def _rows(server: Server, table: str, columns: Sequence[str], where: str = "TRUE
 
 
 def _checkpoint(
-    table: str, replay: str, file: str, offset: str, source: Position, gtids: str, transactions: str, state: str
+    table: str,
+    replay: str,
+    file: str,
+    offset: str,
+    source: Position,
+    gtids: str,
+    transactions: str,
+    state: str,
 ) -> Checkpoint:
     try:
         content = json.loads(state)
@@ -212,7 +255,9 @@ def _checkpoint(
         )
     except (ValueError, TypeError, AttributeError) as error:
         raise InputError(
-            f"the row of {replay!r} in {table} cannot be read: {error}", code=Code.REPLAY_ROW, hint="delete it to start again"
+            f"the row of {replay!r} in {table} cannot be read: {error}",
+            code=Code.REPLAY_ROW,
+            hint="delete it to start again",
         ) from None
 
 
@@ -228,27 +273,38 @@ def take_over(server: Server, replay: str) -> None:
     if old is None:
         return
     _create_tables(server)
-    for statement in (b"START TRANSACTION", old.insert(), f"DELETE FROM {OLD_TABLE} WHERE `replay`={text_literal(replay)}", b"COMMIT"):
+    for statement in (
+        b"START TRANSACTION",
+        old.insert(),
+        f"DELETE FROM {OLD_TABLE} WHERE `replay`={text_literal(replay)}",
+        b"COMMIT",
+    ):
         server.execute(statement)
 
 
 def _create_tables(server: Server) -> None:
-    from applier.mysql.info_store import definition  # SQLAlchemy takes longer to import than a short replay takes
+    from applier.mysql.info_store import (
+        definition,
+    )  # SQLAlchemy takes longer to import than a short replay takes
 
     for statement in (*CREATE, definition(RelayLogInfo, INFO_VERSION, OWN_COLUMNS)):
         server.execute(statement)
 
 
 def lock_replay(server: Server, replay: str, seconds: int = LOCK_SECONDS) -> None:
-    """Keeps a second run of the same replay out, and waits for the end of a killed one. Held until the connection ends.
+    """Keeps a second run of the same replay out, and waits for the end of a killed one. Held until
+    the connection ends.
 
-    The sessions of a killed run's workers hold locks of their own: one that the server still works for may yet commit.
+    The sessions of a killed run's workers hold locks of their own: one that the server still works
+    for may yet commit.
 
     Raises InputError when another run goes on.
     """
     if server.value(f"SELECT GET_LOCK('{lock_name(replay)}', {seconds})") != "1":
         raise _is_running(replay)
-    free = " AND ".join(f"IS_FREE_LOCK('{lock_name(replay, worker)}')" for worker in range(1, MOST_WORKERS + 1))
+    free = " AND ".join(
+        f"IS_FREE_LOCK('{lock_name(replay, worker)}')" for worker in range(1, MOST_WORKERS + 1)
+    )
     for _ in range(seconds * 10 + 1):
         if server.value(f"SELECT {free}") == "1":
             return
@@ -262,7 +318,8 @@ def is_locked(server: Server, replay: str) -> bool:
 
 
 def lock_worker(server: Server, replay: str, worker: int) -> None:
-    """Says that this connection works for the replay; `worker` counts from 1. Raises InputError when another connection does."""
+    """Says that this connection works for the replay; `worker` counts from 1. Raises InputError
+    when another connection does."""
     if server.value(f"SELECT GET_LOCK('{lock_name(replay, worker)}', {LOCK_SECONDS})") != "1":
         raise _is_running(replay)
 
@@ -282,14 +339,17 @@ def _is_running(replay: str) -> InputError:
 
 
 def replay_id(files: list[str]) -> str:
-    """The name of the replay of these files when the user gives none: who wrote them and how they are called.
+    """The name of the replay of these files when the user gives none: who wrote them and how they
+    are called.
 
     Raises InputError for files without an event.
     """
     path = Path(files[0])
     log = open_log(path)
     if len(log) < 13:
-        raise InputError("the file ends before its first event", code=Code.CUT_OFF, file=path.name, position=4)
+        raise InputError(
+            "the file ends before its first event", code=Code.CUT_OFF, file=path.name, position=4
+        )
     server_id = int.from_bytes(log[9:13], "little")
     name = log_name(path)
     stem = name.rpartition(".")[0] or name
@@ -301,7 +361,9 @@ def mark_of(log: bytes, offset: int) -> str:
     head = bytearray(log[4 : 4 + int.from_bytes(log[13:17], "little")][:1024])
     if len(head) > 19:
         head[17] &= ~EventFlag.IN_USE & 0xFF
-        head[-4:] = b""  # the checksum of a file in use is that of the closed one, but not in all versions
+        head[-4:] = (
+            b""  # the checksum of a file in use is that of the closed one, but not in all versions
+        )
     return hashlib.sha256(bytes(head) + log[max(4, offset - MARK_BYTES) : offset]).hexdigest()[:16]
 
 
@@ -310,11 +372,18 @@ def check_mark(files: list[str], checkpoint: Checkpoint) -> None:
     for path in map(Path, files):
         if log_name(path) != checkpoint.file:
             continue
-        if path.stat().st_size < checkpoint.offset or mark_of(open_log(path), checkpoint.offset) != checkpoint.mark:
+        if (
+            path.stat().st_size < checkpoint.offset
+            or mark_of(open_log(path), checkpoint.offset) != checkpoint.mark
+        ):
             raise InputError(
-                f"{path.name} is not the file that this replay read before: it comes from another server, or was written again",
+                f"{path.name} is not the file that this replay read before: it comes from another"
+                " server, or was written again",
                 code=Code.OTHER_FILE,
                 file=path.name,
                 position=checkpoint.offset,
-                hint=f"give the right file, or another --replay-id than {checkpoint.replay!r} to start again",
+                hint=(
+                    f"give the right file, or another --replay-id than {checkpoint.replay!r} to"
+                    " start again"
+                ),
             )

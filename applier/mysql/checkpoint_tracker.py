@@ -18,7 +18,8 @@ from checkpoints.position import Position
 
 
 class CheckpointTracker:
-    """Begins at a checkpoint; `record` takes in each transaction, `row` is the checkpoint behind the last one."""
+    """Begins at a checkpoint; `record` takes in each transaction, `row` is the checkpoint behind
+    the last one."""
 
     def __init__(self, files: Iterable[str], start: Checkpoint) -> None:
         self._files = files
@@ -28,9 +29,12 @@ class CheckpointTracker:
     def resume_from(self, start: Checkpoint) -> None:
         """Forgets what was recorded since."""
         self._start = start
-        self._gtids: GtidSet | MariadbGtidSet | None = parse_gtid_set(start.gtids) if start.gtids else None
+        self._gtids: GtidSet | MariadbGtidSet | None = (
+            parse_gtid_set(start.gtids) if start.gtids else None
+        )
         self._run_of: tuple[str, str] | None = None
-        """UUID and tag of consecutive GTIDs [start, end) that are not in the set yet: most logs count on, one by one."""
+        """UUID and tag of consecutive GTIDs [start, end) that are not in the set yet: most logs
+        count on, one by one."""
         self._run_start = self._run_end = 0
         self._transactions, self._bytes = start.transactions, start.log_bytes
         self._end, self._source_end = start.position, start.source
@@ -47,7 +51,9 @@ class CheckpointTracker:
                 self._add_run()
                 self._run_of, self._run_start, self._run_end = source_of, number, number + 1
         elif isinstance(identity, MariadbGtidEvent):
-            self._gtids = self._gtids if isinstance(self._gtids, MariadbGtidSet) else MariadbGtidSet()
+            self._gtids = (
+                self._gtids if isinstance(self._gtids, MariadbGtidSet) else MariadbGtidSet()
+            )
             self._gtids.add(identity.gtid)
         self._transactions += source.wanted
         self._bytes += source.bytes
@@ -58,7 +64,8 @@ class CheckpointTracker:
         self._end, self._source_end = source.end, source.source_end
 
     def row(self, databases: Iterable[str], ddl: DdlMarker | None = None) -> Checkpoint:
-        """The checkpoint behind the last transaction. `databases` are those that the replay made, `ddl` is under way."""
+        """The checkpoint behind the last transaction. `databases` are those that the replay made,
+        `ddl` is under way."""
         self._add_run()
         end = self._end
         return Checkpoint(
@@ -78,12 +85,16 @@ class CheckpointTracker:
     def _add_run(self) -> None:
         if self._run_of is not None:
             gtids = self._gtids = self._gtids if isinstance(self._gtids, GtidSet) else GtidSet()
-            gtids.add_interval((self._run_of[0].lower(), self._run_of[1]), self._run_start, self._run_end)
+            gtids.add_interval(
+                (self._run_of[0].lower(), self._run_of[1]), self._run_start, self._run_end
+            )
             self._run_of = None
 
     def _mark(self, end: Position) -> str:
         log = self._opened.get(end.file)
-        if log is None or len(log) < end.offset:  # a log that is followed grows, and others come behind it
+        if (
+            log is None or len(log) < end.offset
+        ):  # a log that is followed grows, and others come behind it
             path = next(path for path in map(Path, self._files) if log_name(path) == end.file)
             self._opened = {end.file: open_log(path)}
             log = self._opened[end.file]
@@ -91,7 +102,8 @@ class CheckpointTracker:
 
 
 class PreparedTransactions:
-    """The content of XA transactions that are prepared. It is carried out when they are committed."""
+    """The content of XA transactions that are prepared. It is carried out when they are
+    committed."""
 
     def __init__(self, files: Iterable[str], options: ReplayOptions) -> None:
         self._files = list(files)
@@ -107,7 +119,9 @@ class PreparedTransactions:
         xid = prepared_xid(commit.xid, pending)
         prepared = self._kept.pop(xid, None)
         if prepared is None and xid in pending:
-            prepared = next(iter(Feed(self._files, self._options, start=Position(*pending[xid]))), None)
+            prepared = next(
+                iter(Feed(self._files, self._options, start=Position(*pending[xid]))), None
+            )
         commit.opening = None if prepared is None else prepared.opening
         commit.events = [] if prepared is None else prepared.events
         if prepared is not None:

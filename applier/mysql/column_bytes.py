@@ -1,7 +1,7 @@
 """One column of a server's table as bytes that compare with those of a stored value.
 
-Nothing may be lost on the way: text comes in the column's own character set (character_set_results is NULL), ENUM and SET as
-numbers, a FLOAT as a DOUBLE. The session must have SETTINGS.
+Nothing may be lost on the way: text comes in the column's own character set (character_set_results
+is NULL), ENUM and SET as numbers, a FLOAT as a DOUBLE. The session must have SETTINGS.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ Cell = Callable[[Any], bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class DisplayRules:
-    """How one server version shows doubles and JSON. A double that is computed has all its digits, whatever its column shows.
+    """How one server version shows doubles and JSON. A double that is computed has all its digits,
+    whatever its column shows.
 
     A sum loses the sign of zero, which the column's own text has; MariaDB's has not.
     """
@@ -77,7 +78,9 @@ def _converter(column: Column, dialect: DisplayRules) -> Callable[[Any], bytes]:
             return lambda stored: double_text(read(stored)).encode()
         return lambda stored: double_text(read(stored) + 0.0).encode()
     if kind == "json":
-        return lambda stored: json.to_text(json.decode(stored), point=dialect.json_point).encode("utf-8", "surrogateescape")
+        return lambda stored: json.to_text(json.decode(stored), point=dialect.json_point).encode(
+            "utf-8", "surrogateescape"
+        )
     if kind == "binary":
         width = 1 if column.length is None else column.length
         return lambda stored: stored.ljust(width, b"\0")

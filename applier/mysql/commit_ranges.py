@@ -1,8 +1,10 @@
-"""What is committed beyond the position: parts of the log, kept on the target, each written in the transaction that it speaks of.
+"""What is committed beyond the position: parts of the log, kept on the target, each written in the
+transaction that it speaks of.
 
     binlag.done: replay, number, file, start, end
 
-Only a replay whose commits go without order has any. A later run passes over them, in whatever way it carries out the rest.
+Only a replay whose commits go without order has any. A later run passes over them, in whatever way
+it carries out the rest.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from checkpoints.position import Position
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The transactions that begin in [start, end) of a file. `number` is its own among those of the replay."""
+    """The transactions that begin in [start, end) of a file. `number` is its own among those of the
+    replay."""
 
     file: str
     start: int
@@ -41,7 +44,10 @@ class CommitRanges:
         """Takes in what the target says."""
         self._ranges.clear()
         try:
-            rows = server.texts(f"SELECT `file`, `start`, `end`, `number` FROM {DONE_TABLE} WHERE `replay`={self._replay}")
+            rows = server.texts(
+                f"SELECT `file`, `start`, `end`, `number` FROM {DONE_TABLE} WHERE"
+                f" `replay`={self._replay}"
+            )
         except ReplicationError as error:
             if error.number not in NO_SUCH_TABLE:
                 raise
@@ -53,30 +59,43 @@ class CommitRanges:
         self._passed &= {part.number for parts in self._ranges.values() for part in parts}
 
     def pass_before(self, position: Position | None, files: Sequence[str]) -> None:
-        """Parts that the position is behind of already, as a kill between the two leaves them; `files` are in the order of the log."""
+        """Parts that the position is behind of already, as a kill between the two leaves them;
+        `files` are in the order of the log."""
         if position is None:
             return
         names = [Path(file).name for file in files]
         before = set(names[: names.index(position.file)] if position.file in names else ())
         for file, parts in self._ranges.items():
-            self._passed |= {part.number for part in parts if file in before or (file == position.file and part.end <= position.offset)}
+            self._passed |= {
+                part.number
+                for part in parts
+                if file in before or (file == position.file and part.end <= position.offset)
+            }
 
     @property
     def is_ahead(self) -> bool:
         """Whether something beyond the position is committed."""
-        return any(part.number not in self._passed for parts in self._ranges.values() for part in parts)
+        return any(
+            part.number not in self._passed for parts in self._ranges.values() for part in parts
+        )
 
     def covers(self, start: Position) -> bool:
         """Whether the transaction that starts there is done."""
-        return any(part.start <= start.offset < part.end for part in self._ranges.get(start.file, ()))
+        return any(
+            part.start <= start.offset < part.end for part in self._ranges.get(start.file, ())
+        )
 
     def pass_by(self, end: Position) -> None:
-        """The position is behind a transaction that ends there, and so behind the parts that end with it.
+        """The position is behind a transaction that ends there, and so behind the parts that end
+        with it.
 
-        They may be several: a transaction that was done can be in a later batch once more, without its content.
+        They may be several: a transaction that was done can be in a later batch once more, without
+        its content.
         """
         if self._ranges:
-            self._passed |= {part.number for part in self._ranges.get(end.file, ()) if part.end == end.offset}
+            self._passed |= {
+                part.number for part in self._ranges.get(end.file, ()) if part.end == end.offset
+            }
 
     def add(self, file: str, start: int, end: int) -> Range:
         """A part that is about to be committed."""
@@ -90,7 +109,10 @@ class CommitRanges:
 
     def delete(self, numbers: Iterable[int]) -> bytes:
         """For parts that the position is behind of, or comes to be in the same transaction."""
-        return f"DELETE FROM {DONE_TABLE} WHERE `replay`={self._replay} AND `number` IN ({','.join(map(str, numbers))})".encode()
+        return (
+            f"DELETE FROM {DONE_TABLE} WHERE `replay`={self._replay} AND `number` IN"
+            f" ({','.join(map(str, numbers))})".encode()
+        )
 
     def end_of_passed(self) -> bytes | None:
         """The statement that drops the parts that the position is behind of; None for none."""
@@ -98,6 +120,9 @@ class CommitRanges:
 
     def forget_passed(self) -> None:
         """They are dropped."""
-        kept = {file: [part for part in parts if part.number not in self._passed] for file, parts in self._ranges.items()}
+        kept = {
+            file: [part for part in parts if part.number not in self._passed]
+            for file, parts in self._ranges.items()
+        }
         self._ranges = {file: parts for file, parts in kept.items() if parts}
         self._passed.clear()

@@ -2,7 +2,8 @@
 
     3 bytes length, 1 byte number, 3 bytes length when unpacked (0: not compressed), content
 
-It begins behind the authentication, inside of TLS. zlib is known to all servers, zstd from 8.0.18 on.
+It begins behind the authentication, inside of TLS. zlib is known to all servers, zstd from 8.0.18
+on.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from pymysql.connections import Connection
 from applier.mysql.compression import CAPABILITIES, UNCOMPRESSED, Compression
 
 HEAD, LARGEST, SHORT = 7, 0xFFFFFF, 50
-"""Bytes of a head; of the longest content; what is shorter is not compressed (MIN_COMPRESS_LENGTH)."""
+"""Bytes of a head; of the longest content; what is shorter is not compressed
+(MIN_COMPRESS_LENGTH)."""
 _TLS_REQUEST = 32
 """Bytes of the packet that asks for TLS; the longer one behind it is the answer to the greeting."""
 _CHUNK = 1 << 16
@@ -55,7 +57,8 @@ class CompressingConnection(Connection):
 
 
 class CompressedSocket(io.RawIOBase):
-    """A socket whose bytes are packets in compressed ones. What cannot be unpacked is an OSError."""
+    """A socket whose bytes are packets in compressed ones. What cannot be unpacked is an
+    OSError."""
 
     def __init__(
         self, below: Any, pack: Callable[[bytes], bytes], unpack: Callable[[bytes, int], bytes]
@@ -117,7 +120,9 @@ class CompressedSocket(io.RawIOBase):
         except (zlib.error, zstandard.ZstdError) as error:
             raise ConnectionError(f"a compressed packet cannot be unpacked: {error}") from None
         if len(plain) != unpacked:
-            raise ConnectionError(f"a compressed packet does not hold the {unpacked} bytes it claims")
+            raise ConnectionError(
+                f"a compressed packet does not hold the {unpacked} bytes it claims"
+            )
         return plain
 
     def readable(self) -> bool:
@@ -129,7 +134,8 @@ class CompressedSocket(io.RawIOBase):
         return self.recv_into(memoryview(buffer))
 
     def pending(self) -> int:
-        """Bytes that have come already, here or in the TLS below; what is packed counts as it is."""
+        """Bytes that have come already, here or in the TLS below; what is packed counts as it
+        is."""
         below: Callable[[], int] = getattr(self._below, "pending", lambda: 0)
         return len(self._ready) + below()
 

@@ -23,13 +23,20 @@ class Compression:
 
     @classmethod
     def of(cls, words: str | None, level: str | None, whose: str) -> Compression:
-        """From the two options of an address. Raises UsageError; `whose`: what its text begins with."""
+        """From the two options of an address. Raises UsageError; `whose`: what its text begins
+        with."""
         algorithms = tuple((words or UNCOMPRESSED).lower().split(","))
         known = (*CAPABILITIES, UNCOMPRESSED)
         if unknown := [word for word in algorithms if word not in known]:
-            text, hint = f"{OPTION}: {unknown[0]!r} is not a compression algorithm", f"there are {', '.join(known)}"
+            text, hint = (
+                f"{OPTION}: {unknown[0]!r} is not a compression algorithm",
+                f"there are {', '.join(known)}",
+            )
         elif level is not None and not (level.isdecimal() and int(level) in LEVELS):
-            text, hint = f"{LEVEL_OPTION}={level} is not a compression level", f"from {LEVELS[0]} to {LEVELS[-1]}"
+            text, hint = (
+                f"{LEVEL_OPTION}={level} is not a compression level",
+                f"from {LEVELS[0]} to {LEVELS[-1]}",
+            )
         else:
             return cls(algorithms, int(level or cls.zstd_level))
         raise UsageError(f"{whose}{text}", code=Code.OPTION_VALUE, hint=hint)
@@ -43,11 +50,14 @@ class Compression:
         """As options of an address; nothing for the default."""
         default = Compression()
         words = [f"{OPTION}={','.join(self.algorithms)}"]
-        level = [f"{LEVEL_OPTION}={self.zstd_level}"] if self.zstd_level != default.zstd_level else []
+        level = (
+            [f"{LEVEL_OPTION}={self.zstd_level}"] if self.zstd_level != default.zstd_level else []
+        )
         return words + level if self != default else []
 
     def chosen(self, capabilities: int) -> str:
-        """The algorithm for a server with these capabilities. Raises InputError where there is none."""
+        """The algorithm for a server with these capabilities. Raises InputError where there is
+        none."""
         for word in self.algorithms:
             if word == UNCOMPRESSED or capabilities & CAPABILITIES[word]:
                 return word

@@ -1,8 +1,10 @@
-"""One connection to the target: SQL out, rows and errors back, in the errors' words that the rest of the replica uses.
+"""One connection to the target: SQL out, rows and errors back, in the errors' words that the rest
+of the replica uses.
 
-SQL goes out as bytes and values come back as bytes, so that no character set of the client stands between. A text may hold several
-statements; `send` returns when the server has it, so that the next one is made while the server works, and `receive` waits for its
-answers. There is never more than one text under way: nothing that comes later can be carried out behind a failure.
+SQL goes out as bytes and values come back as bytes, so that no character set of the client stands
+between. A text may hold several statements; `send` returns when the server has it, so that the next
+one is made while the server works, and `receive` waits for its answers. There is never more than
+one text under way: nothing that comes later can be carried out behind a failure.
 """
 
 from __future__ import annotations
@@ -31,60 +33,135 @@ NOT_LOGGED = ", sql_log_bin = 0"
 CONNECT_SECONDS = 20
 NO_TLS = Tls(TlsMode.DISABLED)
 """Over a unix socket."""
-LOST = frozenset({CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, CR.CR_SERVER_LOST_EXTENDED, 0, 1053, 1077, 1079, 1080, 3169, 1927, 4031})
-"""The connection is no more: the client noticed, or the server said goodbye (shutdown, KILL, wait_timeout)."""
+LOST = frozenset(
+    {
+        CR.CR_SERVER_GONE_ERROR,
+        CR.CR_SERVER_LOST,
+        CR.CR_SERVER_LOST_EXTENDED,
+        0,
+        1053,
+        1077,
+        1079,
+        1080,
+        3169,
+        1927,
+        4031,
+    }
+)
+"""The connection is no more: the client noticed, or the server said goodbye (shutdown, KILL,
+wait_timeout)."""
 KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
-"""A network that is cut is noticed after a minute, however long the server works on a statement. Seconds, seconds, times."""
-NOT_REACHED = frozenset({CR.CR_CONNECTION_ERROR, CR.CR_CONN_HOST_ERROR, CR.CR_IPSOCK_ERROR, CR.CR_UNKNOWN_HOST, CR.CR_SSL_CONNECTION_ERROR})
+"""A network that is cut is noticed after a minute, however long the server works on a statement.
+Seconds, seconds, times."""
+NOT_REACHED = frozenset(
+    {
+        CR.CR_CONNECTION_ERROR,
+        CR.CR_CONN_HOST_ERROR,
+        CR.CR_IPSOCK_ERROR,
+        CR.CR_UNKNOWN_HOST,
+        CR.CR_SSL_CONNECTION_ERROR,
+    }
+)
 WRONG_ACCOUNT = frozenset({1045, 1698, 1820, 1862, 3118, 1130, 1129, 2059, 2061})
 TRANSIENT = frozenset({1205, 1213, 3572})
-"""Another session was in the way: lock wait timeout, deadlock, NOWAIT. Says nothing of the statement, so no skip list holds for it."""
+"""Another session was in the way: lock wait timeout, deadlock, NOWAIT. Says nothing of the
+statement, so no skip list holds for it."""
 MISSING_PRIVILEGE = frozenset({1044, 1142, 1143, 1227, 1370, 1419})
 _GRANT = (
     "grant the account all on the databases of the log and on binlag, and SUPER "
     "(from 8.0 on REPLICATION_APPLIER, SESSION_VARIABLES_ADMIN and SET_ANY_DEFINER)"
 )
-_OTHER_DATA = "the tables are not as they were on the source: load the dump that belongs to the log (--schema), or skip with --apply sql"
+_OTHER_DATA = (
+    "the tables are not as they were on the source: load the dump that belongs to the log"
+    " (--schema), or skip with --apply sql"
+)
 HINTS: dict[int, str] = {
     **dict.fromkeys(MISSING_PRIVILEGE, _GRANT),
     **dict.fromkeys((1032, 1062, 1146, 1049, 1451, 1452), _OTHER_DATA),
     **dict.fromkeys(
-        TRANSIENT, "end the session of the target that is in the way, then give the same command again: it goes on where it ended"
+        TRANSIENT,
+        "end the session of the target that is in the way, then give the same command again: it"
+        " goes on where it ended",
     ),
     1153: "SET GLOBAL max_allowed_packet to more on the target",
     1148: "SET GLOBAL local_infile=1 on the target: the log loads files",
     3948: "SET GLOBAL local_infile=1 on the target: the log loads files",
     1298: "load the time zones into the target: mysql_tzinfo_to_sql",
-    1677: "the columns differ from the source's: SET GLOBAL slave_type_conversions (replica_type_conversions) on the target",
+    1677: (
+        "the columns differ from the source's: SET GLOBAL slave_type_conversions"
+        " (replica_type_conversions) on the target"
+    ),
     1730: "the target is too old for an event of this log: use --apply sql",
 }
 """Error number -> what to do next."""
 TLS_HINTS = (
-    ("certificate has expired", "the server's certificate is too old: renew it, or accept any with --ssl-mode REQUIRED"),
-    ("Hostname mismatch", "the certificate names another host: use that name in the address, or --ssl-mode VERIFY_CA"),
-    ("IP address mismatch", "the certificate names another host: use that name in the address, or --ssl-mode VERIFY_CA"),
-    ("certificate verify failed", "name the authority that signed the server's certificate with --ssl-ca FILE"),
-    ("SSL is required", "the server does not offer TLS: turn it on there, or use --ssl-mode PREFERRED"),
-    ("SSL", "the server offers a TLS that this machine refuses: use --ssl-mode DISABLED, or its unix socket"),
-    ("TLS", "the server offers a TLS that this machine refuses: use --ssl-mode DISABLED, or its unix socket"),
+    (
+        "certificate has expired",
+        "the server's certificate is too old: renew it, or accept any with --ssl-mode REQUIRED",
+    ),
+    (
+        "Hostname mismatch",
+        "the certificate names another host: use that name in the address, or --ssl-mode VERIFY_CA",
+    ),
+    (
+        "IP address mismatch",
+        "the certificate names another host: use that name in the address, or --ssl-mode VERIFY_CA",
+    ),
+    (
+        "certificate verify failed",
+        "name the authority that signed the server's certificate with --ssl-ca FILE",
+    ),
+    (
+        "SSL is required",
+        "the server does not offer TLS: turn it on there, or use --ssl-mode PREFERRED",
+    ),
+    (
+        "SSL",
+        (
+            "the server offers a TLS that this machine refuses: use --ssl-mode DISABLED, or its"
+            " unix socket"
+        ),
+    ),
+    (
+        "TLS",
+        (
+            "the server offers a TLS that this machine refuses: use --ssl-mode DISABLED, or its"
+            " unix socket"
+        ),
+    ),
 )
-"""What the driver says of a connection that did not come about -> what to do; the first that fits."""
+"""What the driver says of a connection that did not come about -> what to do; the first that
+fits."""
 ACCOUNT_HINTS = {
-    1820: "the password has expired: ALTER USER USER() IDENTIFIED BY … with the server's own client first",
-    1862: "the password has expired: ALTER USER USER() IDENTIFIED BY … with the server's own client first",
+    1820: (
+        "the password has expired: ALTER USER USER() IDENTIFIED BY … with the server's own client"
+        " first"
+    ),
+    1862: (
+        "the password has expired: ALTER USER USER() IDENTIFIED BY … with the server's own client"
+        " first"
+    ),
     3118: "the account is locked: ALTER USER … ACCOUNT UNLOCK there",
     1130: "the server accepts no account from this host: create an account for it there",
-    1129: "the server blocks this host after too many errors: TRUNCATE performance_schema.host_cache there, or FLUSH HOSTS",
+    1129: (
+        "the server blocks this host after too many errors: TRUNCATE performance_schema.host_cache"
+        " there, or FLUSH HOSTS"
+    ),
 }
 """Error number of a refused account -> what to do."""
-RESUME_HINT = "start the server, then the same command again: it goes on after the last transaction that was committed"
+RESUME_HINT = (
+    "start the server, then the same command again: it goes on after the last transaction that was"
+    " committed"
+)
 
 
 class ServerLost(InputError):
-    """The connection ended under way; what was under way may or may not be committed, and the position row says which."""
+    """The connection ended under way; what was under way may or may not be committed, and the
+    position row says which."""
 
     is_final = False
-    """What was under way is of the kind that the position says nothing of, so that somebody has to look."""
+    """What was under way is of the kind that the position says nothing of, so that somebody has to
+    look."""
 
 
 class NotReached(InputError):
@@ -92,7 +169,8 @@ class NotReached(InputError):
 
 
 class Server:
-    """A connection. `version` is the server's own text, `rules_version` the row of `lookup.versions` that holds for it."""
+    """A connection. `version` is the server's own text, `rules_version` the row of
+    `lookup.versions` that holds for it."""
 
     def __init__(self, connection: Any, endpoint: Endpoint) -> None:
         self._connection = connection
@@ -130,7 +208,8 @@ class Server:
         return self.rules_version == "mariadb"
 
     def query(self, sql: str | bytes) -> list[Row]:
-        """The rows of one statement, every value as the bytes that the server sent, None for NULL."""
+        """The rows of one statement, every value as the bytes that the server sent, None for
+        NULL."""
         self.send(sql)
         self.receive()
         result = self._connection._result
@@ -138,7 +217,10 @@ class Server:
 
     def texts(self, sql: str | bytes) -> list[tuple[str | None, ...]]:
         """The same as text."""
-        return [tuple(None if value is None else value.decode("utf-8", "replace") for value in row) for row in self.query(sql)]
+        return [
+            tuple(None if value is None else value.decode("utf-8", "replace") for value in row)
+            for row in self.query(sql)
+        ]
 
     def value(self, sql: str | bytes) -> str | None:
         """The first value of the first row as text, None when there is no row."""
@@ -146,7 +228,8 @@ class Server:
         return rows[0][0] if rows else None
 
     def stream(self, sql: str) -> Iterator[Row]:
-        """The rows of a big result, one after the other. Nothing else can be asked before the last one came."""
+        """The rows of a big result, one after the other. Nothing else can be asked before the last
+        one came."""
         with said_well(self.endpoint), self._connection.cursor(SSCursor) as cursor:
             cursor.execute(sql)
             yield from cursor
@@ -165,9 +248,11 @@ class Server:
         self.under_way = True
 
     def receive(self, statements: int = 1) -> list[int]:
-        """Rows that each statement of the text matched. Raises at the first that failed; `answered` says how many came before it.
+        """Rows that each statement of the text matched. Raises at the first that failed; `answered`
+        says how many came before it.
 
-        `statements` of them are waited for at least: a BINLOG statement makes the server forget to say that more answers follow.
+        `statements` of them are waited for at least: a BINLOG statement makes the server forget to
+        say that more answers follow.
         """
         assert self.under_way, "a text was sent"
         self.under_way = False
@@ -237,7 +322,8 @@ def _keep_alive(connection: Any) -> None:
 
 
 def first_ready(servers: Sequence[Server]) -> int:
-    """Waits until one of several servers has answered all that it was sent; its place among them."""
+    """Waits until one of several servers has answered all that it was sent; its place among
+    them."""
     idle = [place for place, server in enumerate(servers) if not server.under_way]
     if idle:
         return idle[0]
@@ -247,7 +333,8 @@ def first_ready(servers: Sequence[Server]) -> int:
 
 @contextmanager
 def said_well(endpoint: Endpoint) -> Iterator[None]:
-    """Turns the driver's errors into ours inside the block. Neither the password nor the SQL is in them."""
+    """Turns the driver's errors into ours inside the block. Neither the password nor the SQL is in
+    them."""
     try:
         yield
     except pymysql.err.MySQLError as error:
@@ -256,14 +343,21 @@ def said_well(endpoint: Endpoint) -> Iterator[None]:
 
 def lost(endpoint: Endpoint, reason: str) -> ServerLost:
     """The error for a connection that is no more."""
-    return ServerLost(f"the connection to {endpoint} was lost: {reason or 'it is closed'}", code=Code.CONNECTION_LOST, hint=RESUME_HINT)
+    return ServerLost(
+        f"the connection to {endpoint} was lost: {reason or 'it is closed'}",
+        code=Code.CONNECTION_LOST,
+        hint=RESUME_HINT,
+    )
 
 
 def _ours(error: pymysql.err.MySQLError, endpoint: Endpoint) -> BinlagError:
     number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
     text = str(error.args[1]) if len(error.args) > 1 else str(error)
     if number in NOT_REACHED:
-        hint = next((hint for words, hint in TLS_HINTS if words in text), "is the server running, and the address right?")
+        hint = next(
+            (hint for words, hint in TLS_HINTS if words in text),
+            "is the server running, and the address right?",
+        )
         return NotReached(f"{endpoint} cannot be reached: {text}", code=Code.NOT_REACHED, hint=hint)
     if number in LOST or isinstance(error, pymysql.err.InterfaceError):
         return lost(endpoint, text)
@@ -271,13 +365,17 @@ def _ours(error: pymysql.err.MySQLError, endpoint: Endpoint) -> BinlagError:
         return InputError(
             f"{endpoint} refuses the account: {text}",
             code=Code.WRONG_ACCOUNT,
-            hint=ACCOUNT_HINTS.get(number, "set BINLAG_PASSWORD, give --password-file FILE, or name another user; "
-            "--ssl-cert and --ssl-key where it needs a certificate"),
+            hint=ACCOUNT_HINTS.get(
+                number,
+                "set BINLAG_PASSWORD, give --password-file FILE, or name another user; "
+                "--ssl-cert and --ssl-key where it needs a certificate",
+            ),
         )
     return ReplicationError(number, one_line(text), hint=HINTS.get(number))
 
 
 def one_line(text: str) -> str:
-    """What the server says, without the statement that it quotes from behind the one that failed."""
+    """What the server says, without the statement that it quotes from behind the one that
+    failed."""
     quoted, behind, _ = text.partition("\n;")
     return " ".join(quoted.split()) + ("'" if behind and quoted.count("'") % 2 else "")

@@ -1,8 +1,10 @@
-"""Is a server's table defined as a replay left it? Columns, their order, and keys of two definitions, in one form for both sides.
+"""Is a server's table defined as a replay left it? Columns, their order, and keys of two
+definitions, in one form for both sides.
 
-The server's definition is its SHOW CREATE TABLE, read by the parser that reads the log's. Forms leave out what a server
-shows in its own spelling, or fills in: display widths, names of character sets, prefixes as long as their column, the order
-of keys. Not compared, since each server writes them anew: the text of expressions, comments, options, foreign keys, checks.
+The server's definition is its SHOW CREATE TABLE, read by the parser that reads the log's. Forms
+leave out what a server shows in its own spelling, or fills in: display widths, names of character
+sets, prefixes as long as their column, the order of keys. Not compared, since each server writes
+them anew: the text of expressions, comments, options, foreign keys, checks.
 """
 
 from __future__ import annotations
@@ -24,11 +26,13 @@ from lookup.table import BLOB_TYPES, Column, Key, KeyPart, TableDefinition
 
 SERVER, REPLAY = "on the server", "after the replay"
 LIKE_BTREE = frozenset({"btree", "hash"})
-"""SHOW CREATE TABLE names the algorithm only where a statement did, and engines choose another one."""
+"""SHOW CREATE TABLE names the algorithm only where a statement did, and engines choose another
+one."""
 WITH_DESCENDING_KEYS = frozenset({"8.0", "8.4", "9.7"})
 """Others read DESC over, but for MariaDB from 10.8 on: it is not compared there."""
 KEY_BYTES = frozenset({767, 1000, 1024, 2000, 2300, 3072})
-"""What engines hold of a key part: outside of strict mode, and in keys that are not unique, they cut what is longer to it."""
+"""What engines hold of a key part: outside of strict mode, and in keys that are not unique, they
+cut what is longer to it."""
 _LITERAL = re.compile(r"(?is)[-+]?[\d.][\d.e+-]*|(_\w+\s*)?'.*'|[xb]'.*'|0[xb]\w+|true|false|null")
 _QUOTED_NUMBER = re.compile(r"'([-\d.]+)'")
 """As MySQL shows a number's default, and MariaDB does not."""
@@ -46,14 +50,16 @@ class Form:
 def found_definition(server_text: str, database: str, rules_name: str) -> TableDefinition:
     """From the SHOW CREATE TABLE of a server. Raises InputError where it cannot be read.
 
-    A server says NULL and NOT NULL of each TIMESTAMP, and shows defaults in the session's time zone, which is UTC.
+    A server says NULL and NOT NULL of each TIMESTAMP, and shows defaults in the session's time
+    zone, which is UTC.
     """
     session = DdlSession(rules_name, explicit_defaults_for_timestamp=True)
     return parse_create_table(server_text, database, session.schema_rules(None))
 
 
 def differences(expected: TableDefinition, found: TableDefinition, rules_name: str) -> list[str]:
-    """What differs, each in words: a column or key, what it is on the server, and what after the replay."""
+    """What differs, each in words: a column or key, what it is on the server, and what after the
+    replay."""
     return [*_columns(expected, found), *_keys(expected, found, rules_name)]
 
 
@@ -63,14 +69,26 @@ def differences(expected: TableDefinition, found: TableDefinition, rules_name: s
 def _columns(expected: TableDefinition, found: TableDefinition) -> list[str]:
     ours = {column.name.lower(): column for column in expected.columns}
     theirs = {column.name.lower(): column for column in found.columns}
-    told = [_one_sided("column", ours[name].name, _type(ours[name]).text, REPLAY) for name in ours if name not in theirs]
-    told += [_one_sided("column", theirs[name].name, _type(theirs[name]).text, SERVER) for name in theirs if name not in ours]
+    told = [
+        _one_sided("column", ours[name].name, _type(ours[name]).text, REPLAY)
+        for name in ours
+        if name not in theirs
+    ]
+    told += [
+        _one_sided("column", theirs[name].name, _type(theirs[name]).text, SERVER)
+        for name in theirs
+        if name not in ours
+    ]
     for name, column in ours.items():
         if name in theirs:
             told += _column(column, theirs[name])
-    order, other = ([name for name in side if name in ours and name in theirs] for side in (ours, theirs))
+    order, other = (
+        [name for name in side if name in ours and name in theirs] for side in (ours, theirs)
+    )
     if order != other:
-        told.append(f"the columns stand as {', '.join(other)} {SERVER}, as {', '.join(order)} {REPLAY}")
+        told.append(
+            f"the columns stand as {', '.join(other)} {SERVER}, as {', '.join(order)} {REPLAY}"
+        )
     return told
 
 
@@ -80,7 +98,9 @@ def _one_sided(what: str, name: str, text: str, side: str) -> str:
 
 def _column(ours: Column, theirs: Column) -> list[str]:
     pairs = [(clause(theirs), clause(ours)) for clause in CLAUSES]
-    differing = [(found.text, wanted.text) for found, wanted in pairs if found.value != wanted.value]
+    differing = [
+        (found.text, wanted.text) for found, wanted in pairs if found.value != wanted.value
+    ]
     defaults = _default(theirs), _default(ours)
     if not differing and defaults[0] and defaults[1] and defaults[0].value != defaults[1].value:
         differing.append((defaults[0].text, defaults[1].text))
@@ -99,7 +119,8 @@ def _type(column: Column) -> Form:
 
 
 def _null(column: Column) -> Form:
-    """SHOW CREATE TABLE leaves NULL out of AUTO_INCREMENT NULL, and that reads as NOT NULL: of such columns it cannot tell."""
+    """SHOW CREATE TABLE leaves NULL out of AUTO_INCREMENT NULL, and that reads as NOT NULL: of such
+    columns it cannot tell."""
     if column.auto_increment:
         return Form(None, "AUTO_INCREMENT")
     text = "NULL" if column.nullable else "NOT NULL"
@@ -122,15 +143,20 @@ CLAUSES: tuple[Callable[[Column], Form], ...] = (
     _type,
     _null,
     _collation,
-    lambda column: Form(column.generated, f"generated ({column.generated})" if column.generated else "not generated"),
+    lambda column: Form(
+        column.generated, f"generated ({column.generated})" if column.generated else "not generated"
+    ),
     _flag("AUTO_INCREMENT", "no AUTO_INCREMENT", lambda column: column.auto_increment),
-    _flag("ON UPDATE CURRENT_TIMESTAMP", "no ON UPDATE", lambda column: column.on_update is not None),
+    _flag(
+        "ON UPDATE CURRENT_TIMESTAMP", "no ON UPDATE", lambda column: column.on_update is not None
+    ),
     _flag("invisible", "visible", lambda column: column.invisible),
 )
 
 
 def _default(column: Column) -> Form | None:
-    """The value that a row gets which names none; None for an expression, whose text is the server's own."""
+    """The value that a row gets which names none; None for an expression, whose text is the
+    server's own."""
     text = "NULL" if column.default is None else column.default.strip()
     if column.generated or column.auto_increment or column.system_time or column.type in BLOB_TYPES:
         return None
@@ -164,14 +190,21 @@ def _keys(expected: TableDefinition, found: TableDefinition, rules_name: str) ->
             told.append(_one_sided("key", key.name, form.text, SERVER))
         else:
             ours_only.remove(twin)
-            told.append(f"key on {form.text}: named {quoted(key.name)} {SERVER}, {quoted(twin[0].name)} {REPLAY}")
+            told.append(
+                f"key on {form.text}: named {quoted(key.name)} {SERVER}, {quoted(twin[0].name)}"
+                f" {REPLAY}"
+            )
     return told + [_one_sided("key", key.name, form.text, REPLAY) for key, form in ours_only]
 
 
 def _key(key: Key, definition: TableDefinition, rules_name: str) -> Form:
-    parts = [_part(part, definition, with_order=rules_name in WITH_DESCENDING_KEYS) for part in key.parts]
+    parts = [
+        _part(part, definition, with_order=rules_name in WITH_DESCENDING_KEYS) for part in key.parts
+    ]
     if key.kind not in LIKE_BTREE:  # such keys have no prefixes
-        parts = [Form((part.value[0], None, 0, False), part.text.partition("(")[0]) for part in parts]
+        parts = [
+            Form((part.value[0], None, 0, False), part.text.partition("(")[0]) for part in parts
+        ]
     words = ["UNIQUE"] if key.unique and not key.is_primary else []
     words += [key.kind.upper()] if key.kind not in LIKE_BTREE else []
     words += [] if key.visible else ["invisible"]
@@ -185,11 +218,20 @@ def _part(part: KeyPart, definition: TableDefinition, *, with_order: bool) -> Fo
         return Form((None, None, 0, False), "an expression")
     column = definition.columns[part.column]
     prefix = part.prefix
-    if prefix is not None and column.type not in BLOB_TYPES and column.length is not None and prefix >= column.length:
+    if (
+        prefix is not None
+        and column.type not in BLOB_TYPES
+        and column.length is not None
+        and prefix >= column.length
+    ):
         prefix = None
     width = charset(column.charset).max_bytes if column.charset is not None else 1
     descending = part.descending and with_order
-    text = column.name + (f"({prefix})" if prefix is not None else "") + (" DESC" if descending else "")
+    text = (
+        column.name
+        + (f"({prefix})" if prefix is not None else "")
+        + (" DESC" if descending else "")
+    )
     return Form((column.name.lower(), prefix, width, descending), text)
 
 

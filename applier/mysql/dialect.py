@@ -1,6 +1,8 @@
-"""What the target understands: its session variables, its collations, and which events its BINLOG statement takes.
+"""What the target understands: its session variables, its collations, and which events its BINLOG
+statement takes.
 
-A difference between versions is a column here or a variable that the server has or has not; nowhere else is a version looked at.
+A difference between versions is a column here or a variable that the server has or has not; nowhere
+else is a version looked at.
 """
 
 from __future__ import annotations
@@ -13,14 +15,16 @@ from lookup.versions import HASH_SCAN, RULES
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A row of the table: what one server version takes (sql/sql_binlog.cc `check_event_type`; facts of 5.6 to 9.7, MariaDB 10.11)."""
+    """A row of the table: what one server version takes (sql/sql_binlog.cc `check_event_type`;
+    facts of 5.6 to 9.7, MariaDB 10.11)."""
 
     rows_v1: bool = True
     """Rows events in the form of 5.1 to 5.5 and MariaDB; 8.4 and later know them no more."""
     exec_mode: bool = True
     """Has rbr_exec_mode, which SHOW VARIABLES does not show."""
     applier_mode: str = "pseudo_slave_mode"
-    """The variable that says a session carries out another server's log: old SQL modes and such are let through."""
+    """The variable that says a session carries out another server's log: old SQL modes and such are
+    let through."""
 
 
 ACCEPTED: dict[str, Accepted] = {
@@ -44,16 +48,25 @@ class TargetDialect:
     """Number -> name and character set."""
     is_mariadb: bool
     hashes: bool = False
-    """Whether it reads a table without a usable key once for each rows event, not once for each row."""
+    """Whether it reads a table without a usable key once for each rows event, not once for each
+    row."""
 
     @classmethod
     def of(cls, server: Server) -> TargetDialect:
         """Asks the server. Raises ReplicationError."""
-        variables = {name or "": value or "" for name, value in server.texts("SHOW SESSION VARIABLES")}
-        known = server.texts("SELECT ID, COLLATION_NAME, CHARACTER_SET_NAME FROM information_schema.COLLATIONS")
-        collations = {int(number): (name, charset or "") for number, name, charset in known if number and name}
+        variables = {
+            name or "": value or "" for name, value in server.texts("SHOW SESSION VARIABLES")
+        }
+        known = server.texts(
+            "SELECT ID, COLLATION_NAME, CHARACTER_SET_NAME FROM information_schema.COLLATIONS"
+        )
+        collations = {
+            int(number): (name, charset or "") for number, name, charset in known if number and name
+        }
         rules, chosen = RULES[server.rules_version], variables.get("slave_rows_search_algorithms")
-        hashes = HASH_SCAN in (chosen.split(",") if chosen else rules.row_search) and not rules.find_row
+        hashes = (
+            HASH_SCAN in (chosen.split(",") if chosen else rules.row_search) and not rules.find_row
+        )
         return cls(ACCEPTED[server.rules_version], variables, collations, server.is_mariadb, hashes)
 
     def is_on(self, variable: str) -> bool:

@@ -1,12 +1,15 @@
-"""Rows events of a table without a usable key, joined: the server reads the table once for many of them.
+"""Rows events of a table without a usable key, joined: the server reads the table once for many of
+them.
 
-A server that hashes (HASH_SCAN, what 8.0 and later do) reads such a table once for each rows event, however few rows that has
-(`Rows_log_event::do_hash_scan`, sql/log_event.cc 8.0 and 9.7). Events of one kind that follow one another travel as one event,
-then, also those of other transactions of the batch, and one scan finds the rows of all of them.
+A server that hashes (HASH_SCAN, what 8.0 and later do) reads such a table once for each rows event,
+however few rows that has (`Rows_log_event::do_hash_scan`, sql/log_event.cc 8.0 and 9.7). Events of
+one kind that follow one another travel as one event, then, also those of other transactions of the
+batch, and one scan finds the rows of all of them.
 
-The rows end as they would one event after the other, each in its place. Deletes take the first of equal rows in the order of the
-scan either way. Updates are joined only while none looks for a row that another one looks for, too, or leaves behind: the hash
-would choose between those in an order of its own.
+The rows end as they would one event after the other, each in its place. Deletes take the first of
+equal rows in the order of the scan either way. Updates are joined only while none looks for a row
+that another one looks for, too, or leaves behind: the hash would choose between those in an order
+of its own.
 """
 
 from __future__ import annotations
@@ -28,16 +31,34 @@ JOINED_KINDS = frozenset({"update", "delete"})
 
 
 class EventMerger:
-    """The rows event at the end of `pieces`, which others may join: up to its flags, their low byte, the rest, its checksum.
+    """The rows event at the end of `pieces`, which others may join: up to its flags, their low
+    byte, the rest, its checksum.
 
-    `shipped` is an event as the target takes it, `checksum_length` the bytes at its end that are no row data. The checksum does
-    not fit any more; the server does not look at it.
+    `shipped` is an event as the target takes it, `checksum_length` the bytes at its end that are no
+    row data. The checksum does not fit any more; the server does not look at it.
     """
 
-    __slots__ = ("_after", "_at", "_before", "_checksum_length", "_first", "_pieces", "_read", "_shape", "_table_map")
+    __slots__ = (
+        "_after",
+        "_at",
+        "_before",
+        "_checksum_length",
+        "_first",
+        "_pieces",
+        "_read",
+        "_shape",
+        "_table_map",
+    )
 
     def __init__(
-        self, pieces: list[bytes], shipped: bytes, flags: bytes, event: Event, head: RowsHead, table_map: TableMap, checksum_length: int
+        self,
+        pieces: list[bytes],
+        shipped: bytes,
+        flags: bytes,
+        event: Event,
+        head: RowsHead,
+        table_map: TableMap,
+        checksum_length: int,
     ) -> None:
         end = len(shipped) - checksum_length
         self._pieces, self._at, self._checksum_length = pieces, len(pieces), checksum_length
@@ -59,12 +80,15 @@ class EventMerger:
         rows = shipped[end - (event.end - event.body - head.length) : end]
         first = self._pieces[self._at]
         length = int.from_bytes(first[LENGTH], "little") + len(rows)
-        self._pieces[self._at] = first[: LENGTH.start] + struct.pack("<I", length) + first[LENGTH.stop :]
+        self._pieces[self._at] = (
+            first[: LENGTH.start] + struct.pack("<I", length) + first[LENGTH.stop :]
+        )
         self._pieces.insert(len(self._pieces) - 1, rows)
         return True
 
     def _is_apart(self, event: Event, head: RowsHead) -> bool:
-        """Whether an update looks for no row that those before it look for or leave behind, and leaves none that they look for."""
+        """Whether an update looks for no row that those before it look for or leave behind, and
+        leaves none that they look for."""
         if self._first is not None:
             self._before, self._after = self._images(self._first, head)
             self._first = None
@@ -86,11 +110,15 @@ class EventMerger:
 def images_reader(table_map: TableMap, head: RowsHead) -> RowsReader:
     """Reads a rows event into (before, after) pairs that are equal where the images are."""
     _, *sides = head.columns()
-    columns = [ImageColumn(wire_of(one.type_code, one.metadata, unsigned=False)) for one in table_map.columns]
+    columns = [
+        ImageColumn(wire_of(one.type_code, one.metadata, unsigned=False))
+        for one in table_map.columns
+    ]
     before, after = ([columns[at] for at in side] for side in sides)
     return rows_reader(before, after)
 
 
 def _shape(event: Event, head: RowsHead) -> tuple[int, int, bytes]:
-    """What events have in common that can be joined; their flags, which all of a group share, are not in it."""
+    """What events have in common that can be joined; their flags, which all of a group share, are
+    not in it."""
     return event.type, head.table_id, event.buffer[event.body + 8 : event.body + head.length]

@@ -1,8 +1,10 @@
-"""One rows event as statements, each with what must be true of its answer; and in words what was found instead.
+"""One rows event as statements, each with what must be true of its answer; and in words what was
+found instead.
 
-A row that is found by a unique key is looked for by its whole image first: where only the key leads to it, the replica goes on as a
-server's would, and the report says that the row differs. Twins are counted: many images are changed in one scan only where the table
-holds each as often as the event names it, else one by one.
+A row that is found by a unique key is looked for by its whole image first: where only the key leads
+to it, the replica goes on as a server's would, and the report says that the row differs. Twins are
+counted: many images are changed in one scan only where the table holds each as often as the event
+names it, else one by one.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ MOST_DIVERGENCES = 100
 """Rows that are named in the report; the others are counted."""
 
 Where = partial[str]
-"""The rows of a statement in words, made when somebody asks. Its first argument is the number of the first row."""
+"""The rows of a statement in words, made when somebody asks. Its first argument is the number of
+the first row."""
 
 
 class Notes:
@@ -49,7 +52,9 @@ class Notes:
         self.options = options
         self.note = note
         self.divergences = 0
-        self.allowed = MOST_SKIPPED if options.skip_errors is None else options.skip_errors - TRANSIENT
+        self.allowed = (
+            MOST_SKIPPED if options.skip_errors is None else options.skip_errors - TRANSIENT
+        )
         if options.idempotent:
             self.allowed |= IDEMPOTENT_ERRORS
 
@@ -57,20 +62,36 @@ class Notes:
         """`count` rows from `place` on were let pass."""
         file, position, inner, row = place
         for at in range(row, row + count):
-            self.note(passed_note(number, table, idempotent=self.options.idempotent), (file, position, inner, at))
+            self.note(
+                passed_note(number, table, idempotent=self.options.idempotent),
+                (file, position, inner, at),
+            )
 
     def differs(self, table: str, place: Place, words: str) -> None:
         """A row that was changed by its key although it differs from its before image."""
-        self.note(f"rows of {table} differed from their before images and were changed by their key", place)
+        self.note(
+            f"rows of {table} differed from their before images and were changed by their key",
+            place,
+        )
         self.divergences += 1
         if self.divergences <= MOST_DIVERGENCES:
             self.note(f"differed: {table}, {words}", place)
 
 
 class EventRows:
-    """The statements of one event. `one_by_one`: a row has a statement of its own, so that a failure names it."""
+    """The statements of one event. `one_by_one`: a row has a statement of its own, so that a
+    failure names it."""
 
-    def __init__(self, event: Event, rows: RowsHead, sql: RowSql, notes: Notes, source_word: str, *, one_by_one: bool = False) -> None:
+    def __init__(
+        self,
+        event: Event,
+        rows: RowsHead,
+        sql: RowSql,
+        notes: Notes,
+        source_word: str,
+        *,
+        one_by_one: bool = False,
+    ) -> None:
         self.event = event
         self.kind = rows.kind
         self.sql = sql
@@ -102,15 +123,27 @@ class EventRows:
 
     def _write(self, rows: Sequence[Image]) -> None:
         idempotent = self.notes.options.idempotent
-        single = self.one_by_one or idempotent or self._leaves(1062) or self.sql.definition.engine.lower() != "innodb"
+        single = (
+            self.one_by_one
+            or idempotent
+            or self._leaves(1062)
+            or self.sql.definition.engine.lower() != "innodb"
+        )
         for start, chunk in self._chunks(rows, 1 if single else len(rows)):
-            where = partial(self._row_text, start, chunk[0]) if len(chunk) == 1 else partial(self._rows_text, start, len(chunk))
+            where = (
+                partial(self._row_text, start, chunk[0])
+                if len(chunk) == 1
+                else partial(self._rows_text, start, len(chunk))
+            )
             statement = self._add(self.sql.insert(chunk), where)
             if idempotent:
                 self._overwrite(statement, self._add(NOTHING, where), chunk)
 
-    def _overwrite(self, refused: PipelineStatement, behind: PipelineStatement, row: Sequence[Image]) -> None:
-        """A row that is refused overwrites what stands in its way, by the statement that has its place behind it."""
+    def _overwrite(
+        self, refused: PipelineStatement, behind: PipelineStatement, row: Sequence[Image]
+    ) -> None:
+        """A row that is refused overwrites what stands in its way, by the statement that has its
+        place behind it."""
         tell = refused.on_error
 
         def overwrite(error: ReplicationError) -> None:
@@ -122,17 +155,26 @@ class EventRows:
         refused.on_error = overwrite
 
     def _chunks(self, rows: Sequence[Any], most: int) -> Iterator[tuple[int, Sequence[Any]]]:
-        """The rows in statements of not too many, and not too many bytes; with the place of the first."""
+        """The rows in statements of not too many, and not too many bytes; with the place of the
+        first."""
         size = (self.event.end - self.event.body) // max(1, len(rows)) + 1
         step = max(1, min(most, MOST_STATEMENT_BYTES // size))
         for start in range(0, len(rows), step):
             yield start, rows[start : start + step]
 
     def _by_keys(self, first: int, rows: Sequence[Any]) -> None:
-        """Many rows in one statement, if their order does not matter and a failure can be taken back and looked into row by row."""
-        together = len(rows) > 1 and not self.one_by_one and not self.notes.options.idempotent and self.sql.can_be_undone
+        """Many rows in one statement, if their order does not matter and a failure can be taken
+        back and looked into row by row."""
+        together = (
+            len(rows) > 1
+            and not self.one_by_one
+            and not self.notes.options.idempotent
+            and self.sql.can_be_undone
+        )
         befores = {row[0] if self.kind == "update" else row for row in rows}
-        if not (together and len(befores) == len(rows) and all(map(self.sql.keeps_unique_keys, rows))):
+        if not (
+            together and len(befores) == len(rows) and all(map(self.sql.keeps_unique_keys, rows))
+        ):
             for index, row in enumerate(rows):
                 self._by_key(first + index, row)
             return
@@ -140,7 +182,8 @@ class EventRows:
         self._add(self.sql.change_all(rows, "TRUE"), where).check = self._exactly(len(rows), where)
 
     def _by_key(self, index: int, row: Any) -> None:
-        """By the whole image; and if that matched nothing by the key, as a server does from the start."""
+        """By the whole image; and if that matched nothing by the key, as a server does from the
+        start."""
         found = _Found()
         where = partial(self._row_text, index, row)
         whole = self._add(self.sql.change(row), where)
@@ -170,7 +213,8 @@ class EventRows:
             statement.check = self._exactly(count, where)
 
     def _in_one_scan(self, first: int, rows: Sequence[Any]) -> None:
-        """Counts, then changes all images at once where each is there as often as it is named; else one after the other."""
+        """Counts, then changes all images at once where each is there as often as it is named; else
+        one after the other."""
         needed: dict[Any, int] = {}
         for row in rows:
             needed[row] = needed.get(row, 0) + 1
@@ -182,20 +226,27 @@ class EventRows:
         found = _Found()
         many = partial(self._rows_text, first, len(rows))
         self._add(self.sql.count_images(counts), many)
-        self._add(self.sql.change_all([row for row, _ in counts], f"@binlag_found = {len(counts)}"), many).check = found.first
+        self._add(
+            self.sql.change_all([row for row, _ in counts], f"@binlag_found = {len(counts)}"), many
+        ).check = found.first
 
         def was_done() -> bool:
             return found.count == len(rows)
 
         for start, count in _runs(rows):
             where = partial(self._row_text, first + start, rows[start])
-            statement = self._add(self.sql.change(rows[start], count, only_if=f"@binlag_found <> {len(counts)}"), where)
+            statement = self._add(
+                self.sql.change(rows[start], count, only_if=f"@binlag_found <> {len(counts)}"),
+                where,
+            )
             statement.check = self._exactly(count, where, was_done)
 
     def _guarded(self, index: int, row: Any) -> None:
-        """A row that is not found ends the event, as the skip list has it: the statement behind it then fails.
+        """A row that is not found ends the event, as the skip list has it: the statement behind it
+        then fails.
 
-        A hash scan has changed all rows that are there before it misses one: nothing is left to end then.
+        A hash scan has changed all rows that are there before it misses one: nothing is left to end
+        then.
         """
         where = partial(self._row_text, index, row)
         self._add(self.sql.change(row, key_only=self.sql.by_unique_key), where)
@@ -217,15 +268,22 @@ class EventRows:
             error.message = self._message(error.number, error.message, where)
             error.hint = error.hint or HINTS.get(error.number)
 
-        statement = PipelineStatement(sql, self.event, self.table, self.notes.allowed, on_error=passed_over, explain=explain)
+        statement = PipelineStatement(
+            sql, self.event, self.table, self.notes.allowed, on_error=passed_over, explain=explain
+        )
         self._statements.append(statement)
         return statement
 
     def _leaves(self, number: int) -> bool:
-        """Whether this error ends the event as if it were done: it is in the skip list, and the exec mode does not let it pass."""
-        return self.skips(number) and not (self.notes.options.idempotent and number in IDEMPOTENT_ERRORS)
+        """Whether this error ends the event as if it were done: it is in the skip list, and the
+        exec mode does not let it pass."""
+        return self.skips(number) and not (
+            self.notes.options.idempotent and number in IDEMPOTENT_ERRORS
+        )
 
-    def _exactly(self, wanted: int, where: Where, was_done: Callable[[], bool] | None = None) -> Callable[[int], None]:
+    def _exactly(
+        self, wanted: int, where: Where, was_done: Callable[[], bool] | None = None
+    ) -> Callable[[int], None]:
         def check(count: int) -> None:
             if count != wanted and not (was_done is not None and was_done()):
                 self._missing(where, wanted - count)
@@ -244,8 +302,8 @@ class EventRows:
     def _message(self, number: int, condition: str, where: Where) -> str:
         """As the server words it, and the image."""
         return (
-            f"Could not execute {EVENT_TEXT[self.kind]} event on table {self.table}; {condition}, Error_code: {number}; "
-            f"the event's {self.source_word} log {self._words(where)}"
+            f"Could not execute {EVENT_TEXT[self.kind]} event on table {self.table}; {condition},"
+            f" Error_code: {number}; the event's {self.source_word} log {self._words(where)}"
         )
 
     def _place(self, where: Where) -> Place:
@@ -261,7 +319,10 @@ class EventRows:
         image = row[0] if self.kind == "update" else row
         columns = self.sql.before_columns
         definition = self.sql.definition
-        cells = (f"{definition.columns[at].name}={_cell(definition.columns[at], value)}" for at, value in zip(columns, image, strict=True))
+        cells = (
+            f"{definition.columns[at].name}={_cell(definition.columns[at], value)}"
+            for at, value in zip(columns, image, strict=True)
+        )
         return f"row {index + 1} of the event: {', '.join(cells)}"
 
 

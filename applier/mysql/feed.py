@@ -1,7 +1,8 @@
 """The log as a target takes it: whole transactions in order, with what the options leave of them.
 
-A transaction is read to its end before it is handed out, so one that is cut off never reaches the target. Its events stay where they
-are, in the mapped file; only what a compressed transaction holds takes memory.
+A transaction is read to its end before it is handed out, so one that is cut off never reaches the
+target. Its events stay where they are, in the mapped file; only what a compressed transaction holds
+takes memory.
 """
 
 from __future__ import annotations
@@ -15,7 +16,13 @@ from applier.binlog.follow import IndexedLogs, LogFollower
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
 from applier.binlog.header import GTID_TYPES, MAGIC, Event, EventFlag, EventType, FormatDescription
 from applier.binlog.reader import LogReader
-from applier.binlog.transactions import MEMBER_TYPES, QUIET_TYPES, Transaction, TransactionKind, TransactionTracker
+from applier.binlog.transactions import (
+    MEMBER_TYPES,
+    QUIET_TYPES,
+    Transaction,
+    TransactionKind,
+    TransactionTracker,
+)
 from applier.error_codes import Code
 from applier.errors import InputError, UsageError
 from applier.options import ReplayOptions
@@ -38,7 +45,8 @@ class Format:
 
 @dataclass(slots=True)
 class SourceTransaction:
-    """A transaction or a single statement. `events` are its content without GTID, BEGIN, COMMIT and XID; `opening` is its BEGIN.
+    """A transaction or a single statement. `events` are its content without GTID, BEGIN, COMMIT and
+    XID; `opening` is its BEGIN.
 
     `wanted` is False for one that an option leaves out: it only moves the position.
     """
@@ -81,10 +89,11 @@ class SourceTransaction:
 
 
 class Feed:
-    """Iterates over the transactions of `files` from `start` on (None: from the beginning, or from --start-position).
+    """Iterates over the transactions of `files` from `start` on (None: from the beginning, or from
+    --start-position).
 
-    Afterwards `unfinished` is the transaction that the end of the log cut off, if any. `until_gtid` is the last one wanted.
-    Raises UsageError for GTIDs of another kind of server than the log's.
+    Afterwards `unfinished` is the transaction that the end of the log cut off, if any. `until_gtid`
+    is the last one wanted. Raises UsageError for GTIDs of another kind of server than the log's.
     """
 
     def __init__(
@@ -132,7 +141,11 @@ class Feed:
             if type_code == EventType.FORMAT_DESCRIPTION and not event.flags & EventFlag.RELAY_LOG:
                 self._new_format(event, tracker)
             current = self._current
-            if current is not None and type_code in QUIET_TYPES and type_code != EventType.TRANSACTION_PAYLOAD:
+            if (
+                current is not None
+                and type_code in QUIET_TYPES
+                and type_code != EventType.TRANSACTION_PAYLOAD
+            ):
                 current.events.append(event)
                 continue
             if type_code not in MEMBER_TYPES:
@@ -146,7 +159,10 @@ class Feed:
             if boundary is not None and boundary.began is not None:
                 self._begin(boundary.began)
             if self._current is not None:
-                self._take(event, is_opening=opened and not tracker.before_begin and tracker.current is not None)
+                self._take(
+                    event,
+                    is_opening=opened and not tracker.before_begin and tracker.current is not None,
+                )
             if boundary is not None and boundary.ended is not None and boundary.ended.complete:
                 yield self._end(event)
                 if self.until_reached:
@@ -161,7 +177,10 @@ class Feed:
                 code=Code.INSIDE_TRANSACTION,
                 file=transaction.file,
                 position=transaction.start,
-                hint="start at the beginning of a transaction; `binlag events` shows where they begin",
+                hint=(
+                    "start at the beginning of a transaction; `binlag events` shows where they"
+                    " begin"
+                ),
             )
         self._current = SourceTransaction(transaction, self.format)
 
@@ -170,7 +189,12 @@ class Feed:
         assert current is not None
         if event.type in FRAME_TYPES:
             return
-        if is_opening or (event.type == EventType.QUERY and current.opening is None and not current.events and _is_begin(event)):
+        if is_opening or (
+            event.type == EventType.QUERY
+            and current.opening is None
+            and not current.events
+            and _is_begin(event)
+        ):
             current.opening = event
         else:
             current.events.append(event)
@@ -179,12 +203,20 @@ class Feed:
         ended, self._current = self._current, None
         assert ended is not None
         transaction = ended.transaction
-        if ended.kind in (TransactionKind.TRANSACTION, TransactionKind.ROLLED_BACK) and event.type == EventType.QUERY and ended.events:
+        if (
+            ended.kind in (TransactionKind.TRANSACTION, TransactionKind.ROLLED_BACK)
+            and event.type == EventType.QUERY
+            and ended.events
+        ):
             ended.events.pop()  # COMMIT or ROLLBACK
         first = ended.events[0] if ended.events else event
         is_source_log = self._source_file == transaction.end_file
-        ended.source_end = Position(self._source_file, transaction.end if is_source_log else event.log_pos)
-        own = transaction.start if transaction.end_file in ("", transaction.file) else first.position
+        ended.source_end = Position(
+            self._source_file, transaction.end if is_source_log else event.log_pos
+        )
+        own = (
+            transaction.start if transaction.end_file in ("", transaction.file) else first.position
+        )
         ended.bytes = max(transaction.end - own, 0)
         identity = transaction.identity
         is_half = isinstance(identity, MariadbGtidEvent) and identity.is_half_alter
@@ -193,10 +225,19 @@ class Feed:
         return ended
 
     def _follow_source(self, event: Event) -> None:
-        """A relay log says in its rotate events which of the source's logs it goes on with; that it begins anew says nothing."""
-        if event.type == EventType.FORMAT_DESCRIPTION and event.position == len(MAGIC) and not event.flags & EventFlag.RELAY_LOG:
+        """A relay log says in its rotate events which of the source's logs it goes on with; that it
+        begins anew says nothing."""
+        if (
+            event.type == EventType.FORMAT_DESCRIPTION
+            and event.position == len(MAGIC)
+            and not event.flags & EventFlag.RELAY_LOG
+        ):
             self._source_file = event.file
-        elif event.type == EventType.ROTATE and not event.flags & EventFlag.RELAY_LOG and self._source_file != event.file:
+        elif (
+            event.type == EventType.ROTATE
+            and not event.flags & EventFlag.RELAY_LOG
+            and self._source_file != event.file
+        ):
             assert self._reader.format is not None
             self._source_file = parse(event, self._reader.format).file
 
@@ -211,7 +252,10 @@ class Feed:
             current.format = self.format
         elif replace(before.fde, created=0) != replace(fde, created=0):
             raise InputError(
-                "a transaction goes on in a file of another format", code=Code.INSIDE_TRANSACTION, file=event.file, position=event.position
+                "a transaction goes on in a file of another format",
+                code=Code.INSIDE_TRANSACTION,
+                file=event.file,
+                position=event.position,
             )
 
     # what is wanted
@@ -246,11 +290,13 @@ def in_set(gtids: AnyGtidSet, transaction: Transaction) -> bool:
 
 
 def check_own_gtid(transaction: Transaction, *, is_mariadb: bool) -> None:
-    """Raises UsageError for --gtid where the target cannot take this transaction's GTID, since the other kind of server gave it."""
+    """Raises UsageError for --gtid where the target cannot take this transaction's GTID, since the
+    other kind of server gave it."""
     identity, names = transaction.identity, ("MySQL", "MariaDB")
     if transaction.gtid is not None and isinstance(identity, MariadbGtidEvent) != is_mariadb:
         raise UsageError(
-            f"--gtid: {transaction.gtid} is a GTID of {names[not is_mariadb]}, and the target is {names[is_mariadb]}",
+            f"--gtid: {transaction.gtid} is a GTID of {names[not is_mariadb]}, "
+            f"and the target is {names[is_mariadb]}",
             code=Code.OPTIONS_CLASH, hint="leave --gtid out",
         )  # fmt: skip
 
@@ -270,6 +316,8 @@ def _place_of(files: Sequence[str], start: Position | None) -> int:
             code=Code.MISSING_FILES,
             file=start.file,
             position=start.offset,
-            hint=f"give {start.file} and the files after it, or another --replay-id for a new replay",
+            hint=(
+                f"give {start.file} and the files after it, or another --replay-id for a new replay"
+            ),
         )
     return names.index(start.file)

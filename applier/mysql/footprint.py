@@ -1,4 +1,5 @@
-"""What a transaction touches, before it does: its databases, which must be ours, and whether its tables can be rolled back."""
+"""What a transaction touches, before it does: its databases, which must be ours, and whether its
+tables can be rolled back."""
 
 from __future__ import annotations
 
@@ -20,9 +21,18 @@ _DML = re.compile(r"\s*(INSERT|REPLACE|UPDATE|DELETE|LOAD)\b", re.IGNORECASE)
 
 
 class Footprint:
-    """Looks at each table once, over a connection of its own. Raises UsageError for a database that holds data of somebody else."""
+    """Looks at each table once, over a connection of its own. Raises UsageError for a database that
+    holds data of somebody else."""
 
-    def __init__(self, side: Server, writer: Writer, tables: TargetTables, owned: Iterable[str], *, force: bool) -> None:
+    def __init__(
+        self,
+        side: Server,
+        writer: Writer,
+        tables: TargetTables,
+        owned: Iterable[str],
+        *,
+        force: bool,
+    ) -> None:
         self.side = side
         self.tables = tables
         self.writer = writer
@@ -51,7 +61,8 @@ class Footprint:
         return can
 
     def own(self, database: str) -> None:
-        """Takes a database for the replay's own, when it may. Raises BinlagError for one that holds other data."""
+        """Takes a database for the replay's own, when it may. Raises BinlagError for one that holds
+        other data."""
         if not database or database in self.owned or database in SYSTEM_SCHEMAS:
             return
         if not self.force and holds_data(self.side, database):
@@ -60,7 +71,9 @@ class Footprint:
 
     def _look_at_map(self, event: Event, fde: FormatDescription) -> bool:
         options = self.writer.options
-        table_map = parse_table_map(event.buffer, event.body, event.end, fde.post_header_length(EventType.TABLE_MAP))
+        table_map = parse_table_map(
+            event.buffer, event.body, event.end, fde.post_header_length(EventType.TABLE_MAP)
+        )
         if not options.wants(table_map.database, table_map.table):
             return True
         database = options.rewrite.get(table_map.database, table_map.database)
@@ -70,7 +83,9 @@ class Footprint:
     def _look_at_query(self, event: Event, fde: FormatDescription) -> bool:
         parsed = parse(event, fde)
         query: Query = parsed if isinstance(parsed, Query) else parsed.query
-        if query.sql[:10].upper() in (b"SAVEPOINT ", b"ROLLBACK T") or not is_wanted(self.writer.options.only, query):
+        if query.sql[:10].upper() in (b"SAVEPOINT ", b"ROLLBACK T") or not is_wanted(
+            self.writer.options.only, query
+        ):
             return True
         database = self.writer.target_database(query)
         self.own(database)

@@ -1,6 +1,8 @@
-"""A live server's tables as a dump: its databases, definitions and rows, as one snapshot, without mysqldump.
+"""A live server's tables as a dump: its databases, definitions and rows, as one snapshot, without
+mysqldump.
 
-Values are asked for as mysqldump asks: text in utf8mb4, TIMESTAMP in UTC, binary strings as hexadecimal digits.
+Values are asked for as mysqldump asks: text in utf8mb4, TIMESTAMP in UTC, binary strings as
+hexadecimal digits.
 """
 
 from __future__ import annotations
@@ -30,10 +32,14 @@ _SESSION = (
     "SET TIME_ZONE='+00:00'",
     "SET SESSION SQL_MODE='NO_AUTO_VALUE_ON_ZERO'",
 )
-_SNAPSHOT = ("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ", "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+_SNAPSHOT = (
+    "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+    "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+)
 _BINARY = frozenset(
     """
-        binary varbinary tinyblob blob mediumblob longblob bit geometry point linestring polygon multipoint multilinestring
+        binary varbinary tinyblob blob mediumblob longblob bit geometry point linestring polygon
+        multipoint multilinestring
         multipolygon geometrycollection geomcollection vector
     """.split()
 )
@@ -48,18 +54,22 @@ def is_url(source: object) -> bool:
 
 @dataclass(frozen=True)
 class SchemaPlace:
-    """Where a schema is: a dump, or a server whose password is in `password_file` or where `find_password` looks."""
+    """Where a schema is: a dump, or a server whose password is in `password_file` or where
+    `find_password` looks."""
 
     source: str | os.PathLike[str]
     password_file: str | None = None
 
     def reader(self, selection: Selection, *, rows: bool = True) -> DumpReader:
-        """The statements; of a server without its rows where they are not asked for. Raises UsageError for a wrong address."""
+        """The statements; of a server without its rows where they are not asked for. Raises
+        UsageError for a wrong address."""
         if not is_url(self.source):
             return DumpReader(self.source, selection)
         endpoint = parse_url(str(self.source), "--schema")
         endpoint = endpoint.with_password(find_password(self.password_file))
-        return DumpReader(str(endpoint), selection, _Live(endpoint, selection, rows=rows).statements)
+        return DumpReader(
+            str(endpoint), selection, _Live(endpoint, selection, rows=rows).statements
+        )
 
 
 class _Live:
@@ -74,7 +84,9 @@ class _Live:
             from applier.mysql.connection import connect
         except ImportError:
             raise UsageError(
-                "reading a live server's schema needs PyMySQL", code=Code.NO_LIBRARY, hint="pip install 'binlag[mysql]'"
+                "reading a live server's schema needs PyMySQL",
+                code=Code.NO_LIBRARY,
+                hint="pip install 'binlag[mysql]'",
             ) from None
         server = connect(self._endpoint)
         try:
@@ -94,7 +106,9 @@ class _Live:
                 continue
             if database != current:
                 current = database
-                yield RawStatement(_show(server, f"SHOW CREATE DATABASE IF NOT EXISTS {quoted(database)}"), 1)
+                yield RawStatement(
+                    _show(server, f"SHOW CREATE DATABASE IF NOT EXISTS {quoted(database)}"), 1
+                )
                 yield RawStatement(_bytes(f"USE {quoted(database)}"), 1)
             name = f"{quoted(database)}.{quoted(table)}"
             yield RawStatement(_show(server, f"SHOW CREATE TABLE {name}"), 1)
@@ -104,14 +118,21 @@ class _Live:
     def _inserts(self, server: Server, database: str, table: str) -> Iterator[RawStatement]:
         sql = _COLUMNS.format(database=_literal(database), table=_literal(table))
         columns = [tuple(map(_text, row)) for row in server.query(_bytes(sql))]
-        stored = [(name, kind) for name, kind, extra in columns if "GENERATED" not in extra.replace("DEFAULT_GENERATED", "").upper()]
+        stored = [
+            (name, kind)
+            for name, kind, extra in columns
+            if "GENERATED" not in extra.replace("DEFAULT_GENERATED", "").upper()
+        ]
         literals = [_literal_of(kind) for _, kind in stored]
         listed = ", ".join(quoted(name) for name, _ in stored)
         head = _bytes(f"INSERT INTO {quoted(table)} ({listed}) VALUES ")
         waiting: list[bytes] = []
         size = 0
         for row in server.stream(f"SELECT {listed} FROM {quoted(database)}.{quoted(table)}"):
-            values = [b"NULL" if value is None else literal(value) for literal, value in zip(literals, row, strict=True)]
+            values = [
+                b"NULL" if value is None else literal(value)
+                for literal, value in zip(literals, row, strict=True)
+            ]
             waiting.append(b"(" + b",".join(values) + b")")
             size += len(waiting[-1])
             if size > STATEMENT_BYTES:

@@ -1,7 +1,7 @@
 """The data before the log: a dump, loaded by the replay itself so that it is known to be its own.
 
-A dump cannot be loaded in one transaction. Until it is in, the position row says so, and a run that finds that begins with it again:
-a mysqldump drops what it is about to make.
+A dump cannot be loaded in one transaction. Until it is in, the position row says so, and a run that
+finds that begins with it again: a mysqldump drops what it is about to make.
 """
 
 from __future__ import annotations
@@ -29,24 +29,35 @@ _STARTS = re.compile(rb"START\s+(?:ALL\s+)?(?:SLAVE|REPLICA|GROUP_REPLICATION)",
 _GTID_ERRORS = frozenset({1840, 3546})
 """GTID_PURGED of a server that has executed transactions; one that adds what the server has."""
 _VIEW_ERRORS = frozenset({1146, 1305, 1356, 1449})
-"""A view of what is not there: a table that was left out, a function that is not installed, its definer."""
+"""A view of what is not there: a table that was left out, a function that is not installed, its
+definer."""
 LEFT_OUT_VERBS = {
-    "CHANGE": "replication statements", "STOP": "replication statements", "RESET": "replication statements",
-    "PURGE": "replication statements", "KILL": "administrative statements", "SHUTDOWN": "administrative statements",
+    "CHANGE": "replication statements", "STOP": "replication statements",
+    "RESET": "replication statements",
+    "PURGE": "replication statements", "KILL": "administrative statements",
+    "SHUTDOWN": "administrative statements",
 }  # fmt: skip
-"""What a dump has no business to do to a test DB (mysqldump --source-data writes CHANGE REPLICATION SOURCE)."""
+"""What a dump has no business to do to a test DB (mysqldump --source-data writes CHANGE REPLICATION
+SOURCE)."""
 
 
 @dataclass(frozen=True)
 class DumpOptions:
-    """What of a dump goes into the server. `with_routines`: its triggers, events and routines, too."""
+    """What of a dump goes into the server. `with_routines`: its triggers, events and routines,
+    too."""
 
     selection: Selection = field(default_factory=Selection)
     with_routines: bool = False
     force: bool = False
 
 
-def load_dump(server: Server, place: SchemaPlace, start: Checkpoint, options: DumpOptions, note: Callable[[str], None]) -> Checkpoint:
+def load_dump(
+    server: Server,
+    place: SchemaPlace,
+    start: Checkpoint,
+    options: DumpOptions,
+    note: Callable[[str], None],
+) -> Checkpoint:
     """Loads the dump over a connection of its own; `note` is told what was left out.
 
     Raises UsageError when a database of the dump holds other data.
@@ -87,7 +98,9 @@ class _Claims:
 
 
 class _Load:
-    def __init__(self, pipeline: Pipeline, reader: DumpReader, claims: _Claims, options: DumpOptions) -> None:
+    def __init__(
+        self, pipeline: Pipeline, reader: DumpReader, claims: _Claims, options: DumpOptions
+    ) -> None:
         self._pipeline = pipeline
         self._reader = reader
         self._claims = claims
@@ -119,7 +132,8 @@ class _Load:
         if error.number in _GTID_ERRORS:
             hint = "take the dump with --set-gtid-purged=OFF: the server has GTIDs of its own"
         return InputError(
-            f"--schema: the server refuses {self._reader.name}: error {error.number}: {error.message}",
+            f"--schema: the server refuses {self._reader.name}: error {error.number}:"
+            f" {error.message}",
             code=Code.SCHEMA_REFUSED,
             hint=hint,
         )
@@ -133,7 +147,11 @@ class _Load:
             if database not in self._claims.checkpoint.databases:
                 self._claims.claim(database)
             if database not in SYSTEM_SCHEMAS:
-                yield PipelineStatement(f"CREATE DATABASE IF NOT EXISTS {quoted(database)}".encode("utf-8", "surrogateescape"))
+                yield PipelineStatement(
+                    f"CREATE DATABASE IF NOT EXISTS {quoted(database)}".encode(
+                        "utf-8", "surrogateescape"
+                    )
+                )
             yield PipelineStatement(f"USE {quoted(database)}".encode("utf-8", "surrogateescape"))
             self._database = database
         if statement.kind == "view":
@@ -152,11 +170,20 @@ class _Load:
         if statement.verb in LEFT_OUT_VERBS or _STARTS.match(statement.sql):
             self._left_out[LEFT_OUT_VERBS.get(statement.verb, "replication statements")] += 1
             return True
-        return statement.kind == "set" and _GTID_PURGED.search(statement.sql) is not None and self._has(statement.sql)
+        return (
+            statement.kind == "set"
+            and _GTID_PURGED.search(statement.sql) is not None
+            and self._has(statement.sql)
+        )
 
     def _has(self, sql: bytes) -> bool:
-        """Whether the server has all transactions of a SET GTID_PURGED: a dump that is loaded again."""
-        texts = [token.value for token in tokenize(sql.decode("utf-8", "replace")) if token.kind == "string"]
+        """Whether the server has all transactions of a SET GTID_PURGED: a dump that is loaded
+        again."""
+        texts = [
+            token.value
+            for token in tokenize(sql.decode("utf-8", "replace"))
+            if token.kind == "string"
+        ]
         gtids = texts[-1].replace("\n", "") if texts else ""
         if not gtids or not re.fullmatch(r"[0-9A-Za-z_:,\-\s]+", gtids):
             return False
@@ -172,10 +199,21 @@ class _Load:
     def _say(self, note: Callable[[str], None]) -> None:
         for said in self._reader.notes:
             note(said)
-        programs = [f"{count:,} {what}" for what, count in sorted(self._left_out.items()) if what in _PROGRAM_NAMES]
-        others = [f"{count:,} {what}" for what, count in sorted(self._left_out.items()) if what not in _PROGRAM_NAMES]
+        programs = [
+            f"{count:,} {what}"
+            for what, count in sorted(self._left_out.items())
+            if what in _PROGRAM_NAMES
+        ]
+        others = [
+            f"{count:,} {what}"
+            for what, count in sorted(self._left_out.items())
+            if what not in _PROGRAM_NAMES
+        ]
         if programs:
-            note(f"not installed from {self._reader.name}: {', '.join(programs)}; --with-routines installs them")
+            note(
+                f"not installed from {self._reader.name}: {', '.join(programs)}; --with-routines"
+                " installs them"
+            )
         if others:
             note(f"left out of {self._reader.name}: {', '.join(others)}")
         for message in self._views:

@@ -22,14 +22,16 @@ def place_of(event: Event, row: int = 0) -> Place:
 
 
 class Remark(Protocol):
-    """Takes a remark on what was passed over; `place` is where in the log, for what is said of one row or event."""
+    """Takes a remark on what was passed over; `place` is where in the log, for what is said of one
+    row or event."""
 
     def __call__(self, text: str, place: Place | None = None) -> None: ...
 
 
 @dataclass(slots=True)
 class TargetOutcome:
-    """`transactions`, `rows` and `bytes` are of this run, `total_transactions` of the replay. `rows` is what the server counted."""
+    """`transactions`, `rows` and `bytes` are of this run, `total_transactions` of the replay.
+    `rows` is what the server counted."""
 
     replay: str
     target: str
@@ -56,7 +58,8 @@ class TargetOutcome:
     _noted: set[tuple[str, Place]] = field(default_factory=set, init=False, repr=False)
 
     def note(self, text: str, place: Place | None = None) -> None:
-        """Counts a remark. One of a place counts once, however often that is carried out: what is rolled back is done again."""
+        """Counts a remark. One of a place counts once, however often that is carried out: what is
+        rolled back is done again."""
         if place is not None:
             if (text, place) in self._noted:
                 return
@@ -64,14 +67,20 @@ class TargetOutcome:
                 self._noted.clear()  # what is rolled back is never that long ago
             self._noted.add((text, place))
         file, position = (place[0], place[1]) if place is not None else (None, None)
-        _LOG.log(logging.DEBUG if text in self.notes else logging.INFO, text, extra={"file": file, "position": position})
+        _LOG.log(
+            logging.DEBUG if text in self.notes else logging.INFO,
+            text,
+            extra={"file": file, "position": position},
+        )
         self.notes[text] = self.notes.get(text, 0) + 1
 
     def as_dict(self) -> dict[str, Any]:
         """The summary that `--json` prints."""
         names = (
-            "replay", "target", "server", "mode", "dry_run", "resumed_from", "transactions", "total_transactions", "commits", "rows",
-            "bytes", "file", "position", "gtid", "gtids", "seconds", "interrupted", "reconnects", "incomplete_transaction", "notes",
+            "replay", "target", "server", "mode", "dry_run", "resumed_from", "transactions",
+            "total_transactions", "commits", "rows",
+            "bytes", "file", "position", "gtid", "gtids", "seconds", "interrupted", "reconnects",
+            "incomplete_transaction", "notes",
         )  # fmt: skip
         content = {name: getattr(self, name) for name in names}
         content["seconds"] = round(self.seconds, 3)

@@ -1,14 +1,17 @@
-"""Several connections at once: the rows of a batch are carried out while those of the batches before it are.
+"""Several connections at once: the rows of a batch are carried out while those of the batches
+before it are.
 
-A batch may overlap with those before it that none of its transactions depends on. That is the log's own word (LOGICAL_CLOCK: all up to
-its `last_committed`); where the log says nothing (5.6, MariaDB) or says "wait", the rows themselves are looked at (`write_sets`).
+A batch may overlap with those before it that none of its transactions depends on. That is the log's
+own word (LOGICAL_CLOCK: all up to its `last_committed`); where the log says nothing (5.6, MariaDB)
+or says "wait", the rows themselves are looked at (`write_sets`).
 
     lane 1   rows of batch 1 . . commit
     lane 2     rows of batch 2 . . . . commit
     lane 3        rows of batch 3 . . . . . . commit
 
-Commits in order keep the position row a single low-water mark: what it says is done, nothing behind it is. Without order each batch
-commits by itself, together with a row in `binlag.done` (`done`) that says which part of the log beyond the mark it was.
+Commits in order keep the position row a single low-water mark: what it says is done, nothing behind
+it is. Without order each batch commits by itself, together with a row in `binlag.done` (`done`)
+that says which part of the log beyond the mark it was.
 """
 
 from __future__ import annotations
@@ -29,13 +32,22 @@ from applier.mysql.pipeline import PipelineStatement
 from applier.mysql.thread_rows import worker_update
 from applier.mysql.write_sets import Touched, WriteSets
 
-ALONE = frozenset({EventType.QUERY, EventType.EXECUTE_LOAD_QUERY, EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK})
+ALONE = frozenset(
+    {
+        EventType.QUERY,
+        EventType.EXECUTE_LOAD_QUERY,
+        EventType.BEGIN_LOAD_QUERY,
+        EventType.APPEND_BLOCK,
+    }
+)
 """Statements: what they read and write is not in the log."""
 FLIGHT_BYTES = 256 << 10
-"""A batch ends after so many. Less than on one connection: the longer it is, the more there is that one behind it may have to wait for."""
+"""A batch ends after so many. Less than on one connection: the longer it is, the more there is that
+one behind it may have to wait for."""
 ASK_BYTES = 256 << 10
-"""Of rows that are read to see whether the log's clock says "wait" in vain. One of write sets (8.0 and later) is seldom refuted: then no
-more is read than this and `ASK_PART` of the log. As long as one of four bytes was read with profit, questions go on."""
+"""Of rows that are read to see whether the log's clock says "wait" in vain. One of write sets (8.0
+and later) is seldom refuted: then no more is read than this and `ASK_PART` of the log. As long as
+one of four bytes was read with profit, questions go on."""
 ASK_PART = 1 / 32
 MOST_KEPT_BYTES = 8 << 20
 """Statements of one long transaction that are sent together, in bytes of SQL."""
@@ -47,8 +59,9 @@ MARK_EVERY = 16
 class Flight:
     """A batch on one connection: a run of transactions of one file.
 
-    `needs` is the number of the last batch that must be committed before its rows may be carried out; `first` the sequence number of its
-    first transaction, 0 where the log has none. `row` is the checkpoint behind it.
+    `needs` is the number of the last batch that must be committed before its rows may be carried
+    out; `first` the sequence number of its first transaction, 0 where the log has none. `row` is
+    the checkpoint behind it.
     """
 
     worker: Connected
@@ -71,7 +84,8 @@ class Flight:
 
 
 class ParallelBatches(Batches):
-    """Batches on connections of their own. What is not rows alone goes over the first one, with nothing beside it."""
+    """Batches on connections of their own. What is not rows alone goes over the first one, with
+    nothing beside it."""
 
     def __init__(
         self,
@@ -102,7 +116,8 @@ class ParallelBatches(Batches):
         """Committed up to here without a gap, but the position is not written yet."""
         self._taken_bytes = 0
         self._vain_bytes = self._useful_bytes = 0
-        """What was read because the log's clock said "wait": the rows said so, too, or that there is no need."""
+        """What was read because the log's clock said "wait": the rows said so, too, or that there
+        is no need."""
         for worker in workers:
             worker.writer.ship = self._ship_part
 
@@ -127,7 +142,9 @@ class ParallelBatches(Batches):
 
     def _holds(self, source: SourceTransaction) -> bool:
         flights = [*self._flights, *([self._building] if self._building else [])]
-        return super()._holds(source) or any(one is source for flight in flights for one in flight.sources)
+        return super()._holds(source) or any(
+            one is source for flight in flights for one in flight.sources
+        )
 
     def roll_back(self) -> list[SourceTransaction]:
         """Transactions that are committed beyond the position come back without their content."""
@@ -147,7 +164,8 @@ class ParallelBatches(Batches):
         return super().roll_back()
 
     def _may_overlap(self, source: SourceTransaction) -> bool:
-        """Rows of an XA transaction are carried out at its end, where the numbers do not say what they depend on."""
+        """Rows of an XA transaction are carried out at its end, where the numbers do not say what
+        they depend on."""
         if source.kind is TransactionKind.XA_COMMIT or source.start.file != source.end.file:
             return False
         return not any(event.type in ALONE for event in source.events)
@@ -156,7 +174,9 @@ class ParallelBatches(Batches):
 
     def _join(self, source: SourceTransaction) -> None:
         flight = self._building
-        if flight is not None and (flight.file != source.start.file or flight.format is not source.format):
+        if flight is not None and (
+            flight.file != source.start.file or flight.format is not source.format
+        ):
             self._take_off()
             flight = None
         if flight is None:
@@ -174,7 +194,13 @@ class ParallelBatches(Batches):
         """A batch on a connection that has nothing to do."""
         worker = self._free_worker()
         self._number += 1
-        flight = Flight(worker, self._number, source.start.file, source.format, source.transaction.sequence_number)
+        flight = Flight(
+            worker,
+            self._number,
+            source.start.file,
+            source.format,
+            source.transaction.sequence_number,
+        )
         self._building = flight
         worker.writer.append_all(worker.writer.describe(source.format))
         for sql in (*self._gtid_next(source), BEGIN):
@@ -189,13 +215,21 @@ class ParallelBatches(Batches):
         for earlier in reversed(self._flights):
             if earlier.number <= flight.needs:
                 return
-            clocked = bool(transaction.sequence_number and earlier.first and earlier.format is flight.format)
+            clocked = bool(
+                transaction.sequence_number and earlier.first and earlier.format is flight.format
+            )
             if earlier.landed or (clocked and transaction.last_committed < earlier.first):
                 continue
-            if clocked and self._vain_bytes > ASK_BYTES + self._taken_bytes * ASK_PART + 3 * self._useful_bytes:
+            if (
+                clocked
+                and self._vain_bytes
+                > ASK_BYTES + self._taken_bytes * ASK_PART + 3 * self._useful_bytes
+            ):
                 flight.needs = earlier.number
                 return
-            read = (source.bytes if touched is None else 0) + (earlier.bytes if earlier.touched is None else 0)
+            read = (source.bytes if touched is None else 0) + (
+                earlier.bytes if earlier.touched is None else 0
+            )
             if touched is None:
                 touched = self._write_sets.of(source)
             if touched.meets(self._touched(earlier)):
@@ -226,7 +260,9 @@ class ParallelBatches(Batches):
         if self._ordered:
             flight.tail = [PipelineStatement(flight.row.update(), check=self._one_row), *ends]
         else:
-            flight.part = self.done.add(flight.file, flight.sources[0].start.offset, flight.sources[-1].end.offset)
+            flight.part = self.done.add(
+                flight.file, flight.sources[0].start.offset, flight.sources[-1].end.offset
+            )
             flight.tail = [PipelineStatement(self.done.insert(flight.part)), *ends]
             if not any(statement.check is not None for statement in statements):
                 statements, flight.tail = [*statements, *flight.tail], []
@@ -235,11 +271,14 @@ class ParallelBatches(Batches):
         self._flights.append(flight)
 
     def _wait_for(self, flight: Flight) -> None:
-        while any(earlier.number <= flight.needs and not earlier.landed for earlier in self._flights):
+        while any(
+            earlier.number <= flight.needs and not earlier.landed for earlier in self._flights
+        ):
             self._land()
 
     def _ship_part(self, statements: list[PipelineStatement]) -> None:
-        """A part of a long transaction. It is kept for the rest: a part that was sent would have to be waited for before the next one."""
+        """A part of a long transaction. It is kept for the rest: a part that was sent would have to
+        be waited for before the next one."""
         flight = self._building
         assert flight is not None
         flight.parts += statements
@@ -285,11 +324,14 @@ class ParallelBatches(Batches):
     def _land_next(self) -> None:
         """Takes in the commit that is under way, or sends that of the oldest batch behind it.
 
-        Whichever answers first: a worker that has committed has nothing to do until it gets the next batch.
+        Whichever answers first: a worker that has committed has nothing to do until it gets the
+        next batch.
         """
         before = self._committing
         flight = next((flight for flight in self._flights if flight is not before), None)
-        rows_first = flight is not None and (before is None or first_ready([before.worker.server, flight.worker.server]) == 1)
+        rows_first = flight is not None and (
+            before is None or first_ready([before.worker.server, flight.worker.server]) == 1
+        )
         if flight is not None and rows_first:
             flight.worker.pipeline.settle()
         if before is not None:
@@ -302,7 +344,8 @@ class ParallelBatches(Batches):
             flight.worker.pipeline.send(flight.tail)
 
     def _land_any(self) -> None:
-        """Takes in the first batch whose answer is there; all that is committed without a gap moves the low-water mark."""
+        """Takes in the first batch whose answer is there; all that is committed without a gap moves
+        the low-water mark."""
         waiting = [flight for flight in self._flights if not flight.landed]
         flight = waiting[first_ready([flight.worker.server for flight in waiting])]
         flight.worker.pipeline.settle()
@@ -329,7 +372,9 @@ class ParallelBatches(Batches):
         """The low-water mark, and with it an end of the rows that say what was done up to it."""
         row = self._unmarked[-1].row
         assert row is not None
-        passed = self.done.delete([flight.part.number for flight in self._unmarked if flight.part is not None])
+        passed = self.done.delete(
+            [flight.part.number for flight in self._unmarked if flight.part is not None]
+        )
         pipeline = self.target.pipeline
         pipeline.execute(BEGIN)
         self._one_row(pipeline.execute(row.update()))

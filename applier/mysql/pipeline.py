@@ -1,7 +1,9 @@
-"""Statements on their way to the server: one text of many at a time, the next one made while the server works on it.
+"""Statements on their way to the server: one text of many at a time, the next one made while the
+server works on it.
 
-A text is joined from several statements so that their round trips cost one. The server carries it out statement by statement and
-stops at the first that fails; what failed is then known by how many answers came before.
+A text is joined from several statements so that their round trips cost one. The server carries it
+out statement by statement and stops at the first that fails; what failed is then known by how many
+answers came before.
 """
 
 from __future__ import annotations
@@ -25,10 +27,12 @@ HEADER_BYTES = 1024
 
 @dataclass(slots=True)
 class PipelineStatement:
-    """One statement of a text. `event` is the first that it carries out, which an error is located at.
+    """One statement of a text. `event` is the first that it carries out, which an error is located
+    at.
 
-    `allowed` are the errors that leave the replay going: the statement failed on the source in the same way, or the user skips it.
-    `check` gets the number of rows matched and raises ReplicationError when they are not what they should be.
+    `allowed` are the errors that leave the replay going: the statement failed on the source in the
+    same way, or the user skips it. `check` gets the number of rows matched and raises
+    ReplicationError when they are not what they should be.
     """
 
     sql: bytes
@@ -43,14 +47,16 @@ class PipelineStatement:
 
 
 class Pipeline:
-    """What goes to one server. Raises ReplicationError, located, from whichever call learns of the failure."""
+    """What goes to one server. Raises ReplicationError, located, from whichever call learns of the
+    failure."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
         self._sent: list[PipelineStatement] = []
 
     def send(self, statements: Iterable[PipelineStatement]) -> None:
-        """Hands over the statements once those before are answered; in several texts where one is more than the server takes at a time."""
+        """Hands over the statements once those before are answered; in several texts where one is
+        more than the server takes at a time."""
         for text in self._texts(statements):
             self.settle()
             self._start(text)
@@ -77,7 +83,8 @@ class Pipeline:
         return self.server.execute(sql)
 
     def abandon(self) -> None:
-        """Rolls back, whatever the answer to what is under way is. Raises only when the connection is lost."""
+        """Rolls back, whatever the answer to what is under way is. Raises only when the connection
+        is lost."""
         sent, self._sent = self._sent, []
         if sent:
             with suppress(ReplicationError):  # rolled back all the same
@@ -108,7 +115,9 @@ class Pipeline:
         """A BINLOG statement says "unknown error" behind the error that it met."""
         for level, number, message in self.server.texts("SHOW WARNINGS"):
             if level == "Error" and number not in (None, str(UNKNOWN_ERROR)):
-                return ReplicationError(int(number or 0), message or "", hint=HINTS.get(int(number or 0)))
+                return ReplicationError(
+                    int(number or 0), message or "", hint=HINTS.get(int(number or 0))
+                )
         return error
 
     def _failed(self, sent: list[PipelineStatement], error: ReplicationError) -> None:
@@ -133,11 +142,17 @@ def _too_big(statement: PipelineStatement, packet_bytes: int) -> ReplicationErro
     needed = len(statement.sql) + HEADER_BYTES
     error = ReplicationError(
         PACKET_TOO_LARGE,
-        f"a statement of {needed:,} bytes is needed, and the target's max_allowed_packet is {packet_bytes:,}",
-        hint=f"SET GLOBAL max_allowed_packet = {1 << needed.bit_length()} on the target, then start again",
+        f"a statement of {needed:,} bytes is needed, and the target's max_allowed_packet is"
+        f" {packet_bytes:,}",
+        hint=(
+            f"SET GLOBAL max_allowed_packet = {1 << needed.bit_length()} on the target, then start"
+            " again"
+        ),
     )
     if statement.event is not None:
-        error.locate(file=statement.event.file, position=statement.event.position, table=statement.table)
+        error.locate(
+            file=statement.event.file, position=statement.event.position, table=statement.table
+        )
     return error
 
 
@@ -149,5 +164,9 @@ def _check(statements: list[PipelineStatement], counts: list[int]) -> None:
             statement.check(count)
         except ReplicationError as error:
             if statement.event is not None:
-                error.locate(file=statement.event.file, position=statement.event.position, table=statement.table)
+                error.locate(
+                    file=statement.event.file,
+                    position=statement.event.position,
+                    table=statement.table,
+                )
             raise

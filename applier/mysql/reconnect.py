@@ -1,9 +1,11 @@
-"""What a replay does when its connections are lost: it waits, longer each time, connects again, and goes on behind what is committed.
+"""What a replay does when its connections are lost: it waits, longer each time, connects again, and
+goes on behind what is committed.
 
     lost -> wait -> connect -> end what the server still holds of ours -> lock -> position -> go on
                  <- not yet -
 
-Nothing is remembered of what was under way: the position was committed with the data, or not at all, and says which.
+Nothing is remembered of what was under way: the position was committed with the data, or not at
+all, and says which.
 """
 
 from __future__ import annotations
@@ -26,26 +28,35 @@ LONGEST_PAUSE_SECONDS = 5.0
 LOOK_SECONDS = 0.1
 """How often a pause looks whether the user wants an end."""
 READ_ONLY = frozenset({1290, 1836, 3032})
-"""The server lets nobody write for now: --read-only, running read-only, offline mode. That is how a failover begins."""
+"""The server lets nobody write for now: --read-only, running read-only, offline mode. That is how a
+failover begins."""
 FULL = frozenset({1040, 1203})
 """Too many connections, of all or of this user."""
 
 
 def is_passing(error: BinlagError) -> bool:
-    """Whether another connection, to the same server or the one that is promoted, may not meet this error."""
+    """Whether another connection, to the same server or the one that is promoted, may not meet this
+    error."""
     if isinstance(error, ServerLost):
         return not error.is_final
-    return isinstance(error, NotReached) or (isinstance(error, ReplicationError) and error.number in READ_ONLY)
+    return isinstance(error, NotReached) or (
+        isinstance(error, ReplicationError) and error.number in READ_ONLY
+    )
 
 
 def is_not_yet(error: BinlagError) -> bool:
     """The same of an error that comes while a lost connection is made again."""
-    return is_passing(error) or isinstance(error, ReadOnly) or (isinstance(error, ReplicationError) and error.number in FULL)
+    return (
+        is_passing(error)
+        or isinstance(error, ReadOnly)
+        or (isinstance(error, ReplicationError) and error.number in FULL)
+    )
 
 
 @dataclass
 class Patience:
-    """How long a replay tries again. The time begins with a loss, and again once something was committed since."""
+    """How long a replay tries again. The time begins with a loss, and again once something was
+    committed since."""
 
     seconds: float
     stopped: Callable[[], bool]
@@ -58,7 +69,11 @@ class Patience:
 
     def is_over(self) -> bool:
         """Whether there is no time for another try."""
-        return self.seconds <= 0 or (self._deadline is not None and self.clock() >= self._deadline) or self.stopped()
+        return (
+            self.seconds <= 0
+            or (self._deadline is not None and self.clock() >= self._deadline)
+            or self.stopped()
+        )
 
     def wait(self) -> bool:
         """Pauses before the next try. False when the time is over, or the user wants an end."""
@@ -81,7 +96,8 @@ class Patience:
 
 @dataclass
 class Sessions:
-    """The server's sessions of a replay, as long as nobody has seen their end. A network that is cut ends them on one side only."""
+    """The server's sessions of a replay, as long as nobody has seen their end. A network that is
+    cut ends them on one side only."""
 
     replay: str
     _begun: dict[int, float] = field(default_factory=dict)
@@ -92,19 +108,30 @@ class Sessions:
         self._begun[server.number] = time.monotonic()
 
     def end(self, server: Server) -> None:
-        """Ends those that hold locks of the replay on the server. What they have not committed is rolled back.
+        """Ends those that hold locks of the replay on the server. What they have not committed is
+        rolled back.
 
-        A server that was started since then has none of them: its sessions with these numbers are others'.
+        A server that was started since then has none of them: its sessions with these numbers are
+        others'.
         """
         up_seconds = float(server.texts("SHOW GLOBAL STATUS LIKE 'Uptime'")[0][1] or 0)
-        held = ", ".join(f"IS_USED_LOCK('{lock_name(self.replay, worker)}')" for worker in range(MOST_WORKERS + 1))
+        held = ", ".join(
+            f"IS_USED_LOCK('{lock_name(self.replay, worker)}')"
+            for worker in range(MOST_WORKERS + 1)
+        )
         holders = {int(number) for number in server.texts(f"SELECT {held}")[0] if number}
         for number in self._still(holders, up_seconds):
-            _LOG.info("ending a session of ours that the server still holds", extra={"session": number})
+            _LOG.info(
+                "ending a session of ours that the server still holds", extra={"session": number}
+            )
             with suppress(ReplicationError):  # it ended meanwhile
                 server.execute(f"KILL {number}")
         self._begun.clear()
 
     def _still(self, holders: Iterable[int], up_seconds: float) -> list[int]:
         now = time.monotonic()
-        return [number for number in holders if number in self._begun and up_seconds > now - self._begun[number]]
+        return [
+            number
+            for number in holders
+            if number in self._begun and up_seconds > now - self._begun[number]
+        ]

@@ -2,8 +2,9 @@
 
     Feed -> transactions -> Survey (may we? can it be rolled back?) -> Batches -> Writer -> Pipeline
 
-What the server can roll back goes in batches, the position with them. What it cannot - DDL, tables without transactions - goes alone,
-between two positions; of a DDL statement a marker tells a later run whether it was done.
+What the server can roll back goes in batches, the position with them. What it cannot - DDL, tables
+without transactions - goes alone, between two positions; of a DDL statement a marker tells a later
+run whether it was done.
 """
 
 from __future__ import annotations
@@ -20,7 +21,13 @@ from applier.mysql.batches import BEGIN, Batches, Connected
 from applier.mysql.checkpoint import DdlMarker
 from applier.mysql.checkpoint_tracker import CheckpointTracker, PreparedTransactions
 from applier.mysql.connection import ServerLost
-from applier.mysql.ddl import ALREADY_DONE, commits_by_itself, fingerprint, is_atomic_create, is_temporary
+from applier.mysql.ddl import (
+    ALREADY_DONE,
+    commits_by_itself,
+    fingerprint,
+    is_atomic_create,
+    is_temporary,
+)
 from applier.mysql.feed import Feed, SourceTransaction, check_own_gtid, in_set
 from applier.mysql.outcome import TargetOutcome
 from applier.mysql.row_count import RowCount
@@ -29,10 +36,18 @@ from applier.mysql.writer import text_of
 from applier.tables.statement_names import is_wanted
 from checkpoints.gtid import GtidSet, MariadbGtidSet
 
-NOT_TRANSACTIONAL = "tables without transactions are written: what they saw last may be there twice or in part after a crash"
+NOT_TRANSACTIONAL = (
+    "tables without transactions are written: what they saw last may be there twice or in part"
+    " after a crash"
+)
 """Said once: the position cannot be committed together with them."""
-ROWS_LOST = "the connection was lost: rows that were written over it since they were last counted are not among those counted"
-TEMPORARY_LOST = "the log's temporary tables were lost with the connection: see what the log does with them"
+ROWS_LOST = (
+    "the connection was lost: rows that were written over it since they were last counted are not"
+    " among those counted"
+)
+TEMPORARY_LOST = (
+    "the log's temporary tables were lost with the connection: see what the log does with them"
+)
 DONE_BEFORE = "a DDL statement that was under way when the last run ended had been carried out"
 
 
@@ -67,7 +82,13 @@ class Replay:
         """Why what is under way cannot go on over another connection."""
         self._made_temporary = False
 
-    def run(self, feed: Feed, *, on_transaction: Callable[[SourceTransaction], None], stopped: Callable[[], bool]) -> None:
+    def run(
+        self,
+        feed: Feed,
+        *,
+        on_transaction: Callable[[SourceTransaction], None],
+        stopped: Callable[[], bool],
+    ) -> None:
         """All of the feed. Raises BinlagError; all that is complete before it is committed then."""
         taking: SourceTransaction | None = None
         feed.on_idle(self.batches.finish)
@@ -113,7 +134,8 @@ class Replay:
         outcome.notes.update(self.tally.tally.notes())
 
     def rows(self) -> int:
-        """Rows written, changed and deleted so far; what was rolled back and done again counts twice."""
+        """Rows written, changed and deleted so far; what was rolled back and done again counts
+        twice."""
         self.batches.quiet()
         self.outcome.rows = self._rows_before + self.count.rows(self.batches.own_rows)
         return self.outcome.rows
@@ -122,19 +144,33 @@ class Replay:
         if feed.unfinished is not None and not self.outcome.interrupted:
             place = f"{feed.unfinished.file}:{feed.unfinished.start}"
             self.outcome.incomplete_transaction = place
-            self.outcome.note(f"the transaction that starts at {place} is not complete in the log; it is left out")
+            self.outcome.note(
+                f"the transaction that starts at {place} is not complete in the log; it is left out"
+            )
         for xid in self.keeper.pending:
-            self.outcome.note(f"XA transaction {xid} is prepared and neither committed nor rolled back: its rows wait for its end")
+            self.outcome.note(
+                f"XA transaction {xid} is prepared and neither committed nor rolled back: its rows"
+                " wait for its end"
+            )
 
     # one transaction
 
     def _take(self, source: SourceTransaction) -> None:
         kind = source.kind
-        if kind is TransactionKind.XA_COMMIT and not self.prepared.resolve(source, self.keeper.pending):
-            self.outcome.note("an XA transaction is committed whose content is not in the log: nothing of it is replayed")
+        if kind is TransactionKind.XA_COMMIT and not self.prepared.resolve(
+            source, self.keeper.pending
+        ):
+            self.outcome.note(
+                "an XA transaction is committed whose content is not in the log: nothing of it is"
+                " replayed"
+            )
         if self.batches.gtid:
             check_own_gtid(source.transaction, is_mariadb=self.target.dialect.is_mariadb)
-        if source.wanted and self._executed is not None and in_set(self._executed, source.transaction):
+        if (
+            source.wanted
+            and self._executed is not None
+            and in_set(self._executed, source.transaction)
+        ):
             source.wanted, source.executed = self._was_done_by_this_replay(source), True
         if kind is TransactionKind.XA_PREPARE and source.wanted:
             self.prepared.keep(source)
@@ -153,9 +189,13 @@ class Replay:
             self._carry_out(source)
 
     def _was_done_by_this_replay(self, source: SourceTransaction) -> bool:
-        """Of one that the target has: whether it was carried out beyond the position, so that it counts."""
+        """Of one that the target has: whether it was carried out beyond the position, so that it
+        counts."""
         marker = self._marker
-        under_way = marker is not None and (marker.file, marker.offset) == (source.start.file, source.start.offset)
+        under_way = marker is not None and (marker.file, marker.offset) == (
+            source.start.file,
+            source.start.offset,
+        )
         return under_way or self.batches.done.covers(source.start)
 
     def _move(self, source: SourceTransaction) -> None:
@@ -164,20 +204,32 @@ class Replay:
 
     def _carry_out(self, source: SourceTransaction) -> None:
         queries = list(self._queries(source))
-        committing = next((query for query in queries if commits_by_itself(text_of(query)) or is_atomic_create(text_of(query))), None)
+        committing = next(
+            (
+                query
+                for query in queries
+                if commits_by_itself(text_of(query)) or is_atomic_create(text_of(query))
+            ),
+            None,
+        )
         can_roll_back = self.target.survey.can_roll_back(source)
         if committing is not None:
             self._ddl(source, committing)
         elif source.kind is TransactionKind.ROLLED_BACK:
             self.batches.alone(source, opening=(BEGIN,), ending=(b"ROLLBACK",))
-        elif source.kind is TransactionKind.STATEMENT and any(is_temporary(text_of(query)) for query in queries):
+        elif source.kind is TransactionKind.STATEMENT and any(
+            is_temporary(text_of(query)) for query in queries
+        ):
             self._made_temporary = True
             self.batches.alone(source)
         elif can_roll_back:
             self.batches.add(source)
         else:
             self.outcome.notes.setdefault(NOT_TRANSACTIONAL, 1)
-            self._unrepeatable = f"see whether the tables without transactions have what the log has at {source.start}"
+            self._unrepeatable = (
+                "see whether the tables without transactions have what the log has at"
+                f" {source.start}"
+            )
             self.batches.alone(source, opening=(BEGIN,), ending=(b"COMMIT",), position_inside=True)
             self._unrepeatable = None
 
@@ -195,7 +247,9 @@ class Replay:
         """With a marker before it, by which a later run knows whether it was done."""
         self.batches.finish()
         start = source.start
-        before = fingerprint(self.target.side, text_of(query), self.target.writer.target_database(query))
+        before = fingerprint(
+            self.target.side, text_of(query), self.target.writer.target_database(query)
+        )
         old, self._marker = self._marker, None
         allowed: frozenset[int] = frozenset()
         if old is not None and (old.file, old.offset) == (start.file, start.offset):
@@ -210,10 +264,18 @@ class Replay:
             ending = (b"COMMIT",) if is_atomic_create(text_of(query)) else ()
             self.batches.alone(source, ending=ending, allowed=allowed)
         except ReplicationError as error:
-            error.hint = error.hint or f"make it possible on the target, or pass over it with --skip-errors {error.number}"
+            error.hint = (
+                error.hint
+                or "make it possible on the target, or pass over it with "
+                f"--skip-errors {error.number}"
+            )
             self.batches.roll_back()
-            if error.position is not None:  # the statement's own error; without a place it is that of the position behind it
-                self.batches.mark(None)  # the server says that it was not done: there is nothing to recognise
+            if (
+                error.position is not None
+            ):  # the statement's own error; without a place it is that of the position behind it
+                self.batches.mark(
+                    None
+                )  # the server says that it was not done: there is nothing to recognise
             raise
         finally:
             self.batches.forget_tables()

@@ -1,7 +1,9 @@
-"""The session that a statement of the log ran in, set up on the target: only what differs from the statement before is sent.
+"""The session that a statement of the log ran in, set up on the target: only what differs from the
+statement before is sent.
 
-As `Query_log_event::do_apply_event` (sql/log_event.cc 5.6 to 9.7, MariaDB 10.11) sets it on a replica. What an event does not say stays
-as it is, but for the few variables whose absence means their default.
+As `Query_log_event::do_apply_event` (sql/log_event.cc 5.6 to 9.7, MariaDB 10.11) sets it on a
+replica. What an event does not say stays as it is, but for the few variables whose absence means
+their default.
 """
 
 from __future__ import annotations
@@ -37,10 +39,13 @@ class SessionState:
         self._known: dict[tuple[StatusVariables, bool], tuple[tuple[str, str], ...]] = {}
 
     def for_statement(self, event: Event, query: Query, database: bytes) -> list[bytes]:
-        """What must be sent before a statement; `database` is its default database as it is called on the target."""
+        """What must be sent before a statement; `database` is its default database as it is called
+        on the target."""
         wanted = dict(self._assignments(query.variables, for_rows=False))
         wanted["timestamp"] = (
-            f"{event.timestamp}.{query.variables.microseconds:06d}" if query.variables.microseconds else str(event.timestamp)
+            f"{event.timestamp}.{query.variables.microseconds:06d}"
+            if query.variables.microseconds
+            else str(event.timestamp)
         )
         if event.flags & THREAD_SPECIFIC:
             wanted["pseudo_thread_id"] = str(query.thread_id)
@@ -51,7 +56,8 @@ class SessionState:
         return sql
 
     def for_rows(self, query: Query) -> list[bytes]:
-        """What rows behind this BEGIN depend on: generated columns and checks are evaluated in the session."""
+        """What rows behind this BEGIN depend on: generated columns and checks are evaluated in the
+        session."""
         return self._difference(dict(self._assignments(query.variables, for_rows=True)))
 
     def forget_database(self) -> None:
@@ -63,16 +69,24 @@ class SessionState:
         if not changed:
             return []
         self._set.update(changed)
-        return [("SET " + ", ".join(f"@@session.{name}={value}" for name, value in changed.items())).encode()]
+        return [
+            (
+                "SET " + ", ".join(f"@@session.{name}={value}" for name, value in changed.items())
+            ).encode()
+        ]
 
-    def _assignments(self, variables: StatusVariables, *, for_rows: bool) -> tuple[tuple[str, str], ...]:
+    def _assignments(
+        self, variables: StatusVariables, *, for_rows: bool
+    ) -> tuple[tuple[str, str], ...]:
         place = variables, for_rows
         if place not in self._known:
             if len(self._known) > 1000:
                 self._known.clear()
             found = _ROWS_RULES if for_rows else _STATEMENT_RULES
             pairs = [pair for rule in found for pair in rule(self, variables)]
-            self._known[place] = tuple((name, value) for name, value in pairs if name in self.dialect.variables)
+            self._known[place] = tuple(
+                (name, value) for name, value in pairs if name in self.dialect.variables
+            )
         return self._known[place]
 
     # one rule per status variable
@@ -87,7 +101,14 @@ class SessionState:
     def _sql_mode(self, variables: StatusVariables) -> Iterator[tuple[str, str]]:
         mode = variables.sql_mode
         if mode is not None:
-            yield "sql_mode", str(mode if self.source_is_mariadb == self.dialect.is_mariadb else mode & COMMON_SQL_MODES)
+            yield (
+                "sql_mode",
+                str(
+                    mode
+                    if self.source_is_mariadb == self.dialect.is_mariadb
+                    else mode & COMMON_SQL_MODES
+                ),
+            )
 
     def _time_zone(self, variables: StatusVariables) -> Iterator[tuple[str, str]]:
         if variables.time_zone is not None:
@@ -119,7 +140,12 @@ class SessionState:
             yield "default_collation_for_utf8mb4", self._collation(number)
 
     def _switches(self, variables: StatusVariables) -> Iterator[tuple[str, str]]:
-        for name in ("explicit_defaults_for_timestamp", "sql_require_primary_key", "default_table_encryption", "enable_cascade_triggers"):
+        for name in (
+            "explicit_defaults_for_timestamp",
+            "sql_require_primary_key",
+            "default_table_encryption",
+            "enable_cascade_triggers",
+        ):
             value = getattr(variables, name)
             if value is not None:
                 yield name, str(int(value))
@@ -152,7 +178,9 @@ def hex_literal(value: bytes) -> str:
 def preparation(parsed: Any, dialect: TargetDialect) -> bytes:
     """INTVAR, RAND and USER_VAR events as what they do to the next statement."""
     if isinstance(parsed, Intvar):
-        return f"SET {'INSERT_ID' if parsed.type == 2 else 'LAST_INSERT_ID'}={parsed.value}".encode()
+        return (
+            f"SET {'INSERT_ID' if parsed.type == 2 else 'LAST_INSERT_ID'}={parsed.value}".encode()
+        )
     if isinstance(parsed, Rand):
         return f"SET @@rand_seed1={parsed.seed1}, @@rand_seed2={parsed.seed2}".encode()
     assert isinstance(parsed, UserVar)

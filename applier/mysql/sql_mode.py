@@ -1,7 +1,9 @@
-"""SQL mode: rows travel as statements of ours, so that we choose how a row is found, whatever the server's version.
+"""SQL mode: rows travel as statements of ours, so that we choose how a row is found, whatever the
+server's version.
 
-Statements would fire triggers, and would make history in MariaDB's system-versioned tables a second time; rows of such tables, of
-sequences, and of tables that cannot be read travel as the log's own events, as in native mode.
+Statements would fire triggers, and would make history in MariaDB's system-versioned tables a second
+time; rows of such tables, of sequences, and of tables that cannot be read travel as the log's own
+events, as in native mode.
 """
 
 from __future__ import annotations
@@ -11,7 +13,13 @@ from dataclasses import dataclass
 
 from applier.binlog.header import Event, EventType
 from applier.binlog.refusals import unknown_table
-from applier.binlog.rows import DUMMY_TABLE_IDS, NO_FOREIGN_KEY_CHECKS, RELAXED_UNIQUE_CHECKS, RowsHead, RowsHeads
+from applier.binlog.rows import (
+    DUMMY_TABLE_IDS,
+    NO_FOREIGN_KEY_CHECKS,
+    RELAXED_UNIQUE_CHECKS,
+    RowsHead,
+    RowsHeads,
+)
 from applier.binlog.table_map import TableMap, parse_table_map
 from applier.errors import InputError, ReplicationError
 from applier.mysql.dialect import TargetDialect
@@ -32,13 +40,15 @@ from lookup.handler import traits_of
 from lookup.table import TableDefinition
 
 SAVED = (*SETTINGS, "foreign_key_checks", "unique_checks", "timestamp")
-"""Session variables that are put back behind a run of statements: the log's own statements have theirs."""
+"""Session variables that are put back behind a run of statements: the log's own statements have
+theirs."""
 MOVING_DEFAULTS = ("current_timestamp", "now", "localtime", "curdate", "curtime")
 MOST_MAPS = 10_000
 OLD_HEAD = 6
 """Bytes in the head of a table map before 5.1.4, which BINLOG does not take."""
 NO_CHECK_CONSTRAINT_CHECKS = 1 << 7
-"""Flag of MariaDB's rows events: the source's session had check_constraint_checks off (sql/log_event.h 10.11)."""
+"""Flag of MariaDB's rows events: the source's session had check_constraint_checks off
+(sql/log_event.h 10.11)."""
 NO_PRIVILEGE = frozenset({1227})
 NO_SUCH_TABLE = frozenset({1049, 1146})
 
@@ -65,7 +75,9 @@ class StatementPlan:
 class SqlRows:
     """Implements `writer.RowsWriter`. `note` is told, once a time, of what was passed over."""
 
-    def __init__(self, pipeline: Pipeline, dialect: TargetDialect, options: ReplayOptions, note: Remark) -> None:
+    def __init__(
+        self, pipeline: Pipeline, dialect: TargetDialect, options: ReplayOptions, note: Remark
+    ) -> None:
         self.options = options
         self._pipeline = pipeline
         self._rules_version = pipeline.server.rules_version
@@ -82,7 +94,8 @@ class SqlRows:
         """What this run has set; None while the session has its own settings."""
         self._format: Format | None = None
         self._known: dict[bytes, Table | None] = {}
-        """Body of a table map -> the table, None for one that is not wanted. Its source gives a changed table another id."""
+        """Body of a table map -> the table, None for one that is not wanted. Its source gives a
+        changed table another id."""
         self._maps: dict[int, tuple[Event, Table | None]] = {}
         self._plans: dict[RowsHead, StatementPlan] = {}
 
@@ -96,7 +109,8 @@ class SqlRows:
         self._one_by_one = self._native.one_by_one = value
 
     def describe(self, format: Format) -> list[PipelineStatement]:
-        """For rows that travel as events. Most need none, so that a missing privilege matters only once it is needed."""
+        """For rows that travel as events. Most need none, so that a missing privilege matters only
+        once it is needed."""
         if format.fde.post_header_length(EventType.TABLE_MAP) == OLD_HEAD:
             return []
         statements = self._native.describe(format)
@@ -139,13 +153,28 @@ class SqlRows:
         if body not in self._known:
             if len(self._known) > MOST_MAPS:
                 self._known.clear()
-            table_map = parse_table_map(event.buffer, event.body, event.end, format.fde.post_header_length(EventType.TABLE_MAP))
-            table = self._table(table_map) if self.options.wants(table_map.database, table_map.table) else None
+            table_map = parse_table_map(
+                event.buffer,
+                event.body,
+                event.end,
+                format.fde.post_header_length(EventType.TABLE_MAP),
+            )
+            table = (
+                self._table(table_map)
+                if self.options.wants(table_map.database, table_map.table)
+                else None
+            )
             if table is not None and table.definition is None:
-                self._maps[table_map.table_id] = event, table  # it may be there the next time: not kept
+                self._maps[table_map.table_id] = (
+                    event,
+                    table,
+                )  # it may be there the next time: not kept
                 return
             self._known[body] = table
-        table_id = int.from_bytes(body[: 4 if format.fde.post_header_length(EventType.TABLE_MAP) == OLD_HEAD else 6], "little")
+        table_id = int.from_bytes(
+            body[: 4 if format.fde.post_header_length(EventType.TABLE_MAP) == OLD_HEAD else 6],
+            "little",
+        )
         self._maps[table_id] = event, self._known[body]
 
     def _add_rows(self, event: Event, format: Format) -> None:
@@ -165,10 +194,14 @@ class SqlRows:
         self._flush_native()
         try:
             plan = self._plan(rows, table, table.definition)
-            made = EventRows(event, rows, plan.sql, self._notes, self._source_word, one_by_one=self._one_by_one)
+            made = EventRows(
+                event, rows, plan.sql, self._notes, self._source_word, one_by_one=self._one_by_one
+            )
             statements = made.statements(plan.images.rows(event, rows))
             if max((len(statement.sql) for statement in statements), default=0) > self._most_bytes:
-                raise NotExpressible("as statements they are more than the target's max_allowed_packet")
+                raise NotExpressible(
+                    "as statements they are more than the target's max_allowed_packet"
+                )
             self._set_session(event, rows, plan)
             self._out += statements
         except NotExpressible as reason:
@@ -199,10 +232,19 @@ class SqlRows:
         if plan is None or plan.table is not table:
             images = RowImages(rows, table.table_map, definition, self.options.conversions)
             sql = RowSql(
-                definition, rows.kind, images.before_columns, images.after_columns, self._rules_version, self.options.row_search
+                definition,
+                rows.kind,
+                images.before_columns,
+                images.after_columns,
+                self._rules_version,
+                self.options.row_search,
             )
             missing = set(range(len(definition.columns))) - set(images.before_columns)
-            defaults = [(definition.columns[at].default or "").lower() for at in missing] if rows.kind == "write" else []
+            defaults = (
+                [(definition.columns[at].default or "").lower() for at in missing]
+                if rows.kind == "write"
+                else []
+            )
             needs_time = any(word in default for default in defaults for word in MOVING_DEFAULTS)
             plan = self._plans[rows] = StatementPlan(table, images, sql, needs_time)
         return plan
@@ -218,7 +260,8 @@ class SqlRows:
         return Table(table_map, name, definition)
 
     def _definition(self, database: str, table: str) -> tuple[str | None, TableDefinition | None]:
-        """Why rows of the table cannot be statements, or how the table looks. A table that is not there is for the server to miss."""
+        """Why rows of the table cannot be statements, or how the table looks. A table that is not
+        there is for the server to miss."""
         self._pipeline.settle()  # an error of what was sent before is not this table's
         try:
             create = self._show_create(f"SHOW CREATE TABLE {quoted(database)}.{quoted(table)}")
@@ -240,7 +283,8 @@ class SqlRows:
         return None, definition
 
     def _show_create(self, sql: str) -> str:
-        """The table's CREATE statement, in the quotes that the parser reads, whatever SQL mode the session has."""
+        """The table's CREATE statement, in the quotes that the parser reads, whatever SQL mode the
+        session has."""
         pipeline = self._pipeline
         pipeline.execute(saving(SETTINGS))
         pipeline.execute(setting(SETTINGS))
@@ -255,7 +299,9 @@ class SqlRows:
     @property
     def _schema_rules(self) -> SchemaRules:
         """SHOW CREATE TABLE leaves nothing to a session's defaults."""
-        return DdlSession(server=self._rules_version, explicit_defaults_for_timestamp=True).schema_rules(None)
+        return DdlSession(
+            server=self._rules_version, explicit_defaults_for_timestamp=True
+        ).schema_rules(None)
 
     # the session
 
@@ -263,7 +309,10 @@ class SqlRows:
         """What the event's statements need and the session does not have yet."""
         if self._session is None:
             self._session = dict(SETTINGS)
-            self._out += [PipelineStatement(saving(self._saved)), PipelineStatement(setting(SETTINGS))]
+            self._out += [
+                PipelineStatement(saving(self._saved)),
+                PipelineStatement(setting(SETTINGS)),
+            ]
         flags = rows.flags
         wanted = {
             "foreign_key_checks": str(int(not flags & NO_FOREIGN_KEY_CHECKS)),
@@ -273,7 +322,9 @@ class SqlRows:
             wanted["check_constraint_checks"] = str(int(not flags & NO_CHECK_CONSTRAINT_CHECKS))
         if plan.needs_time:
             wanted["timestamp"] = str(event.timestamp)
-        changed = {name: value for name, value in wanted.items() if self._session.get(name) != value}
+        changed = {
+            name: value for name, value in wanted.items() if self._session.get(name) != value
+        }
         if changed:
             self._session.update(changed)
             self._out.append(PipelineStatement(setting(changed)))
@@ -292,7 +343,9 @@ def saving(names: Iterable[str]) -> bytes:
 
 def setting(values: Mapping[str, str]) -> bytes:
     """Gives session variables values, each an expression of SQL."""
-    return ("SET " + ", ".join(f"@@session.{name} = {value}" for name, value in values.items())).encode()
+    return (
+        "SET " + ", ".join(f"@@session.{name} = {value}" for name, value in values.items())
+    ).encode()
 
 
 def putting_back(names: Iterable[str]) -> bytes:

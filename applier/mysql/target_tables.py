@@ -1,4 +1,5 @@
-"""What the target's tables are like, as far as it decides how their rows are sent. Asked once for each table."""
+"""What the target's tables are like, as far as it decides how their rows are sent. Asked once for
+each table."""
 
 from __future__ import annotations
 
@@ -7,21 +8,27 @@ from dataclasses import dataclass
 from applier.mysql.connection import Server
 
 _KEYS = (
-    "SELECT 1 FROM information_schema.STATISTICS WHERE TABLE_SCHEMA={0} AND TABLE_NAME={1} AND NON_UNIQUE=0 "
-    "GROUP BY INDEX_NAME HAVING SUM(NULLABLE='YES')=0"
+    "SELECT 1 FROM information_schema.STATISTICS WHERE TABLE_SCHEMA={0} AND TABLE_NAME={1} AND"
+    " NON_UNIQUE=0 GROUP BY INDEX_NAME HAVING SUM(NULLABLE='YES')=0"
 )
-_REFERRING = "SELECT 1 FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE UNIQUE_CONSTRAINT_SCHEMA={0} AND REFERENCED_TABLE_NAME={1}"
+_REFERRING = (
+    "SELECT 1 FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE UNIQUE_CONSTRAINT_SCHEMA={0}"
+    " AND REFERENCED_TABLE_NAME={1}"
+)
 _SQL = (
-    f"SELECT E.TRANSACTIONS, EXISTS ({_KEYS}) OR EXISTS ({_REFERRING}) "
-    "FROM information_schema.TABLES T JOIN information_schema.ENGINES E ON E.ENGINE=T.ENGINE WHERE T.TABLE_SCHEMA={0} AND T.TABLE_NAME={1}"
+    f"SELECT E.TRANSACTIONS, EXISTS ({_KEYS}) OR EXISTS ({_REFERRING}) FROM"
+    " information_schema.TABLES T JOIN information_schema.ENGINES E ON E.ENGINE=T.ENGINE WHERE"
+    " T.TABLE_SCHEMA={0} AND T.TABLE_NAME={1}"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class TargetTable:
-    """`scanned`: it has neither a primary key nor a unique one without nullable columns, so that the server reads it for each rows event.
+    """`scanned`: it has neither a primary key nor a unique one without nullable columns, so that
+    the server reads it for each rows event.
 
-    A table that others refer to does not count as such: its changes go on in their rows, so that the order of all of them matters.
+    A table that others refer to does not count as such: its changes go on in their rows, so that
+    the order of all of them matters.
     """
 
     transactional: bool
@@ -47,7 +54,12 @@ class TargetTables:
         """The table as the target has it; asked for once."""
         place = database, table
         if place not in self._known:
-            schema, name = (f"CONVERT(X'{text.encode('utf-8', 'surrogateescape').hex()}' USING utf8)" for text in place)
+            schema, name = (
+                f"CONVERT(X'{text.encode('utf-8', 'surrogateescape').hex()}' USING utf8)"
+                for text in place
+            )
             rows = self._side.query(_SQL.format(schema, name))
-            self._known[place] = TargetTable(rows[0][0] == b"YES", rows[0][1] == b"0") if rows else ABSENT
+            self._known[place] = (
+                TargetTable(rows[0][0] == b"YES", rows[0][1] == b"0") if rows else ABSENT
+            )
         return self._known[place]

@@ -1,8 +1,9 @@
-"""Who does the work, beside the position: rows of slave_worker_info and slave_master_info in `binlag`.
+"""Who does the work, beside the position: rows of slave_worker_info and slave_master_info in
+`binlag`.
 
-A worker's row is written in the transaction that it speaks of, as a server's worker does; the group of
-a worker is a batch, so there is no bitmap. The source's row is what master.info beside the relay logs
-said when the run began, without a password. Neither says where to go on: the position does.
+A worker's row is written in the transaction that it speaks of, as a server's worker does; the group
+of a worker is a batch, so there is no bitmap. The source's row is what master.info beside the relay
+logs said when the run began, without a password. Neither says where to go on: the position does.
 """
 
 from __future__ import annotations
@@ -15,7 +16,15 @@ from typing import Any
 from applier.binlog.header import EventFlag
 from applier.binlog.reader import open_log
 from applier.errors import BinlagError, ReplicationError
-from applier.mysql.checkpoint import INFO_VERSION, NO_SUCH_TABLE, SCHEMA, TABLE, Checkpoint, literal, text_literal
+from applier.mysql.checkpoint import (
+    INFO_VERSION,
+    NO_SUCH_TABLE,
+    SCHEMA,
+    TABLE,
+    Checkpoint,
+    literal,
+    text_literal,
+)
 from applier.mysql.connection import TRANSIENT, Server
 from checkpoints.errors import CheckpointError
 from checkpoints.info import R, SourceInfo, WorkerInfo
@@ -50,12 +59,14 @@ def source_of(files: Sequence[str]) -> SourceInfo | None:
 
 
 def worker_update(replay: str, worker: int, end: Checkpoint, low: Checkpoint) -> bytes:
-    """The statement for a worker that commits up to `end`; `low` is behind what all have committed."""
+    """The statement for a worker that commits up to `end`; `low` is behind what all have
+    committed."""
     place: dict[str, str | int] = {
         "Relay_log_name": end.file, "Relay_log_pos": end.offset,
         "Master_log_name": end.source.file, "Master_log_pos": end.source.offset,
         "Checkpoint_relay_log_name": low.file, "Checkpoint_relay_log_pos": low.offset,
-        "Checkpoint_master_log_name": low.source.file, "Checkpoint_master_log_pos": low.source.offset,
+        "Checkpoint_master_log_name": low.source.file,
+        "Checkpoint_master_log_pos": low.source.offset,
     }  # fmt: skip
     assignments = ",".join(f"`{name}`={literal(value)}" for name, value in place.items())
     where = f"`Channel_name`={text_literal(replay)} AND `Id`={worker}"
@@ -93,7 +104,8 @@ def _commit(server: Server, statements: list[str], tries: int = 10) -> None:
 
 
 def infos(server: Server, record: type[R], replay: str) -> list[R]:
-    """The rows of a replay, workers by their numbers. Raises CheckpointError for one that cannot be read."""
+    """The rows of a replay, workers by their numbers. Raises CheckpointError for one that cannot be
+    read."""
     return [from_row(record, row, INFO_VERSION) for row in _rows(server, record, replay)]
 
 
@@ -111,7 +123,9 @@ def _rows(server: Server, record: type[R], replay: str) -> Iterator[dict[str, An
         return
     for row in rows:
         read = [_READ.get(kinds[name], bytes.decode) if name in kinds else int for name in names]
-        values = (None if value is None else make(value) for make, value in zip(read, row, strict=True))
+        values = (
+            None if value is None else make(value) for make, value in zip(read, row, strict=True)
+        )
         yield dict(zip(names, values, strict=True))
 
 

@@ -41,7 +41,8 @@ OPTIONS = ("ssl-mode", "ssl-ca", "ssl-cert", "ssl-key")
 
 @dataclass(frozen=True)
 class Tls:
-    """`ca`, `cert` and `key` are paths of PEM files: the authority, and the client's own certificate with its key."""
+    """`ca`, `cert` and `key` are paths of PEM files: the authority, and the client's own
+    certificate with its key."""
 
     mode: TlsMode = TlsMode.PREFERRED
     ca: str | None = None
@@ -50,7 +51,8 @@ class Tls:
 
     @classmethod
     def of(cls, given: Mapping[str, str], option: str) -> Tls:
-        """From the OPTIONS that an address or a command line gives. As with MySQL's clients, --ssl-ca alone means VERIFY_CA.
+        """From the OPTIONS that an address or a command line gives. As with MySQL's clients,
+        --ssl-ca alone means VERIFY_CA.
 
         Raises UsageError, which names `option`.
         """
@@ -60,15 +62,21 @@ class Tls:
             mode = TlsMode(word.upper())
         except ValueError:
             raise UsageError(
-                f"{option}: ssl-mode={word} is not a mode", code=Code.OPTION_VALUE, hint=f"use one of {', '.join(TlsMode)}"
+                f"{option}: ssl-mode={word} is not a mode",
+                code=Code.OPTION_VALUE,
+                hint=f"use one of {', '.join(TlsMode)}",
             ) from None
         if ca and mode not in VERIFYING:
             raise UsageError(
-                f"{option}: ssl-mode={mode} does not use ssl-ca", code=Code.OPTIONS_CLASH, hint="use VERIFY_CA or VERIFY_IDENTITY"
+                f"{option}: ssl-mode={mode} does not use ssl-ca",
+                code=Code.OPTIONS_CLASH,
+                hint="use VERIFY_CA or VERIFY_IDENTITY",
             )
         if (cert is None) != (key is None):
             raise UsageError(
-                f"{option}: ssl-cert and ssl-key belong together", code=Code.OPTION_MISSING, hint="give both of them"
+                f"{option}: ssl-cert and ssl-key belong together",
+                code=Code.OPTION_MISSING,
+                hint="give both of them",
             )
         return cls(mode, ca, cert, key)
 
@@ -79,8 +87,15 @@ class Tls:
 
     def texts(self) -> list[str]:
         """As options of an address; nothing for the default."""
-        given = (None if self.mode is TlsMode.PREFERRED else self.mode, self.ca, self.cert, self.key)
-        return [f"{name}={quote(value)}" for name, value in zip(OPTIONS, given, strict=True) if value]
+        given = (
+            None if self.mode is TlsMode.PREFERRED else self.mode,
+            self.ca,
+            self.cert,
+            self.key,
+        )
+        return [
+            f"{name}={quote(value)}" for name, value in zip(OPTIONS, given, strict=True) if value
+        ]
 
     def driver_options(self) -> dict[str, Any]:
         """For PyMySQL. Raises UsageError for a file that cannot be used."""
@@ -105,8 +120,14 @@ class Tls:
 
 
 _FILES = {
-    "ssl-cert": ("not a certificate and its key", "name PEM files: the client's certificate, and its key without a passphrase"),
-    "ssl-ca": ("no certificate in it", "name the PEM file of the authority that signed the server's certificate"),
+    "ssl-cert": (
+        "not a certificate and its key",
+        "name PEM files: the client's certificate, and its key without a passphrase",
+    ),
+    "ssl-ca": (
+        "no certificate in it",
+        "name the PEM file of the authority that signed the server's certificate",
+    ),
 }
 """Option -> what is said of a file that holds something else, and what to do."""
 

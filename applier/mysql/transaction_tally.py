@@ -1,4 +1,5 @@
-"""What of each transaction the filters leave out, counted once, before it is sent; and whether they leave anything at all."""
+"""What of each transaction the filters leave out, counted once, before it is sent; and whether they
+leave anything at all."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ class TransactionTally:
         """Body of a table map -> the database of a table that is left out."""
 
     def go_back_to(self, count: int) -> None:
-        """The next transaction is the one behind `count` of them: those that were taken come again, and count once."""
+        """The next transaction is the one behind `count` of them: those that were taken come again,
+        and count once."""
         self._again = max(0, self._taken - count)
 
     def take(self, source: SourceTransaction) -> None:
@@ -63,7 +65,8 @@ class TransactionTally:
 def check_filters(files: Sequence[str], options: ReplayOptions) -> None:
     """Looks into the log for the first thing that is wanted. Raises UsageError where nothing is.
 
-    It is asked before a replay begins: the position of one that left everything out would be the log's end.
+    It is asked before a replay begins: the position of one that left everything out would be the
+    log's end.
     """
     if isinstance(files, IndexedLogs) and files.follow:
         return

@@ -1,7 +1,9 @@
-"""Where the target is and who we are there: `mysql://user@host:port`, and the password from anywhere but the command line.
+"""Where the target is and who we are there: `mysql://user@host:port`, and the password from
+anywhere but the command line.
 
-A password in a URL would stand in the process list and in the shell's history, so it is refused. It is looked for in the order
---password-file, BINLAG_PASSWORD, MYSQL_PWD, the [client] section of the user's option files, and asked for at last.
+A password in a URL would stand in the process list and in the shell's history, so it is refused. It
+is looked for in the order --password-file, BINLAG_PASSWORD, MYSQL_PWD, the [client] section of the
+user's option files, and asked for at last.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ SCHEME = "mysql"
 DEFAULT_PORT = 3306
 OPTION_FILES = ("/etc/my.cnf", "/etc/mysql/my.cnf", "~/.my.cnf")
 """As the server's own clients read them; the last one that says something wins."""
-URL_HINT = "write it as mysql://USER@HOST:PORT, or mysql://USER@localhost?socket=/path for a unix socket"
+URL_HINT = (
+    "write it as mysql://USER@HOST:PORT, or mysql://USER@localhost?socket=/path for a unix socket"
+)
 
 
 @dataclass(frozen=True)
@@ -69,14 +73,21 @@ class Endpoint:
 
 
 def parse_url(url: str, option: str = "--into") -> Endpoint:
-    """Raises UsageError that names the option; the text of a password that stands in the URL is not repeated."""
+    """Raises UsageError that names the option; the text of a password that stands in the URL is not
+    repeated."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise UsageError(f"{option}: the port or the host is missing or not valid", code=Code.URL, hint=URL_HINT) from None
+        raise UsageError(
+            f"{option}: the port or the host is missing or not valid", code=Code.URL, hint=URL_HINT
+        ) from None
     if parts.scheme != SCHEME:
-        raise UsageError(f"{option}: {parts.scheme or mask(url)!r} is not a server address", code=Code.URL, hint=URL_HINT)
+        raise UsageError(
+            f"{option}: {parts.scheme or mask(url)!r} is not a server address",
+            code=Code.URL,
+            hint=URL_HINT,
+        )
     if parts.password is not None:
         raise UsageError(
             f"{option}: a password in the URL stands in the process list for all to read",
@@ -85,7 +96,11 @@ def parse_url(url: str, option: str = "--into") -> Endpoint:
         )
     options = _options(parts.query, option)
     if parts.path not in ("", "/"):
-        raise UsageError(f"{option}: the log names the databases, so the URL names none", code=Code.URL, hint=URL_HINT)
+        raise UsageError(
+            f"{option}: the log names the databases, so the URL names none",
+            code=Code.URL,
+            hint=URL_HINT,
+        )
     return Endpoint(
         host=parts.hostname or "127.0.0.1",
         port=port or DEFAULT_PORT,
@@ -103,8 +118,11 @@ def _options(query: str, option: str) -> dict[str, str]:
         raise UsageError(
             f"{option}: {sorted(unknown)[0]!r} is not an option of an address",
             code=Code.URL,
-            hint=f"there are socket=PATH, {', '.join(f'{name}=…' for name in (*TLS_OPTIONS, OPTION, LEVEL_OPTION))} "
-            f"and tls={'|'.join(SHORT_WORDS)}",
+            hint=(
+                "there are socket=PATH,"
+                f" {', '.join(f'{name}=…' for name in (*TLS_OPTIONS, OPTION, LEVEL_OPTION))} and"
+                f" tls={'|'.join(SHORT_WORDS)}"
+            ),
         )
     return options
 
@@ -125,7 +143,8 @@ def find_password(
     environment: Mapping[str, str] = os.environ,
     ask: Callable[[], str] | None = None,
 ) -> str:
-    """The password from the first place that has one; empty when there is none and nobody to ask."""
+    """The password from the first place that has one; empty when there is none and nobody to
+    ask."""
     if password_file is not None:
         return _from_file(Path(password_file))
     for name in SECRET_VARIABLES:
@@ -143,18 +162,25 @@ def _from_file(path: Path) -> str:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UsageError(f"--password-file: cannot read {path}: {reason}", code=Code.CANNOT_READ) from None
+        raise UsageError(
+            f"--password-file: cannot read {path}: {reason}", code=Code.CANNOT_READ
+        ) from None
     return lines[0] if lines else ""
 
 
 def _option_file_value(name: str) -> str | None:
-    """A value of the [client] sections. Lines that only the server's own programs understand are passed over."""
+    """A value of the [client] sections. Lines that only the server's own programs understand are
+    passed over."""
     found = None
     for file in OPTION_FILES:
-        parser = ConfigParser(allow_no_value=True, strict=False, interpolation=None, inline_comment_prefixes=("#",))
+        parser = ConfigParser(
+            allow_no_value=True, strict=False, interpolation=None, inline_comment_prefixes=("#",)
+        )
         try:
             text = Path(file).expanduser().read_text(encoding="utf-8", errors="replace")
-            parser.read_string("\n".join(line for line in text.splitlines() if not line.lstrip().startswith("!")))
+            parser.read_string(
+                "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("!"))
+            )
         except (OSError, RuntimeError, ConfigError):
             continue
         if parser.has_option("client", name):

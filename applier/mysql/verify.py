@@ -1,7 +1,9 @@
-"""Does a server hold what a log leaves behind? Table by table: the definition, and the multiset of rows, against tables in memory.
+"""Does a server hold what a log leaves behind? Table by table: the definition, and the multiset of
+rows, against tables in memory.
 
-No key is needed: rows are compared as wholes and counted, so that a table with twins and no key is checked too. The server's
-rows are streamed inside one consistent snapshot; of each row expected, sixteen bytes are kept.
+No key is needed: rows are compared as wholes and counted, so that a table with twins and no key is
+checked too. The server's rows are streamed inside one consistent snapshot; of each row expected,
+sixteen bytes are kept.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RowDifference:
-    """A row that should be there and is not, one that is there and should not, or both where they share the primary key."""
+    """A row that should be there and is not, one that is there and should not, or both where they
+    share the primary key."""
 
     columns: tuple[str, ...]
     expected: Cells | None
@@ -70,7 +73,8 @@ class RowDifference:
 
 @dataclass(slots=True)
 class TableReport:
-    """One table compared. `missing` rows are expected and not there, `extra` ones are there and not expected."""
+    """One table compared. `missing` rows are expected and not there, `extra` ones are there and not
+    expected."""
 
     table: str
     expected_rows: int = 0
@@ -82,7 +86,8 @@ class TableReport:
     definition: list[str] = field(default_factory=list)
     """What differs in columns and keys."""
     not_comparable: str | None = None
-    """Why the table in memory says nothing of the server's: who compares would blame the wrong side."""
+    """Why the table in memory says nothing of the server's: who compares would blame the wrong
+    side."""
     differences: list[RowDifference] = field(default_factory=list)
 
     @property
@@ -134,7 +139,11 @@ class Verification:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {"equal": self.equal, "rows": self.rows, "tables": [table.as_dict() for table in self.tables]}
+        return {
+            "equal": self.equal,
+            "rows": self.rows,
+            "tables": [table.as_dict() for table in self.tables],
+        }
 
 
 def verify(
@@ -148,23 +157,36 @@ def verify(
 ) -> Verification:
     """Compares the server's tables with those in memory, in the order of their names.
 
-    `wants` picks tables by database and name. A table that only one side has is a difference; the databases looked at are
-    those in memory and `databases`, which the log may have dropped again. `on_table` gets each report as soon as it is there.
-    `inexact` says of a table why memory does not hold what a server would; it is not compared then. `log_rules`: whose defaults
-    the definitions of the log were made by, where they are not the server's.
+    `wants` picks tables by database and name. A table that only one side has is a difference; the
+    databases looked at are those in memory and `databases`, which the log may have dropped again.
+    `on_table` gets each report as soon as it is there. `inexact` says of a table why memory does
+    not hold what a server would; it is not compared then. `log_rules`: whose defaults the
+    definitions of the log were made by, where they are not the server's.
     """
     dialect = DIALECTS[server.rules_version]
     server.query(SETTINGS)
     server.query(SNAPSHOT)
     try:
-        expected = {table.definition.full_name: table for table in tables if _compares(table.definition, wants)}
+        expected = {
+            table.definition.full_name: table
+            for table in tables
+            if _compares(table.definition, wants)
+        }
         known = {(table.definition.database, table.definition.name) for table in tables}
-        there = _server_tables(server, {database for database, _ in known} | set(tables.databases) | set(databases))
-        only_there = {f"{database}.{name}" for database, name in there if (database, name) not in known and wants(database, name)}
+        there = _server_tables(
+            server, {database for database, _ in known} | set(tables.databases) | set(databases)
+        )
+        only_there = {
+            f"{database}.{name}"
+            for database, name in there
+            if (database, name) not in known and wants(database, name)
+        }
         result = Verification()
         for name in sorted(expected.keys() | only_there):
             report = _inexact(name, inexact) or (
-                _Comparison(server, expected[name], dialect, there, log_rules or server.rules_version).run()
+                _Comparison(
+                    server, expected[name], dialect, there, log_rules or server.rules_version
+                ).run()
                 if name in expected
                 else _not_expected(server, name, there)
             )
@@ -177,14 +199,22 @@ def verify(
 
 
 def _compares(definition: TableDefinition, wants: Callable[[str, str], bool]) -> bool:
-    """Temporary tables ended with their session, MariaDB's sequences are no tables, and some engines keep no rows."""
-    if definition.temporary or "SEQUENCE" in definition.options or not traits_of(definition).stores_rows:
+    """Temporary tables ended with their session, MariaDB's sequences are no tables, and some
+    engines keep no rows."""
+    if (
+        definition.temporary
+        or "SEQUENCE" in definition.options
+        or not traits_of(definition).stores_rows
+    ):
         return False
     return wants(definition.database, definition.name)
 
 
-def _server_tables(server: Reader, databases: Collection[str]) -> dict[tuple[str, str], frozenset[str]]:
-    """(database, table) -> the names of its columns in lower case, for the tables that are none of the server's own."""
+def _server_tables(
+    server: Reader, databases: Collection[str]
+) -> dict[tuple[str, str], frozenset[str]]:
+    """(database, table) -> the names of its columns in lower case, for the tables that are none of
+    the server's own."""
     if not databases:
         return {}
     listed = ", ".join(_string(name) for name in sorted(databases))
@@ -195,16 +225,21 @@ def _server_tables(server: Reader, databases: Collection[str]) -> dict[tuple[str
             f"WHERE TABLE_SCHEMA IN ({listed}) AND TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')"
         )
     }
-    columns: dict[tuple[str, str], set[str]] = {table: set() for table in tables if table[0] in databases and table[0] != OWN_DATABASE}
+    columns: dict[tuple[str, str], set[str]] = {
+        table: set() for table in tables if table[0] in databases and table[0] != OWN_DATABASE
+    }
     for database, name, column in server.query(
-        f"SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA IN ({listed})"
+        "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS WHERE"
+        f" TABLE_SCHEMA IN ({listed})"
     ):
         if (_text(database), _text(name)) in columns:
             columns[_text(database), _text(name)].add(_text(column).lower())
     return {table: frozenset(names) for table, names in columns.items()}
 
 
-def _not_expected(server: Reader, full_name: str, there: Collection[tuple[str, str]]) -> TableReport:
+def _not_expected(
+    server: Reader, full_name: str, there: Collection[tuple[str, str]]
+) -> TableReport:
     """A table that only the server has."""
     place = next(place for place in there if f"{place[0]}.{place[1]}" == full_name)
     ((count,),) = server.query(f"SELECT COUNT(*) FROM {quoted(place[0])}.{quoted(place[1])}")
@@ -221,7 +256,12 @@ class _Comparison:
     """One table of both sides."""
 
     def __init__(
-        self, server: Reader, table: MemoryTable, dialect: DisplayRules, there: dict[tuple[str, str], frozenset[str]], log_rules: str
+        self,
+        server: Reader,
+        table: MemoryTable,
+        dialect: DisplayRules,
+        there: dict[tuple[str, str], frozenset[str]],
+        log_rules: str,
     ) -> None:
         definition = table.definition
         self.server = server
@@ -230,7 +270,9 @@ class _Comparison:
         self.there = there.get((definition.database, definition.name))
         places = [at for at, column in enumerate(definition.columns) if not column.hidden]
         self.names = tuple(definition.columns[at].name for at in places)
-        self.cells: list[tuple[int, Cell]] = [(at, cell(definition.columns[at], dialect)) for at in places]
+        self.cells: list[tuple[int, Cell]] = [
+            (at, cell(definition.columns[at], dialect)) for at in places
+        ]
         self.selected = ", ".join(expression(definition.columns[at], dialect) for at in places)
         key = () if definition.primary is None else definition.primary.columns
         self.key = tuple(places.index(at) for at in key) if set(key) <= set(places) else ()
@@ -268,7 +310,9 @@ class _Comparison:
 
     def _compare_definition(self, report: TableReport) -> None:
         expected, version = self.table.definition, self.server.rules_version
-        shown = self.server.query(f"SHOW CREATE TABLE {quoted(expected.database)}.{quoted(expected.name)}")
+        shown = self.server.query(
+            f"SHOW CREATE TABLE {quoted(expected.database)}.{quoted(expected.name)}"
+        )
         try:
             found = found_definition(_text(shown[0][1]), expected.database, version)
         except BinlagError as error:
@@ -276,7 +320,10 @@ class _Comparison:
             return
         told = differences(expected, found, version)
         if told and self.log_rules != version:
-            report.not_comparable = f"defaults of {self.log_rules} hold in the log, those of {version} on the server: {'; '.join(told)}"
+            report.not_comparable = (
+                f"defaults of {self.log_rules} hold in the log, those of {version} on the server:"
+                f" {'; '.join(told)}"
+            )
         else:
             report.definition = told
 
@@ -309,7 +356,9 @@ class _Comparison:
 
     def _pair(self, missing: list[Cells], extra: list[Cells]) -> list[RowDifference]:
         by_key = {self._key_of(row): row for row in extra} if self.key else {}
-        pairs = [RowDifference(self.names, row, by_key.pop(self._key_of(row), None)) for row in missing]
+        pairs = [
+            RowDifference(self.names, row, by_key.pop(self._key_of(row), None)) for row in missing
+        ]
         used = {pair.found for pair in pairs}
         pairs += [RowDifference(self.names, None, row) for row in extra if row not in used]
         return pairs[:KEPT]
@@ -343,4 +392,8 @@ def shown(value: bytes | None) -> str | None:
 
 
 def _shown_row(columns: tuple[str, ...], row: Cells | None) -> dict[str, str | None] | None:
-    return None if row is None else {name: shown(value) for name, value in zip(columns, row, strict=True)}
+    return (
+        None
+        if row is None
+        else {name: shown(value) for name, value in zip(columns, row, strict=True)}
+    )

@@ -1,9 +1,11 @@
-"""What transactions write to, as far as it decides whether they may be carried out at the same time.
+"""What transactions write to, as far as it decides whether they may be carried out at the same
+time.
 
-Of each row the values of all unique keys, before and after: two transactions that have none in common do not see each other (the idea of
-`Rpl_transaction_write_set_ctx` and `Writeset_trx_dependency_tracker`, sql/rpl_write_set_handler.cc 8.0 and 9.7). A table without a key
-that finds its rows is written to as a whole, and so is one where equal keys cannot be told for certain; a table with foreign keys, or
-one that others refer to, meets everything.
+Of each row the values of all unique keys, before and after: two transactions that have none in
+common do not see each other (the idea of `Rpl_transaction_write_set_ctx` and
+`Writeset_trx_dependency_tracker`, sql/rpl_write_set_handler.cc 8.0 and 9.7). A table without a key
+that finds its rows is written to as a whole, and so is one where equal keys cannot be told for
+certain; a table with foreign keys, or one that others refer to, meets everything.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ Extract = Callable[[Any], Any]
 
 @dataclass(slots=True)
 class Touched:
-    """Hashes of key values; numbers of all tables, and of those that are written to as a whole; or `everything`."""
+    """Hashes of key values; numbers of all tables, and of those that are written to as a whole; or
+    `everything`."""
 
     keys: set[int] = field(default_factory=set)
     tables: set[int] = field(default_factory=set)
@@ -62,7 +65,8 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class KeyedTable:
-    """A table of the target. `definition` None: it is not there or cannot be read, or it has foreign keys."""
+    """A table of the target. `definition` None: it is not there or cannot be read, or it has
+    foreign keys."""
 
     number: int
     table_map: TableMap
@@ -88,10 +92,13 @@ class Shape:
 
 
 class WriteSets:
-    """Reads transactions. Looks at each table once, over a connection of its own; `forget` after a statement that may change one."""
+    """Reads transactions. Looks at each table once, over a connection of its own; `forget` after a
+    statement that may change one."""
 
     def __init__(self, side: Server, options: ReplayOptions) -> None:
-        side.execute("SET @@session.sql_mode='', @@session.sql_quote_show_create=1")  # in the quotes that the parser reads
+        side.execute(
+            "SET @@session.sql_mode='', @@session.sql_quote_show_create=1"
+        )  # in the quotes that the parser reads
         self._side = side
         self._options = options
         self._session = DdlSession(server=side.rules_version, explicit_defaults_for_timestamp=True)
@@ -108,7 +115,8 @@ class WriteSets:
         self._shapes.clear()
 
     def of(self, source: SourceTransaction) -> Touched:
-        """What a transaction of rows writes to. One that cannot be read meets everything, and says why when it is carried out."""
+        """What a transaction of rows writes to. One that cannot be read meets everything, and says
+        why when it is carried out."""
         if source.format is not self._format:
             self._format, self._heads = source.format, RowsHeads(source.format.fde)
             self.forget()
@@ -144,8 +152,15 @@ class WriteSets:
             touched.whole.add(table.number)
             return
         for row in shape.rows.rows(event, head):
-            for image, values in zip(shape.images, row if head.kind == "update" else (row,), strict=True):
-                touched.keys.update([hash((table.number, number, extract(values))) for number, extract in image.keys])
+            for image, values in zip(
+                shape.images, row if head.kind == "update" else (row,), strict=True
+            ):
+                touched.keys.update(
+                    [
+                        hash((table.number, number, extract(values)))
+                        for number, extract in image.keys
+                    ]
+                )
 
     # tables
 
@@ -158,7 +173,9 @@ class WriteSets:
 
     def _look(self, body: bytes) -> KeyedTable | None:
         assert self._format is not None
-        table_map = parse_table_map(body, 0, len(body), self._format.fde.post_header_length(EventType.TABLE_MAP))
+        table_map = parse_table_map(
+            body, 0, len(body), self._format.fde.post_header_length(EventType.TABLE_MAP)
+        )
         if not self._options.wants(table_map.database, table_map.table):
             return None
         name = self._options.rewrite.get(table_map.database, table_map.database), table_map.table
@@ -166,25 +183,41 @@ class WriteSets:
         if self._is_referred_to(*name):
             return KeyedTable(number, table_map, None)
         raw = tuple(part.encode("utf-8", "surrogateescape") for part in name)
-        create = self._side.query(b"SHOW CREATE TABLE " + quoted(raw[0]) + b"." + quoted(raw[1]))[0][1] or b""
-        definition = parse_create_table(create.decode("utf-8", "surrogateescape"), name[0], self._session.schema_rules(None))
+        create = (
+            self._side.query(b"SHOW CREATE TABLE " + quoted(raw[0]) + b"." + quoted(raw[1]))[0][1]
+            or b""
+        )
+        definition = parse_create_table(
+            create.decode("utf-8", "surrogateescape"), name[0], self._session.schema_rules(None)
+        )
         if definition.foreign_keys:
             return KeyedTable(number, table_map, None)
         return KeyedTable(number, table_map, definition, unique_keys(definition))
 
     def _is_referred_to(self, database: str, table: str) -> bool:
-        schema, name = (f"CONVERT({hex_literal(part.encode('utf-8', 'surrogateescape'))} USING utf8)" for part in (database, table))
+        schema, name = (
+            f"CONVERT({hex_literal(part.encode('utf-8', 'surrogateescape'))} USING utf8)"
+            for part in (database, table)
+        )
         where = f"UNIQUE_CONSTRAINT_SCHEMA={schema} AND REFERENCED_TABLE_NAME={name}"
-        return bool(self._side.query(f"SELECT 1 FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE {where} LIMIT 1"))
+        return bool(
+            self._side.query(
+                f"SELECT 1 FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE {where} LIMIT 1"
+            )
+        )
 
 
 def unique_keys(definition: TableDefinition) -> tuple[Key, ...]:
-    """The unique keys by whose values rows are told apart; none when that cannot be done for all of them."""
+    """The unique keys by whose values rows are told apart; none when that cannot be done for all of
+    them."""
     keys = tuple(key for key in definition.keys if key.unique)
     if definition.primary is None or definition.system_versioned:
         return ()
     parts = [part for key in keys for part in key.parts]
-    sure = all(part.column is not None and _is_comparable(definition.columns[part.column]) for part in parts)
+    sure = all(
+        part.column is not None and _is_comparable(definition.columns[part.column])
+        for part in parts
+    )
     return keys if sure and not any(key.multi_valued for key in keys) else ()
 
 
@@ -199,7 +232,11 @@ def _collation(column: Column) -> str:
 def _shape(table: KeyedTable, definition: TableDefinition, head: RowsHead) -> Shape:
     """Whether the images tell the values of all unique keys that they change, and how."""
     rows = RowImages(head, table.table_map, definition)
-    sides = [rows.before_columns] if head.kind != "update" else [rows.before_columns, rows.after_columns]
+    sides = (
+        [rows.before_columns]
+        if head.kind != "update"
+        else [rows.before_columns, rows.after_columns]
+    )
     images: list[list[tuple[int, Extract]]] = [[] for _ in sides]
     for number, key in enumerate(table.keys):
         changed = head.kind != "update" or not set(key.columns).isdisjoint(rows.after_columns)

@@ -1,4 +1,5 @@
-"""A transaction of the log as SQL for the target: its rows by the mode that was chosen, its statements in their own session."""
+"""A transaction of the log as SQL for the target: its rows by the mode that was chosen, its
+statements in their own session."""
 
 from __future__ import annotations
 
@@ -25,7 +26,14 @@ from applier.options import ReplayOptions
 from applier.tables.statement_names import is_wanted
 
 ROW_TYPES = ROWS_TYPES | {EventType.TABLE_MAP}
-QUIET_TYPES = frozenset({EventType.ROWS_QUERY, EventType.ANNOTATE_ROWS, EventType.VIEW_CHANGE, EventType.TRANSACTION_CONTEXT})
+QUIET_TYPES = frozenset(
+    {
+        EventType.ROWS_QUERY,
+        EventType.ANNOTATE_ROWS,
+        EventType.VIEW_CHANGE,
+        EventType.TRANSACTION_CONTEXT,
+    }
+)
 PREPARING_TYPES = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})
 TEXT_BYTES = 1 << 20
 """Statements of a transaction are sent on when so much has come together."""
@@ -37,10 +45,11 @@ SKIPPED_NOTE = "skipped by --skip-errors"
 class RowsWriter(Protocol):
     """How rows reach the target: as events (`native`) or as statements (`sql_mode`).
 
-    `describe` hands out what must be sent, outside of a transaction, before events of a format are added. `add` gets the TABLE_MAP and
-    rows events of a transaction in order, and says when so much has come together that it is time for `flush`, which hands out statements
-    for all of them since the last time, to be sent in this order. `forget` drops what was added and all that is known of the connection's
-    session. With `one_by_one` set, each rows event gets statements of its own.
+    `describe` hands out what must be sent, outside of a transaction, before events of a format are
+    added. `add` gets the TABLE_MAP and rows events of a transaction in order, and says when so much
+    has come together that it is time for `flush`, which hands out statements for all of them since
+    the last time, to be sent in this order. `forget` drops what was added and all that is known of
+    the connection's session. With `one_by_one` set, each rows event gets statements of its own.
     """
 
     one_by_one: bool
@@ -49,7 +58,8 @@ class RowsWriter(Protocol):
         """What must be sent, outside of a transaction, before events of this format are added."""
 
     def add(self, event: Event, format: Format) -> bool:
-        """A TABLE_MAP or rows event of a transaction, in order. True: enough has come together for a `flush`."""
+        """A TABLE_MAP or rows event of a transaction, in order. True: enough has come together for
+        a `flush`."""
 
     def flush(self) -> list[PipelineStatement]:
         """The statements for all that was added since the last time, to be sent in this order."""
@@ -106,7 +116,8 @@ class Writer:
         return out
 
     def forget(self) -> None:
-        """After a failure or on a new connection: nothing is known of the session, and nothing is waiting."""
+        """After a failure or on a new connection: nothing is known of the session, and nothing is
+        waiting."""
         self.rows.forget()
         self._out, self._preparing, self._statement_bytes, self._rows_state = [], [], 0, None
         self._blocks.clear()
@@ -117,7 +128,8 @@ class Writer:
         self._files.cleanup()
 
     def add(self, source: SourceTransaction, allowed: frozenset[int] = frozenset()) -> None:
-        """The content of a transaction, in order. `allowed` are errors of its statements that do not count."""
+        """The content of a transaction, in order. `allowed` are errors of its statements that do
+        not count."""
         self.state.source_is_mariadb = source.format.fde.is_mariadb
         if source.opening is not None:
             self._open(source.opening, source.format)
@@ -138,7 +150,8 @@ class Writer:
         self._out += self.rows.flush()
 
     def _open(self, event: Event, format: Format) -> None:
-        """BEGIN: what its session was matters to rows only in a few variables, and seldom changes."""
+        """BEGIN: what its session was matters to rows only in a few variables, and seldom
+        changes."""
         buffer, body = event.buffer, event.body
         raw = buffer[body + 11 : query_text(event)[0]]
         if raw == self._rows_state:
@@ -154,7 +167,9 @@ class Writer:
         if type_code == EventType.QUERY:
             self._query(event, parse(event, format.fde), allowed)
         elif type_code in PREPARING_TYPES:
-            self._preparing.append(PipelineStatement(preparation(parse(event, format.fde), self.dialect), event))
+            self._preparing.append(
+                PipelineStatement(preparation(parse(event, format.fde), self.dialect), event)
+            )
         elif type_code in (EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK):
             block: LoadBlock = parse(event, format.fde)
             self._blocks.setdefault(block.file_id, bytearray()).extend(block.data)
@@ -166,11 +181,17 @@ class Writer:
         elif type_code in OLD_LOAD_TYPES:
             raise old_load(event)
         else:
-            raise InputError(f"a {event.name} event cannot be replayed", code=Code.CANNOT_SHIP, file=event.file, position=event.position)
+            raise InputError(
+                f"a {event.name} event cannot be replayed",
+                code=Code.CANNOT_SHIP,
+                file=event.file,
+                position=event.position,
+            )
 
     def _query(self, event: Event, query: Query, allowed: frozenset[int]) -> None:
         if query.sql[:3].upper() in (b"XA ", b"XA\t"):
-            return  # START and END: the rows of an XA transaction are carried out as an ordinary one
+            # START and END: the rows of an XA transaction are carried out as an ordinary one
+            return
         preparing, self._preparing = self._preparing, []
         if is_wanted(self.options.only, query):
             self._out += preparing
@@ -179,19 +200,31 @@ class Writer:
     def _run(self, event: Event, query: Query, sql: bytes, allowed: frozenset[int]) -> None:
         database = self.target_database(query)
         self._rows_state = None
-        prepare = self.state.for_statement(event, query, database.encode("utf-8", "surrogateescape"))
+        prepare = self.state.for_statement(
+            event, query, database.encode("utf-8", "surrogateescape")
+        )
         self._out += [PipelineStatement(text, event) for text in prepare]
         if query.error_code:
             allowed |= {query.error_code}
-        self._out.append(PipelineStatement(sql, event, None, self._skipped(allowed), on_error=self._passed_over(event, allowed)))
+        self._out.append(
+            PipelineStatement(
+                sql, event, None, self._skipped(allowed), on_error=self._passed_over(event, allowed)
+            )
+        )
         self._statement_bytes += len(sql)
         if drops_database(text_of(query)):
             self.state.forget_database()
 
     def _skipped(self, allowed: frozenset[int]) -> frozenset[int]:
-        return ALL_ERRORS if self.options.skip_errors is None else allowed | (self.options.skip_errors - TRANSIENT)
+        return (
+            ALL_ERRORS
+            if self.options.skip_errors is None
+            else allowed | (self.options.skip_errors - TRANSIENT)
+        )
 
-    def _passed_over(self, event: Event, allowed: frozenset[int]) -> Callable[[ReplicationError], None]:
+    def _passed_over(
+        self, event: Event, allowed: frozenset[int]
+    ) -> Callable[[ReplicationError], None]:
         def tell(error: ReplicationError) -> None:
             if error.number not in allowed:
                 self.note(f"{SKIPPED_NOTE}: {error.message}", place_of(event))
@@ -213,12 +246,18 @@ class Writer:
         name = b" LOCAL INFILE '" + str(path).encode() + b"'" + how + b" INTO"
         self.loads_files = True
         self._out += preparing
-        self._run(event, load.query, sql[: load.name_start].rstrip() + name + sql[load.name_end :], allowed)
+        self._run(
+            event,
+            load.query,
+            sql[: load.name_start].rstrip() + name + sql[load.name_end :],
+            allowed,
+        )
 
     def target_database(self, query: Query) -> str:
         """The default database of a statement as it is called on the target.
 
-        One that is left out need not be there, and the statement names what it changes: then a name without a database means nothing.
+        One that is left out need not be there, and the statement names what it changes: then a name
+        without a database means nothing.
         """
         database = query.database.decode("utf-8", "surrogateescape")
         if database and not self.options.only.wants_database(database):

@@ -1,6 +1,7 @@
 """What a replay that follows relay logs is doing, for who looks on from another thread.
 
-Each figure is set in one step and read on its own: no lock is needed, and one may be a transaction older than another.
+Each figure is set in one step and read on its own: no lock is needed, and one may be a transaction
+older than another.
 """
 
 from __future__ import annotations
@@ -21,18 +22,21 @@ UNKNOWN = 1105
 
 
 class Growing(Protocol):
-    """The result of a replay while it grows: `ReplayResult`, `Outcome`. `transactions` are those that are committed."""
+    """The result of a replay while it grows: `ReplayResult`, `Outcome`. `transactions` are those
+    that are committed."""
 
     transactions: int
 
 
 def failure_of(error: BinlagError, number: int) -> ThreadFailure:
-    """An error as a thread of a replica keeps its last one; `number` stands for what has none of the server's."""
+    """An error as a thread of a replica keeps its last one; `number` stands for what has none of
+    the server's."""
     return ThreadFailure(getattr(error, "number", None) or number, error.message, time.time())
 
 
 class ApplierProgress:
-    """An applier of these logs. `timestamp`: of what it applies, by the source's clock, 0 before there is any."""
+    """An applier of these logs. `timestamp`: of what it applies, by the source's clock, 0 before
+    there is any."""
 
     def __init__(self, logs: IndexedLogs) -> None:
         self._logs = logs
@@ -60,7 +64,9 @@ class ApplierProgress:
     def took_event(self, event: Event) -> None:
         """What is applied next."""
         self.file, self.position = event.file, event.position
-        self.timestamp = event.timestamp or self.timestamp  # a rotate event of the receiver's own has none
+        self.timestamp = (
+            event.timestamp or self.timestamp
+        )  # a rotate event of the receiver's own has none
 
     def took_transaction(self, source: SourceTransaction) -> None:
         """What was sent to a server."""

@@ -1,7 +1,7 @@
 """The bytes of a dump as they come over the connection, and the packets in them.
 
-One buffer holds what has come and was not taken yet. Plain transactions leave it many events at a time, through a compiled
-kernel where Numba is installed; what remains leaves it packet by packet.
+One buffer holds what has come and was not taken yet. Plain transactions leave it many events at a
+time, through a compiled kernel where Numba is installed; what remains leaves it packet by packet.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _NOT_YET = (BlockingIOError, ssl.SSLWantReadError)
 
 
 class PacketBuffer:
-    """What has come over a socket: [start, end) of `memory` is not taken yet. It grows for a packet that does not fit."""
+    """What has come over a socket: [start, end) of `memory` is not taken yet. It grows for a packet
+    that does not fit."""
 
     def __init__(self, size: int = BUFFER_BYTES) -> None:
         self.memory = bytearray(size)
@@ -90,7 +91,8 @@ class DumpStream:
         self._waiting_in_tls: Callable[[], int] = getattr(self._socket, "pending", lambda: 0)
 
     def fill(self) -> int:
-        """Waits for more bytes and takes those that have come: many small pieces cost less together.
+        """Waits for more bytes and takes those that have come: many small pieces cost less
+        together.
 
         Returns how many: 0 at the end of the connection. Raises OSError, after a long silence, too.
         """
@@ -111,9 +113,9 @@ class DumpStream:
 class Unpacked:
     """Events of plain transactions: `data` as they stand in the source's log, up to `offset` there.
 
-    `runs` are (UUID's bytes, first, last) of whole transactions, `domains` (domain, server id, number) of MariaDB's. `ended`:
-    the transaction that was open before is whole now. `opening`: the first events of the one that is open at the end, if it
-    began in here.
+    `runs` are (UUID's bytes, first, last) of whole transactions, `domains` (domain, server id,
+    number) of MariaDB's. `ended`: the transaction that was open before is whole now. `opening`: the
+    first events of the one that is open at the end, if it began in here.
     """
 
     data: bytes
@@ -151,11 +153,13 @@ class Unpacker:
         self._control[Stream.RUNS] = ctypes.addressof(self._runs)
         self._control[Stream.RUNS_CAPACITY] = _RUNS
 
-    def take(self, buffer: PacketBuffer, *, offset: int, trailer: int, state: int, room: int) -> Unpacked | None:
+    def take(
+        self, buffer: PacketBuffer, *, offset: int, trailer: int, state: int, room: int
+    ) -> Unpacked | None:
         """The events up to one that Python has to look at; None where there are none.
 
-        `offset`: where the source's log goes on; `trailer`: bytes of a checksum; `state`: of the TransactionTracker; `room`:
-        bytes after which it stops at the next end of a transaction.
+        `offset`: where the source's log goes on; `trailer`: bytes of a checksum; `state`: of the
+        TransactionTracker; `room`: bytes after which it stops at the next end of a transaction.
         """
         from applier.binlog.columnar.control import Stream
 
@@ -165,8 +169,10 @@ class Unpacker:
             self._out = bytearray(len(buffer.memory))
         control = self._control
         given = {
-            Stream.POSITION: buffer.start, Stream.SIZE: buffer.end, Stream.WRITTEN: 0, Stream.TRAILER: trailer, Stream.OFFSET: offset,
-            Stream.ROOM: room, Stream.STATE: state, Stream.OPENING: -1, Stream.SECOND: -1, Stream.ENDED_INHERITED: 0, Stream.EVENTS: 0,
+            Stream.POSITION: buffer.start, Stream.SIZE: buffer.end, Stream.WRITTEN: 0,
+            Stream.TRAILER: trailer, Stream.OFFSET: offset,
+            Stream.ROOM: room, Stream.STATE: state, Stream.OPENING: -1, Stream.SECOND: -1,
+            Stream.ENDED_INHERITED: 0, Stream.EVENTS: 0,
             Stream.RUNS_COUNT: 0,
         }  # fmt: skip
         for name, value in given.items():
@@ -179,12 +185,19 @@ class Unpacker:
             return None
         buffer.start = control[Stream.POSITION]
         found = Unpacked(
-            bytes(memoryview(self._out)[:written]), control[Stream.EVENTS], control[Stream.OFFSET], bool(control[Stream.ENDED_INHERITED])
+            bytes(memoryview(self._out)[:written]),
+            control[Stream.EVENTS],
+            control[Stream.OFFSET],
+            bool(control[Stream.ENDED_INHERITED]),
         )
         self._add_runs(found)
         for start in (control[Stream.OPENING], control[Stream.SECOND]):
             if start >= 0:
-                found.opening.append(found.data[start : start + int.from_bytes(found.data[start + 9 : start + 13], "little")])
+                found.opening.append(
+                    found.data[
+                        start : start + int.from_bytes(found.data[start + 9 : start + 13], "little")
+                    ]
+                )
         return found
 
     def _add_runs(self, found: Unpacked) -> None:
@@ -194,7 +207,14 @@ class Unpacker:
             at = number * GtidRun.SIZE_OF_ENTRY
             kind, low, high, first, last = self._runs[at : at + GtidRun.SIZE_OF_ENTRY]
             if kind == GtidRunKind.MYSQL:
-                found.runs.append((low.to_bytes(8, "little", signed=True) + high.to_bytes(8, "little", signed=True), first, last))
+                found.runs.append(
+                    (
+                        low.to_bytes(8, "little", signed=True)
+                        + high.to_bytes(8, "little", signed=True),
+                        first,
+                        last,
+                    )
+                )
             else:
                 found.domains.append((low, high, last))
 
@@ -208,7 +228,10 @@ def _classes() -> bytes:
     from applier.binlog.columnar.control import StreamClass
 
     classes = bytearray(256)
-    for type_code in (QUIET_TYPES | ROWS_TYPES) - {EventType.TRANSACTION_PAYLOAD, EventType.VIEW_CHANGE}:
+    for type_code in (QUIET_TYPES | ROWS_TYPES) - {
+        EventType.TRANSACTION_PAYLOAD,
+        EventType.VIEW_CHANGE,
+    }:
         classes[type_code] = StreamClass.QUIET
     classes[EventType.GTID] = classes[EventType.ANONYMOUS_GTID] = StreamClass.GTID
     classes[EventType.MARIADB_GTID] = StreamClass.MARIADB_GTID

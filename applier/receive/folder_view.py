@@ -23,9 +23,11 @@ VERSION = "8.0"
 
 
 def view_of_folder(folder: Path, version: str | None = None) -> tuple[ReplicaView, list[str]]:
-    """What info files and relay logs in a folder say, and notes on what could not be read. Nothing is written.
+    """What info files and relay logs in a folder say, and notes on what could not be read. Nothing
+    is written.
 
-    `version` is the server's that wrote them; None: as the files' form tells. Raises InputError where there is no replica's file.
+    `version` is the server's that wrote them; None: as the files' form tells. Raises InputError
+    where there is no replica's file.
     """
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder", code=Code.NO_REPLICA)
@@ -99,17 +101,23 @@ def _record(record: type[R], path: Path, version: str, notes: list[str]) -> R | 
 
 
 def _relay_logs(folder: Path, relay: RelayLogInfo | None) -> list[Path]:
-    """The relay logs that the index with the applier's log, or else any index of relay logs names."""
+    """The relay logs that the index with the applier's log, or else any index of relay logs
+    names."""
     for index in sorted(folder.glob("*.index")):
-        listed = [plain(line) for line in index.read_text("utf-8", "surrogateescape").splitlines() if line]
+        listed = [
+            plain(line) for line in index.read_text("utf-8", "surrogateescape").splitlines() if line
+        ]
         known = relay is not None and plain(relay.relay_log_name or ".") in listed
         if known or (relay is None and "relay" in index.name):
             return [folder / name for name in listed]
     return []
 
 
-def _received(logs: list[Path], notes: list[str]) -> tuple[str | None, tuple[str, int] | None, int | None]:
-    """Retrieved_Gtid_Set, the place in the source's log behind the last event, the source's server id. None: not known."""
+def _received(
+    logs: list[Path], notes: list[str]
+) -> tuple[str | None, tuple[str, int] | None, int | None]:
+    """Retrieved_Gtid_Set, the place in the source's log behind the last event, the source's server
+    id. None: not known."""
     try:
         found = find([log for log in logs if log.exists()], by_domains=False)
     except (InputError, ReplicationError) as error:

@@ -1,8 +1,10 @@
-"""What a replica says to its source before and while it receives: who it is, what it can read, and from where on.
+"""What a replica says to its source before and while it receives: who it is, what it can read, and
+from where on.
 
-The order is the server's (get_master_version_and_clock, register_slave_on_master and request_dump, sql/rpl_replica.cc 9.7). User variables
-have their old and their new name set together: a source looks for the one it knows. MariaDB has two of its own: what its replica
-understands, and the GTIDs to go on behind (sql/slave.cc 10.11).
+The order is the server's (get_master_version_and_clock, register_slave_on_master and request_dump,
+sql/rpl_replica.cc 9.7). User variables have their old and their new name set together: a source
+looks for the one it knows. MariaDB has two of its own: what its replica understands, and the GTIDs
+to go on behind (sql/slave.cc 10.11).
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ _ERROR, _END, _SHORT_PACKET = 0xFF, 0xFE, 8
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who the replica is. Both must be unique among all replicas of a source: it ends the older dump of two with the same."""
+    """Who the replica is. Both must be unique among all replicas of a source: it ends the older
+    dump of two with the same."""
 
     server_id: int
     uuid: str
@@ -48,7 +51,8 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class SourceServer:
-    """Who the source is. `uuid` is None for MariaDB; `checksum` is 1 for CRC32, 0 for none, what it writes now and will send."""
+    """Who the source is. `uuid` is None for MariaDB; `checksum` is 1 for CRC32, 0 for none, what it
+    writes now and will send."""
 
     version: str
     is_mariadb: bool
@@ -61,7 +65,8 @@ class SourceServer:
 
 
 def greet(server: Server, own: Identity, heartbeat_seconds: float) -> SourceServer:
-    """Asks the source who it is and tells it what the replica understands. Raises ReplicationError 1593 for one that is ourselves."""
+    """Asks the source who it is and tells it what the replica understands. Raises ReplicationError
+    1593 for one that is ourselves."""
     clock = int(server.value("SELECT UNIX_TIMESTAMP()") or 0)
     difference = int(time.time()) - clock
     server_id = int(server.value("SELECT @@GLOBAL.server_id") or 0)
@@ -78,7 +83,10 @@ def greet(server: Server, own: Identity, heartbeat_seconds: float) -> SourceServ
             f"the source and this replica have the same server UUID, {uuid}",
             hint="remove auto.cnf from the folder of the relay logs: it was copied from the source",
         )
-    for name, value in (("heartbeat_period", str(int(heartbeat_seconds * 10**9))), ("binlog_checksum", "@@GLOBAL.binlog_checksum")):
+    for name, value in (
+        ("heartbeat_period", str(int(heartbeat_seconds * 10**9))),
+        ("binlog_checksum", "@@GLOBAL.binlog_checksum"),
+    ):
         _tell(server, f"SET @master_{name} = {value}, @source_{name} = {value}")
     checksum = 1 if (server.value("SELECT @master_binlog_checksum") or "").upper() == "CRC32" else 0
     if server.is_mariadb:
@@ -86,7 +94,9 @@ def greet(server: Server, own: Identity, heartbeat_seconds: float) -> SourceServ
     else:
         server.execute(f"SET @slave_uuid = '{own.uuid}', @replica_uuid = '{own.uuid}'")
     gtid_mode = "" if server.is_mariadb else (_variable(server, "gtid_mode") or "OFF")
-    return SourceServer(server.version, server.is_mariadb, server_id, uuid, checksum, difference, gtid_mode)
+    return SourceServer(
+        server.version, server.is_mariadb, server_id, uuid, checksum, difference, gtid_mode
+    )
 
 
 def _variable(server: Server, name: str) -> str | None:
@@ -108,7 +118,8 @@ def _tell(server: Server, sql: str) -> None:
 
 
 def register(server: Server, own: Identity) -> None:
-    """COM_REGISTER_SLAVE: from now on SHOW REPLICAS lists us. Raises InputError when the account may not replicate."""
+    """COM_REGISTER_SLAVE: from now on SHOW REPLICAS lists us. Raises InputError when the account
+    may not replicate."""
     host = bytes([len(REPORT_HOST)]) + REPORT_HOST
     payload = struct.pack("<I", own.server_id) + host + b"\0\0" + struct.pack("<HII", 0, 0, 0)
     try:
@@ -135,28 +146,39 @@ class Request:
 
 
 def dump_from(position: Position, own: Identity, *, flags: int) -> Request:
-    """COM_BINLOG_DUMP: from a place in the source's log on; an empty file name stands for the oldest one.
+    """COM_BINLOG_DUMP: from a place in the source's log on; an empty file name stands for the
+    oldest one.
 
     Raises UsageError for a position beyond 4 GiB.
     """
     if position.offset > _MAX_OFFSET:
         raise UsageError(
-            f"the position {position} is beyond 4 GiB, which the command for a dump by position cannot say",
+            f"the position {position} is beyond 4 GiB, which the command for a dump by position"
+            " cannot say",
             code=Code.OPTION_VALUE,
             hint="receive with --auto-position into a new folder",
         )
-    return Request(COMMAND.COM_BINLOG_DUMP, struct.pack("<IHI", position.offset, flags, own.server_id) + position.file.encode())
+    return Request(
+        COMMAND.COM_BINLOG_DUMP,
+        struct.pack("<IHI", position.offset, flags, own.server_id) + position.file.encode(),
+    )
 
 
 def dump_without(gtids: GtidSet, own: Identity, *, flags: int) -> Request:
     """COM_BINLOG_DUMP_GTID: all transactions but these."""
     encoded = gtids.encode()
-    return Request(COMMAND.COM_BINLOG_DUMP_GTID, struct.pack("<HIIQI", flags, own.server_id, 0, 4, len(encoded)) + encoded)
+    return Request(
+        COMMAND.COM_BINLOG_DUMP_GTID,
+        struct.pack("<HIIQI", flags, own.server_id, 0, 4, len(encoded)) + encoded,
+    )
 
 
 def dump_behind(server: Server, gtids: MariadbGtidSet, own: Identity, *, flags: int) -> Request:
     """MariaDB's: the state goes into a variable, and the dump names no place."""
-    server.execute(f"SET @slave_connect_state = '{gtids}', @slave_gtid_strict_mode = 0, @slave_gtid_ignore_duplicates = 0")
+    server.execute(
+        f"SET @slave_connect_state = '{gtids}', @slave_gtid_strict_mode = 0,"
+        " @slave_gtid_ignore_duplicates = 0"
+    )
     return dump_from(Position("", 4), own, flags=flags)
 
 
@@ -173,7 +195,8 @@ class Dump:
 
     @classmethod
     def begin(cls, server: Server, request: Request, timeout_seconds: float) -> Dump:
-        """Asks for it. `timeout_seconds` without a byte count as a lost connection: an idle source sends heartbeats."""
+        """Asks for it. `timeout_seconds` without a byte count as a lost connection: an idle source
+        sends heartbeats."""
         with said_well(server.endpoint):
             server.driver._execute_command(request.command, request.payload)
         return cls(server.endpoint, DumpStream(server.socket, timeout_seconds))
@@ -189,7 +212,8 @@ class Dump:
         raise lost(self._endpoint, reason)
 
     def event(self) -> bytes | None:
-        """Takes the next event out of the buffer; None where it has not come to its end, and at the end of the dump.
+        """Takes the next event out of the buffer; None where it has not come to its end, and at the
+        end of the dump.
 
         Raises ReplicationError for what the source complains of (1236).
         """
@@ -209,7 +233,8 @@ class Dump:
 
 
 def interrupt(server: Server) -> None:
-    """Ends what the connection waits for, from a signal handler or another thread; what it waited for is a lost connection then."""
+    """Ends what the connection waits for, from a signal handler or another thread; what it waited
+    for is a lost connection then."""
     sock = server.driver._sock
     if sock is not None:
         try:

@@ -1,11 +1,14 @@
-"""The live receiver: a dump of a real source into relay logs, over lost connections, restarts and kills of either side.
+"""The live receiver: a dump of a real source into relay logs, over lost connections, restarts and
+kills of either side.
 
     source --dump--> queue --> relay log --> master.info
 
-An event is received when it is in the relay log, and where to go on is read from the relay logs; master.info only tells others. `queue` has
-the rules of queue_event (sql/rpl_replica.cc 9.7): what is written as it is, what is replaced by a rotate event that moves the position, and
-what is dropped. Three things differ on purpose from a server (`applier.replica.receiver` is like one): a relay log is left when the
-source's log is, not a second time for the announcement of it; it is synced then; and events with our own server id are kept.
+An event is received when it is in the relay log, and where to go on is read from the relay logs;
+master.info only tells others. `queue` has the rules of queue_event (sql/rpl_replica.cc 9.7): what
+is written as it is, what is replaced by a rotate event that moves the position, and what is
+dropped. Three things differ on purpose from a server (`applier.replica.receiver` is like one): a
+relay log is left when the source's log is, not a second time for the announcement of it; it is
+synced then; and events with our own server id are kept.
 """
 
 from __future__ import annotations
@@ -53,16 +56,21 @@ BUSY = frozenset({1040, 1203, 1226})
 HEARTBEATS = frozenset({EventType.HEARTBEAT, EventType.HEARTBEAT_V2})
 FIRST_PAUSE_SECONDS = 1.0
 _SLICE_SECONDS = 0.1
-_FATAL_HINT = "take a fresh dump, and receive from its position into a new folder; SHOW BINARY LOGS tells what the source still has"
+_FATAL_HINT = (
+    "take a fresh dump, and receive from its position into a new folder; SHOW BINARY LOGS tells"
+    " what the source still has"
+)
 _NO_FORMAT = FormatDescription(4, "", 0, HEADER_LENGTH, b"", 0)
 
 
 @dataclass(frozen=True, slots=True)
 class ReceiveOptions:
-    """How to receive. Times in seconds; `retries` connections are tried in vain before the receiver gives up.
+    """How to receive. Times in seconds; `retries` connections are tried in vain before the receiver
+    gives up.
 
-    `auto_position`: by GTIDs (SOURCE_AUTO_POSITION). `heartbeat_seconds`: SOURCE_HEARTBEAT_PERIOD; the connection counts as lost after two.
-    `pause_seconds_max`: the longest pause between two tries; pauses grow.
+    `auto_position`: by GTIDs (SOURCE_AUTO_POSITION). `heartbeat_seconds`: SOURCE_HEARTBEAT_PERIOD;
+    the connection counts as lost after two. `pause_seconds_max`: the longest pause between two
+    tries; pauses grow.
     """
 
     auto_position: bool = False
@@ -93,16 +101,24 @@ class Received:
 
 @dataclass
 class ReceiveWatch:
-    """Who looks on: `on_events` about ten times a second while events come, `on_note` when something happens to the connection."""
+    """Who looks on: `on_events` about ten times a second while events come, `on_note` when
+    something happens to the connection."""
 
     on_events: Callable[[Received], None] = lambda received: None
     on_note: Callable[[str], None] = lambda text: None
 
 
 class LiveReceiver:
-    """One source, one folder of relay logs. `run` returns when it is stopped, or at the end of the log if that is wanted."""
+    """One source, one folder of relay logs. `run` returns when it is stopped, or at the end of the
+    log if that is wanted."""
 
-    def __init__(self, endpoint: Endpoint, folder: Folder, options: ReceiveOptions, watch: ReceiveWatch | None = None) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        folder: Folder,
+        options: ReceiveOptions,
+        watch: ReceiveWatch | None = None,
+    ) -> None:
         self.endpoint = endpoint
         self.folder = folder
         self.options = options
@@ -112,7 +128,8 @@ class LiveReceiver:
         self._stopped = False
         self._server: Server | None = None
         self.checksum_length = 0
-        """Bytes behind each event of the stream, as negotiated and then as the source's format description says."""
+        """Bytes behind each event of the stream, as negotiated and then as the source's format
+        description says."""
         self._told = 0.0
         self.unpacker = compiled_unpacker()
         """What takes plain transactions many at a time; None: all events go one by one."""
@@ -125,7 +142,8 @@ class LiveReceiver:
             interrupt(server)
 
     def run(self) -> Received:
-        """Receives. Raises BinlagError for what trying again does not mend; what was received is in the relay logs then."""
+        """Receives. Raises BinlagError for what trying again does not mend; what was received is in
+        the relay logs then."""
         for text in self.folder.notes:
             self._say(text, logging.WARNING)
         try:
@@ -134,7 +152,10 @@ class LiveReceiver:
             self.folder.abandon()
             hint = "make room, then start again: it goes on behind the last whole event"
             raise InputError(
-                f"cannot write the relay log: {error.strerror}", code=Code.CANNOT_WRITE, file=self.folder.writer.name, hint=hint
+                f"cannot write the relay log: {error.strerror}",
+                code=Code.CANNOT_WRITE,
+                file=self.folder.writer.name,
+                hint=hint,
             ) from None
         except BaseException as error:
             if isinstance(error, BinlagError):
@@ -148,7 +169,12 @@ class LiveReceiver:
         self._tell(waiting=True)
         self.folder.close()
         progress, received = self.progress, self.received
-        said = {"file": progress.file, "position": progress.offset, "events": received.events, "bytes": received.bytes}
+        said = {
+            "file": progress.file,
+            "position": progress.offset,
+            "events": received.events,
+            "bytes": received.bytes,
+        }
         _LOG.info("ended", extra=said)
 
     def _keep_receiving(self) -> None:
@@ -173,10 +199,13 @@ class LiveReceiver:
             pause *= 2
 
     def _failed(self, error: BinlagError) -> None:
-        self.received.failure = failure_of(error, CANNOT_CONNECT if isinstance(error, NotReached) else LOST)
+        self.received.failure = failure_of(
+            error, CANNOT_CONNECT if isinstance(error, NotReached) else LOST
+        )
 
     def _try(self) -> BinlagError | None:
-        """Receives over one connection. What another connection may mend is returned; None at the wanted end."""
+        """Receives over one connection. What another connection may mend is returned; None at the
+        wanted end."""
         try:
             self._receive()
         except (ServerLost, NotReached) as error:
@@ -187,7 +216,11 @@ class LiveReceiver:
             if error.number in BUSY and self.received.connections:
                 return error
             raise
-        return None if self.options.to_end else InputError(f"{self.endpoint} ended the dump", code=Code.DUMP_ENDED)
+        return (
+            None
+            if self.options.to_end
+            else InputError(f"{self.endpoint} ended the dump", code=Code.DUMP_ENDED)
+        )
 
     def _sleep(self, seconds: float) -> None:
         end = time.monotonic() + seconds
@@ -261,14 +294,31 @@ class LiveReceiver:
         self.received.connections += 1
         self.received.connected = True
         self.checksum_length = 4 if source.checksum else 0
-        self.folder.connected(self.endpoint, source, heartbeat_seconds=options.heartbeat_seconds, auto_position=options.auto_position)
-        self._say(f"connected to {self.endpoint}, {source.version}; receiving {self._place(source)}", connections=self.received.connections)
+        self.folder.connected(
+            self.endpoint,
+            source,
+            heartbeat_seconds=options.heartbeat_seconds,
+            auto_position=options.auto_position,
+        )
+        self._say(
+            f"connected to {self.endpoint}, {source.version}; receiving {self._place(source)}",
+            connections=self.received.connections,
+        )
         return dump
 
     def _say(self, text: str, level: int = logging.INFO, **said: object) -> None:
         """To who looks on, and into the log."""
         progress = self.progress
-        _LOG.log(level, text, extra={"source": str(self.endpoint), "file": progress.file or None, "position": progress.offset, **said})
+        _LOG.log(
+            level,
+            text,
+            extra={
+                "source": str(self.endpoint),
+                "file": progress.file or None,
+                "position": progress.offset,
+                **said,
+            },
+        )
         self._watch.on_note(text)
 
     def _place(self, source: SourceServer) -> str:
@@ -280,30 +330,45 @@ class LiveReceiver:
 
     def _request(self, server: Server, source: SourceServer) -> Request:
         own, progress = self.folder.own, self.progress
-        flags = (NON_BLOCKING if self.options.to_end else 0) | (SEND_ANNOTATIONS if source.is_mariadb else 0)
+        flags = (NON_BLOCKING if self.options.to_end else 0) | (
+            SEND_ANNOTATIONS if source.is_mariadb else 0
+        )
         if not self.options.auto_position:
             return dump_from(progress.position, own, flags=flags)
         if source.is_mariadb:
             return dump_behind(server, progress.domains, own, flags=flags)
         if source.gtid_mode == "OFF":
             raise ReplicationError(
-                NO_AUTO_POSITION, f"{self.endpoint} has gtid_mode=OFF", hint="leave --auto-position out, or turn GTIDs on there"
+                NO_AUTO_POSITION,
+                f"{self.endpoint} has gtid_mode=OFF",
+                hint="leave --auto-position out, or turn GTIDs on there",
             )
         return dump_without(progress.gtids, own, flags=flags)
 
     # one event
 
     def queue(self, raw: bytes) -> None:
-        """Writes an event into the relay log, or what stands for it there. Raises BinlagError where the receiver must not go on."""
-        event = event_of(raw, file=self.progress.file, position=self.progress.offset, checksum_length=self.checksum_length)
+        """Writes an event into the relay log, or what stands for it there. Raises BinlagError where
+        the receiver must not go on."""
+        event = event_of(
+            raw,
+            file=self.progress.file,
+            position=self.progress.offset,
+            checksum_length=self.checksum_length,
+        )
         type_code = event.type
-        if (self.checksum_length or type_code == EventType.FORMAT_DESCRIPTION) and zlib.crc32(raw) != CRC_RESIDUE:
+        if (self.checksum_length or type_code == EventType.FORMAT_DESCRIPTION) and zlib.crc32(
+            raw
+        ) != CRC_RESIDUE:
             raise ReplicationError(
                 CHECKSUM_FAILURE,
                 f"the checksum of a {event.name} event from the source is wrong",
                 file=event.file,
                 position=event.position,
-                hint="start the receiver again; if it stays so, the source's log is damaged: look at it with mysqlbinlog there",
+                hint=(
+                    "start the receiver again; if it stays so, the source's log is damaged: look at"
+                    " it with mysqlbinlog there"
+                ),
             )
         if type_code in HEARTBEATS:
             self.received.heartbeats += 1
@@ -324,28 +389,44 @@ class LiveReceiver:
     def _write(self, event: Event, raw: bytes) -> None:
         progress, writer = self.progress, self.folder.writer
         missing = progress.end_of(event) - progress.offset - event.length
-        if missing > 0 and not self.options.auto_position and not event.flags & EventFlag.ARTIFICIAL:
+        if (
+            missing > 0
+            and not self.options.auto_position
+            and not event.flags & EventFlag.ARTIFICIAL
+        ):
             raise InputError(
-                f"the source has left out {missing} bytes before a {event.name} event that ends at {event.log_pos}",
+                f"the source has left out {missing} bytes before a {event.name} event that ends at"
+                f" {event.log_pos}",
                 code=Code.SOURCE_GAP,
                 file=progress.file,
                 position=progress.offset,
-                hint="start the receiver again; if it stays so, the source's log has a hole: look at it with mysqlbinlog there",
+                hint=(
+                    "start the receiver again; if it stays so, the source's log has a hole: look at"
+                    " it with mysqlbinlog there"
+                ),
             )
         writer.append(raw)
         progress.take(event)
         self._split_if_long()
 
     def _rotate(self, event: Event, raw: bytes) -> None:
-        """The first event of each of the source's logs is one that is not in it: it says which log follows."""
+        """The first event of each of the source's logs is one that is not in it: it says which log
+        follows."""
         writer = self.folder.writer
         if event.flags & EventFlag.ARTIFICIAL:
             self.folder.begin_file()
-            file, relay_log = event.data[8:].decode(errors="replace"), writer.name.removeprefix("./")
+            file, relay_log = (
+                event.data[8:].decode(errors="replace"),
+                writer.name.removeprefix("./"),
+            )
             _LOG.info("the source's log begins", extra={"file": file, "relay_log": relay_log})
             checksum = writer.checksum  # of our own, until the source's format description comes
             if checksum != bool(self.checksum_length):
-                what = {"timestamp": event.timestamp, "server_id": event.server_id, "flags": event.flags}
+                what = {
+                    "timestamp": event.timestamp,
+                    "server_id": event.server_id,
+                    "flags": event.flags,
+                }
                 raw = make_event(EventType.ROTATE, event.data, checksum=checksum, **what)
         writer.append(raw)
         self.progress.take(event)
@@ -357,14 +438,19 @@ class LiveReceiver:
         self.folder.writer.checksum = bool(self.checksum_length)
 
     def _heartbeat(self, event: Event) -> None:
-        """The source is alive and says how far it is: further than we know when it left out what we have."""
+        """The source is alive and says how far it is: further than we know when it left out what we
+        have."""
         progress = self.progress
         beat = parse(event, progress.format or _NO_FORMAT)
         if (beat.file and beat.file != progress.file) or beat.position < progress.offset < 1 << 32:
             raise ReplicationError(
                 HEARTBEAT_FAILURE,
-                f"the source says that it is at {beat.file}:{beat.position}, but the relay logs have {progress.position}",
-                hint="the source has lost the end of its log: take a fresh dump, and receive from its position into a new folder",
+                f"the source says that it is at {beat.file}:{beat.position}, but the relay logs"
+                f" have {progress.position}",
+                hint=(
+                    "the source has lost the end of its log: take a fresh dump, and receive from"
+                    " its position into a new folder"
+                ),
             )
         if self.options.auto_position and beat.position > progress.offset:
             progress.offset = beat.position

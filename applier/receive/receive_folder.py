@@ -1,9 +1,11 @@
-"""The folder a receiver writes to: relay logs and their index, master.info, and auto.cnf with the UUID that it keeps for life.
+"""The folder a receiver writes to: relay logs and their index, master.info, and auto.cnf with the
+UUID that it keeps for life.
 
-    relay-bin.000001 ...   what was received        relay-bin.index   their names
-    master.info            source and position      auto.cnf          who we are; locked while a receiver is at work
+    relay-bin.000001 ...   what was received      relay-bin.index   their names
+    master.info            source and position    auto.cnf          who we are; locked while at work
 
-Laid out as in a replica of 8.0 with master_info_repository=FILE. The password of master.info stays empty.
+Laid out as in a replica of 8.0 with master_info_repository=FILE. The password of master.info stays
+empty.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ _UUID_LINE = "server-uuid="
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where to begin in a folder without relay logs; and who we are, if not what the folder says."""
+    """Where to begin in a folder without relay logs; and who we are, if not what the folder
+    says."""
 
     position: Position | None = None
     gtids: GtidSet | MariadbGtidSet | None = None
@@ -52,7 +55,8 @@ class Start:
 
 
 class Folder:
-    """Opens the folder and finds where to go on. Raises InputError and UsageError; `close` it, or `abandon` it as a kill would."""
+    """Opens the folder and finds where to go on. Raises InputError and UsageError; `close` it, or
+    `abandon` it as a kill would."""
 
     def __init__(self, path: Path, start: Start, *, auto_position: bool = False) -> None:
         self.path = path
@@ -63,7 +67,9 @@ class Folder:
             self._lock = (path / OWN_FILE).open("a+", encoding="utf-8", errors="replace")
         except OSError as error:
             raise UsageError(
-                f"cannot write to {path}: {error.strerror}", code=Code.CANNOT_WRITE, hint="give another folder with --dir"
+                f"cannot write to {path}: {error.strerror}",
+                code=Code.CANNOT_WRITE,
+                hint="give another folder with --dir",
             ) from None
         try:
             self._open(start, auto_position=auto_position)
@@ -76,19 +82,28 @@ class Folder:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise InputError(
-                f"another receiver is at work in {self.path}", code=Code.FOLDER_BUSY, hint="end it first, or give another folder"
+                f"another receiver is at work in {self.path}",
+                code=Code.FOLDER_BUSY,
+                hint="end it first, or give another folder",
             ) from None
         disk = RealDisk(self.path)
-        repositories = Repositories(VERSION, disk, relay_log_info_repository=FILE, master_info_repository=FILE)
+        repositories = Repositories(
+            VERSION, disk, relay_log_info_repository=FILE, master_info_repository=FILE
+        )
         self._repository = repositories.source_info()
-        if read_file(disk, self._repository.place) == b"":  # killed between its creation and its first write; the relay logs know more
+        if (
+            read_file(disk, self._repository.place) == b""
+        ):  # killed between its creation and its first write; the relay logs know more
             self._repository.remove()
         try:
             self._record = self._repository.read() or SourceInfo()
         except CheckpointError as error:
             self._repository.remove()
             self._record = SourceInfo()
-            self.notes.append(f"master.info is damaged and is written again; the relay logs say where to go on ({error.message})")
+            self.notes.append(
+                "master.info is damaged and is written again; the relay logs say where to go on"
+                f" ({error.message})"
+            )
         uuid = self._uuid()
         index = RelayLogIndex(disk, RELAY_LOG)
         index.open()
@@ -117,13 +132,19 @@ class Folder:
         there = [f"./{name}" for name in disk.names() if is_relay_log(name)]
         if there and not (index.names and all(map(is_relay_log, index.names))):
             index.replace(there)
-            self.notes.append(f"{index.file} is damaged and is written again; all relay logs that are here count")
+            self.notes.append(
+                f"{index.file} is damaged and is written again; all relay logs that are here count"
+            )
 
     def _drop_headless(self, index: RelayLogIndex) -> None:
-        """Removes the newest relay logs that a crash of the machine left without a beginning, or not at all."""
+        """Removes the newest relay logs that a crash of the machine left without a beginning, or
+        not at all."""
         whole = list(index.names)
         while whole and not has_head(self.path / plain(whole[-1])):
-            self.notes.append(f"{plain(whole.pop())} has no beginning and is removed; the source sends what was in it again")
+            self.notes.append(
+                f"{plain(whole.pop())} has no beginning and is removed; the source sends what was"
+                " in it again"
+            )
         if len(whole) < len(index.names):
             if whole:
                 index.remove_after(whole[-1])
@@ -139,7 +160,9 @@ class Folder:
             if line.startswith(_UUID_LINE):
                 return line.removeprefix(_UUID_LINE).strip()
         if content.strip():
-            self.notes.append(f"{OWN_FILE} is damaged and is written again; this replica has a new UUID")
+            self.notes.append(
+                f"{OWN_FILE} is damaged and is written again; this replica has a new UUID"
+            )
         uuid = str(uuid_module.uuid4())
         self._lock.truncate(0)
         self._lock.write(f"[auto]\n{_UUID_LINE}{uuid}\n")
@@ -151,7 +174,8 @@ class Folder:
         if found is not None and found.progress.file:
             if start.position is not None or start.gtids is not None:
                 raise UsageError(
-                    f"{self.path} holds relay logs up to {found.progress.position} of the source: it goes on there",
+                    f"{self.path} holds relay logs up to {found.progress.position} of the source:"
+                    " it goes on there",
                     code=Code.FOLDER_GOES_ON,
                     hint="leave --from and --executed-gtids out, or give a new folder",
                 )
@@ -171,27 +195,50 @@ class Folder:
             beyond = file.size() - size
             if beyond > 0:
                 file.truncate(size)
-                self.notes.append(f"{plain(name)}: {beyond:,} bytes behind the last whole event are cut off; the source sends them again")
+                self.notes.append(
+                    f"{plain(name)}: {beyond:,} bytes behind the last whole event are cut off; the"
+                    " source sends them again"
+                )
 
     # while receiving
 
-    def check_source(self, source: SourceServer, *, auto_position: bool, note: Callable[[str], None]) -> None:
-        """Raises InputError when a position would be taken to a server that it is not a position of."""
+    def check_source(
+        self, source: SourceServer, *, auto_position: bool, note: Callable[[str], None]
+    ) -> None:
+        """Raises InputError when a position would be taken to a server that it is not a position
+        of."""
         before, now, known = self._record.uuid, source.uuid or "", self.progress.source_server_id
         format_description = self.progress.format
         if (not before and not known) or (before and before == now):
             return
-        same_product = format_description is None or format_description.is_mariadb == source.is_mariadb
+        same_product = (
+            format_description is None or format_description.is_mariadb == source.is_mariadb
+        )
         if not (before and now) and same_product and known == source.server_id:
             return
-        text = f"the source is {_name(now, source.server_id)} now and was {_name(before, known)} before"
+        text = (
+            f"the source is {_name(now, source.server_id)} now and was {_name(before, known)}"
+            " before"
+        )
         if not auto_position:
             raise InputError(
-                text, code=Code.OTHER_SOURCE, hint="a position of one server means nothing on another: use --auto-position, or a new folder"
+                text,
+                code=Code.OTHER_SOURCE,
+                hint=(
+                    "a position of one server means nothing on another: use --auto-position, or a"
+                    " new folder"
+                ),
             )
         note(text)
 
-    def connected(self, endpoint: Endpoint, source: SourceServer, *, heartbeat_seconds: float, auto_position: bool) -> None:
+    def connected(
+        self,
+        endpoint: Endpoint,
+        source: SourceServer,
+        *,
+        heartbeat_seconds: float,
+        auto_position: bool,
+    ) -> None:
         """Keeps in master.info whom we are connected to."""
         self._record = replace(
             self._record,
@@ -208,7 +255,8 @@ class Folder:
         self._repository.flush(self._record.at(self.progress.position), Occasion.CHANGE)
 
     def begin_file(self) -> None:
-        """The next events go into a new relay log, unless the one that is open has nothing of the source yet."""
+        """The next events go into a new relay log, unless the one that is open has nothing of the
+        source yet."""
         writer = self.writer
         if not writer.name:
             writer.begin_file()
@@ -219,7 +267,8 @@ class Folder:
         writer.checksum = writer.configuration.relay_log_checksum
 
     def split(self, source_format: bytes) -> None:
-        """The relay log is long enough; the next one begins with the source's format description."""
+        """The relay log is long enough; the next one begins with the source's format
+        description."""
         self.writer.sync()
         self.writer.rotate(source_format)
         self._head = 0

@@ -1,7 +1,9 @@
-"""Where a receiver is: the place in the source's log behind the last event it has, and the transactions that it has whole.
+"""Where a receiver is: the place in the source's log behind the last event it has, and the
+transactions that it has whole.
 
-The same bookkeeping serves the live stream and the relay logs: after a crash the relay logs are read again, and what they say is where the
-receiver goes on. Nothing else needs to be true for that no event is lost or doubled: an event is received when it is in the relay log.
+The same bookkeeping serves the live stream and the relay logs: after a crash the relay logs are
+read again, and what they say is where the receiver goes on. Nothing else needs to be true for that
+no event is lost or doubled: an event is received when it is in the relay log.
 """
 
 from __future__ import annotations
@@ -11,7 +13,14 @@ from uuid import UUID
 from applier.binlog.event_bytes import event_of
 from applier.binlog.events import parse
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
-from applier.binlog.header import HEADER_LENGTH, Event, EventFlag, EventType, FormatDescription, parse_format_description
+from applier.binlog.header import (
+    HEADER_LENGTH,
+    Event,
+    EventFlag,
+    EventType,
+    FormatDescription,
+    parse_format_description,
+)
 from applier.binlog.transactions import QUIET_TYPES, Boundary, Transaction, TransactionTracker
 from applier.error_codes import Code
 from applier.errors import InputError
@@ -21,17 +30,22 @@ from checkpoints.position import Position
 
 _WRAP = 1 << 32
 """log_pos has four bytes: it begins anew in a log of more than 4 GiB."""
-OUT_OF_STEP_HINT = "start again in a new folder; if it happens again, keep both logs: this is an error in binlag or in the source"
+OUT_OF_STEP_HINT = (
+    "start again in a new folder; if it happens again, keep both logs: this is an error in binlag"
+    " or in the source"
+)
 
 
 class Progress:
-    """`take` every event in order. `position` is in the source's log; "" before the first rotate event has named a log."""
+    """`take` every event in order. `position` is in the source's log; "" before the first rotate
+    event has named a log."""
 
     def __init__(self) -> None:
         self.file = ""
         self.offset = 4
         self.gtids = GtidSet()
-        """MySQL's: the transactions received to their end, and what the first relay log says was there before."""
+        """MySQL's: the transactions received to their end, and what the first relay log says was
+        there before."""
         self.domains = MariadbGtidSet()
         """MariaDB's: the last transaction of each domain."""
         self.format: FormatDescription | None = None
@@ -41,7 +55,8 @@ class Progress:
         self.knows_domains = False
         """The source has listed all domains since the beginning."""
         self.first: Transaction | None = None
-        """The first group of events; `begin` is False when it began before the first event that was taken."""
+        """The first group of events; `begin` is False when it began before the first event that was
+        taken."""
         self._tracker = TransactionTracker()
 
     @property
@@ -60,7 +75,8 @@ class Progress:
         return self.format.checksum_length if self.format is not None else 0
 
     def take(self, event: Event) -> None:
-        """Moves behind an event. Raises InputError when its own position says that something between is missing."""
+        """Moves behind an event. Raises InputError when its own position says that something
+        between is missing."""
         type_code = event.type
         if type_code == EventType.ROTATE:
             target = parse(event, self._format())
@@ -72,7 +88,10 @@ class Progress:
         self.offset = self.end_of(event)
         if type_code == EventType.GTID_LIST:
             self._listed(event)
-        elif not (type_code in QUIET_TYPES and self._tracker.current is not None) or type_code == EventType.TRANSACTION_PAYLOAD:
+        elif (
+            not (type_code in QUIET_TYPES and self._tracker.current is not None)
+            or type_code == EventType.TRANSACTION_PAYLOAD
+        ):
             self._group(event)
 
     @property
@@ -91,11 +110,17 @@ class Progress:
         for domain, server_id, number in unpacked.domains:
             self.domains.add(MariadbGtid(domain, server_id, number))
         for raw in unpacked.opening:
-            self._tracker.feed(event_of(raw, file=self.file, position=self.offset, checksum_length=self.checksum_length), self._format())
+            self._tracker.feed(
+                event_of(
+                    raw, file=self.file, position=self.offset, checksum_length=self.checksum_length
+                ),
+                self._format(),
+            )
         self.offset = unpacked.offset
 
     def end_of(self, event: Event) -> int:
-        """Where the source's log goes on behind an event. What the source leaves out (GTIDs that we have) is jumped over.
+        """Where the source's log goes on behind an event. What the source leaves out (GTIDs that we
+        have) is jumped over.
 
         Raises InputError for an event that ends before the one before it.
         """
@@ -109,7 +134,8 @@ class Progress:
         missing = (log_pos - expected) % _WRAP
         if missing > _WRAP // 2:
             raise InputError(
-                f"a {event.name} event of the source ends at {log_pos}, before the expected {expected}",
+                f"a {event.name} event of the source ends at {log_pos}, before the expected"
+                f" {expected}",
                 code=Code.SOURCE_GAP,
                 file=self.file,
                 position=self.offset,
@@ -127,7 +153,11 @@ class Progress:
         artificial = event.log_pos == 0 or event.flags & EventFlag.ARTIFICIAL
         if not artificial:
             self.offset += event.length
-        self.format, self.format_event, self.source_server_id = format_description, raw, event.server_id
+        self.format, self.format_event, self.source_server_id = (
+            format_description,
+            raw,
+            event.server_id,
+        )
 
     def _listed(self, event: Event) -> None:
         for gtid in parse(event, self._format()).gtids:
@@ -140,7 +170,9 @@ class Progress:
         boundary = tracker.feed(event, self._format())
         if boundary is not None and self.first is None:
             self.first = boundary.began
-        if event.type == EventType.TRANSACTION_PAYLOAD:  # it holds the whole transaction, COMMIT and all
+        if (
+            event.type == EventType.TRANSACTION_PAYLOAD
+        ):  # it holds the whole transaction, COMMIT and all
             boundary = Boundary(ended=tracker.finish())
             assert boundary.ended is not None
             boundary.ended.complete = True

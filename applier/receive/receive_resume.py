@@ -1,9 +1,10 @@
 """What the relay logs of an earlier run say about where to go on.
 
-The last file is read from its beginning, and older ones as long as something is missing that only they know: the log of the source, the
-beginning of a transaction that went on in the next file, MariaDB's list of domains. A killed receiver leaves half an event at most. A
-crashed machine leaves more: zeros or old bytes where pages were not written, a newest file without a head. What is behind the last whole
-event of the newest file is cut off, and the source sends it again.
+The last file is read from its beginning, and older ones as long as something is missing that only
+they know: the log of the source, the beginning of a transaction that went on in the next file,
+MariaDB's list of domains. A killed receiver leaves half an event at most. A crashed machine leaves
+more: zeros or old bytes where pages were not written, a newest file without a head. What is behind
+the last whole event of the newest file is cut off, and the source sends it again.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ _HINT = "receive into a new folder; replay what is good of the old one"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the relay logs hold. `size` is how much of the last one is whole events, `server_id` is the receiver's own."""
+    """What the relay logs hold. `size` is how much of the last one is whole events, `server_id` is
+    the receiver's own."""
 
     progress: Progress
     size: int
@@ -44,7 +46,8 @@ class Found:
 
 
 class _RelayLog:
-    """The whole events of one file, with the checksums that hold for them. The newest file ends at the first that is damaged."""
+    """The whole events of one file, with the checksums that hold for them. The newest file ends at
+    the first that is damaged."""
 
     def __init__(self, path: Path, *, is_newest: bool) -> None:
         self.path = path
@@ -63,10 +66,20 @@ class _RelayLog:
             if header[3] < HEADER_LENGTH:
                 if self.is_newest:
                     break
-                raise InputError("an event without a length", code=Code.RELAY_LOG, file=self.path.name, position=position, hint=_HINT)
+                raise InputError(
+                    "an event without a length",
+                    code=Code.RELAY_LOG,
+                    file=self.path.name,
+                    position=position,
+                    hint=_HINT,
+                )
             if header[1] == EventType.FORMAT_DESCRIPTION:
-                format_description = parse_format_description(data[position + HEADER_LENGTH : position + header[3]])
-            if self.is_newest and not _is_intact(data[position : position + header[3]], format_description):
+                format_description = parse_format_description(
+                    data[position + HEADER_LENGTH : position + header[3]]
+                )
+            if self.is_newest and not _is_intact(
+                data[position : position + header[3]], format_description
+            ):
                 break
             if format_description is None:
                 raise InputError(
@@ -77,7 +90,10 @@ class _RelayLog:
                     hint=_HINT,
                 )
             stop = position + header[3] - format_description.checksum_length
-            yield Event(self.path.name, position, header, data, position + HEADER_LENGTH, stop), format_description
+            yield (
+                Event(self.path.name, position, header, data, position + HEADER_LENGTH, stop),
+                format_description,
+            )
             position += header[3]
             self.size = position
 
@@ -91,13 +107,18 @@ def _is_intact(raw: bytes, format_description: FormatDescription | None) -> bool
 
 
 def has_head(path: Path) -> bool:
-    """Whether a relay log is there and begins with a whole format description: the machine may crash before it is on disk."""
+    """Whether a relay log is there and begins with a whole format description: the machine may
+    crash before it is on disk."""
     if not path.exists():
         return False
     try:
         return next(iter(_RelayLog(path, is_newest=True)), None) is not None
     except InputError as error:
-        if error.situation in (Code.NOT_A_LOG.value, Code.BAD_FORMAT.value, Code.UNKNOWN_FORMAT.value):
+        if error.situation in (
+            Code.NOT_A_LOG.value,
+            Code.BAD_FORMAT.value,
+            Code.UNKNOWN_FORMAT.value,
+        ):
             return False
         raise
 
@@ -105,26 +126,37 @@ def has_head(path: Path) -> bool:
 def find(paths: Sequence[Path], *, by_domains: bool) -> Found | None:
     """Reads the relay logs, oldest first, as far back as needed; None when there are none.
 
-    `progress.file` is "" when nothing of a source is in them. `by_domains`: MariaDB's GTIDs are wanted.
+    `progress.file` is "" when nothing of a source is in them. `by_domains`: MariaDB's GTIDs are
+    wanted.
     """
     found: Found | None = None
     for start in range(len(paths) - 1, -1, -1):
         found = _read(paths[start:])
         progress = found.progress
-        if progress.file and _knows_its_beginning(progress) and (progress.knows_domains or not by_domains):
+        if (
+            progress.file
+            and _knows_its_beginning(progress)
+            and (progress.knows_domains or not by_domains)
+        ):
             break
     return found
 
 
 def _knows_its_beginning(progress: Progress) -> bool:
-    """Whether the first group that was read began there. Without any group, one may be open from before."""
+    """Whether the first group that was read began there. Without any group, one may be open from
+    before."""
     first, source = progress.first, progress.format
     if first is None or source is None or not first.begin:
         return False
     if first.identity is not None:
         return True
-    # A statement alone, or one whose GTID stands in the relay log before? From 5.7 on and in MariaDB all groups begin with a GTID event.
-    return not (progress.gtids or source.is_mariadb or version_number(source.server_version) >= ALL_GROUPS_NAMED)
+    # A statement alone, or one whose GTID stands in the relay log before? From 5.7 on and in
+    # MariaDB all groups begin with a GTID event.
+    return not (
+        progress.gtids
+        or source.is_mariadb
+        or version_number(source.server_version) >= ALL_GROUPS_NAMED
+    )
 
 
 def _read(paths: Sequence[Path]) -> Found:

@@ -1,1 +1,2 @@
-"""The emulated replica: relay logs, workers, recovery, storage, and which transactions a worker may begin."""
+"""The emulated replica: relay logs, workers, recovery, storage, and which transactions a worker may
+begin."""

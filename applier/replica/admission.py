@@ -1,7 +1,9 @@
-"""Which transactions the applier executes: server ids, sql_replica_skip_counter, GTIDs that were executed, UNTIL.
+"""Which transactions the applier executes: server ids, sql_replica_skip_counter, GTIDs that were
+executed, UNTIL.
 
-Rules of shall_skip() and continue_group() (sql/log_event.cc), queue_event() (sql/rpl_replica.cc) and sql/rpl_replica_until_options.cc,
-9.7; 5.6 to 8.0 differ in nothing that shows here. Groups are judged as wholes: that is what the server's counting of events comes to.
+Rules of shall_skip() and continue_group() (sql/log_event.cc), queue_event() (sql/rpl_replica.cc)
+and sql/rpl_replica_until_options.cc, 9.7; 5.6 to 8.0 differ in nothing that shows here. Groups are
+judged as wholes: that is what the server's counting of events comes to.
 """
 
 from __future__ import annotations
@@ -36,18 +38,23 @@ class Group(Protocol):
     @property
     def server_id(self) -> int:
         """The server that wrote it first."""
+
     @property
     def gtid(self) -> str | None:
         """Its GTID as text; None without one."""
+
     @property
     def events(self) -> int:
         """How many events it has."""
+
     @property
     def file(self) -> str:
         """The relay log that it stands in."""
+
     @property
     def position(self) -> int:
         """Where it begins there, in bytes."""
+
     @property
     def end(self) -> int:
         """Where it ends there, in bytes."""
@@ -68,9 +75,11 @@ def contains(gtids: GtidSet, gtid: str | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """START REPLICA UNTIL: `position` of SOURCE_LOG_FILE and _POS or of RELAY_LOG_FILE and _POS, or GTIDs.
+    """START REPLICA UNTIL: `position` of SOURCE_LOG_FILE and _POS or of RELAY_LOG_FILE and _POS, or
+    GTIDs.
 
-    Coordinates are those of the log that is read. `after` tells SQL_AFTER_GTIDS from SQL_BEFORE_GTIDS.
+    Coordinates are those of the log that is read. `after` tells SQL_AFTER_GTIDS from
+    SQL_BEFORE_GTIDS.
     """
 
     position: Position | None = None
@@ -92,17 +101,25 @@ class Until:
             raise UsageError(f"--until {text}: {error}", code=Code.GTID_SET) from None
         file, _, offset = text.rpartition(":")
         if not file or not offset.isdigit():
-            raise UsageError(f"--until {text}: FILE:POSITION, before:GTIDS or after:GTIDS", code=Code.OPTION_VALUE)
+            raise UsageError(
+                f"--until {text}: FILE:POSITION, before:GTIDS or after:GTIDS",
+                code=Code.OPTION_VALUE,
+            )
         return cls(Position(file, int(offset)))
 
     def reached_at_start(self, executed: GtidSet) -> bool:
         """SQL_BEFORE_GTIDS: one of them is executed; SQL_AFTER_GTIDS: all are."""
         if self.gtids is None:
             return False
-        return self.gtids.issubset(executed) if self.after else self.gtids.subtract(executed) != self.gtids
+        return (
+            self.gtids.issubset(executed)
+            if self.after
+            else self.gtids.subtract(executed) != self.gtids
+        )
 
     def reached_before(self, group: Group, executed: GtidSet) -> bool:
-        """Never inside a group: a position in the middle of a transaction takes effect behind it."""
+        """Never inside a group: a position in the middle of a transaction takes effect behind
+        it."""
         if self.position is not None:
             return not Position(group.file, group.position) < self.position
         assert self.gtids is not None
@@ -111,15 +128,17 @@ class Until:
         return contains(self.gtids, group.gtid)
 
     def reached_after(self, executed: GtidSet) -> bool:
-        """SQL_AFTER_GTIDS is over when all of them are executed; the rest is looked at before each transaction."""
+        """SQL_AFTER_GTIDS is over when all of them are executed; the rest is looked at before each
+        transaction."""
         return self.after and self.gtids is not None and self.gtids.issubset(executed)
 
 
 class Admission:
     """Judges transactions in the log's order and remembers what passed.
 
-    `own_server_id` is None when a server's own events are executed (replicate_same_server_id). `skip_counter` counts events, but
-    never ends inside a transaction: 1 skips a whole one, and any rest is taken to the next.
+    `own_server_id` is None when a server's own events are executed (replicate_same_server_id).
+    `skip_counter` counts events, but never ends inside a transaction: 1 skips a whole one, and any
+    rest is taken to the next.
     """
 
     def __init__(
@@ -132,7 +151,8 @@ class Admission:
     ) -> None:
         if executed is not None and skip_counter:
             raise UsageError(
-                "sql_replica_skip_counter can not be set when the server is running with gtid_mode = ON",
+                "sql_replica_skip_counter can not be set when the server is running with gtid_mode"
+                " = ON",
                 code=Code.CONFIGURATION,
                 hint="for each transaction to skip, execute an empty one with its GTID",
             )

@@ -1,8 +1,9 @@
 """The applier of one thread: reads the relay log event by event, executes, and moves its positions.
 
-Two positions: the event position is where the next event stands; the group position, in the relay log and in the source's log, is the end
-of the last group and what survives. Inside a group only the first moves (Log_event::do_update_pos, Relay_log_info::stmt_done and
-inc_group_relay_log_pos, 5.6 to 9.7). With a transactional info table the group position of a transaction is written inside of it.
+Two positions: the event position is where the next event stands; the group position, in the relay
+log and in the source's log, is the end of the last group and what survives. Inside a group only the
+first moves (Log_event::do_update_pos, Relay_log_info::stmt_done and inc_group_relay_log_pos, 5.6 to
+9.7). With a transactional info table the group position of a transaction is written inside of it.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ class Applier:
     def __post_init__(self) -> None:
         self.configuration: ReplicaConfiguration = self.relay_log.configuration
         self.reader = RelayLogReader(self.disk, self.relay_log.index)
-        self.executor = self.executor_of(self.storage, self.configuration.version, before_commit=self._before_commit)
+        self.executor = self.executor_of(
+            self.storage, self.configuration.version, before_commit=self._before_commit
+        )
         self._committed: RelayLogInfo | None = None
         self._skipped: _SkippedGroup | None = None
 
@@ -70,7 +73,8 @@ class Applier:
         self.repository.flush(self.info, Occasion.STOP)
 
     def apply(self, groups: int | None = None, *, until_gaps_are_filled: bool = False) -> int:
-        """Up to `groups` groups, all that is there without it. Returns how many ended. Raises the error that stopped it."""
+        """Up to `groups` groups, all that is there without it. Returns how many ended. Raises the
+        error that stopped it."""
         before = self.groups
         while groups is None or self.groups - before < groups:
             if until_gaps_are_filled and not self.recovery_groups:
@@ -81,12 +85,14 @@ class Applier:
         return self.groups - before
 
     def _look_ahead(self) -> None:
-        """UNTIL is asked with the next event at hand: where a file ends, the next one has been gone to, and the old one purged."""
+        """UNTIL is asked with the next event at hand: where a file ends, the next one has been gone
+        to, and the old one purged."""
         if self.reader.peek() is None:
             self._next_file()
 
     def step(self) -> bool:
-        """One event. False when there is none for now. Raises ReplicationError, which is kept in `error`, too."""
+        """One event. False when there is none for now. Raises ReplicationError, which is kept in
+        `error`, too."""
         try:
             relay = self._next()
             if relay is None:
@@ -136,10 +142,14 @@ class Applier:
             return
         file, position = rotate_target(relay.data, relay.format.checksum_length)
         self.info = self.info.at(relay.end, Position(file, position))
-        self.repository.flush(self.info, Occasion.ROTATE if self.configuration.rules.rotate_flushes else Occasion.GROUP_END)
+        self.repository.flush(
+            self.info,
+            Occasion.ROTATE if self.configuration.rules.rotate_flushes else Occasion.GROUP_END,
+        )
 
     def _stop_event(self, relay: RelayEvent) -> None:
-        """A clean shutdown of the replica; with workers the group position stays where the low-water mark is."""
+        """A clean shutdown of the replica; with workers the group position stays where the
+        low-water mark is."""
         if not self.in_group:
             self.info = self.info.at(relay.end, self.info.source_position)
             self.repository.flush(self.info, Occasion.STOP)
@@ -171,12 +181,17 @@ class Applier:
         written = self._committed is not None
         self.info = self._committed or self.info.at(relay.end, self._source_end(relay))
         if not written:
-            self.repository.flush(self.info, Occasion.COMMIT if end.committed and end.by_xid else Occasion.GROUP_END)
+            self.repository.flush(
+                self.info, Occasion.COMMIT if end.committed and end.by_xid else Occasion.GROUP_END
+            )
         self._count()
 
     def _before_commit(self, relay: RelayEvent, end: GroupEnd) -> None:
-        """Inside the transaction: the position that it will have reached, where the repository can be a part of it."""
-        if self.repository.counter.rule.in_transaction and (end.by_xid or (end.ddl and self.configuration.rules.atomic_ddl)):
+        """Inside the transaction: the position that it will have reached, where the repository can
+        be a part of it."""
+        if self.repository.counter.rule.in_transaction and (
+            end.by_xid or (end.ddl and self.configuration.rules.atomic_ddl)
+        ):
             self._committed = self.info.at(relay.end, self._source_end(relay))
             self.repository.flush(self._committed, Occasion.COMMIT)
 
@@ -207,13 +222,18 @@ class Applier:
     # files
 
     def _next_file(self) -> bool:
-        """Goes on in the next relay log; those that are done with are deleted first (next_event, purge_first_log)."""
+        """Goes on in the next relay log; those that are done with are deleted first (next_event,
+        purge_first_log)."""
         following = self.reader.following_file()
         if following is None:
             return False
-        if self.configuration.relay_log_purge and (not self.in_group or self.configuration.rules.purges_inside_groups):
+        if self.configuration.relay_log_purge and (
+            not self.in_group or self.configuration.rules.purges_inside_groups
+        ):
             if self.info.relay_position == self.reader.position:
-                self.info = self.info.at(Position(following, FIRST_EVENT), self.info.source_position)
+                self.info = self.info.at(
+                    Position(following, FIRST_EVENT), self.info.source_position
+                )
             self.repository.flush(self.info, Occasion.PURGE)
             self.relay_log.purge_before(self.info.relay_log_name)
         return self.reader.move_on(following)

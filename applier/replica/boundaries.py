@@ -1,6 +1,8 @@
-"""Events of the relay log, followed without tables: where groups end, which GTIDs and XA transactions that leaves.
+"""Events of the relay log, followed without tables: where groups end, which GTIDs and XA
+transactions that leaves.
 
-This is how a replica moves whose rows are not at hand: positions and GTIDs are those of the execution, errors of rows are not found.
+This is how a replica moves whose rows are not at hand: positions and GTIDs are those of the
+execution, errors of rows are not found.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ _XA_ENDS = frozenset({TransactionKind.XA_COMMIT, TransactionKind.XA_ROLLBACK})
 
 @dataclass(frozen=True, slots=True)
 class ExecutedGroup:
-    """A group that was carried out. `start` and `end` are places in the source's log `source_log`."""
+    """A group that was carried out. `start` and `end` are places in the source's log
+    `source_log`."""
 
     gtid: str | None
     source_log: str
@@ -44,7 +47,9 @@ class Followed:
     source_log: Callable[[], str] = str
     """The source's log that the applier is in."""
 
-    def executor(self, storage: Storage, version: str, *, before_commit: BeforeCommit) -> BoundaryExecutor:
+    def executor(
+        self, storage: Storage, version: str, *, before_commit: BeforeCommit
+    ) -> BoundaryExecutor:
         """Implements `ExecutorOf`."""
         return BoundaryExecutor(storage, self, before_commit)
 
@@ -81,7 +86,11 @@ class BoundaryExecutor:
         if event.type in GTID_TYPES:
             self._note_gtid(relay)
         boundary = self._tracker.feed(event, relay.format)
-        ended = boundary.ended if boundary is not None and boundary.ended is not None and boundary.ended.complete else None
+        ended = (
+            boundary.ended
+            if boundary is not None and boundary.ended is not None and boundary.ended.complete
+            else None
+        )
         if event.type == EventType.TRANSACTION_PAYLOAD:
             ended = self._tracker.finish()
         if ended is None:
@@ -106,7 +115,9 @@ class BoundaryExecutor:
         gtid = parse(relay.event, relay.format)
         if isinstance(gtid, Gtid) and gtid.uuid is not None:
             self._gtid = gtid.text
-            self._is_skipped = self.storage.executed_gtids.contains(gtid.uuid, gtid.number, gtid.tag)
+            self._is_skipped = self.storage.executed_gtids.contains(
+                gtid.uuid, gtid.number, gtid.tag
+            )
 
     def _end(self, relay: RelayEvent, ended: Transaction) -> GroupEnd:
         event = relay.event
@@ -118,14 +129,31 @@ class BoundaryExecutor:
         prepared = self.storage.prepared
         xid = None if ended.xid is None else prepared_xid(ended.xid, prepared)
         if ended.kind in _XA_ENDS and xid not in prepared:
-            raise ReplicationError(1397, f"Error 'XAER_NOTA: Unknown XID' on query. Query: '{_text(relay)}'")
+            raise ReplicationError(
+                1397, f"Error 'XAER_NOTA: Unknown XID' on query. Query: '{_text(relay)}'"
+            )
         if ended.kind is TransactionKind.XA_PREPARE and xid in prepared:
-            raise ReplicationError(1440, f"Error 'XAER_DUPID: The XID already exists' on query. Query: 'XA START {ended.xid}'")
-        end = GroupEnd(True, by_xid, ended.kind is TransactionKind.STATEMENT and statement_kind(_text(relay)) in DDL_STATEMENTS)
-        prepares = plain_xid(ended.xid) if ended.kind is TransactionKind.XA_PREPARE and ended.xid is not None else None
+            raise ReplicationError(
+                1440,
+                "Error 'XAER_DUPID: The XID already exists' on query. Query: 'XA START"
+                f" {ended.xid}'",
+            )
+        end = GroupEnd(
+            True,
+            by_xid,
+            ended.kind is TransactionKind.STATEMENT
+            and statement_kind(_text(relay)) in DDL_STATEMENTS,
+        )
+        prepares = (
+            plain_xid(ended.xid)
+            if ended.kind is TransactionKind.XA_PREPARE and ended.xid is not None
+            else None
+        )
         self._tell(relay, ended)
         self._before_commit(relay, end)
-        self.storage.commit(Commit(self._gtid, prepares=prepares, ends=xid if ended.kind in _XA_ENDS else None))
+        self.storage.commit(
+            Commit(self._gtid, prepares=prepares, ends=xid if ended.kind in _XA_ENDS else None)
+        )
         self._forget()
         return end
 

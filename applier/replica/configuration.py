@@ -1,4 +1,5 @@
-"""The options of an emulated replica, checked before anything is read. Names are the server's, values as it writes them."""
+"""The options of an emulated replica, checked before anything is read. Names are the server's,
+values as it writes them."""
 
 from __future__ import annotations
 
@@ -19,8 +20,9 @@ MIN_LOG_SIZE = 4096
 class ReplicaConfiguration:
     """One replica: options as the server names them, in today's words.
 
-    What is None takes the version's default; what the version does not have raises UsageError. The engine of the replicated tables is that
-    of the schema; the engine of the info tables is the storage's.
+    What is None takes the version's default; what the version does not have raises UsageError. The
+    engine of the replicated tables is that of the schema; the engine of the info tables is the
+    storage's.
     """
 
     version: str
@@ -90,10 +92,14 @@ class ReplicaConfiguration:
             return self.rules.info_repository
         value = value.upper()
         if value not in (FILE, TABLE):
-            raise UsageError(f"{name}={value!r}", code=Code.CONFIGURATION, hint="give FILE or TABLE")
+            raise UsageError(
+                f"{name}={value!r}", code=Code.CONFIGURATION, hint="give FILE or TABLE"
+            )
         if value == FILE and self.rules.name not in FILES_IN:
             raise UsageError(
-                f"MySQL {self.version} has no {name}=FILE", code=Code.CONFIGURATION, hint="files were taken away in 8.3: use TABLE"
+                f"MySQL {self.version} has no {name}=FILE",
+                code=Code.CONFIGURATION,
+                hint="files were taken away in 8.3: use TABLE",
             )
         return str(value)
 
@@ -106,27 +112,42 @@ class ReplicaConfiguration:
             "innodb_flush_log_at_trx_commit": (self.innodb_flush_log_at_trx_commit, 0, 2),
             "sync_binlog": (self.sync_binlog, 0, (1 << 32) - 1),
             "relay_log_space_limit": (self.relay_log_space_limit, 0, (1 << 64) - 1),
-            **{name: (getattr(self, name), 0, (1 << 32) - 1) for name in ("sync_relay_log", "sync_master_info", "sync_relay_log_info")},
+            **{
+                name: (getattr(self, name), 0, (1 << 32) - 1)
+                for name in ("sync_relay_log", "sync_master_info", "sync_relay_log_info")
+            },
         }
         for name, (value, low, high) in ranges.items():
             if not low <= value <= high:
                 raise UsageError(
-                    f"{name}={value} is out of range", code=Code.CONFIGURATION, hint=f"MySQL {self.version} takes {low} to {high}"
+                    f"{name}={value} is out of range",
+                    code=Code.CONFIGURATION,
+                    hint=f"MySQL {self.version} takes {low} to {high}",
                 )
         if self.max_relay_log_size and not MIN_LOG_SIZE <= self.max_relay_log_size <= 1 << 30:
             raise UsageError(
-                f"max_relay_log_size={self.max_relay_log_size}", code=Code.CONFIGURATION, hint="give 0, or 4096 bytes to 1 GiB"
+                f"max_relay_log_size={self.max_relay_log_size}",
+                code=Code.CONFIGURATION,
+                hint="give 0, or 4096 bytes to 1 GiB",
             )
         if self.checkpoint_group % 8:
-            raise UsageError(f"checkpoint_group={self.checkpoint_group}", code=Code.CONFIGURATION, hint="give a multiple of 8")
+            raise UsageError(
+                f"checkpoint_group={self.checkpoint_group}",
+                code=Code.CONFIGURATION,
+                hint="give a multiple of 8",
+            )
         if self.parallel_type not in self.scheduling.parallel_types:
             known = ", ".join(sorted(self.scheduling.parallel_types))
             raise UsageError(
-                f"MySQL {self.version} has no parallel_type={self.parallel_type}", code=Code.CONFIGURATION, hint=f"it has {known}"
+                f"MySQL {self.version} has no parallel_type={self.parallel_type}",
+                code=Code.CONFIGURATION,
+                hint=f"it has {known}",
             )
         if self.auto_position and not self.gtid_mode:
             raise UsageError(
-                "auto_position needs gtid_mode", code=Code.CONFIGURATION, hint="the server says error 1777: set gtid_mode=True, too"
+                "auto_position needs gtid_mode",
+                code=Code.CONFIGURATION,
+                hint="the server says error 1777: set gtid_mode=True, too",
             )
         self._check_commit_order()
 
@@ -134,23 +155,39 @@ class ReplicaConfiguration:
         if not self.preserve_commit_order or not self.workers:
             return
         if not self.scheduling.has_commit_order:
-            raise UsageError("MySQL 5.6 has no preserve_commit_order", code=Code.CONFIGURATION, hint="leave it out: it came with 5.7.5")
+            raise UsageError(
+                "MySQL 5.6 has no preserve_commit_order",
+                code=Code.CONFIGURATION,
+                hint="leave it out: it came with 5.7.5",
+            )
         if self.parallel_type == "DATABASE":
             raise UsageError(
-                "preserve_commit_order is not supported with parallel_type=DATABASE", code=Code.CONFIGURATION, hint="use LOGICAL_CLOCK"
+                "preserve_commit_order is not supported with parallel_type=DATABASE",
+                code=Code.CONFIGURATION,
+                hint="use LOGICAL_CLOCK",
             )
-        if self.scheduling.commit_order_needs_binlog and not (self.log_bin and self.log_replica_updates):
+        if self.scheduling.commit_order_needs_binlog and not (
+            self.log_bin and self.log_replica_updates
+        ):
             raise UsageError(
-                "preserve_commit_order of 5.7 needs log_bin and log_replica_updates", code=Code.CONFIGURATION, hint="8.0.19 needs neither"
+                "preserve_commit_order of 5.7 needs log_bin and log_replica_updates",
+                code=Code.CONFIGURATION,
+                hint="8.0.19 needs neither",
             )
 
 
 def refuse_unknown(options: dict[str, object]) -> None:
     """Names the option that does not exist. Raises UsageError."""
-    known = {name for name, entry in ReplicaConfiguration.__dataclass_fields__.items() if entry.init}
+    known = {
+        name for name, entry in ReplicaConfiguration.__dataclass_fields__.items() if entry.init
+    }
     for name in options:
         if name not in known:
-            raise UsageError(f"there is no option {name!r}", code=Code.CONFIGURATION, hint=f"options: {', '.join(sorted(known))}")
+            raise UsageError(
+                f"there is no option {name!r}",
+                code=Code.CONFIGURATION,
+                hint=f"options: {', '.join(sorted(known))}",
+            )
 
 
 __all__ = ["FILE", "TABLE", "ReplicaConfiguration", "refuse_unknown"]

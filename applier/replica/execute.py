@@ -1,7 +1,9 @@
-"""Events of the relay log, carried out: what changed in the tables, transaction by transaction, goes to the storage.
+"""Events of the relay log, carried out: what changed in the tables, transaction by transaction,
+goes to the storage.
 
-The rows and statements themselves are the replay's (`applier.replay_loop`); here is what only a replica does: transactions whose GTID was
-executed are passed over, and each commit is told before it happens, so that the position can be a part of it.
+The rows and statements themselves are the replay's (`applier.replay_loop`); here is what only a
+replica does: transactions whose GTID was executed are passed over, and each commit is told before
+it happens, so that the position can be a part of it.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from lookup.handler import traits_of
 
 @dataclass(frozen=True, slots=True)
 class GroupEnd:
-    """A group is over. `committed` False: it was rolled back in the log, or passed over since its GTID was executed."""
+    """A group is over. `committed` False: it was rolled back in the log, or passed over since its
+    GTID was executed."""
 
     committed: bool
     by_xid: bool
@@ -54,11 +57,13 @@ class GroupExecutor(Protocol):
 
     @property
     def open_tables(self) -> tuple[int, ...]:
-        """The table maps that wait for rows, by their ids: none between groups of a log that is whole."""
+        """The table maps that wait for rows, by their ids: none between groups of a log that is
+        whole."""
         ...
 
     def feed(self, relay: RelayEvent) -> GroupEnd | None:
-        """One event of a group; its end when this was the last. Raises ReplicationError: the transaction is taken back then."""
+        """One event of a group; its end when this was the last. Raises ReplicationError: the
+        transaction is taken back then."""
         ...
 
     def abandon(self) -> None:
@@ -67,13 +72,17 @@ class GroupExecutor(Protocol):
 
 
 class ExecutorOf(Protocol):
-    """Makes the executor of an applier over a storage, for a version. `before_commit` is called inside the storage's transaction."""
+    """Makes the executor of an applier over a storage, for a version. `before_commit` is called
+    inside the storage's transaction."""
 
-    def __call__(self, storage: Storage, version: str, *, before_commit: BeforeCommit) -> GroupExecutor: ...
+    def __call__(
+        self, storage: Storage, version: str, *, before_commit: BeforeCommit
+    ) -> GroupExecutor: ...
 
 
 class Executor:
-    """Feeds events into the tables of a storage. `before_commit` is called inside the storage's transaction, right before its commit.
+    """Feeds events into the tables of a storage. `before_commit` is called inside the storage's
+    transaction, right before its commit.
 
     Implements `GroupExecutor`.
     """
@@ -81,10 +90,21 @@ class Executor:
     def __init__(self, storage: Storage, version: str, *, before_commit: BeforeCommit) -> None:
         self.storage = storage
         self._before_commit = before_commit
-        self._loop = ReplayLoop(storage.tables, parse_options(server=version), None, keep_events=False)
+        self._loop = ReplayLoop(
+            storage.tables, parse_options(server=version), None, keep_events=False
+        )
         self._loop.before_commit = self._commit
         self._loop.prepared = {
-            xid: [(storage.tables[change.table], change.ref_before, change.before, change.ref_after, change.after) for change in changes]
+            xid: [
+                (
+                    storage.tables[change.table],
+                    change.ref_before,
+                    change.before,
+                    change.ref_after,
+                    change.after,
+                )
+                for change in changes
+            ]
             for xid, changes in storage.prepared.items()
         }
         self._loop.knows_prepared = True
@@ -111,13 +131,17 @@ class Executor:
 
     @property
     def open_tables(self) -> tuple[int, ...]:
-        """The table maps that wait for rows, by their ids: none between groups of a log that is whole."""
+        """The table maps that wait for rows, by their ids: none between groups of a log that is
+        whole."""
         return tuple(self._loop.maps)
 
     def feed(self, relay: RelayEvent) -> GroupEnd | None:
-        """One event of a group; its end when this was the last. Raises ReplicationError: the transaction is taken back then."""
+        """One event of a group; its end when this was the last. Raises ReplicationError: the
+        transaction is taken back then."""
         if relay.format_data != self._described:
-            maps = dict(self._loop.maps) if self._group else {}  # table maps hold on where a group goes on in another relay log
+            maps = (
+                dict(self._loop.maps) if self._group else {}
+            )  # table maps hold on where a group goes on in another relay log
             self._loop.feed(_format_event(relay), relay.format)
             self._loop.maps.update(maps)
             self._described = relay.format_data
@@ -132,13 +156,27 @@ class Executor:
             error.locate(file=relay.event.file, position=relay.event.position)
             self.abandon()
             raise
-        if self._end is None and relay.event.type == EventType.EXECUTE_LOAD_QUERY and self._loop.transaction.first is None:
+        if (
+            self._end is None
+            and relay.event.type == EventType.EXECUTE_LOAD_QUERY
+            and self._loop.transaction.first is None
+        ):
             self._commit(relay.event)
-        if self._end is None and relay.event.type == EventType.QUERY and self._loop.transaction.first is None:
+        if (
+            self._end is None
+            and relay.event.type == EventType.QUERY
+            and self._loop.transaction.first is None
+        ):
             self._end = GroupEnd(False, False, False)
             ended = self._ended(prepared)
             taken_back = prepared[ended] if ended is not None else []
-            self.storage.commit(Commit(self._gtid, tuple(_inverse(change) for change in reversed(row_changes(taken_back))), ends=ended))
+            self.storage.commit(
+                Commit(
+                    self._gtid,
+                    tuple(_inverse(change) for change in reversed(row_changes(taken_back))),
+                    ends=ended,
+                )
+            )
         if self._end is not None:
             self._group.clear()
             self._gtid = None
@@ -174,7 +212,8 @@ class Executor:
             self.storage.write_through(changes)
 
     def _rows(self, relay: RelayEvent) -> None:
-        """A statement's last rows event ends its table maps (STMT_END_F); without one, rows are passed over: so are those that come twice.
+        """A statement's last rows event ends its table maps (STMT_END_F); without one, rows are
+        passed over: so are those that come twice.
 
         Rows_log_event::do_apply_event and cleanup_context, 5.6 to 9.7; seen of 5.7.29.
         """
@@ -188,7 +227,9 @@ class Executor:
         gtid = parse(relay.event, relay.format)
         if isinstance(gtid, Gtid) and gtid.uuid is not None:
             self._gtid = gtid.text
-            self._loop.transaction.skipped = self.storage.executed_gtids.contains(gtid.uuid, gtid.number, gtid.tag)
+            self._loop.transaction.skipped = self.storage.executed_gtids.contains(
+                gtid.uuid, gtid.number, gtid.tag
+            )
 
     def _commit(self, event: Event) -> None:
         """The loop is about to commit; this is where it becomes durable."""
@@ -199,9 +240,15 @@ class Executor:
             self.storage.rollback()
             return
         if event.type == EventType.QUERY and _is_ddl(event):
-            self._statements.append(DdlGroup(self._described, tuple(relay.data for relay in self._group)))
+            self._statements.append(
+                DdlGroup(self._described, tuple(relay.data for relay in self._group))
+            )
         elif by_xid:  # CREATE TABLE … SELECT of 8.0: the table and its rows are one transaction
-            made = tuple(relay.data for relay in self._group if relay.event.type == EventType.QUERY and _is_ddl(relay.event))
+            made = tuple(
+                relay.data
+                for relay in self._group
+                if relay.event.type == EventType.QUERY and _is_ddl(relay.event)
+            )
             self._statements += [DdlGroup(self._described, made)] if made else []
         journal = row_changes(self.storage.tables.journal)
         prepares = next((xid for xid in self._loop.prepared if xid not in self._prepared), None)
@@ -209,7 +256,11 @@ class Executor:
             journal = row_changes(self._loop.prepared[prepares])
         self._end = GroupEnd(True, by_xid, bool(self._statements))
         self._before_commit(self._now, self._end)
-        self.storage.commit(Commit(self._gtid, journal, tuple(self._statements), prepares, self._ended(self._prepared)))
+        self.storage.commit(
+            Commit(
+                self._gtid, journal, tuple(self._statements), prepares, self._ended(self._prepared)
+            )
+        )
         self._statements.clear()
 
     def _ended(self, before: Mapping[str, list[Change]]) -> str | None:

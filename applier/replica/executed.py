@@ -1,4 +1,5 @@
-"""What a replica had executed when it died, as far as logs tell: GTIDs, and XA transactions that are prepared."""
+"""What a replica had executed when it died, as far as logs tell: GTIDs, and XA transactions that
+are prepared."""
 
 from __future__ import annotations
 
@@ -33,11 +34,16 @@ class LoggedGroup:
     def is_in(self, executed: GtidSet) -> bool:
         """Whether its GTID is."""
         gtid = self.gtid
-        return gtid is not None and gtid.uuid is not None and executed.contains(gtid.uuid, gtid.number, gtid.tag)
+        return (
+            gtid is not None
+            and gtid.uuid is not None
+            and executed.contains(gtid.uuid, gtid.number, gtid.tag)
+        )
 
 
 def logged_groups(files: Mapping[str, bytes]) -> Iterator[LoggedGroup]:
-    """The groups of logs, oldest first. A log that cannot be read on is left there, as recovery does with the newest one."""
+    """The groups of logs, oldest first. A log that cannot be read on is left there, as recovery
+    does with the newest one."""
     disk = SimulatedDisk({name: _not_in_use(data) for name, data in files.items()})
     index = RelayLogIndex(disk, "")
     index.names = list(files)
@@ -67,7 +73,8 @@ def logged_groups(files: Mapping[str, bytes]) -> Iterator[LoggedGroup]:
 
 
 def executed_gtids(own_logs: Mapping[str, bytes]) -> GtidSet:
-    """gtid_executed from a server's binary logs: what was there before the newest one, and the groups in it."""
+    """gtid_executed from a server's binary logs: what was there before the newest one, and the
+    groups in it."""
     found = GtidSet()
     if not own_logs:
         return found
@@ -113,4 +120,8 @@ def _not_in_use(content: bytes) -> bytes:
     """A binary log that was open when its server died says so in its head, beside the checksum."""
     if len(content) <= _FLAGS or not content[_FLAGS] & EventFlag.IN_USE:
         return content
-    return content[:_FLAGS] + bytes([content[_FLAGS] & ~EventFlag.IN_USE & 0xFF]) + content[_FLAGS + 1 :]
+    return (
+        content[:_FLAGS]
+        + bytes([content[_FLAGS] & ~EventFlag.IN_USE & 0xFF])
+        + content[_FLAGS + 1 :]
+    )

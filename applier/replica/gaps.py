@@ -1,10 +1,13 @@
-"""Gaps that parallel workers left behind: which of the groups after the low-water mark were executed.
+"""Gaps that parallel workers left behind: which of the groups after the low-water mark were
+executed.
 
-mts_recovery_groups of sql/rpl_slave.cc (5.6, 5.7) and rpl_replica.cc (8.0 to 9.7). The applier's record is the low-water mark. Each worker
-whose last group lies behind it is looked up in the relay logs: its place there tells how many groups after the mark it is, and its bitmap,
-which counts from a checkpoint of its own, how these fared. Behind an event that cannot be read the search goes on in the next file: the
-applier will meet the damage (9.7.4). The server compares the source's positions with the file name of the mark only,
-so that a worker that was already in the next of the source's logs is not found, and the start fails.
+mts_recovery_groups of sql/rpl_slave.cc (5.6, 5.7) and rpl_replica.cc (8.0 to 9.7). The applier's
+record is the low-water mark. Each worker whose last group lies behind it is looked up in the relay
+logs: its place there tells how many groups after the mark it is, and its bitmap, which counts from
+a checkpoint of its own, how these fared. Behind an event that cannot be read the search goes on in
+the next file: the applier will meet the damage (9.7.4). The server compares the source's positions
+with the file name of the mark only, so that a worker that was already in the next of the source's
+logs is not found, and the start fails.
 """
 
 from __future__ import annotations
@@ -24,12 +27,16 @@ from checkpoints.info import RelayLogInfo, WorkerInfo
 
 _NOT_COUNTED = frozenset({EventType.ROTATE, EventType.FORMAT_DESCRIPTION, EventType.PREVIOUS_GTIDS})
 NOT_HELD = 1201
-"""ER_CONNECTION_METADATA: START REPLICA says this of relay logs that do not hold the gaps (5.7.29, 9.7.4)."""
+"""ER_CONNECTION_METADATA: START REPLICA says this of relay logs that do not hold the gaps (5.7.29,
+9.7.4)."""
 _ENDING = frozenset({EventType.XID, EventType.XA_PREPARE, EventType.TRANSACTION_PAYLOAD})
 
 
-def find_gaps(disk: Disk, index: RelayLogIndex, info: RelayLogInfo, workers: Iterable[WorkerInfo]) -> list[bool]:
-    """For each group after `info`, up to the last one any worker executed, whether it was. Empty: there are no gaps.
+def find_gaps(
+    disk: Disk, index: RelayLogIndex, info: RelayLogInfo, workers: Iterable[WorkerInfo]
+) -> list[bool]:
+    """For each group after `info`, up to the last one any worker executed, whether it was. Empty:
+    there are no gaps.
 
     Raises ReplicationError 1201 when the relay logs do not hold them.
     """
@@ -55,12 +62,16 @@ def _distance(disk: Disk, index: RelayLogIndex, info: RelayLogInfo, worker: Work
         for number, end in enumerate(_group_ends(disk, index, info), start=1):
             if (info.source_log_name, end) == wanted:
                 return number
-        problem = f"Error looking for file after {index.names[-1] if index.names else info.relay_log_name}"
+        problem = (
+            "Error looking for file after"
+            f" {index.names[-1] if index.names else info.relay_log_name}"
+        )
     except (InputError, ReplicationError) as error:
         problem = error.message
     raise ReplicationError(
         NOT_HELD,
-        f"Failed during replica worker recovery: {problem}; worker {worker.id} executed up to {worker.source_position}",
+        f"Failed during replica worker recovery: {problem}; worker {worker.id} executed up to"
+        f" {worker.source_position}",
         file=info.relay_log_name.removeprefix("./"),
         position=info.relay_log_pos,
         hint=START_AGAIN,
@@ -103,11 +114,16 @@ def starts_xa(relay: RelayEvent) -> bool:
 
 
 def ends_group(relay: RelayEvent) -> bool:
-    """XID, XA PREPARE, COMMIT, or ROLLBACK that is not to a savepoint (Query_log_event::ends_group)."""
+    """XID, XA PREPARE, COMMIT, or ROLLBACK that is not to a savepoint
+    (Query_log_event::ends_group)."""
     if relay.event.type != EventType.QUERY:
         return relay.event.type in _ENDING
     text = _text(relay).upper()
-    return text == b"COMMIT" or (text.startswith(b"ROLLBACK") and not text.startswith(b"ROLLBACK TO ")) or text.startswith(b"XA ROLLBACK")
+    return (
+        text == b"COMMIT"
+        or (text.startswith(b"ROLLBACK") and not text.startswith(b"ROLLBACK TO "))
+        or text.startswith(b"XA ROLLBACK")
+    )
 
 
 def _text(relay: RelayEvent) -> bytes:

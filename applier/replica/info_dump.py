@@ -1,7 +1,8 @@
-"""Rows of mysql.slave_relay_log_info, slave_master_info and slave_worker_info from a dump, and what it says of executed GTIDs.
+"""Rows of mysql.slave_relay_log_info, slave_master_info and slave_worker_info from a dump, and what
+it says of executed GTIDs.
 
-A dump of these tables is what a DBA can take of a server that does not replicate any more: mysqldump mysql slave_relay_log_info … The
-tables' definitions may be left out of it (mysqldump -t).
+A dump of these tables is what a DBA can take of a server that does not replicate any more:
+mysqldump mysql slave_relay_log_info … The tables' definitions may be left out of it (mysqldump -t).
 """
 
 from __future__ import annotations
@@ -25,17 +26,26 @@ RECORDS = {record.fields.table: record for record in (RelayLogInfo, SourceInfo, 
 EXECUTED = "gtid_executed"
 BITMAP_COLUMN = "Checkpoint_group_bitmap"
 _DATABASE = "info"
-_PLACE = re.compile(r"^\s*(?:/\*!\d*\s*)?(?:USE|CREATE\s+DATABASE|DROP\s+DATABASE)\b[^;]*;", re.IGNORECASE | re.MULTILINE)
-_QUALIFIED = re.compile(r"`?mysql`?\s*\.\s*(`?(?:slave_(?:relay_log|master|worker)_info|gtid_executed)\b)", re.IGNORECASE)
+_PLACE = re.compile(
+    r"^\s*(?:/\*!\d*\s*)?(?:USE|CREATE\s+DATABASE|DROP\s+DATABASE)\b[^;]*;",
+    re.IGNORECASE | re.MULTILINE,
+)
+_QUALIFIED = re.compile(
+    r"`?mysql`?\s*\.\s*(`?(?:slave_(?:relay_log|master|worker)_info|gtid_executed)\b)",
+    re.IGNORECASE,
+)
 _DEFINED = r"CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?`?{}`?"
 _PURGED = re.compile(r"GTID_PURGED\s*=\s*(?:/\*.*?\*/)?\s*'([^']*)'", re.IGNORECASE | re.DOTALL)
-_TYPES: dict[FieldKind, str] = dict.fromkeys((UNSIGNED, UNSIGNED_LONG, SIGNED, BOOLEAN), "BIGINT") | {SECONDS: "DOUBLE", BITMAP: "LONGBLOB"}
+_TYPES: dict[FieldKind, str] = dict.fromkeys(
+    (UNSIGNED, UNSIGNED_LONG, SIGNED, BOOLEAN), "BIGINT"
+) | {SECONDS: "DOUBLE", BITMAP: "LONGBLOB"}
 """Kind of a field -> the type of a column that takes it; all others are texts."""
 
 
 @dataclass(frozen=True)
 class InfoDump:
-    """Table -> its rows, column -> value as a client sees it; and GTID_PURGED of the dump, or what mysql.gtid_executed holds."""
+    """Table -> its rows, column -> value as a client sees it; and GTID_PURGED of the dump, or what
+    mysql.gtid_executed holds."""
 
     rows: dict[str, list[dict[str, Any]]]
     executed: GtidSet | None
@@ -46,12 +56,16 @@ def read_info_dump(path: str, version: str) -> InfoDump:
     try:
         text = Path(path).read_text("utf-8", "surrogateescape")
     except OSError as error:
-        raise InputError(f"cannot read the file: {error.strerror}", code=Code.CANNOT_READ, file=path) from None
+        raise InputError(
+            f"cannot read the file: {error.strerror}", code=Code.CANNOT_READ, file=path
+        ) from None
     sql = _QUALIFIED.sub(r"\1", _PLACE.sub("", text))
     named = [table for table in (*RECORDS, EXECUTED) if re.search(rf"\b{table}\b", sql)]
     if not named:
         raise _without_rows(path)
-    undefined = [table for table in named if not re.search(_DEFINED.format(table), sql, re.IGNORECASE)]
+    undefined = [
+        table for table in named if not re.search(_DEFINED.format(table), sql, re.IGNORECASE)
+    ]
     sql = "".join(_definition(table, version) for table in undefined) + sql
     try:
         tables = load_schema(sql, server=version, default_database=_DATABASE)
@@ -60,7 +74,10 @@ def read_info_dump(path: str, version: str) -> InfoDump:
         raise
     found = {table.definition.name.lower(): table for table in tables}
     rows = {
-        name: [_row([column.name for column in found[name].definition.columns], row) for row in found[name].rows()]
+        name: [
+            _row([column.name for column in found[name].definition.columns], row)
+            for row in found[name].rows()
+        ]
         for name in named
         if name in found
     }
@@ -85,10 +102,18 @@ def _without_rows(path: str) -> InputError:
 def _definition(table: str, version: str) -> str:
     """A table that takes the rows of a dump without definitions, column by column."""
     if table == EXECUTED:
-        return f"CREATE TABLE `{EXECUTED}` (source_uuid CHAR(36), interval_start BIGINT, interval_end BIGINT);\n"
+        return (
+            f"CREATE TABLE `{EXECUTED}` (source_uuid CHAR(36), interval_start BIGINT, interval_end"
+            " BIGINT);\n"
+        )
     record = RECORDS[table]
-    types = {field.column: _TYPES.get(field.kind, "LONGTEXT") for field in record.fields.of(column_of(version))}
-    parts = ", ".join(f"`{name}` {types.get(name, 'BIGINT')} NULL" for name in columns(record, version))
+    types = {
+        field.column: _TYPES.get(field.kind, "LONGTEXT")
+        for field in record.fields.of(column_of(version))
+    }
+    parts = ", ".join(
+        f"`{name}` {types.get(name, 'BIGINT')} NULL" for name in columns(record, version)
+    )
     return f"CREATE TABLE `{table}` ({parts});\n"
 
 
@@ -96,10 +121,16 @@ def _row(names: Iterable[str], values: Iterable[Any]) -> dict[str, Any]:
     """Texts as texts; the workers' bitmap stays bytes."""
     row = dict(zip(names, values, strict=True))
     return {
-        name: value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) and name != BITMAP_COLUMN else value
+        name: (
+            value.decode("utf-8", "surrogateescape")
+            if isinstance(value, bytes) and name != BITMAP_COLUMN
+            else value
+        )
         for name, value in row.items()
     }
 
 
 def _spans(rows: Iterable[dict[str, Any]]) -> str:
-    return ",".join(f"{row['source_uuid']}:{row['interval_start']}-{row['interval_end']}" for row in rows)
+    return ",".join(
+        f"{row['source_uuid']}:{row['interval_start']}-{row['interval_end']}" for row in rows
+    )

@@ -44,7 +44,9 @@ def _lines(found: Restart) -> Iterator[str]:
     elif number == NOT_PREPARED:
         yield from _prepare_again(found)
     elif number == PREPARED_ALREADY:
-        yield "# XA RECOVER lists what is prepared: roll that transaction back, it is executed again"
+        yield (
+            "# XA RECOVER lists what is prepared: roll that transaction back, it is executed again"
+        )
         yield from _start_again(found)
     elif number == PURGED and Moment.RECEIVER in found.errors:
         yield "# the source has not got what is missing: set the replica up again from a backup"
@@ -55,10 +57,14 @@ def _lines(found: Restart) -> Iterator[str]:
 def _prepare_again(found: Restart) -> Iterator[str]:
     group = found.doubtful
     if group is None or group.gtid is None:
-        yield "# execute the XA START to XA PREPARE of the transaction again: binlag events shows them in the source's log"
+        yield (
+            "# execute the XA START to XA PREPARE of the transaction again: binlag events shows"
+            " them in the source's log"
+        )
     else:
         yield (
-            f"# mysqlbinlog --skip-gtids --include-gtids='{group.gtid.text}' {group.end.file} | mysql --init-command='SET sql_log_bin=0'"
+            f"# mysqlbinlog --skip-gtids --include-gtids='{group.gtid.text}' {group.end.file} |"
+            " mysql --init-command='SET sql_log_bin=0'"
         )
     yield from _start_again(found)
 
@@ -70,17 +76,28 @@ def _start_again(found: Restart) -> Iterator[str]:
 
 
 def _fetch_again(found: Restart) -> Iterator[str]:
-    """The relay logs are given up; what is not executed is asked for again, from where the start found the applier."""
-    stand = found.at_start.stand if Moment.START in found.errors or found.lost or found.again else found.at_end.stand
+    """The relay logs are given up; what is not executed is asked for again, from where the start
+    found the applier."""
+    stand = (
+        found.at_start.stand
+        if Moment.START in found.errors or found.lost or found.again
+        else found.at_end.stand
+    )
     applied = None if stand.applied is None else stand.applied.source_position
     change = _change(found.configuration, applied)
     yield "STOP REPLICA;"
     if found.at_most is not None and not found.configuration.auto_position:
-        yield "# SHOW REPLICA STATUS: Relay_Source_Log_File and Exec_Source_Log_Pos are FILE and POSITION below"
+        yield (
+            "# SHOW REPLICA STATUS: Relay_Source_Log_File and Exec_Source_Log_Pos are FILE and"
+            " POSITION below"
+        )
         change = "CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='FILE', SOURCE_LOG_POS=POSITION;"
     yield "RESET REPLICA;"
     if change is None:
-        yield "# where the applier stood is not on record: find the last transaction that it executed in the source's log"
+        yield (
+            "# where the applier stood is not on record: find the last transaction that it executed"
+            " in the source's log"
+        )
         yield "# CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='…', SOURCE_LOG_POS=…;"
     else:
         yield change
@@ -92,7 +109,10 @@ def _change(configuration: ReplicaConfiguration, applied: Position | None) -> st
         return "CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION=1;"
     if applied is None or not applied.file:
         return None
-    return f"CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='{applied.file}', SOURCE_LOG_POS={applied.offset};"
+    return (
+        f"CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='{applied.file}',"
+        f" SOURCE_LOG_POS={applied.offset};"
+    )
 
 
 __all__ = ["statements"]

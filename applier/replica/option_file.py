@@ -1,4 +1,5 @@
-"""Options of a server as my.cnf gives them, for an emulated replica: which of them count, and what their values mean."""
+"""Options of a server as my.cnf gives them, for an emulated replica: which of them count, and what
+their values mean."""
 
 from __future__ import annotations
 
@@ -10,7 +11,16 @@ from applier.error_codes import Code
 from applier.errors import InputError, UsageError
 
 SECTIONS = re.compile(r"mysqld(-\d+\.\d+)?|server|mysqld_safe")
-_TRUE, _FALSE = {"", "1", "ON", "TRUE", "YES", "ON_PERMISSIVE"}, {"0", "OFF", "FALSE", "NO", "OFF_PERMISSIVE"}
+_TRUE, _FALSE = (
+    {"", "1", "ON", "TRUE", "YES", "ON_PERMISSIVE"},
+    {
+        "0",
+        "OFF",
+        "FALSE",
+        "NO",
+        "OFF_PERMISSIVE",
+    },
+)
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -73,9 +83,11 @@ KNOWN = frozenset(_KINDS) | frozenset(_NAMES)
 
 
 def option_file(text: str, name: str = "my.cnf") -> dict[str, str]:
-    """The options of a server's sections, by name with underscores; the last one of a name holds. !include is not followed.
+    """The options of a server's sections, by name with underscores; the last one of a name holds.
+    !include is not followed.
 
-    Raises InputError for an option before the first section, as the server's programs refuse it (my_load_defaults): that is no such file.
+    Raises InputError for an option before the first section, as the server's programs refuse it
+    (my_load_defaults): that is no such file.
     """
     found: dict[str, str] = {}
     is_ours: bool | None = None
@@ -96,7 +108,8 @@ def option_file(text: str, name: str = "my.cnf") -> dict[str, str]:
 
 
 def configured(options: Mapping[str, str]) -> dict[str, Any]:
-    """What of a server's options a ReplicaConfiguration takes. Raises UsageError for a value that means nothing."""
+    """What of a server's options a ReplicaConfiguration takes. Raises UsageError for a value that
+    means nothing."""
     found: dict[str, Any] = {}
     for given, text in options.items():
         name = _normal(given)
@@ -107,7 +120,11 @@ def configured(options: Mapping[str, str]) -> dict[str, Any]:
         try:
             found[name] = False if is_off else _KINDS[name](text)
         except ValueError as error:
-            raise UsageError(f"{given}={text} {error}", code=Code.CONFIGURATION, hint="give it as the server's option file does") from None
+            raise UsageError(
+                f"{given}={text} {error}",
+                code=Code.CONFIGURATION,
+                hint="give it as the server's option file does",
+            ) from None
     return found
 
 

@@ -1,18 +1,35 @@
-"""The receiver: takes the source's events one by one, writes them into the relay log, and moves its own position.
+"""The receiver: takes the source's events one by one, writes them into the relay log, and moves its
+own position.
 
-queue_event of sql/rpl_slave.cc (5.6, 5.7) and rpl_replica.cc (8.0 to 9.7). Not everything is written: the source's own set of previous
-GTIDs, heartbeats, stop events, and events of servers that are to be ignored are not. Where the position moves all the same, a rotate event
-of server id 0 tells the applier.
+queue_event of sql/rpl_slave.cc (5.6, 5.7) and rpl_replica.cc (8.0 to 9.7). Not everything is
+written: the source's own set of previous GTIDs, heartbeats, stop events, and events of servers that
+are to be ignored are not. Where the position moves all the same, a rotate event of server id 0
+tells the applier.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from applier.binlog.event_bytes import Head, as_artificial_format, event_of, has_checksum, head_of, rotate_target, with_checksum
+from applier.binlog.event_bytes import (
+    Head,
+    as_artificial_format,
+    event_of,
+    has_checksum,
+    head_of,
+    rotate_target,
+    with_checksum,
+)
 from applier.binlog.events import Heartbeat, parse
 from applier.binlog.gtid_events import Gtid
-from applier.binlog.header import CHECKSUM_LENGTH, GTID_TYPES, HEADER_LENGTH, EventType, FormatDescription, parse_format_description
+from applier.binlog.header import (
+    CHECKSUM_LENGTH,
+    GTID_TYPES,
+    HEADER_LENGTH,
+    EventType,
+    FormatDescription,
+    parse_format_description,
+)
 from applier.binlog.transactions import TransactionTracker
 from applier.errors import ReplicationError
 from applier.replica.relay_log import RelayLogWriter
@@ -27,13 +44,21 @@ _META = frozenset({EventType.FORMAT_DESCRIPTION, EventType.ROTATE})
 
 
 class Receiver:
-    """Writes what comes. `info` is what is in memory: how far it has received; `repository` keeps it as its rules say.
+    """Writes what comes. `info` is what is in memory: how far it has received; `repository` keeps
+    it as its rules say.
 
-    `retrieved` grows with each transaction that is here as a whole. `source_id` is the server id of the source itself.
+    `retrieved` grows with each transaction that is here as a whole. `source_id` is the server id of
+    the source itself.
     """
 
     def __init__(
-        self, relay_log: RelayLogWriter, info: SourceInfo, repository: Repository[SourceInfo], *, retrieved: GtidSet, source_id: int = 0
+        self,
+        relay_log: RelayLogWriter,
+        info: SourceInfo,
+        repository: Repository[SourceInfo],
+        *,
+        retrieved: GtidSet,
+        source_id: int = 0,
     ) -> None:
         self.relay_log = relay_log
         self.configuration = relay_log.configuration
@@ -48,7 +73,8 @@ class Receiver:
         self._tracker = TransactionTracker()
         self._gtid: str | None = None
         self.last_gtid: str | None = None
-        """The GTID that was received last, as long as the process knows it or could read it from the relay logs."""
+        """The GTID that was received last, as long as the process knows it or could read it from
+        the relay logs."""
 
     @property
     def position(self) -> Position:
@@ -78,8 +104,9 @@ class Receiver:
     def queue(self, data: bytes) -> None:
         """One event as the source sent it. Raises ReplicationError where the receiver stops.
 
-        Behind each, whatever became of it, the record is flushed, and its count goes on: handle_slave_io calls flush_master_info, also
-        where the event itself has just forced it (a 5.7.29 with sync_master_info=10 was seen to).
+        Behind each, whatever became of it, the record is flushed, and its count goes on:
+        handle_slave_io calls flush_master_info, also where the event itself has just forced it (a
+        5.7.29 with sync_master_info=10 was seen to).
         """
         self._take_in(data, head_of(data))
         self.repository.flush(self.info, Occasion.EVENT)
@@ -90,7 +117,10 @@ class Receiver:
             return
         if head.type == EventType.STOP:
             return
-        own = head.server_id == self.configuration.server_id and not self.configuration.replicate_same_server_id
+        own = (
+            head.server_id == self.configuration.server_id
+            and not self.configuration.replicate_same_server_id
+        )
         if own or self._ignored(head):
             self._pass_over(data, head, own=own)
         elif head.type == EventType.PREVIOUS_GTIDS:
@@ -118,17 +148,28 @@ class Receiver:
         self._move(moves)
         self.ignored_end = None
         self._track(data, head)
-        if self.relay_log.too_long() and (self.configuration.rules.splits_transactions or not self.in_transaction):
-            self.relay_log.rotate(as_artificial_format(self._format_data) if self._format_data else None)
-        if self._gtid is not None and head.type in GTID_TYPES and self.configuration.rules.splits_transactions:
+        if self.relay_log.too_long() and (
+            self.configuration.rules.splits_transactions or not self.in_transaction
+        ):
+            self.relay_log.rotate(
+                as_artificial_format(self._format_data) if self._format_data else None
+            )
+        if (
+            self._gtid is not None
+            and head.type in GTID_TYPES
+            and self.configuration.rules.splits_transactions
+        ):
             self.retrieved = self.retrieved.union(GtidSet(self._gtid))
 
     def _rotate(self, data: bytes, head: Head) -> None:
-        """The source goes on in another file, and the relay log with it; the event itself stands at the head of the new one."""
+        """The source goes on in another file, and the relay log with it; the event itself stands at
+        the head of the new one."""
         file, position = rotate_target(data, CHECKSUM_LENGTH if has_checksum(data) else 0)
         self.info = self.info.at(Position(file, position))
         self.relay_log.rotate()
-        self.relay_log.append(with_checksum(data, wanted=self.relay_log.checksum) if head.timestamp == 0 else data)
+        self.relay_log.append(
+            with_checksum(data, wanted=self.relay_log.checksum) if head.timestamp == 0 else data
+        )
         self.ignored_end = None
 
     def _track(self, data: bytes, head: Head) -> None:
@@ -154,7 +195,8 @@ class Receiver:
             self._gtid = None
 
     def _heartbeat(self, data: bytes) -> None:
-        """Says how far the source has read; with auto-position that is taken over (it skips what we have)."""
+        """Says how far the source has read; with auto-position that is taken over (it skips what we
+        have)."""
         if self._format is None:
             return
         event = event_of(data, file="", position=0, checksum_length=self._format.checksum_length)
@@ -163,15 +205,20 @@ class Receiver:
         if file != self.info.source_log_name or position < self.info.source_log_pos:
             raise ReplicationError(
                 1623,
-                f"Unexpected source's heartbeat data: heartbeat is not compatible with local info; the event's data: log_file_name {file} "
-                f"log_pos {position}",
+                "Unexpected source's heartbeat data: heartbeat is not compatible with local info;"
+                f" the event's data: log_file_name {file} log_pos {position}",
                 file=self.info.source_log_name,
                 position=self.info.source_log_pos,
-                hint="the source's log is shorter than what was received of it: set the replica up again",
+                hint=(
+                    "the source's log is shorter than what was received of it: set the replica up"
+                    " again"
+                ),
             )
         if self.info.enabled_auto_position and self.info.source_log_pos < position:
             self.info = self.info.at(Position(file, position))
-            self._tell_position(Occasion.CHANGE if self.configuration.rules.heartbeat_flushes else Occasion.EVENT)
+            self._tell_position(
+                Occasion.CHANGE if self.configuration.rules.heartbeat_flushes else Occasion.EVENT
+            )
 
     def _pass_over(self, data: bytes, head: Head, *, own: bool) -> None:
         if own and head.type in _META:
@@ -181,13 +228,18 @@ class Receiver:
 
     def _ignored(self, head: Head) -> bool:
         ignored = self.configuration.ignore_server_ids or self.info.ignored_server_ids
-        return head.server_id in ignored and (head.server_id != self.source_id or head.type not in _META)
+        return head.server_id in ignored and (
+            head.server_id != self.source_id or head.type not in _META
+        )
 
     def _tell_position(self, occasion: Occasion) -> None:
-        """write_rotate_to_master_pos_into_relay_log: the applier learns the position from the relay log."""
+        """write_rotate_to_master_pos_into_relay_log: the applier learns the position from the relay
+        log."""
         self.relay_log.append_position(self.position)
         self.ignored_end = None
         self.repository.flush(self.info, occasion)
 
     def _move(self, size: int) -> None:
-        self.info = self.info.at(Position(self.info.source_log_name, self.info.source_log_pos + size))
+        self.info = self.info.at(
+            Position(self.info.source_log_name, self.info.source_log_pos + size)
+        )

@@ -1,7 +1,8 @@
-"""What a server start makes of what is on disk: relay_log_recovery, the GTIDs that were received, a partial transaction at the end.
+"""What a server start makes of what is on disk: relay_log_recovery, the GTIDs that were received, a
+partial transaction at the end.
 
-init_recovery, recover_relay_log and init_gtid_sets of sql/rpl_slave.cc and binlog.cc (5.6, 5.7), rpl_replica.cc and
-rpl_relay_log_sanitizer.cc (8.0 to 9.7).
+init_recovery, recover_relay_log and init_gtid_sets of sql/rpl_slave.cc and binlog.cc (5.6, 5.7),
+rpl_replica.cc and rpl_relay_log_sanitizer.cc (8.0 to 9.7).
 """
 
 from __future__ import annotations
@@ -27,11 +28,18 @@ from checkpoints.position import Position
 
 UNINITIALIZED = "Replica failed to initialize relay log info structure from the repository"
 FORBIDDEN_BY_GAPS = (
-    "--relay-log-recovery cannot be executed when the replica was stopped with an error or killed in MTS mode; consider using RESET "
-    "REPLICA or restart the server with --relay-log-recovery = 0 followed by START REPLICA UNTIL SQL_AFTER_MTS_GAPS"
+    "--relay-log-recovery cannot be executed when the replica was stopped with an error or killed"
+    " in MTS mode; consider using RESET REPLICA or restart the server with --relay-log-recovery = 0"
+    " followed by START REPLICA UNTIL SQL_AFTER_MTS_GAPS"
 )
-SINCE_GAPS = "start with relay_log_recovery=0 and fill the gaps (UNTIL SQL_AFTER_MTS_GAPS), then restart with 1"
-FILL_AGAIN = "fix what stopped it and restart the server, which then fills the gaps, or give the relay logs up: RESET REPLICA"
+SINCE_GAPS = (
+    "start with relay_log_recovery=0 and fill the gaps (UNTIL SQL_AFTER_MTS_GAPS), then restart"
+    " with 1"
+)
+FILL_AGAIN = (
+    "fix what stopped it and restart the server, which then fills the gaps, or give the relay logs"
+    " up: RESET REPLICA"
+)
 
 
 READ_FAILED, NOT_INITIALIZED = 1594, 1872
@@ -43,14 +51,22 @@ WORDS_OF = {
 """Number -> what the server says of a head that cannot be read."""
 UNREADABLE = {
     RelayLogInfo: (NOT_INITIALIZED, UNINITIALIZED),
-    SourceInfo: (1201, "Could not initialize connection metadata structure; more error messages can be found in the MySQL error log"),
+    SourceInfo: (
+        1201,
+        (
+            "Could not initialize connection metadata structure; more error messages can be found"
+            " in the MySQL error log"
+        ),
+    ),
 }
-"""Record -> what START REPLICA says of one that cannot be read: ER_SLAVE_RLI_INIT_REPOSITORY, ER_MASTER_INFO (5.7.29)."""
+"""Record -> what START REPLICA says of one that cannot be read: ER_SLAVE_RLI_INIT_REPOSITORY,
+ER_MASTER_INFO (5.7.29)."""
 
 
 @contextmanager
 def relay_logs_read(rules: ReplicaRules, *, starts: bool = False) -> Iterator[None]:
-    """A relay log that cannot be read has the version's own error number; `starts` as START REPLICA finds it."""
+    """A relay log that cannot be read has the version's own error number; `starts` as START REPLICA
+    finds it."""
     try:
         yield
     except ReplicationError as error:
@@ -58,7 +74,9 @@ def relay_logs_read(rules: ReplicaRules, *, starts: bool = False) -> Iterator[No
         if number == error.number:
             raise
         words = f"{WORDS_OF[number]}: {error.message}" if number in WORDS_OF else error.message
-        raise ReplicationError(number, words, file=error.file, position=error.position, hint=START_AGAIN) from None
+        raise ReplicationError(
+            number, words, file=error.file, position=error.position, hint=START_AGAIN
+        ) from None
 
 
 def _number_of(error: ReplicationError, rules: ReplicaRules, starts: bool) -> int:
@@ -80,7 +98,8 @@ def not_initialized(reason: str, hint: str, file: str | None = None) -> Replicat
 
 @contextmanager
 def nothing_initialized(hint: str = START_AGAIN) -> Iterator[None]:
-    """What stops the applier while the server starts is in its error log; START REPLICA says 1872 then (5.7.29, 9.7.4)."""
+    """What stops the applier while the server starts is in its error log; START REPLICA says 1872
+    then (5.7.29, 9.7.4)."""
     try:
         yield
     except ReplicationError as error:
@@ -97,7 +116,8 @@ class _Groups:
         self.gtid: Gtid | None = None
 
     def feed(self, relay: RelayEvent) -> bool:
-        """Whether a group ends with this event. `gtid` is that of the group that the event belongs to."""
+        """Whether a group ends with this event. `gtid` is that of the group that the event belongs
+        to."""
         event = relay.event
         if event.type not in MEMBER_TYPES:
             return False
@@ -113,7 +133,8 @@ class _Groups:
 
 
 def received_gtids(disk: Disk, index: RelayLogIndex) -> tuple[GtidSet, str]:
-    """Retrieved_Gtid_Set from the relay logs: what each file says was there before, and what is in it as a whole. And the last of them.
+    """Retrieved_Gtid_Set from the relay logs: what each file says was there before, and what is in
+    it as a whole. And the last of them.
 
     A file that cannot be read to its end counts as far as it can: the applier will meet the damage.
     """
@@ -136,7 +157,11 @@ def _scan_gtids(disk: Disk, index: RelayLogIndex) -> tuple[GtidSet, str]:
             while (relay := reader.read()) is not None:
                 if relay.event.type == EventType.PREVIOUS_GTIDS:
                     retrieved = GtidSet.decode(relay.event.data)
-                elif groups.feed(relay) and (gtid := groups.gtid) is not None and gtid.uuid is not None:
+                elif (
+                    groups.feed(relay)
+                    and (gtid := groups.gtid) is not None
+                    and gtid.uuid is not None
+                ):
                     retrieved.add(gtid.uuid, gtid.number, gtid.tag)
                     last = gtid.text or ""
         except (ReplicationError, InputError):
@@ -145,7 +170,8 @@ def _scan_gtids(disk: Disk, index: RelayLogIndex) -> tuple[GtidSet, str]:
 
 
 def first_source_position(disk: Disk, index: RelayLogIndex) -> Position | None:
-    """Where the relay logs begin in the source's log: at their first rotate event that is the source's."""
+    """Where the relay logs begin in the source's log: at their first rotate event that is the
+    source's."""
     for name in index.names:
         reader = RelayLogReader(disk, index)
         try:
@@ -159,17 +185,19 @@ def first_source_position(disk: Disk, index: RelayLogIndex) -> Position | None:
 
 
 def recovered(info: RelayLogInfo, new_relay_log: str) -> tuple[RelayLogInfo, Position]:
-    """recover_relay_log: what was received and not applied is dropped. The applier's record, and where the receiver goes on."""
+    """recover_relay_log: what was received and not applied is dropped. The applier's record, and
+    where the receiver goes on."""
     source = Position(info.source_log_name, max(FIRST_EVENT, info.source_log_pos))
     return info.at(Position(new_relay_log, FIRST_EVENT), info.source_position), source
 
 
 @dataclass(frozen=True, slots=True)
 class Sanitized:
-    """What the end of the relay logs was cut to. `source` is where the receiver goes on; None: it keeps its position.
+    """What the end of the relay logs was cut to. `source` is where the receiver goes on; None: it
+    keeps its position.
 
-    Its file is "" where the relay log was left for its size or by FLUSH, so that no rotate event of the source is in it: the receiver
-    goes on in the log that its record names.
+    Its file is "" where the relay log was left for its size or by FLUSH, so that no rotate event of
+    the source is in it: the receiver goes on in the log that its record names.
     """
 
     file: str
@@ -178,9 +206,11 @@ class Sanitized:
 
 
 def last_boundary(disk: Disk, index: RelayLogIndex) -> Sanitized | None:
-    """The last place in the relay logs where no transaction is open, looked for from the newest file on; None when there is none.
+    """The last place in the relay logs where no transaction is open, looked for from the newest
+    file on; None when there is none.
 
-    Where a file begins inside a transaction, it tells nothing before a rotate event of the source or the first end of a group.
+    Where a file begins inside a transaction, it tells nothing before a rotate event of the source
+    or the first end of a group.
     """
     boundaries = (_last_boundary_of(disk, index, name) for name in reversed(index.names))
     return next((found for found in boundaries if found is not None), None)
@@ -204,7 +234,11 @@ def _last_boundary_of(disk: Disk, index: RelayLogIndex, name: str) -> Sanitized 
     try:
         reader.seek(Position(name, FIRST_EVENT))
         while (relay := reader.read()) is not None:
-            if relay.event.type == EventType.ROTATE and not relay.own and not groups.tracker.in_transaction:
+            if (
+                relay.event.type == EventType.ROTATE
+                and not relay.own
+                and not groups.tracker.in_transaction
+            ):
                 source = Position(*rotate_target(relay.data, relay.format.checksum_length))
                 file = source.file
                 found = Sanitized(name, relay.end.offset, source)

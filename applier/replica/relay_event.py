@@ -1,4 +1,5 @@
-"""One event of a relay log, and what replicas that read the same relay logs again and again remember of them."""
+"""One event of a relay log, and what replicas that read the same relay logs again and again
+remember of them."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from checkpoints.position import Position
 
 @dataclass(frozen=True, slots=True)
 class RelayEvent:
-    """One event and where it stands in the relay logs. `format` governs it; `format_data` is the event that said so."""
+    """One event and where it stands in the relay logs. `format` governs it; `format_data` is the
+    event that said so."""
 
     event: Event
     data: bytes
@@ -31,6 +33,7 @@ class KnownRelayLogs:
     """What was read before, for replicas that read the same relay logs again and again."""
 
     events: dict[tuple[str, int, bytes, bytes], RelayEvent] = field(default_factory=dict)
-    """File, offset, the event's bytes and those of the format description before it -> what was read there."""
+    """File, offset, the event's bytes and those of the format description before it -> what was
+    read there."""
     received: dict[tuple[bytes | None, ...], tuple[GtidSet, str]] = field(default_factory=dict)
     """The digests of all files -> the GTIDs that were received, and the last of them."""

@@ -1,8 +1,10 @@
-"""The index of the relay logs: one name per line, replaced as a whole so that a crash leaves the old one or the new one.
+"""The index of the relay logs: one name per line, replaced as a whole so that a crash leaves the
+old one or the new one.
 
-As MYSQL_BIN_LOG does since 5.6: the new index is written beside the old one (.index_crash_safe), synced and renamed after the old one is
-deleted; a start that finds the new one alone takes it. A relay log that is being created, and those about to be deleted, are named in a
-register (.~rec~) first; a start deletes what the register names and the index does not.
+As MYSQL_BIN_LOG does since 5.6: the new index is written beside the old one (.index_crash_safe),
+synced and renamed after the old one is deleted; a start that finds the new one alone takes it. A
+relay log that is being created, and those about to be deleted, are named in a register (.~rec~)
+first; a start deletes what the register names and the index does not.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from checkpoints.disk import Disk, plain, read_file
 
 
 class RelayLogIndex:
-    """The relay logs that count, oldest first. Names are as the server writes them, "./relay.000001"."""
+    """The relay logs that count, oldest first. Names are as the server writes them,
+    "./relay.000001"."""
 
     def __init__(self, disk: Disk, base: str) -> None:
         self._disk = disk
@@ -21,13 +24,14 @@ class RelayLogIndex:
         self._register = f"{base}.~rec~"
         self.names: list[str] = []
         self.known: KnownRelayLogs | None = None
-        """What the readers of these relay logs remember; None: nothing, as the logs of a server have no end."""
+        """What the readers of these relay logs remember; None: nothing, as the logs of a server
+        have no end."""
 
     def open(self) -> None:
         """Reads the index, after it has put right what a crash left half done.
 
-        The old index is deleted when the new one is on disk as a whole, so a new one beside an old one does not count
-        (MYSQL_BIN_LOG::open_index_file). Half a name in the register is no name.
+        The old index is deleted when the new one is on disk as a whole, so a new one beside an old
+        one does not count (MYSQL_BIN_LOG::open_index_file). Half a name in the register is no name.
         """
         there = self._disk.names()
         if self._next in there:
@@ -36,7 +40,11 @@ class RelayLogIndex:
             else:
                 self._disk.rename(self._next, self.file)
         data = read_file(self._disk, self.file)
-        self.names = [] if data is None else [line for line in data.decode("utf-8", "surrogateescape").split("\n") if line]
+        self.names = (
+            []
+            if data is None
+            else [line for line in data.decode("utf-8", "surrogateescape").split("\n") if line]
+        )
         if data is None:
             self._disk.open(self.file, create=True).close()
         registered = read_file(self._disk, self._register)
@@ -96,7 +104,9 @@ class RelayLogIndex:
     def _write(self, file: str, names: list[str]) -> None:
         handle = self._disk.open(file, create=True)
         try:
-            handle.write(0, "".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape"))
+            handle.write(
+                0, "".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape")
+            )
             handle.fsync()
         finally:
             handle.close()

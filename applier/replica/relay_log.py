@@ -1,9 +1,10 @@
 """Relay logs as the receiver writes them: real files, event by event, with their index.
 
-A file begins with magic, the replica's own format description and, from 5.7 on or with GTIDs, the set of what was received before. What the
-source sends follows as it is. When the file is left for the next one, a rotate event of the replica ends it; a clean shutdown ends it with
-a stop event, a crash with nothing. (MYSQL_BIN_LOG::open_binlog, new_file_impl, close; byte by byte as in relay logs of real 5.6.24, 5.7.29
-and 9.7.4.)
+A file begins with magic, the replica's own format description and, from 5.7 on or with GTIDs, the
+set of what was received before. What the source sends follows as it is. When the file is left for
+the next one, a rotate event of the replica ends it; a clean shutdown ends it with a stop event, a
+crash with nothing. (MYSQL_BIN_LOG::open_binlog, new_file_impl, close; byte by byte as in relay logs
+of real 5.6.24, 5.7.29 and 9.7.4.)
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ class Written:
 class RelayLogWriter:
     """The relay logs of one channel. `retrieved` is asked for at the head of each new file.
 
-    `checksum` says whether events of our own, and so the file, have one: as the source's, once its format description came.
-    Everything goes through `disk`; whatever fails raises OSError and leaves the file as it is.
+    `checksum` says whether events of our own, and so the file, have one: as the source's, once its
+    format description came. Everything goes through `disk`; whatever fails raises OSError and
+    leaves the file as it is.
     """
 
     def __init__(
@@ -64,7 +66,9 @@ class RelayLogWriter:
         channel = f"-{configuration.channel.lower()}" if configuration.channel else ""
         self._base = f"{configuration.relay_log}{channel}"
         self.index = RelayLogIndex(disk, self._base)
-        self.counter: SyncCounter = configuration.sync.counter(Subject.RELAY_LOG, RecordStorage.FILE, configuration.version)
+        self.counter: SyncCounter = configuration.sync.counter(
+            Subject.RELAY_LOG, RecordStorage.FILE, configuration.version
+        )
         self._file: DiskFile | None = None
         self.name = ""
         """The file that is written, as the index names it; "" before the first."""
@@ -78,7 +82,8 @@ class RelayLogWriter:
 
     @property
     def max_size(self) -> int:
-        """Bytes from which on a new file is begun: max_relay_log_size, or a gigabyte where that is 0 (max_binlog_size)."""
+        """Bytes from which on a new file is begun: max_relay_log_size, or a gigabyte where that is
+        0 (max_binlog_size)."""
         return self.configuration.max_relay_log_size or 1 << 30
 
     def open(self) -> None:
@@ -86,9 +91,12 @@ class RelayLogWriter:
         self.index.open()
         self.begin_file(at_start=True)
 
-    def begin_file(self, source_format: bytes | None = None, *, at_start: bool = False, created: bool = False) -> None:
-        """A new file, in the index once its head is on disk. `source_format` is the source's format description, made artificial;
-        `at_start` says that it is a server's start, `created` that it is the first of all: it tells when that was.
+    def begin_file(
+        self, source_format: bytes | None = None, *, at_start: bool = False, created: bool = False
+    ) -> None:
+        """A new file, in the index once its head is on disk. `source_format` is the source's format
+        description, made artificial; `at_start` says that it is a server's start, `created` that it
+        is the first of all: it tells when that was.
         """
         configuration, rules = self.configuration, self.configuration.rules
         name = self._next_name()
@@ -106,7 +114,9 @@ class RelayLogWriter:
             flags=EventFlag.RELAY_LOG,
             checksum=True,
         )
-        if (rules.previous_gtids or configuration.gtid_mode) and (rules.previous_gtids_at_start or not at_start):
+        if (rules.previous_gtids or configuration.gtid_mode) and (
+            rules.previous_gtids_at_start or not at_start
+        ):
             head += self._own(
                 EventType.PREVIOUS_GTIDS,
                 self.retrieved().encode(),
@@ -123,7 +133,8 @@ class RelayLogWriter:
         self.index.add(name)
 
     def append(self, data: bytes, events: int = 1) -> Written:
-        """Writes one event as it is, or several at once. Does not rotate; the caller knows whether a transaction is open."""
+        """Writes one event as it is, or several at once. Does not rotate; the caller knows whether
+        a transaction is open."""
         file = self._open_file()
         start = self.position
         done = self.counter.flush(Occasion.EVENT, events)
@@ -138,17 +149,24 @@ class RelayLogWriter:
         self._open_file().fsync()
 
     def append_position(self, source: Position) -> Written:
-        """A rotate event of server id 0 for what is not written but moves the position: the applier takes the position from it."""
+        """A rotate event of server id 0 for what is not written but moves the position: the applier
+        takes the position from it."""
         knows = self.configuration.rules.rotates_know_their_place
         body = rotate_body(source.file, source.offset)
-        data = self._own(EventType.ROTATE, body, at=self.size if knows else None, flags=0, server_id=0)
+        data = self._own(
+            EventType.ROTATE, body, at=self.size if knows else None, flags=0, server_id=0
+        )
         return self.append(data)
 
     def rotate(self, source_format: bytes | None = None) -> None:
         """Ends the file with a rotate event that names the next one, and begins that."""
         following = plain(self._next_name())
         flags = EventFlag.RELAY_LOG
-        self._finish(self._own(EventType.ROTATE, rotate_body(following, len(MAGIC)), at=self.size, flags=flags))
+        self._finish(
+            self._own(
+                EventType.ROTATE, rotate_body(following, len(MAGIC)), at=self.size, flags=flags
+            )
+        )
         self.begin_file(source_format)
 
     def too_long(self) -> bool:
@@ -197,19 +215,33 @@ class RelayLogWriter:
 
     def _open_file(self) -> DiskFile:
         if self._file is None:
-            raise InputError("no relay log is open", code=Code.WRONG_MOMENT, hint="call open() first: it is a server's start")
+            raise InputError(
+                "no relay log is open",
+                code=Code.WRONG_MOMENT,
+                hint="call open() first: it is a server's start",
+            )
         return self._file
 
     def _next_name(self) -> str:
         """One more than the highest number there is, in the index or not (find_uniq_filename)."""
         pattern = re.compile(re.escape(self._base) + r"\.(\d+)")
-        numbers = [int(found[1]) for name in self._disk.names() if (found := pattern.fullmatch(name))]
+        numbers = [
+            int(found[1]) for name in self._disk.names() if (found := pattern.fullmatch(name))
+        ]
         return f"./{self._base}.{max(numbers, default=0) + 1:06d}"
 
     def _own(
-        self, type_code: EventType, body: bytes, *, at: int | None, flags: int, server_id: int | None = None, checksum: bool | None = None
+        self,
+        type_code: EventType,
+        body: bytes,
+        *,
+        at: int | None,
+        flags: int,
+        server_id: int | None = None,
+        checksum: bool | None = None,
     ) -> bytes:
-        """An event of the replica; `at` is where it will stand, None when its log_pos is to be 0."""
+        """An event of the replica; `at` is where it will stand, None when its log_pos is to be
+        0."""
         checked = self.checksum if checksum is None else checksum
         length = 19 + len(body) + (4 if checked else 0)
         return make_event(

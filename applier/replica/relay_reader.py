@@ -1,8 +1,10 @@
-"""Relay logs as the applier reads them: one event after the other, from file to file, up to where the receiver is.
+"""Relay logs as the applier reads them: one event after the other, from file to file, up to where
+the receiver is.
 
-A relay log has two format descriptions, the own and the source's; each governs what follows it. A start inside a file looks at its
-head first (init_relay_log_pos, read_fdle). A file that is not the last one must be whole: what cannot be read there stops the applier with
-error 1594. Behind its end comes the next file, even when the position was further (as after a crash that lost the file's end).
+A relay log has two format descriptions, the own and the source's; each governs what follows it. A
+start inside a file looks at its head first (init_relay_log_pos, read_fdle). A file that is not the
+last one must be whole: what cannot be read there stops the applier with error 1594. Behind its end
+comes the next file, even when the position was further (as after a crash that lost the file's end).
 """
 
 from __future__ import annotations
@@ -30,18 +32,23 @@ from checkpoints.disk import Disk, plain, read_file
 from checkpoints.position import Position
 
 READ_FAILURE = (
-    "Relay log read failure: Could not parse relay log event entry. The possible reasons are: the source's binary log is corrupted, the "
-    "replica's relay log is corrupted, a network problem, or a bug. {problem}"
+    "Relay log read failure: Could not parse relay log event entry. The possible reasons are: the"
+    " source's binary log is corrupted, the replica's relay log is corrupted, a network problem, or"
+    " a bug. {problem}"
 )
 EMPTY = "the file is empty"
 NO_MAGIC = "it is not a relay log: it does not start with fe 62 69 6e"
-START_AGAIN = "start again from the source: relay_log_recovery=1, or CHANGE REPLICATION SOURCE TO the position that is applied"
+START_AGAIN = (
+    "start again from the source: relay_log_recovery=1, or CHANGE REPLICATION SOURCE TO the"
+    " position that is applied"
+)
 _FRAME = frozenset({EventType.FORMAT_DESCRIPTION, EventType.PREVIOUS_GTIDS, EventType.ROTATE})
 FIRST_EVENT = len(MAGIC)
 
 
 class RelayLogReader:
-    """Reads from `position` on. `position` is where the next event begins, in a file that the index names."""
+    """Reads from `position` on. `position` is where the next event begins, in a file that the index
+    names."""
 
     def __init__(self, disk: Disk, index: RelayLogIndex) -> None:
         self._disk = disk
@@ -53,7 +60,8 @@ class RelayLogReader:
         self._may_have_grown = True
 
     def seek(self, position: Position) -> None:
-        """Goes to a position and reads the head of its file. Raises ReplicationError 1594, or InputError naming the files there are."""
+        """Goes to a position and reads the head of its file. Raises ReplicationError 1594, or
+        InputError naming the files there are."""
         self._open(position.file)
         at = FIRST_EVENT
         while at < position.offset:
@@ -78,9 +86,11 @@ class RelayLogReader:
         return found
 
     def following_file(self) -> str | None:
-        """The file after this one; None for the one that is written, though an older line of the index has its name, too.
+        """The file after this one; None for the one that is written, though an older line of the
+        index has its name, too.
 
-        That is so where the newest relay log went missing: the next one gets its number (find_uniq_filename, is_active).
+        That is so where the newest relay log went missing: the next one gets its number
+        (find_uniq_filename, is_active).
         """
         names = self._index.names
         if names[-1:] == [self.position.file]:
@@ -89,7 +99,8 @@ class RelayLogReader:
         return names[at] if at < len(names) else None
 
     def move_on(self, following: str | None = None) -> bool:
-        """To the beginning of the next file, if there is one; `following` names it when this one is not in the index any more."""
+        """To the beginning of the next file, if there is one; `following` names it when this one is
+        not in the index any more."""
         following = following or self.following_file()
         if following is not None:
             self._open(following)
@@ -109,7 +120,8 @@ class RelayLogReader:
         content = None if name not in self._index.names else read_file(self._disk, name)
         if content is None:
             raise InputError(
-                f"the relay log {name or 'without a name'} is not there; there are {', '.join(self._index.names) or 'none'}",
+                f"the relay log {name or 'without a name'} is not there; there are"
+                f" {', '.join(self._index.names) or 'none'}",
                 code=Code.RELAY_LOG,
                 file=plain(name) if name else None,
                 hint=START_AGAIN,
@@ -129,7 +141,11 @@ class RelayLogReader:
         if offset >= len(content):
             return None
         left = len(content) - offset
-        length = int.from_bytes(content[offset + 9 : offset + 13], "little") if left >= HEADER_LENGTH else 0
+        length = (
+            int.from_bytes(content[offset + 9 : offset + 13], "little")
+            if left >= HEADER_LENGTH
+            else 0
+        )
         if left < HEADER_LENGTH or length > left:
             raise self._failure(name, offset, "the file ends inside an event")
         if length < HEADER_LENGTH:
@@ -137,7 +153,8 @@ class RelayLogReader:
         return self._known(content[offset : offset + length], name, offset)
 
     def _known(self, data: bytes, name: str, offset: int) -> RelayEvent:
-        """The same bytes at the same place behind the same format description are the same event: it is checked once."""
+        """The same bytes at the same place behind the same format description are the same event:
+        it is checked once."""
         known = self._index.known
         if known is None:
             return self._checked(data, name, offset)
@@ -150,14 +167,20 @@ class RelayLogReader:
 
     def _checked(self, data: bytes, name: str, offset: int) -> RelayEvent:
         header = HEADER.unpack_from(data)
-        type_code, start, end = header[1], Position(name, offset), Position(name, offset + len(data))
+        type_code, start, end = (
+            header[1],
+            Position(name, offset),
+            Position(name, offset + len(data)),
+        )
         event = Event(plain(name), offset, header, data, HEADER_LENGTH, len(data))
         if type_code == EventType.FORMAT_DESCRIPTION:
             self._describe(data, name, offset)
             event.end -= CHECKSUM_LENGTH
         description = self.format
         if description is None:
-            raise self._failure(name, offset, f"a {event.name} event stands before the format description event")
+            raise self._failure(
+                name, offset, f"a {event.name} event stands before the format description event"
+            )
         if type_code != EventType.FORMAT_DESCRIPTION:
             event.body = description.header_length
             event.end -= description.checksum_length
@@ -173,8 +196,16 @@ class RelayLogReader:
         except InputError as error:
             raise self._failure(name, offset, error.message) from None
         if description.checksum is not None and zlib.crc32(data) != CRC_RESIDUE:
-            raise self._failure(name, offset, "the checksum of the format description event is wrong")
+            raise self._failure(
+                name, offset, "the checksum of the format description event is wrong"
+            )
         self.format, self._format_data = description, data
 
     def _failure(self, name: str, offset: int, problem: str) -> ReplicationError:
-        return ReplicationError(1594, READ_FAILURE.format(problem=problem), file=plain(name), position=offset, hint=START_AGAIN)
+        return ReplicationError(
+            1594,
+            READ_FAILURE.format(problem=problem),
+            file=plain(name),
+            position=offset,
+            hint=START_AGAIN,
+        )

@@ -1,7 +1,9 @@
-"""What a replica does at its next start with the files that a crash left: the emulated one is started on them, in memory.
+"""What a replica does at its next start with the files that a crash left: the emulated one is
+started on them, in memory.
 
-Without tables the groups are followed and not executed: positions, GTIDs and errors of logs and records are exact, errors of rows are not
-looked for. With tables, as they were when the server died, these are found, too.
+Without tables the groups are followed and not executed: positions, GTIDs and errors of logs and
+records are exact, errors of rows are not looked for. With tables, as they were when the server
+died, these are found, too.
 """
 
 from __future__ import annotations
@@ -17,7 +19,13 @@ from applier.errors import BinlagError
 from applier.replica.boundaries import ExecutedGroup, Followed
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.execute import Executor
-from applier.replica.executed import LoggedGroup, executed_gtids, gtids_of, logged_groups, prepared_by
+from applier.replica.executed import (
+    LoggedGroup,
+    executed_gtids,
+    gtids_of,
+    logged_groups,
+    prepared_by,
+)
 from applier.replica.info_dump import RECORDS
 from applier.replica.parallel import Eager, InOrder, Interleaving
 from applier.replica.relay_reader import FIRST_EVENT
@@ -72,9 +80,11 @@ class Seen:
 
 @dataclass(frozen=True)
 class Restart:
-    """What the next start does. `at_start` is before a thread runs, `at_end` when both have stopped or there is nothing more.
+    """What the next start does. `at_start` is before a thread runs, `at_end` when both have stopped
+    or there is nothing more.
 
-    `at_most` is how far workers may be when a relay log that cannot be read stops them; None where only one end is possible.
+    `at_most` is how far workers may be when a relay log that cannot be read stops them; None where
+    only one end is possible.
     """
 
     configuration: ReplicaConfiguration
@@ -103,21 +113,33 @@ class Restart:
 
     @property
     def error(self) -> BinlagError | None:
-        """The one that comes first in the order of the moments; the applier's before the receiver's."""
-        return next((self.errors[moment] for moment in (Moment.START, Moment.APPLIER, Moment.RECEIVER) if moment in self.errors), None)
+        """The one that comes first in the order of the moments; the applier's before the
+        receiver's."""
+        return next(
+            (
+                self.errors[moment]
+                for moment in (Moment.START, Moment.APPLIER, Moment.RECEIVER)
+                if moment in self.errors
+            ),
+            None,
+        )
 
 
 @dataclass(frozen=True)
 class Data:
-    """What was in the server's tables when it died. None: worked out from the logs, or not known."""
+    """What was in the server's tables when it died. None: worked out from the logs, or not
+    known."""
 
     executed: GtidSet | None = None
     prepared: tuple[str, ...] | None = None
     tables: Tables | None = None
 
 
-def restart(remains: Remains, configuration: ReplicaConfiguration, source: BinlogFiles | None, data: Data) -> Restart:
-    """Starts the emulated replica on the files and lets it run as far as it goes. Nothing is written outside of memory."""
+def restart(
+    remains: Remains, configuration: ReplicaConfiguration, source: BinlogFiles | None, data: Data
+) -> Restart:
+    """Starts the emulated replica on the files and lets it run as far as it goes. Nothing is
+    written outside of memory."""
     history = _History(remains, configuration, source, data)
     trial = _Trial(remains, configuration, source, history)
     followed = Followed()
@@ -132,7 +154,9 @@ def restart(remains: Remains, configuration: ReplicaConfiguration, source: Binlo
     if not configuration.gtid_mode and not any(found.gaps):
         began = found.at_start.stand.applied
         found = replace(
-            found, again=tuple(_again(followed.groups, began)), lost=tuple(_lost(followed.groups, began, history.source_groups))
+            found,
+            again=tuple(_again(followed.groups, began)),
+            lost=tuple(_lost(followed.groups, began, history.source_groups)),
         )
     return replace(found, at_most=most if most != least else None)
 
@@ -140,14 +164,28 @@ def restart(remains: Remains, configuration: ReplicaConfiguration, source: Binlo
 class _History:
     """What was executed before the crash."""
 
-    def __init__(self, remains: Remains, configuration: ReplicaConfiguration, source: BinlogFiles | None, data: Data) -> None:
+    def __init__(
+        self,
+        remains: Remains,
+        configuration: ReplicaConfiguration,
+        source: BinlogFiles | None,
+        data: Data,
+    ) -> None:
         self.data = data
         relay = {
-            name: content for name, content in remains.files.items() if name.startswith(f"{remains.relay_log}.") and name[-1].isdigit()
+            name: content
+            for name, content in remains.files.items()
+            if name.startswith(f"{remains.relay_log}.") and name[-1].isdigit()
         }
         files = source.files if source is not None else relay
         info = remains.record(RelayLogInfo, configuration.version)
-        self.mark = Position("", 0) if info is None else info.source_position if source is not None else info.relay_position
+        self.mark = (
+            Position("", 0)
+            if info is None
+            else info.source_position
+            if source is not None
+            else info.relay_position
+        )
         self.mark = Position(self.mark.file.removeprefix("./"), self.mark.offset)
         self._names = list(files)
         groups = list(logged_groups(files))
@@ -155,10 +193,24 @@ class _History:
         applied = [group for group in groups if not self._is_behind_mark(group)]
         own = executed_gtids(remains.own_logs) if remains.own_logs else None
         known = data.executed if data.executed is not None else own
-        self.executed = known if known is not None else gtids_of(applied) if configuration.gtid_mode else GtidSet()
-        executed = [group for group in groups if group.is_in(self.executed)] if configuration.gtid_mode else applied
-        self.doubtful = None if data.prepared is not None else self._doubtful(executed, configuration)
-        self.prepared: Prepared = prepared_by([group for group in executed if group is not self.doubtful])
+        self.executed = (
+            known
+            if known is not None
+            else gtids_of(applied)
+            if configuration.gtid_mode
+            else GtidSet()
+        )
+        executed = (
+            [group for group in groups if group.is_in(self.executed)]
+            if configuration.gtid_mode
+            else applied
+        )
+        self.doubtful = (
+            None if data.prepared is not None else self._doubtful(executed, configuration)
+        )
+        self.prepared: Prepared = prepared_by(
+            [group for group in executed if group is not self.doubtful]
+        )
         if data.prepared is not None:
             self.prepared = {plain_xid(xid): () for xid in data.prepared}
 
@@ -166,12 +218,22 @@ class _History:
         """Whether it ends behind the applier's position."""
         if self.mark.file not in self._names:
             return True
-        return (self._names.index(group.end.file), group.end.offset) > (self._names.index(self.mark.file), self.mark.offset)
+        return (self._names.index(group.end.file), group.end.offset) > (
+            self._names.index(self.mark.file),
+            self.mark.offset,
+        )
 
-    def _doubtful(self, executed: list[LoggedGroup], configuration: ReplicaConfiguration) -> LoggedGroup | None:
-        """5.7: a PREPARE that nothing followed may not be in the redo log. A position in a table would have followed it."""
+    def _doubtful(
+        self, executed: list[LoggedGroup], configuration: ReplicaConfiguration
+    ) -> LoggedGroup | None:
+        """5.7: a PREPARE that nothing followed may not be in the redo log. A position in a table
+        would have followed it."""
         last = executed[-1] if executed else None
-        if last is None or last.kind is not TransactionKind.XA_PREPARE or configuration.rules.xa_prepare_is_durable:
+        if (
+            last is None
+            or last.kind is not TransactionKind.XA_PREPARE
+            or configuration.rules.xa_prepare_is_durable
+        ):
             return None
         in_table = configuration.relay_log_info_repository == "TABLE"
         return last if not in_table or self._is_behind_mark(last) else None
@@ -180,7 +242,13 @@ class _History:
 class _Trial:
     """Runs on copies of the same files."""
 
-    def __init__(self, remains: Remains, configuration: ReplicaConfiguration, source: BinlogFiles | None, history: _History) -> None:
+    def __init__(
+        self,
+        remains: Remains,
+        configuration: ReplicaConfiguration,
+        source: BinlogFiles | None,
+        history: _History,
+    ) -> None:
         self.remains = remains
         self.configuration = configuration
         self.source = source
@@ -189,11 +257,22 @@ class _Trial:
     def run(self, interleaving: Interleaving, followed: Followed | None) -> Restart:
         """`followed` None: the rows are executed."""
         history = self.history
-        tables = history.data.tables.copy() if followed is None and history.data.tables is not None else Tables()
+        tables = (
+            history.data.tables.copy()
+            if followed is None and history.data.tables is not None
+            else Tables()
+        )
         storage = MemoryStorage(tables, executed_gtids=history.executed, prepared=history.prepared)
         for table, rows in self.remains.rows.items():
             for row in rows:
-                storage.info.write(table, {column: row[column] for column in key_columns(RECORDS[table], self.configuration.version)}, row)
+                storage.info.write(
+                    table,
+                    {
+                        column: row[column]
+                        for column in key_columns(RECORDS[table], self.configuration.version)
+                    },
+                    row,
+                )
         replica = Replica(
             SimulatedDisk(self.remains.files),
             self.configuration,
@@ -213,15 +292,38 @@ class _Trial:
         if not errors:
             gaps = replica.status.gaps
             if followed is not None:
-                followed.source_log = lambda: replica.memory.applied.source_log_name if replica.memory.applied is not None else ""
+                followed.source_log = lambda: (
+                    replica.memory.applied.source_log_name
+                    if replica.memory.applied is not None
+                    else ""
+                )
             self._go_on(replica, errors)
-        return Restart(self.configuration, at_start, _seen(replica), None, errors, gaps, tuple(history.prepared), history.doubtful, (), ())
+        return Restart(
+            self.configuration,
+            at_start,
+            _seen(replica),
+            None,
+            errors,
+            gaps,
+            tuple(history.prepared),
+            history.doubtful,
+            (),
+            (),
+        )
 
     def _with_records(self, seen: Seen) -> Seen:
-        """What a start that failed has not taken up is what the records say, where they can be read."""
+        """What a start that failed has not taken up is what the records say, where they can be
+        read."""
         remains, version = self.remains, self.configuration.version
         applied = seen.stand.applied or remains.record(RelayLogInfo, version)
-        return replace(seen, stand=Stand(applied, seen.stand.received or remains.record(SourceInfo, version), seen.stand.workers))
+        return replace(
+            seen,
+            stand=Stand(
+                applied,
+                seen.stand.received or remains.record(SourceInfo, version),
+                seen.stand.workers,
+            ),
+        )
 
     def _go_on(self, replica: Replica, errors: dict[Moment, BinlagError]) -> None:
         if self.source is not None:
@@ -245,14 +347,21 @@ def _again(groups: Iterable[ExecutedGroup], began: RelayLogInfo | None) -> Itera
     seen: set[tuple[str, int, bytes]] = set()
     for group in groups:
         key = group.source_log, group.end, group.first
-        is_old = began is not None and group.source_log == began.source_log_name and group.end <= began.source_log_pos
+        is_old = (
+            began is not None
+            and group.source_log == began.source_log_name
+            and group.end <= began.source_log_pos
+        )
         if group.end and (key in seen or is_old):
             yield LogStretch(group.source_log, group.start, group.end, group.gtid)
         seen.add(key)
 
 
-def _lost(groups: Iterable[ExecutedGroup], began: RelayLogInfo | None, known: Iterable[LoggedGroup] | None) -> Iterable[LogStretch]:
-    """Places of the source's logs that no group filled, up to the last one of a file: those in which the source has one.
+def _lost(
+    groups: Iterable[ExecutedGroup], began: RelayLogInfo | None, known: Iterable[LoggedGroup] | None
+) -> Iterable[LogStretch]:
+    """Places of the source's logs that no group filled, up to the last one of a file: those in
+    which the source has one.
 
     Where its logs are not at hand, a place at the head of a file is taken as the head.
     """
@@ -261,9 +370,19 @@ def _lost(groups: Iterable[ExecutedGroup], began: RelayLogInfo | None, known: It
         if group.end:
             spans[group.source_log].append((group.start, group.end))
     for name, found in spans.items():
-        ends = None if known is None else [group.end.offset for group in known if group.end.file == name]
-        at = began.source_log_pos if began is not None and began.source_log_name == name else FIRST_EVENT
+        ends = (
+            None
+            if known is None
+            else [group.end.offset for group in known if group.end.file == name]
+        )
+        at = (
+            began.source_log_pos
+            if began is not None and began.source_log_name == name
+            else FIRST_EVENT
+        )
         for start, end in sorted(found):
-            if start > at and (at > FIRST_EVENT if ends is None else any(at < other <= start for other in ends)):
+            if start > at and (
+                at > FIRST_EVENT if ends is None else any(at < other <= start for other in ends)
+            ):
                 yield LogStretch(name, at, start)
             at = max(at, end)

@@ -1,8 +1,9 @@
 """The source as the replica sees it: binary logs that are dumped event by event.
 
-A dump begins with a rotate event that is not in the log (timestamp 0, ARTIFICIAL) and names where it starts; the format description
-follows, without a position when the start is behind it. After the last event of a file the rotate event of the log itself goes over, then
-an artificial one for the next file, which up to 5.7 has a timestamp: the moment it was sent; here, that of the last event
+A dump begins with a rotate event that is not in the log (timestamp 0, ARTIFICIAL) and names where
+it starts; the format description follows, without a position when the start is behind it. After the
+last event of a file the rotate event of the log itself goes over, then an artificial one for the
+next file, which up to 5.7 has a timestamp: the moment it was sent; here, that of the last event
 (Binlog_sender::run, 5.7 to 9.7). With auto-position what the replica has is left out
 (Binlog_sender::skip_event), and a heartbeat tells how far that went.
 """
@@ -17,7 +18,14 @@ from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from applier.binlog.event_bytes import event_of, has_checksum, head_of, make_event, rotate_body, rotate_target
+from applier.binlog.event_bytes import (
+    event_of,
+    has_checksum,
+    head_of,
+    make_event,
+    rotate_body,
+    rotate_target,
+)
 from applier.binlog.events import parse
 from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import (
@@ -37,14 +45,19 @@ from checkpoints.gtid import GtidSet
 
 _FATAL = "Got fatal error 1236 from source when reading data from binary log: "
 NO_SUCH_LOG = _FATAL + "'Could not find first log file name in binary log index file'"
-PURGED = _FATAL + "'Cannot replicate because the source purged required binary logs. The missing transactions are {missing!r}'"
+PURGED = (
+    _FATAL
+    + "'Cannot replicate because the source purged required binary logs. The missing transactions"
+    " are {missing!r}'"
+)
 BEHIND = _FATAL + "'Client requested source to start replication from position > file size'"
 INSIDE = _FATAL + "'bogus data in log event'"
 
 
 class Source(Protocol):
-    """Who is replicated. Every item of a dump is one whole event, checksum included; an empty one says that there is nothing more for
-    now, and the next may be asked for at any later time. A dump that ends is a connection that was closed.
+    """Who is replicated. Every item of a dump is one whole event, checksum included; an empty one
+    says that there is nothing more for now, and the next may be asked for at any later time. A dump
+    that ends is a connection that was closed.
     """
 
     @property
@@ -56,7 +69,8 @@ class Source(Protocol):
         """server_id."""
 
     def dump(self, file: str, position: int) -> Iterator[bytes]:
-        """From a position on; file "" means the first log. Raises ReplicationError 1236 when it is not there."""
+        """From a position on; file "" means the first log. Raises ReplicationError 1236 when it is
+        not there."""
         ...
 
     def dump_gtids(self, received: GtidSet) -> Iterator[bytes]:
@@ -65,13 +79,21 @@ class Source(Protocol):
 
 
 class BinlogFiles:
-    """A source made of binary log files: name -> content, oldest first. More may be appended while a dump goes on. Implements `Source`."""
+    """A source made of binary log files: name -> content, oldest first. More may be appended while
+    a dump goes on. Implements `Source`."""
 
-    def __init__(self, files: Mapping[str, bytes], *, uuid: str = "", server_id: int | None = None) -> None:
+    def __init__(
+        self, files: Mapping[str, bytes], *, uuid: str = "", server_id: int | None = None
+    ) -> None:
         self.files = dict(files)
         for name, content in self.files.items():
             if not content.startswith(MAGIC):
-                raise InputError("not a binary log: it does not start with fe 62 69 6e", code=Code.NOT_A_LOG, file=name, position=0)
+                raise InputError(
+                    "not a binary log: it does not start with fe 62 69 6e",
+                    code=Code.NOT_A_LOG,
+                    file=name,
+                    position=0,
+                )
         self._uuid = uuid
         self._server_id = server_id
 
@@ -81,7 +103,11 @@ class BinlogFiles:
         try:
             return cls({Path(path).name: Path(path).read_bytes() for path in paths}, uuid=uuid)
         except OSError as error:
-            raise InputError(f"cannot read the file: {error.strerror}", code=Code.CANNOT_READ, file=str(error.filename)) from None
+            raise InputError(
+                f"cannot read the file: {error.strerror}",
+                code=Code.CANNOT_READ,
+                file=str(error.filename),
+            ) from None
 
     @property
     def uuid(self) -> str:
@@ -92,7 +118,9 @@ class BinlogFiles:
         """That of the first format description when none was given."""
         if self._server_id is None:
             first = next(iter(self.files.values()), b"")
-            self._server_id = int.from_bytes(first[9:13], "little") if len(first) > HEADER_LENGTH else 0
+            self._server_id = (
+                int.from_bytes(first[9:13], "little") if len(first) > HEADER_LENGTH else 0
+            )
         return self._server_id
 
     def end(self) -> tuple[str, int]:
@@ -106,9 +134,17 @@ class BinlogFiles:
             yield from itertools.takewhile(lambda _: file not in self.files, itertools.repeat(b""))
             names = list(self.files)
         if file and file not in names:
-            raise ReplicationError(1236, NO_SUCH_LOG, file=file, hint=f"the source has {_span(names)}")
+            raise ReplicationError(
+                1236, NO_SUCH_LOG, file=file, hint=f"the source has {_span(names)}"
+            )
         if file and position > len(self.files[file]):
-            raise ReplicationError(1236, BEHIND, file=file, position=position, hint="the source lost the end of its log in a crash")
+            raise ReplicationError(
+                1236,
+                BEHIND,
+                file=file,
+                position=position,
+                hint="the source lost the end of its log in a crash",
+            )
         yield from self._from(file or names[0], max(position, len(MAGIC)), None)
 
     def dump_gtids(self, received: GtidSet) -> Iterator[bytes]:
@@ -117,7 +153,12 @@ class BinlogFiles:
         start = next((name for name in reversed(names) if before[name].issubset(received)), None)
         if start is None:
             missing = str(before[names[0]].subtract(received))
-            raise ReplicationError(1236, PURGED.format(missing=missing), file=names[0], hint="set the replica up again from a backup")
+            raise ReplicationError(
+                1236,
+                PURGED.format(missing=missing),
+                file=names[0],
+                hint="set the replica up again from a backup",
+            )
         yield from self._from(start, len(MAGIC), received)
 
     def _from(self, start: str, position: int, skip: GtidSet | None) -> Iterator[bytes]:
@@ -135,12 +176,17 @@ class BinlogFiles:
                 checksum=checksum,
             )
             yield _sent_format(format_event, from_the_middle=position > len(MAGIC))
-            last = yield from self._events(name, max(position, len(MAGIC) + len(format_event)), description, skip)
+            last = yield from self._events(
+                name, max(position, len(MAGIC) + len(format_event)), description, skip
+            )
             timestamp = last if version_number(description.server_version) < 80000 else 0
             name, position = self._following(name), len(MAGIC)
 
-    def _events(self, name: str, position: int, description: FormatDescription, skip: GtidSet | None) -> Generator[bytes, None, int]:
-        """The events of one file from a position on, until there is a next one; returns the timestamp of the last event."""
+    def _events(
+        self, name: str, position: int, description: FormatDescription, skip: GtidSet | None
+    ) -> Generator[bytes, None, int]:
+        """The events of one file from a position on, until there is a next one; returns the
+        timestamp of the last event."""
         timestamp, skipping, skipped_to = 0, False, 0
         while position < len(self.files[name]) or self._following(name) is None:
             if position >= len(self.files[name]):
@@ -150,8 +196,20 @@ class BinlogFiles:
             data = _event_at(self.files[name], position, name)
             head = head_of(data)
             if skip is not None and head.type in GTID_TYPES:
-                gtid = parse(event_of(data, file=name, position=position, checksum_length=description.checksum_length), description)
-                skipping = isinstance(gtid, Gtid) and gtid.uuid is not None and skip.contains(gtid.uuid, gtid.number, gtid.tag)
+                gtid = parse(
+                    event_of(
+                        data,
+                        file=name,
+                        position=position,
+                        checksum_length=description.checksum_length,
+                    ),
+                    description,
+                )
+                skipping = (
+                    isinstance(gtid, Gtid)
+                    and gtid.uuid is not None
+                    and skip.contains(gtid.uuid, gtid.number, gtid.tag)
+                )
             elif head.type == EventType.ROTATE:
                 skipping = False
             position += len(data)
@@ -180,32 +238,57 @@ class BinlogFiles:
         while at < len(content):
             last = _event_at(content, at, name)
             at += len(last)
-        return rotate_target(last, CHECKSUM_LENGTH if has_checksum(last) else 0)[0] if last[4:5] == bytes([EventType.ROTATE]) else None
+        return (
+            rotate_target(last, CHECKSUM_LENGTH if has_checksum(last) else 0)[0]
+            if last[4:5] == bytes([EventType.ROTATE])
+            else None
+        )
 
     def _heartbeat(self, name: str, position: int, description: FormatDescription) -> bytes:
         """A HEARTBEAT event: its log_pos says how far the source has read."""
         checksum = description.checksum == 1
-        return make_event(EventType.HEARTBEAT, name.encode(), timestamp=0, server_id=self.server_id, log_pos=position, checksum=checksum)
+        return make_event(
+            EventType.HEARTBEAT,
+            name.encode(),
+            timestamp=0,
+            server_id=self.server_id,
+            log_pos=position,
+            checksum=checksum,
+        )
 
 
 def _event_at(content: bytes, position: int, name: str) -> bytes:
     if position + HEADER_LENGTH > len(content):
-        raise ReplicationError(1236, INSIDE, file=name, position=position, hint="the position is not the start of an event")
+        raise ReplicationError(
+            1236,
+            INSIDE,
+            file=name,
+            position=position,
+            hint="the position is not the start of an event",
+        )
     length = int.from_bytes(content[position + 9 : position + 13], "little")
     if length < HEADER_LENGTH or position + length > len(content):
-        raise ReplicationError(1236, INSIDE, file=name, position=position, hint="the position is not the start of an event")
+        raise ReplicationError(
+            1236,
+            INSIDE,
+            file=name,
+            position=position,
+            hint="the position is not the start of an event",
+        )
     return content[position : position + length]
 
 
 def _format(content: bytes, name: str) -> tuple[bytes, FormatDescription]:
-    """The format description event of a file, with the flag of an open file cleared as the dump does, and its meaning."""
+    """The format description event of a file, with the flag of an open file cleared as the dump
+    does, and its meaning."""
     data = bytearray(_event_at(content, len(MAGIC), name))
     data[17] &= ~EventFlag.IN_USE & 0xFF
     return bytes(data), parse_format_description(bytes(data[HEADER_LENGTH:]))
 
 
 def _sent_format(data: bytes, *, from_the_middle: bool) -> bytes:
-    """As it goes over: a dump that starts behind it sends it without position and without the moment of the server's start."""
+    """As it goes over: a dump that starts behind it sends it without position and without the
+    moment of the server's start."""
     if not from_the_middle:
         return data
     changed = bytearray(data[:-CHECKSUM_LENGTH])
@@ -229,4 +312,10 @@ def _previous_gtids(content: bytes, name: str) -> GtidSet:
 
 
 def _span(names: list[str]) -> str:
-    return "no binary logs" if not names else names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+    return (
+        "no binary logs"
+        if not names
+        else names[0]
+        if len(names) == 1
+        else f"{names[0]} to {names[-1]}"
+    )

@@ -1,7 +1,9 @@
-"""What a replica asks of its storage engine: tables, info tables and executed GTIDs that come back after a crash.
+"""What a replica asks of its storage engine: tables, info tables and executed GTIDs that come back
+after a crash.
 
-The replica changes `tables` in memory and says at each commit what changed; a storage makes that durable in its own way.
-`MemoryStorage` is the simplest one: it outlives the replica's process as it is, so that every commit is durable at once.
+The replica changes `tables` in memory and says at each commit what changed; a storage makes that
+durable in its own way. `MemoryStorage` is the simplest one: it outlives the replica's process as it
+is, so that every commit is durable at once.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from lookup.handler import Ref, Row
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """One row of one table ("database.table"): where it was and what it held, before and after. None: there was or is no row."""
+    """One row of one table ("database.table"): where it was and what it held, before and after.
+    None: there was or is no row."""
 
     table: str
     ref_before: Ref | None
@@ -34,7 +37,8 @@ class RowChange:
 
 @dataclass(frozen=True, slots=True)
 class DdlGroup:
-    """A statement that changes tables themselves (DDL): the relay log's events of its group, to be executed again.
+    """A statement that changes tables themselves (DDL): the relay log's events of its group, to be
+    executed again.
 
     `format` is the format description event that governs them.
     """
@@ -45,7 +49,8 @@ class DdlGroup:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What one transaction leaves. Info rows that were written since `begin` belong to it as well."""
+    """What one transaction leaves. Info rows that were written since `begin` belong to it as
+    well."""
 
     gtid: str | None
     changes: tuple[RowChange, ...] = ()
@@ -57,11 +62,13 @@ class Commit:
 
 
 Prepared = dict[str, tuple[RowChange, ...]]
-"""The prepared XA transactions of a storage: identifier as of `applier.binlog.xa.plain_xid` -> their rows, which are in the tables."""
+"""The prepared XA transactions of a storage: identifier as of `applier.binlog.xa.plain_xid` ->
+their rows, which are in the tables."""
 
 
 class Storage(Protocol):
-    """Durable tables. Between `begin` and `commit` or `rollback` a transaction is open; there is never more than one."""
+    """Durable tables. Between `begin` and `commit` or `rollback` a transaction is open; there is
+    never more than one."""
 
     @property
     def tables(self) -> Tables:
@@ -70,7 +77,8 @@ class Storage(Protocol):
 
     @property
     def info(self) -> TableStore:
-        """mysql.slave_relay_log_info and its like. A write outside of a transaction commits by itself."""
+        """mysql.slave_relay_log_info and its like. A write outside of a transaction commits by
+        itself."""
         ...
 
     @property
@@ -83,18 +91,21 @@ class Storage(Protocol):
         ...
 
     def recover(self) -> None:
-        """Server start: what was committed is there, what was open is not. Changes of non-transactional tables that survived are."""
+        """Server start: what was committed is there, what was open is not. Changes of
+        non-transactional tables that survived are."""
         ...
 
     def begin(self) -> None:
         """Opens a transaction, over tables and info tables."""
 
     def write_through(self, changes: tuple[RowChange, ...]) -> None:
-        """Rows of non-transactional tables have changed, inside or outside of a transaction; nothing takes them back."""
+        """Rows of non-transactional tables have changed, inside or outside of a transaction;
+        nothing takes them back."""
         ...
 
     def commit(self, commit: Commit) -> None:
-        """Returns when the transaction is as durable as the options promise. The tables in memory hold it already."""
+        """Returns when the transaction is as durable as the options promise. The tables in memory
+        hold it already."""
         ...
 
     def rollback(self) -> None:
@@ -103,7 +114,8 @@ class Storage(Protocol):
 
 
 class MemoryStorage:
-    """Keeps everything in memory; give the same object to the next replica. `info_transactional` False: info tables in MyISAM.
+    """Keeps everything in memory; give the same object to the next replica. `info_transactional`
+    False: info tables in MyISAM.
 
     Implements `Storage`.
     """

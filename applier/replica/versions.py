@@ -1,7 +1,8 @@
 """What the replica of each server version does its own way: one row per version.
 
-Relay logs of real 5.6.24, 5.7.29 and 9.7.4 gave the format descriptions and the heads; the rest is sql/rpl_slave.cc, rpl_rli.cc and
-binlog.cc (5.6, 5.7), rpl_replica.cc, rpl_rli.cc and rpl_relay_log_sanitizer.cc (8.0 to 9.7).
+Relay logs of real 5.6.24, 5.7.29 and 9.7.4 gave the format descriptions and the heads; the rest is
+sql/rpl_slave.cc, rpl_rli.cc and binlog.cc (5.6, 5.7), rpl_replica.cc, rpl_rli.cc and
+rpl_relay_log_sanitizer.cc (8.0 to 9.7).
 """
 
 from __future__ import annotations
@@ -14,10 +15,18 @@ from applier.errors import UsageError
 from applier.server_versions import asked_rules
 from lookup.versions import RULES
 
-_LENGTHS_56: Final = bytes.fromhex("380d0008001200040404041200005c00041a08000000080808020000000a0a0a191900")
-_LENGTHS_57: Final = bytes.fromhex("380d0008001200040404041200005f00041a08000000080808020000000a0a0a2a2a00123400")
-_LENGTHS_80: Final = bytes.fromhex("000d0008000000000400040000006200041a08000000080808020000000a0a0a2a2a001234000a2800")
-_LENGTHS_84: Final = bytes.fromhex("000d0008000000000400040000006300041a08000000000000020000000a0a0a2a2a001234000a280000")
+_LENGTHS_56: Final = bytes.fromhex(
+    "380d0008001200040404041200005c00041a08000000080808020000000a0a0a191900"
+)
+_LENGTHS_57: Final = bytes.fromhex(
+    "380d0008001200040404041200005f00041a08000000080808020000000a0a0a2a2a00123400"
+)
+_LENGTHS_80: Final = bytes.fromhex(
+    "000d0008000000000400040000006200041a08000000080808020000000a0a0a2a2a001234000a2800"
+)
+_LENGTHS_84: Final = bytes.fromhex(
+    "000d0008000000000400040000006300041a08000000000000020000000a0a0a2a2a001234000a280000"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,59 +38,73 @@ class ReplicaRules:
     """What its own format description says when nobody names a version."""
     post_header_lengths: bytes
     previous_gtids: bool
-    """Relay logs say which GTIDs were received before even when there are none (5.6: only with gtid_mode=ON)."""
+    """Relay logs say which GTIDs were received before even when there are none (5.6: only with
+    gtid_mode=ON)."""
     previous_gtids_at_start: bool
-    """So does the one that a server start begins (5.6: never, though its CHANGE MASTER and its receiver write them)."""
+    """So does the one that a server start begins (5.6: never, though its CHANGE MASTER and its
+    receiver write them)."""
     previous_gtids_flags: int
     """RELAY_LOG, and IGNORABLE from 5.7 on."""
     rotates_know_their_place: bool
-    """A rotate event that stands for what was not written has its end in the relay log as log_pos; 0 from 8.0 on."""
+    """A rotate event that stands for what was not written has its end in the relay log as log_pos;
+    0 from 8.0 on."""
     splits_transactions: bool
-    """max_relay_log_size is obeyed inside a transaction, too (5.6 has no boundary parser), and a GTID
-    counts as received as soon as its event is."""
+    """max_relay_log_size is obeyed inside a transaction, too (5.6 has no boundary parser), and a
+    GTID counts as received as soon as its event is."""
     gaps_forbid_recovery: bool
-    """relay_log_recovery=1 refuses to start while the workers left gaps (5.6: error 1872); later versions fill them first."""
+    """relay_log_recovery=1 refuses to start while the workers left gaps (5.6: error 1872); later
+    versions fill them first."""
     gaps_matter_to_recovery: bool
-    """relay_log_recovery=1 looks for gaps even with GTID auto-position, where the source sends again what is missing."""
+    """relay_log_recovery=1 looks for gaps even with GTID auto-position, where the source sends
+    again what is missing."""
     gaps_matter_to_start: bool
     """So does START REPLICA without relay_log_recovery."""
     heartbeat_flushes: bool
     """A position taken from a heartbeat is forced into the receiver's record."""
     rotate_flushes: bool
-    """A rotate event of the source forces the applier's record (Rotate_log_event::do_update_pos)."""
+    """A rotate event of the source forces the applier's record
+    (Rotate_log_event::do_update_pos)."""
     purges_inside_groups: bool
     """Applied relay logs go at the end of a file even where a group goes on in the next one."""
     refetches_last_gtid: bool
-    """The GTID received last is asked for again with auto-position: its transaction may not be whole (5.6)."""
+    """The GTID received last is asked for again with auto-position: its transaction may not be
+    whole (5.6)."""
     reset_keeps_connection: bool
-    """RESET REPLICA leaves the receiver's record, without a position; up to 5.7 it goes like the others."""
+    """RESET REPLICA leaves the receiver's record, without a position; up to 5.7 it goes like the
+    others."""
     recovery_forgets_workers: bool
-    """Where it does not look for them, it records that there were no workers (5.7.29 with auto-position)."""
+    """Where it does not look for them, it records that there were no workers (5.7.29 with
+    auto-position)."""
     heartbeat_period_seconds: float
-    """What CHANGE REPLICATION SOURCE records when nobody names one: half of slave_net_timeout, 3600 s up to 5.6, 60 s later."""
+    """What CHANGE REPLICATION SOURCE records when nobody names one: half of slave_net_timeout, 3600
+    s up to 5.6, 60 s later."""
     info_repository: str
     """The default of relay_log_info_repository and master_info_repository."""
     sanitizes: bool
-    """A partial transaction at the end of the relay logs is cut off at the start (8.4 on, without relay_log_recovery)."""
+    """A partial transaction at the end of the relay logs is cut off at the start (8.4 on, without
+    relay_log_recovery)."""
     atomic_ddl: bool
     """DDL commits together with the position."""
     xa_prepare_is_durable: bool
-    """XA PREPARE waits for the redo log. 5.7 writes its own binary log first and does not wait: kill -9 right behind it leaves the GTID and
-    no prepared transaction (5.7.29)."""
+    """XA PREPARE waits for the redo log. 5.7 writes its own binary log first and does not wait:
+    kill -9 right behind it leaves the GTID and no prepared transaction (5.7.29)."""
     workers_finish_queues: bool
-    """Where the coordinator cannot read on between two groups, workers execute all that they were given, and inside of a group nothing
-    more (5.6.24). Later versions finish the groups that are begun, and those before them (set_max_updated_index_on_stop, 5.7; seen of
-    5.7.29)."""
+    """Where the coordinator cannot read on between two groups, workers execute all that they were
+    given, and inside of a group nothing more (5.6.24). Later versions finish the groups that are
+    begun, and those before them (set_max_updated_index_on_stop, 5.7; seen of 5.7.29)."""
     read_error: int
-    """The applier comes to an event that it cannot read (1594; from 8.0 on errors that only logs show have numbers of their own: 13121,
-    ER_SERVER_REPLICA_RELAY_LOG_READ_FAILURE, seen of 9.7.4)."""
+    """The applier comes to an event that it cannot read (1594; from 8.0 on errors that only logs
+    show have numbers of their own: 13121, ER_SERVER_REPLICA_RELAY_LOG_READ_FAILURE, seen of
+    9.7.4)."""
     empty_relay_log_error: int
-    """START REPLICA on a relay log of zero bytes (5.7.29: 1872, ER_SLAVE_RLI_INIT_REPOSITORY; 9.7.4: 13117)."""
+    """START REPLICA on a relay log of zero bytes (5.7.29: 1872, ER_SLAVE_RLI_INIT_REPOSITORY;
+    9.7.4: 13117)."""
     cut_head_error: int
-    """A relay log that is come to ends inside its format description, or does not begin as a log does (9.7.4: 13117)."""
+    """A relay log that is come to ends inside its format description, or does not begin as a log
+    does (9.7.4: 13117)."""
     unreadable_head_error: int
-    """START REPLICA goes to a place inside a relay log, and of the events at its head one cannot be read
-    (init_relay_log_pos; 5.7.29: 1593, ER_SLAVE_FATAL_ERROR; 9.7.4: 13117)."""
+    """START REPLICA goes to a place inside a relay log, and of the events at its head one cannot be
+    read (init_relay_log_pos; 5.7.29: 1593, ER_SLAVE_FATAL_ERROR; 9.7.4: 13117)."""
 
 
 _R56: Final = ReplicaRules(
@@ -150,19 +173,26 @@ _R80: Final = replace(
     cut_head_error=13117,
     unreadable_head_error=13117,
 )
-_R84: Final = replace(_R80, name="8.4", server_version="8.4.9", post_header_lengths=_LENGTHS_84, sanitizes=True)
+_R84: Final = replace(
+    _R80, name="8.4", server_version="8.4.9", post_header_lengths=_LENGTHS_84, sanitizes=True
+)
 _R97: Final = replace(_R84, name="9.7", server_version="9.7.4")
-VERSIONS: Final[dict[str, ReplicaRules]] = {rules.name: rules for rules in (_R56, _R57, _R80, _R84, _R97)}
-"""8.4's event types are 9.7's: its source (libs/mysql/binlog/event) has version 1 rows events obsolete, too."""
+VERSIONS: Final[dict[str, ReplicaRules]] = {
+    rules.name: rules for rules in (_R56, _R57, _R80, _R84, _R97)
+}
+"""8.4's event types are 9.7's: its source (libs/mysql/binlog/event) has version 1 rows events
+obsolete, too."""
 
 
 def replica_rules(server: str) -> ReplicaRules:
-    """The rules of a version such as 5.7, 8.0.46 or 9.7. Raises UsageError for one that is not known, and for MariaDB's."""
+    """The rules of a version such as 5.7, 8.0.46 or 9.7. Raises UsageError for one that is not
+    known, and for MariaDB's."""
     rules = asked_rules(server)
     if rules.find_row:
         known = ", ".join(name for name, one in RULES.items() if not one.find_row)
         raise UsageError(
-            f"--server: {server}: no replica of MariaDB is emulated, it keeps its positions its own way",
+            f"--server: {server}: no replica of MariaDB is emulated, it keeps its positions its"
+            " own way",
             code=Code.UNKNOWN_VERSION,
             hint=f"name one of {known}",
         )

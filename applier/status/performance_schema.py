@@ -1,7 +1,9 @@
-"""performance_schema.replication_*: which columns a version has, in its order, and what goes into them.
+"""performance_schema.replication_*: which columns a version has, in its order, and what goes into
+them.
 
-Columns as real 5.7.29 and 9.7.4 give them; 8.0 and 8.4 have those of 9.7. Timestamps are in UTC; one that the server never set is its
-0000-00-00, one that we do not know is NULL. 5.6 has none of these tables.
+Columns as real 5.7.29 and 9.7.4 give them; 8.0 and 8.4 have those of 9.7. Timestamps are in UTC;
+one that the server never set is its 0000-00-00, one that we do not know is NULL. 5.6 has none of
+these tables.
 """
 
 from __future__ import annotations
@@ -15,11 +17,19 @@ from lookup.versions import rules_for
 
 TRANSACTION_TIMES = ("ORIGINAL_COMMIT_TIMESTAMP", "IMMEDIATE_COMMIT_TIMESTAMP")
 ERROR = ("LAST_ERROR_NUMBER", "LAST_ERROR_MESSAGE", "LAST_ERROR_TIMESTAMP")
-TRANSIENT = ("LAST_TRANSIENT_ERROR_NUMBER", "LAST_TRANSIENT_ERROR_MESSAGE", "LAST_TRANSIENT_ERROR_TIMESTAMP")
+TRANSIENT = (
+    "LAST_TRANSIENT_ERROR_NUMBER",
+    "LAST_TRANSIENT_ERROR_MESSAGE",
+    "LAST_TRANSIENT_ERROR_TIMESTAMP",
+)
 
 
 def _transaction(prefix: str, work: str, *, ended: bool) -> tuple[str, ...]:
-    times = (*TRANSACTION_TIMES, f"START_{work}_TIMESTAMP", *((f"END_{work}_TIMESTAMP",) if ended else ()))
+    times = (
+        *TRANSACTION_TIMES,
+        f"START_{work}_TIMESTAMP",
+        *((f"END_{work}_TIMESTAMP",) if ended else ()),
+    )
     return (prefix, *(f"{prefix}_{time}" for time in times))
 
 
@@ -28,9 +38,9 @@ def _retried(prefix: str) -> tuple[str, ...]:
 
 
 _CONFIGURATION_57 = (
-    "CHANNEL_NAME HOST PORT USER NETWORK_INTERFACE AUTO_POSITION SSL_ALLOWED SSL_CA_FILE SSL_CA_PATH SSL_CERTIFICATE SSL_CIPHER "
-    "SSL_KEY SSL_VERIFY_SERVER_CERTIFICATE SSL_CRL_FILE SSL_CRL_PATH CONNECTION_RETRY_INTERVAL CONNECTION_RETRY_COUNT HEARTBEAT_INTERVAL "
-    "TLS_VERSION"
+    "CHANNEL_NAME HOST PORT USER NETWORK_INTERFACE AUTO_POSITION SSL_ALLOWED SSL_CA_FILE"
+    " SSL_CA_PATH SSL_CERTIFICATE SSL_CIPHER SSL_KEY SSL_VERIFY_SERVER_CERTIFICATE SSL_CRL_FILE"
+    " SSL_CRL_PATH CONNECTION_RETRY_INTERVAL CONNECTION_RETRY_COUNT HEARTBEAT_INTERVAL TLS_VERSION"
 ).split()
 _STATUS_57 = (
     "CHANNEL_NAME",
@@ -48,9 +58,26 @@ TABLES_57: Tables = {
     "replication_connection_configuration": tuple(_CONFIGURATION_57),
     "replication_connection_status": _STATUS_57,
     "replication_applier_configuration": ("CHANNEL_NAME", "DESIRED_DELAY"),
-    "replication_applier_status": ("CHANNEL_NAME", "SERVICE_STATE", "REMAINING_DELAY", "COUNT_TRANSACTIONS_RETRIES"),
-    "replication_applier_status_by_coordinator": ("CHANNEL_NAME", "THREAD_ID", "SERVICE_STATE", *ERROR),
-    "replication_applier_status_by_worker": ("CHANNEL_NAME", "WORKER_ID", "THREAD_ID", "SERVICE_STATE", "LAST_SEEN_TRANSACTION", *ERROR),
+    "replication_applier_status": (
+        "CHANNEL_NAME",
+        "SERVICE_STATE",
+        "REMAINING_DELAY",
+        "COUNT_TRANSACTIONS_RETRIES",
+    ),
+    "replication_applier_status_by_coordinator": (
+        "CHANNEL_NAME",
+        "THREAD_ID",
+        "SERVICE_STATE",
+        *ERROR,
+    ),
+    "replication_applier_status_by_worker": (
+        "CHANNEL_NAME",
+        "WORKER_ID",
+        "THREAD_ID",
+        "SERVICE_STATE",
+        "LAST_SEEN_TRANSACTION",
+        *ERROR,
+    ),
 }
 TABLES_80: Tables = {
     "replication_connection_configuration": (
@@ -95,9 +122,23 @@ TABLES_80: Tables = {
         *_retried("LAST_APPLIED_TRANSACTION"),
         *_retried("APPLYING_TRANSACTION"),
     ),
-    "replication_applier_filters": ("CHANNEL_NAME", "FILTER_NAME", "FILTER_RULE", "CONFIGURED_BY", "ACTIVE_SINCE", "COUNTER"),
+    "replication_applier_filters": (
+        "CHANNEL_NAME",
+        "FILTER_NAME",
+        "FILTER_RULE",
+        "CONFIGURED_BY",
+        "ACTIVE_SINCE",
+        "COUNTER",
+    ),
 }
-TABLES: dict[str, Tables] = {"5.6": {}, "5.7": TABLES_57, "8.0": TABLES_80, "8.4": TABLES_80, "9.7": TABLES_80, "mariadb": {}}
+TABLES: dict[str, Tables] = {
+    "5.6": {},
+    "5.7": TABLES_57,
+    "8.0": TABLES_80,
+    "8.4": TABLES_80,
+    "9.7": TABLES_80,
+    "mariadb": {},
+}
 """Version -> table -> columns. MariaDB's tables of these names are others."""
 FRACTION = {"5.7": 0}
 """Digits behind the second; 6 where nothing is said."""
@@ -119,7 +160,9 @@ def performance_schema(view: ReplicaView) -> dict[str, list[Row]]:
         "replication_applier_filters": _applier_filters,
     }
     return {
-        table: [{column: facts.get(column) for column in columns} for facts in rows[table](view, digits)]
+        table: [
+            {column: facts.get(column) for column in columns} for facts in rows[table](view, digits)
+        ]
         for table, columns in TABLES[name].items()
     }
 
@@ -140,7 +183,9 @@ def _state(thread: Thread) -> Facts:
 def _error(failure: ThreadFailure | None, digits: int) -> Facts:
     if failure is None:
         return {}
-    return dict(zip(ERROR, (failure.number, failure.message, timestamp(failure.time, digits)), strict=True))
+    return dict(
+        zip(ERROR, (failure.number, failure.message, timestamp(failure.time, digits)), strict=True)
+    )
 
 
 def _monitored(prefix: str, work: str, record: Monitored | None) -> Facts:
@@ -204,7 +249,9 @@ def _connection_status(view: ReplicaView, digits: int) -> list[Facts]:
             "GROUP_NAME": "",
             "SOURCE_UUID": None if view.source is None else view.source.uuid,
             "COUNT_RECEIVED_HEARTBEATS": view.heartbeats,
-            "LAST_HEARTBEAT_TIMESTAMP": None if view.heartbeats is None else timestamp(view.last_heartbeat, digits),
+            "LAST_HEARTBEAT_TIMESTAMP": (
+                None if view.heartbeats is None else timestamp(view.last_heartbeat, digits)
+            ),
             "RECEIVED_TRANSACTION_SET": view.retrieved,
             **_state(receiver),
             **_error(receiver.failure, digits),
@@ -223,11 +270,17 @@ def _applier_configuration(view: ReplicaView, digits: int) -> list[Facts]:
         {
             "CHANNEL_NAME": view.channel,
             "DESIRED_DELAY": relay.sql_delay,
-            "PRIVILEGE_CHECKS_USER": None if user is None else f"'{user}'@'{relay.privilege_checks_hostname}'",
+            "PRIVILEGE_CHECKS_USER": (
+                None if user is None else f"'{user}'@'{relay.privilege_checks_hostname}'"
+            ),
             "REQUIRE_ROW_FORMAT": _yes(relay.require_row_format),
             "REQUIRE_TABLE_PRIMARY_KEY_CHECK": relay.require_table_primary_key_check,
-            "ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS_TYPE": relay.assign_gtids_to_anonymous_transactions_type,
-            "ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS_VALUE": relay.assign_gtids_to_anonymous_transactions_value or None,
+            "ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS_TYPE": (
+                relay.assign_gtids_to_anonymous_transactions_type
+            ),
+            "ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS_VALUE": (
+                relay.assign_gtids_to_anonymous_transactions_value or None
+            ),
         }
     ]
 

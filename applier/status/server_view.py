@@ -1,4 +1,5 @@
-"""The views of the replays whose positions a server keeps: one for each, as a replica has one for each channel."""
+"""The views of the replays whose positions a server keeps: one for each, as a replica has one for
+each channel."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from checkpoints.position import Position
 
 
 def views_of_server(server: Server, version: str | None = None) -> list[ReplicaView]:
-    """The replays by name. `version` names the columns; None: the server's own. Raises InputError where no replay was begun.
+    """The replays by name. `version` names the columns; None: the server's own. Raises InputError
+    where no replay was begun.
 
     Whether somebody receives the log is not known here, so those columns are unknown.
     """

@@ -1,6 +1,8 @@
-"""SHOW REPLICA STATUS, SHOW SLAVE STATUS: which columns a version has, in its order, and what goes into them.
+"""SHOW REPLICA STATUS, SHOW SLAVE STATUS: which columns a version has, in its order, and what goes
+into them.
 
-Columns as real 5.6.24, 5.7.29, 9.7.4 and MariaDB 10.11.18 give them; 8.0 and 8.4 as in show_slave_status_metadata() (sql/rpl_replica.cc).
+Columns as real 5.6.24, 5.7.29, 9.7.4 and MariaDB 10.11.18 give them; 8.0 and 8.4 as in
+show_slave_status_metadata() (sql/rpl_replica.cc).
 """
 
 from __future__ import annotations
@@ -16,23 +18,28 @@ Row = dict[str, Any]
 """Column -> value, in the server's order; None is NULL."""
 
 _ALL = (
-    "Replica_IO_State Source_Host Source_User Source_Port Connect_Retry Source_Log_File Read_Source_Log_Pos Relay_Log_File Relay_Log_Pos "
-    "Relay_Source_Log_File Replica_IO_Running Replica_SQL_Running Replicate_Do_DB Replicate_Ignore_DB Replicate_Do_Table "
-    "Replicate_Ignore_Table Replicate_Wild_Do_Table Replicate_Wild_Ignore_Table Last_Errno Last_Error Skip_Counter Exec_Source_Log_Pos "
-    "Relay_Log_Space Until_Condition Until_Log_File Until_Log_Pos Source_SSL_Allowed Source_SSL_CA_File Source_SSL_CA_Path "
-    "Source_SSL_Cert Source_SSL_Cipher Source_SSL_Key Seconds_Behind_Source Source_SSL_Verify_Server_Cert Last_IO_Errno Last_IO_Error "
-    "Last_SQL_Errno Last_SQL_Error Replicate_Ignore_Server_Ids Source_Server_Id"
+    "Replica_IO_State Source_Host Source_User Source_Port Connect_Retry Source_Log_File"
+    " Read_Source_Log_Pos Relay_Log_File Relay_Log_Pos Relay_Source_Log_File Replica_IO_Running"
+    " Replica_SQL_Running Replicate_Do_DB Replicate_Ignore_DB Replicate_Do_Table"
+    " Replicate_Ignore_Table Replicate_Wild_Do_Table Replicate_Wild_Ignore_Table Last_Errno"
+    " Last_Error Skip_Counter Exec_Source_Log_Pos Relay_Log_Space Until_Condition Until_Log_File"
+    " Until_Log_Pos Source_SSL_Allowed Source_SSL_CA_File Source_SSL_CA_Path Source_SSL_Cert"
+    " Source_SSL_Cipher Source_SSL_Key Seconds_Behind_Source Source_SSL_Verify_Server_Cert"
+    " Last_IO_Errno Last_IO_Error Last_SQL_Errno Last_SQL_Error Replicate_Ignore_Server_Ids"
+    " Source_Server_Id"
 ).split()
 _MYSQL = (
-    "Source_UUID Source_Info_File SQL_Delay SQL_Remaining_Delay Replica_SQL_Running_State Source_Retry_Count Source_Bind "
-    "Last_IO_Error_Timestamp Last_SQL_Error_Timestamp Source_SSL_Crl Source_SSL_Crlpath Retrieved_Gtid_Set Executed_Gtid_Set Auto_Position"
+    "Source_UUID Source_Info_File SQL_Delay SQL_Remaining_Delay Replica_SQL_Running_State"
+    " Source_Retry_Count Source_Bind Last_IO_Error_Timestamp Last_SQL_Error_Timestamp"
+    " Source_SSL_Crl Source_SSL_Crlpath Retrieved_Gtid_Set Executed_Gtid_Set Auto_Position"
 ).split()
 _FROM_57 = "Replicate_Rewrite_DB Channel_Name Source_TLS_Version".split()
 _FROM_80 = "Source_public_key_path Get_Source_public_key Network_Namespace".split()
 _MARIADB = (
-    "Source_SSL_Crl Source_SSL_Crlpath Using_Gtid Gtid_IO_Pos Replicate_Do_Domain_Ids Replicate_Ignore_Domain_Ids Parallel_Mode SQL_Delay "
-    "SQL_Remaining_Delay Replica_SQL_Running_State Replica_DDL_Groups Replica_Non_Transactional_Groups Replica_Transactional_Groups "
-    "Replicate_Rewrite_DB"
+    "Source_SSL_Crl Source_SSL_Crlpath Using_Gtid Gtid_IO_Pos Replicate_Do_Domain_Ids"
+    " Replicate_Ignore_Domain_Ids Parallel_Mode SQL_Delay SQL_Remaining_Delay"
+    " Replica_SQL_Running_State Replica_DDL_Groups Replica_Non_Transactional_Groups"
+    " Replica_Transactional_Groups Replicate_Rewrite_DB"
 ).split()
 COLUMNS: dict[str, tuple[str, ...]] = {
     "5.6": (*_ALL, *_MYSQL),
@@ -59,7 +66,8 @@ def old_name(column: str) -> str:
 def column_names(version: str, *, old_names: bool | None = None) -> tuple[str, ...]:
     """What the statement of a version has. `old_names`: SHOW SLAVE STATUS; None: the version's own.
 
-    Raises ValueError for SHOW SLAVE STATUS after 8.0, which has none, and for SHOW REPLICA STATUS before.
+    Raises ValueError for SHOW SLAVE STATUS after 8.0, which has none, and for SHOW REPLICA STATUS
+    before.
     """
     name = rules_for(version).name
     if old_names is None:
@@ -75,7 +83,10 @@ def show_status(view: ReplicaView, *, old_names: bool | None = None) -> Row:
     """One row of SHOW REPLICA STATUS. What the view does not know is None."""
     names = column_names(view.version, old_names=old_names)
     facts = _facts(view)
-    return {shown: facts.get(column) for shown, column in zip(names, COLUMNS[rules_for(view.version).name], strict=True)}
+    return {
+        shown: facts.get(column)
+        for shown, column in zip(names, COLUMNS[rules_for(view.version).name], strict=True)
+    }
 
 
 def _facts(view: ReplicaView) -> Mapping[str, Any]:
@@ -102,10 +113,19 @@ def _facts(view: ReplicaView) -> Mapping[str, Any]:
 
 def _threads(view: ReplicaView) -> Row:
     receiver, applier = view.receiver, view.applier
-    failed = next((thread.failure for thread in view.workers if thread.failure is not None and thread.failure.number), applier.failure)
+    failed = next(
+        (
+            thread.failure
+            for thread in view.workers
+            if thread.failure is not None and thread.failure.number
+        ),
+        applier.failure,
+    )
     facts: Row = {
         "Replica_IO_State": receiver.stage,
-        "Replica_IO_Running": {ON: "Yes", OFF: "No", CONNECTING: "Connecting", None: None}[receiver.state],
+        "Replica_IO_Running": {ON: "Yes", OFF: "No", CONNECTING: "Connecting", None: None}[
+            receiver.state
+        ],
         "Replica_SQL_Running": {ON: "Yes", OFF: "No", None: None}[applier.state],
         "Replica_SQL_Running_State": applier.stage,
     }
@@ -161,16 +181,30 @@ def _positions(view: ReplicaView) -> Row:
             "Exec_Source_Log_Pos": view.relay.source_log_pos,
         }
     elif view.executed_file is not None:
-        facts |= {"Relay_Source_Log_File": view.executed_file, "Exec_Source_Log_Pos": view.executed_position}
+        facts |= {
+            "Relay_Source_Log_File": view.executed_file,
+            "Exec_Source_Log_Pos": view.executed_position,
+        }
     return facts
 
 
 def _filters(view: ReplicaView) -> Row:
     if view.filters is None:
         return {}
-    kinds = ("Do_DB", "Ignore_DB", "Do_Table", "Ignore_Table", "Wild_Do_Table", "Wild_Ignore_Table", "Rewrite_DB")
+    kinds = (
+        "Do_DB",
+        "Ignore_DB",
+        "Do_Table",
+        "Ignore_Table",
+        "Wild_Do_Table",
+        "Wild_Ignore_Table",
+        "Rewrite_DB",
+    )
     return {
-        f"Replicate_{kind}": ",".join(rule.rule for rule in view.filters if rule.name == f"REPLICATE_{kind.upper()}") for kind in kinds
+        f"Replicate_{kind}": ",".join(
+            rule.rule for rule in view.filters if rule.name == f"REPLICATE_{kind.upper()}"
+        )
+        for kind in kinds
     }
 
 
@@ -178,13 +212,25 @@ def _until(view: ReplicaView) -> Row:
     until = view.until
     if until is None:
         return {}
-    condition = old_name(until.condition) if rules_for(view.version).name in OLD_NAMES_ONLY else until.condition
-    return {"Until_Condition": condition, "Until_Log_File": until.file, "Until_Log_Pos": until.position}
+    condition = (
+        old_name(until.condition)
+        if rules_for(view.version).name in OLD_NAMES_ONLY
+        else until.condition
+    )
+    return {
+        "Until_Condition": condition,
+        "Until_Log_File": until.file,
+        "Until_Log_Pos": until.position,
+    }
 
 
 def short_time(moment: float | None) -> str:
     """As Last_SQL_Error_Timestamp: 261121 08:40:00, in UTC; empty when unset."""
-    return NO_TIME if moment is None else datetime.fromtimestamp(moment, UTC).strftime("%y%m%d %H:%M:%S")
+    return (
+        NO_TIME
+        if moment is None
+        else datetime.fromtimestamp(moment, UTC).strftime("%y%m%d %H:%M:%S")
+    )
 
 
 def _yes(value: bool) -> str:
@@ -194,4 +240,3 @@ def _yes(value: bool) -> str:
 def stopped() -> Thread:
     """A thread that does not run and met no error."""
     return Thread(OFF, "", NO_FAILURE)
-

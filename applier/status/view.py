@@ -1,6 +1,8 @@
-"""What is known about a replica at one moment: the input of SHOW REPLICA STATUS and of the performance_schema tables.
+"""What is known about a replica at one moment: the input of SHOW REPLICA STATUS and of the
+performance_schema tables.
 
-None is unknown, and shown as NULL; what the server shows for "nothing yet" is a value of its own ("" or 0000-00-00).
+None is unknown, and shown as NULL; what the server shows for "nothing yet" is a value of its own
+("" or 0000-00-00).
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ NO_FAILURE = ThreadFailure()
 
 @dataclass(frozen=True, slots=True)
 class Monitored:
-    """One transaction as Gtid_monitoring_info (sql/rpl_gtid_misc.cc) has it. Times in seconds since 1970, None: not set."""
+    """One transaction as Gtid_monitoring_info (sql/rpl_gtid_misc.cc) has it. Times in seconds since
+    1970, None: not set."""
 
     gtid: str = ""
     original_commit: float | None = None
@@ -43,7 +46,8 @@ NOTHING = Monitored()
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """Receiver, coordinator (or the single applier) or a worker. `last` and `current` are None where nobody kept them."""
+    """Receiver, coordinator (or the single applier) or a worker. `last` and `current` are None
+    where nobody kept them."""
 
     state: str | None = None
     stage: str | None = None
@@ -66,7 +70,8 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class UntilStatus:
-    """START REPLICA UNTIL as SHOW REPLICA STATUS tells it: "Source", "Relay", "SQL_AFTER_GTIDS", …"""
+    """START REPLICA UNTIL as SHOW REPLICA STATUS tells it: "Source", "Relay", "SQL_AFTER_GTIDS",
+    …"""
 
     condition: str = "None"
     file: str = ""

@@ -15,7 +15,13 @@ from typing import Any
 from applier.binlog.charsets import charset
 from applier.errors import ReplicationError
 from applier.tables.alter_rows import numbered, row_converter
-from applier.tables.altered_columns import AlteredColumn, AlteredColumns, names_in, rename_in, with_names
+from applier.tables.altered_columns import (
+    AlteredColumn,
+    AlteredColumns,
+    names_in,
+    rename_in,
+    with_names,
+)
 from applier.tables.catalog import Tables
 from applier.tables.collation import sort_key
 from applier.tables.conversions import copies

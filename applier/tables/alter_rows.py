@@ -1,4 +1,5 @@
-"""The rows of a table under the definition that an ALTER TABLE makes: values carried over, defaults filled in."""
+"""The rows of a table under the definition that an ALTER TABLE makes: values carried over, defaults
+filled in."""
 
 from __future__ import annotations
 
@@ -16,7 +17,11 @@ from lookup.table import Column, TableDefinition
 
 
 def row_converter(
-    old: TableDefinition, new: TableDefinition, sources: list[int | None], session: Session, rules: ConversionRules
+    old: TableDefinition,
+    new: TableDefinition,
+    sources: list[int | None],
+    session: Session,
+    rules: ConversionRules,
 ) -> Callable[[Row], Row]:
     """A function from rows of the old definition to rows of the new one."""
     sources = [*sources, *[None] * (len(new.columns) - len(sources))]
@@ -49,17 +54,29 @@ def _carried(source: int, old: Column, new: Column, rules: ConversionRules) -> C
 
 
 def numbered(
-    old: TableDefinition, new: TableDefinition, sources: list[int | None], rows: Iterable[Row], start: int, sql_mode: SqlModeFlag
+    old: TableDefinition,
+    new: TableDefinition,
+    sources: list[int | None],
+    rows: Iterable[Row],
+    start: int,
+    sql_mode: SqlModeFlag,
 ) -> Iterable[Row]:
-    """A column that becomes AUTO_INCREMENT numbers the rows in their order; one that was it keeps even its zeros.
+    """A column that becomes AUTO_INCREMENT numbers the rows in their order; one that was it keeps
+    even its zeros.
 
-    Of a column that was there, NO_AUTO_VALUE_ON_ZERO keeps the zeros (`copy_data_between_tables`, sql/sql_table.cc).
+    Of a column that was there, NO_AUTO_VALUE_ON_ZERO keeps the zeros (`copy_data_between_tables`,
+    sql/sql_table.cc).
     """
     for source, column in zip(sources, new.columns, strict=False):
         if column.auto_increment and source is None:
             return number_rows(new, rows, start)
         if column.auto_increment and source is not None and not old.columns[source].auto_increment:
-            return number_rows(new, rows, start, (None,) if SqlModeFlag.NO_AUTO_VALUE_ON_ZERO in sql_mode else (None, 0))
+            return number_rows(
+                new,
+                rows,
+                start,
+                (None,) if SqlModeFlag.NO_AUTO_VALUE_ON_ZERO in sql_mode else (None, 0),
+            )
     return rows
 
 
@@ -77,15 +94,24 @@ def _is_numbered(column: Column, rules: ConversionRules) -> bool:
     return column.auto_increment and not kept
 
 
-def value_converter(old: Column, new: Column, rules: ConversionRules) -> Callable[[Any], Any] | None:
-    """A function that carries stored values from one column definition to another; None when they stay as they are.
+def value_converter(
+    old: Column, new: Column, rules: ConversionRules
+) -> Callable[[Any], Any] | None:
+    """A function that carries stored values from one column definition to another; None when they
+    stay as they are.
 
-    Raises ReplicationError 1235 for types that no table of conversions has; the function does for NULL where
-    the new column has none to give.
+    Raises ReplicationError 1235 for types that no table of conversions has; the function does for
+    NULL where the new column has none to give.
     """
     convert = conversion(old, new, rules)
     numbers = _is_numbered(new, rules)
-    missing = _numbered_null(old, new, rules) if numbers else None if new.nullable else instead_of_null(new, rules)
+    missing = (
+        _numbered_null(old, new, rules)
+        if numbers
+        else None
+        if new.nullable
+        else instead_of_null(new, rules)
+    )
     if convert is None and (missing is None or not old.nullable):
         return None
 

@@ -1,4 +1,5 @@
-"""CAST and CONVERT: from the type of an operand to the type that is asked for, where that is exact."""
+"""CAST and CONVERT: from the type of an operand to the type that is asked for, where that is
+exact."""
 
 from __future__ import annotations
 
@@ -10,7 +11,18 @@ from typing import Any
 from applier.binlog.types import json
 from applier.tables.comparisons import moment_of
 from applier.tables.json_functions import document_of
-from applier.tables.operands import DATES, Dialect, Operand, OperandKind, Value, as_number, as_text, constant, mapped, unsupported
+from applier.tables.operands import (
+    DATES,
+    Dialect,
+    Operand,
+    OperandKind,
+    Value,
+    as_number,
+    as_text,
+    constant,
+    mapped,
+    unsupported,
+)
 from applier.tables.operators import EXACT, checked_decimal, null_or
 
 _TYPE = re.compile(r"([A-Za-z ]+?)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
@@ -51,7 +63,16 @@ def _integer(operand: Operand, *, unsigned: bool, sql: str) -> Operand:
             raise unsupported(f"{sql}: out of range")
         return number
 
-    return mapped(inner, OperandKind.INTEGER, checked, digits=0, unsigned=unsigned, sql=sql, column=None, literal=False)
+    return mapped(
+        inner,
+        OperandKind.INTEGER,
+        checked,
+        digits=0,
+        unsigned=unsigned,
+        sql=sql,
+        column=None,
+        literal=False,
+    )
 
 
 def _integer_of_text(text: str) -> int:
@@ -71,22 +92,39 @@ def _integer_of_number(value: Any) -> int:
     return value if isinstance(value, int) else int(value.to_integral_value("ROUND_HALF_UP"))
 
 
-def _signed(operand: Operand, _length: str | None, _scale: str | None, _dialect: Dialect, sql: str) -> Operand:
+def _signed(
+    operand: Operand, _length: str | None, _scale: str | None, _dialect: Dialect, sql: str
+) -> Operand:
     return _integer(operand, unsigned=False, sql=sql)
 
 
-def _unsigned(operand: Operand, _length: str | None, _scale: str | None, _dialect: Dialect, sql: str) -> Operand:
+def _unsigned(
+    operand: Operand, _length: str | None, _scale: str | None, _dialect: Dialect, sql: str
+) -> Operand:
     return _integer(operand, unsigned=True, sql=sql)
 
 
-def _char(operand: Operand, length: str | None, _scale: str | None, dialect: Dialect, sql: str) -> Operand:
+def _char(
+    operand: Operand, length: str | None, _scale: str | None, dialect: Dialect, sql: str
+) -> Operand:
     if operand.kind is OperandKind.JSON:
         read = document_of(operand, sql, dialect)
-        return Operand(OperandKind.TEXT, _json_text(read), sql, collation="utf8mb4_bin", strength=2) if length is None else _refuse(sql)
+        return (
+            Operand(OperandKind.TEXT, _json_text(read), sql, collation="utf8mb4_bin", strength=2)
+            if length is None
+            else _refuse(sql)
+        )
     text = as_text(operand, dialect)
     cut = None if length is None else int(length)
     return mapped(
-        text, OperandKind.TEXT, lambda value: value[:cut], sql=sql, column=None, literal=False, collation=dialect.collation, strength=2
+        text,
+        OperandKind.TEXT,
+        lambda value: value[:cut],
+        sql=sql,
+        column=None,
+        literal=False,
+        collation=dialect.collation,
+        strength=2,
     )
 
 
@@ -102,16 +140,28 @@ def _refuse(sql: str) -> Operand:
     raise unsupported(sql)
 
 
-def _binary(operand: Operand, length: str | None, _scale: str | None, dialect: Dialect, sql: str) -> Operand:
-    if length is not None or operand.kind in (OperandKind.FLOAT, OperandKind.DOUBLE, OperandKind.JSON, OperandKind.OTHER, OperandKind.BIT):
+def _binary(
+    operand: Operand, length: str | None, _scale: str | None, dialect: Dialect, sql: str
+) -> Operand:
+    if length is not None or operand.kind in (
+        OperandKind.FLOAT,
+        OperandKind.DOUBLE,
+        OperandKind.JSON,
+        OperandKind.OTHER,
+        OperandKind.BIT,
+    ):
         raise unsupported(sql)
     if operand.kind in (OperandKind.BINARY, OperandKind.HEX):
         return mapped(operand, OperandKind.BINARY, bytes, sql=sql, literal=False)
     text = as_text(operand, dialect)
-    return mapped(text, OperandKind.BINARY, text.charset.encode, sql=sql, column=None, literal=False)
+    return mapped(
+        text, OperandKind.BINARY, text.charset.encode, sql=sql, column=None, literal=False
+    )
 
 
-def _decimal(operand: Operand, length: str | None, scale: str | None, _dialect: Dialect, sql: str) -> Operand:
+def _decimal(
+    operand: Operand, length: str | None, scale: str | None, _dialect: Dialect, sql: str
+) -> Operand:
     digits = int(scale or 0)
     whole = int(length or 10) - digits
     places = Decimal(1).scaleb(-digits)
@@ -127,16 +177,31 @@ def _decimal(operand: Operand, length: str | None, scale: str | None, _dialect: 
             raise unsupported(f"{sql}: out of range")
         return checked_decimal(number, sql)
 
-    return mapped(inner, OperandKind.DECIMAL, compute, digits=digits, sql=sql, unsigned=False, column=None, literal=False)
+    return mapped(
+        inner,
+        OperandKind.DECIMAL,
+        compute,
+        digits=digits,
+        sql=sql,
+        unsigned=False,
+        column=None,
+        literal=False,
+    )
 
 
-def _double(operand: Operand, length: str | None, _scale: str | None, _dialect: Dialect, sql: str) -> Operand:
+def _double(
+    operand: Operand, length: str | None, _scale: str | None, _dialect: Dialect, sql: str
+) -> Operand:
     if length is not None:
         raise unsupported(sql)
-    return mapped(as_number(operand), OperandKind.DOUBLE, float, digits=0, sql=sql, column=None, literal=False)
+    return mapped(
+        as_number(operand), OperandKind.DOUBLE, float, digits=0, sql=sql, column=None, literal=False
+    )
 
 
-def _date(operand: Operand, _length: str | None, _scale: str | None, dialect: Dialect, sql: str) -> Operand:
+def _date(
+    operand: Operand, _length: str | None, _scale: str | None, dialect: Dialect, sql: str
+) -> Operand:
     if operand.kind not in DATES | {OperandKind.TEXT}:
         raise unsupported(sql)
 
@@ -149,7 +214,9 @@ def _date(operand: Operand, _length: str | None, _scale: str | None, dialect: Di
     return Operand(OperandKind.DATE, null_or([operand], compute), sql)
 
 
-def _datetime(operand: Operand, length: str | None, _scale: str | None, _dialect: Dialect, sql: str) -> Operand:
+def _datetime(
+    operand: Operand, length: str | None, _scale: str | None, _dialect: Dialect, sql: str
+) -> Operand:
     digits = int(length or 0)
     if operand.kind not in DATES | {OperandKind.TEXT} or digits > 6:
         raise unsupported(sql)
@@ -164,7 +231,9 @@ def _datetime(operand: Operand, length: str | None, _scale: str | None, _dialect
     return Operand(OperandKind.DATETIME, null_or([operand], compute), sql, digits)
 
 
-def _json(operand: Operand, _length: str | None, _scale: str | None, dialect: Dialect, sql: str) -> Operand:
+def _json(
+    operand: Operand, _length: str | None, _scale: str | None, dialect: Dialect, sql: str
+) -> Operand:
     if operand.kind not in (OperandKind.JSON, OperandKind.TEXT):
         raise unsupported(sql)
     return Operand(OperandKind.JSON, document_of(operand, sql, dialect), sql)

@@ -31,9 +31,10 @@ class Database:
 class Tables:
     """The tables of a replica in memory: `tables["db.t"]`, `in`, and iteration over them.
 
-    Names are case-sensitive, as with lower_case_table_names=0. Within `session` the temporary tables of one session hide those of the
-    same name; iteration, `in` and dumps know none. Changes to transactional tables since the last commit can be rolled
-    back; those to tables without transactions stay, as in a server. Not thread-safe.
+    Names are case-sensitive, as with lower_case_table_names=0. Within `session` the temporary
+    tables of one session hide those of the same name; iteration, `in` and dumps know none. Changes
+    to transactional tables since the last commit can be rolled back; those to tables without
+    transactions stay, as in a server. Not thread-safe.
     """
 
     def __init__(self) -> None:
@@ -60,7 +61,10 @@ class Tables:
     def __repr__(self) -> str:
         """One screen: each table with its rows and its primary key."""
         tables = sorted(self, key=lambda table: table.definition.full_name)
-        lines = [f"Tables: {len(tables):,}, with {sum(map(len, tables)):,} rows", *(f"  {table!r}" for table in tables[:MOST_SHOWN])]
+        lines = [
+            f"Tables: {len(tables):,}, with {sum(map(len, tables)):,} rows",
+            *(f"  {table!r}" for table in tables[:MOST_SHOWN]),
+        ]
         more = len(tables) - MOST_SHOWN
         return "\n".join(lines + [f"  … and {more:,} more"] * (more > 0))
 
@@ -85,7 +89,8 @@ class Tables:
         return self._tables.get((database, name))
 
     def same_kind(self, definition: TableDefinition) -> MemoryTable | None:
-        """The table whose place a new one of this definition would take: a temporary one hides others, and is not in their way."""
+        """The table whose place a new one of this definition would take: a temporary one hides
+        others, and is not in their way."""
         kind = self.temporary if definition.temporary else self.base
         return kind(definition.database, definition.name)
 
@@ -94,9 +99,11 @@ class Tables:
         return self._own.get((database, name))
 
     def drop_views(self, names: Iterable[tuple[str, str]], *, number: int) -> None:
-        """`number`: with which error the statement ended on the source. Without one, an unknown view stems from before the log.
+        """`number`: with which error the statement ended on the source. Without one, an unknown
+        view stems from before the log.
 
-        The views that are there go also where another one is missing (5.7, MariaDB). Raises ReplicationError with that number.
+        The views that are there go also where another one is missing (5.7, MariaDB). Raises
+        ReplicationError with that number.
         """
         missing = sorted(set(names) - self.views)
         self.views -= set(names)
@@ -116,7 +123,8 @@ class Tables:
 
     @contextmanager
     def session(self, server_id: int, thread_id: int) -> Iterator[None]:
-        """Names mean what they mean to this session of the source (`pseudo_thread_id`), which has temporary tables of its own."""
+        """Names mean what they mean to this session of the source (`pseudo_thread_id`), which has
+        temporary tables of its own."""
         identity, outside = (server_id, thread_id), self._own
         self._own = self._temporaries.get(identity, {})
         try:
@@ -133,7 +141,8 @@ class Tables:
         self._temporaries.clear()
 
     def create(self, definition: TableDefinition) -> MemoryTable:
-        """A new empty table; one of the same name is replaced. Its database comes into being with it."""
+        """A new empty table; one of the same name is replaced. Its database comes into being with
+        it."""
         table = (SequenceTable if "SEQUENCE" in definition.options else MemoryTable)(definition)
         if not definition.temporary:
             self._forget(definition.database, definition.name)
@@ -142,7 +151,8 @@ class Tables:
         return table
 
     def drop(self, database: str, name: str) -> None:
-        """Drops what the name means to the session at hand. Raises KeyError when nothing is there."""
+        """Drops what the name means to the session at hand. Raises KeyError when nothing is
+        there."""
         table = self.get(database, name)
         if table is None:
             raise KeyError(f"{database}.{name}")
@@ -172,28 +182,40 @@ class Tables:
             self.drop_table(table)
 
     def rename(self, table: MemoryTable, database: str, name: str) -> None:
-        """Moves a table to another name; its rows and views come along, foreign keys and triggers follow."""
+        """Moves a table to another name; its rows and views come along, foreign keys and triggers
+        follow."""
         before = table.definition
         self._take_out(before)
         table.definition = dataclasses.replace(before, database=database, name=name)
         self._take_place(before, table, {})
 
     def replace(
-        self, old: MemoryTable, new: MemoryTable, columns: Mapping[str, str] | None = None, *, children_follow: bool = True
+        self,
+        old: MemoryTable,
+        new: MemoryTable,
+        columns: Mapping[str, str] | None = None,
+        *,
+        children_follow: bool = True,
     ) -> None:
         """Puts `new` in the place of `old`, under the name that its own definition has.
 
-        `columns`: old name in lower case -> new name, of those that have another; foreign keys that point there follow
-        where `children_follow`.
+        `columns`: old name in lower case -> new name, of those that have another; foreign keys that
+        point there follow where `children_follow`.
         """
         before = old.definition
         self._take_out(before)
         self._take_place(before, new, columns or {}, children_follow=children_follow)
 
     def _take_place(
-        self, before: TableDefinition, table: MemoryTable, columns: Mapping[str, str], *, children_follow: bool = True
+        self,
+        before: TableDefinition,
+        table: MemoryTable,
+        columns: Mapping[str, str],
+        *,
+        children_follow: bool = True,
     ) -> None:
-        """`table` is what stood under the name `before` has; foreign keys that its old self had or that pointed to it are its own now."""
+        """`table` is what stood under the name `before` has; foreign keys that its old self had or
+        that pointed to it are its own now."""
         old = before.database, before.name
         table.definition = renamed_keys(table.definition, before.name)
         new = table.definition.database, table.definition.name
@@ -210,7 +232,10 @@ class Tables:
         twin.display_widths = self.display_widths
         twin.triggers = self.triggers.copy()
         twin.views = self.views.copy()
-        twin.databases = {name: Database(name, base.charset, base.collation) for name, base in self.databases.items()}
+        twin.databases = {
+            name: Database(name, base.charset, base.collation)
+            for name, base in self.databases.items()
+        }
         for table in self:
             twin._adopt(table.copy())
         return twin
@@ -258,7 +283,8 @@ class Tables:
         self.rollback_to_mark(self._savepoints[name.lower()])
 
     def detach(self) -> list[Change]:
-        """Hands out the changes of the open transaction (XA PREPARE); they stay in the tables, commit and rollback skip them."""
+        """Hands out the changes of the open transaction (XA PREPARE); they stay in the tables,
+        commit and rollback skip them."""
         changes = self._journal.copy()
         self.commit()
         return changes
@@ -266,8 +292,8 @@ class Tables:
     def roll_back_detached(self, changes: list[Change]) -> None:
         """Takes back a detached transaction (XA ROLLBACK).
 
-        Raises ReplicationError 1205 when another transaction changed one of its rows, which the locks of a server would not
-        let happen; nothing is taken back then.
+        Raises ReplicationError 1205 when another transaction changed one of its rows, which the
+        locks of a server would not let happen; nothing is taken back then.
         """
         left: dict[tuple[MemoryTable, Ref], Row | None] = {}
         for table, ref, _, new_ref, row in changes:
@@ -279,7 +305,8 @@ class Tables:
             if table.replaced or table.get(ref) != row:
                 raise ReplicationError(
                     1205,
-                    f"Lock wait timeout exceeded: another changed rows of a prepared XA transaction in {table.definition.full_name}",
+                    "Lock wait timeout exceeded: another changed rows of a prepared XA transaction"
+                    f" in {table.definition.full_name}",
                     table=table.definition.full_name,
                     hint="the log is damaged or has a gap: start again from a fresh dump",
                 )
@@ -290,7 +317,9 @@ class Tables:
             change[0].undo(change)
 
     def _lookup(self, full_name: str) -> MemoryTable | None:
-        direct = (key for key, table in self._tables.items() if table.definition.full_name == full_name)
+        direct = (
+            key for key, table in self._tables.items() if table.definition.full_name == full_name
+        )
         found = next(direct, None)
         return None if found is None else self._tables[found]
 
@@ -305,14 +334,20 @@ class Tables:
             return
         self._tables[name] = table
         self.foreign_keys.declare(definition)
-        self._hook(name, *((key.referenced_database, key.referenced_table) for key in definition.foreign_keys))
+        self._hook(
+            name,
+            *((key.referenced_database, key.referenced_table) for key in definition.foreign_keys),
+        )
 
     def _hook(self, *names: tuple[str, str]) -> None:
-        """Tables that foreign keys concern ask these at each change of a row; the others need not."""
+        """Tables that foreign keys concern ask these at each change of a row; the others need
+        not."""
         for name in names:
             table = self._tables.get(name)
             if table is not None:
-                table.foreign_keys = self.foreign_keys if self.foreign_keys.concerns(table.definition) else None
+                table.foreign_keys = (
+                    self.foreign_keys if self.foreign_keys.concerns(table.definition) else None
+                )
 
     def _forget(self, database: str, name: str) -> None:
         old = self._tables.get((database, name))

@@ -1,8 +1,9 @@
 """Sort keys: stored values in the order, and with the equalities, that an index of the server has.
 
-Integers, dates, decimals and packed times are their own sort keys. Text is weighed by its collation as real servers weigh it
-(`applier.tables.weights`), character by character and level by level; where the collation pads, trailing spaces do not count.
-What is not known is refused: keys raise `Incomparable` rather than guess.
+Integers, dates, decimals and packed times are their own sort keys. Text is weighed by its collation
+as real servers weigh it (`applier.tables.weights`), character by character and level by level;
+where the collation pads, trailing spaces do not count. What is not known is refused: keys raise
+`Incomparable` rather than guess.
 """
 
 from __future__ import annotations
@@ -23,45 +24,68 @@ from lookup.table import Column
 
 SortKey = Callable[[Any], Any]
 
-UNICODE = {"utf8mb3": "utf-8", "utf8mb4": "utf-8", "ucs2": "utf-16-be", "utf16": "utf-16-be", "utf16le": "utf-16-le", "utf32": "utf-32-be"}
+UNICODE = {
+    "utf8mb3": "utf-8",
+    "utf8mb4": "utf-8",
+    "ucs2": "utf-16-be",
+    "utf16": "utf-16-be",
+    "utf16le": "utf-16-le",
+    "utf32": "utf-32-be",
+}
 """Character sets whose characters are weighed as code points, and their codecs."""
 _TWO_BYTES = rb"[\x80-\xff].|."
 _THREE_BYTES = rb"\x8f..|[\x80-\xff].|."
 _CHARACTERS = {
     name: re.compile(pattern, re.DOTALL)
     for name, pattern in {
-        "big5": _TWO_BYTES, "euckr": _TWO_BYTES, "gb2312": _TWO_BYTES, "gbk": _TWO_BYTES, "ujis": _THREE_BYTES, "eucjpms": _THREE_BYTES,
+        "big5": _TWO_BYTES, "euckr": _TWO_BYTES, "gb2312": _TWO_BYTES, "gbk": _TWO_BYTES,
+        "ujis": _THREE_BYTES, "eucjpms": _THREE_BYTES,
         "sjis": rb"[\x81-\x9f\xe0-\xfc].|.", "cp932": rb"[\x81-\x9f\xe0-\xfc].|.",
         "gb18030": rb"[\x81-\xfe][0-9]..|[\x81-\xfe].|.",
     }.items()
 }  # fmt: skip
-"""How the bytes of the other character sets are cut into characters; one byte each where it is not said."""
+"""How the bytes of the other character sets are cut into characters; one byte each where it is not
+said."""
 
 
 def characters_of(charset_name: str) -> Iterator[bytes]:
-    """All sequences of bytes that may be a character of a character set; some of those of several bytes are none."""
+    """All sequences of bytes that may be a character of a character set; some of those of several
+    bytes are none."""
     if charset_name in UNICODE:
         last = 0x10000 if charset_name in ("ucs2", "utf8mb3") else 0x110000
-        yield from (chr(code).encode(UNICODE[charset_name]) for code in (*range(0xD800), *range(0xE000, last)))
+        yield from (
+            chr(code).encode(UNICODE[charset_name])
+            for code in (*range(0xD800), *range(0xE000, last))
+        )
         return
     most = charset(charset_name).max_bytes
     yield from (bytes([one]) for one in range(256))
     if most > 1:
         yield from (bytes([one, two]) for one in range(0x80, 0x100) for two in range(0x30, 0x100))
     if most == 3:
-        yield from (bytes([0x8F, one, two]) for one in range(0xA0, 0x100) for two in range(0xA0, 0x100))
+        yield from (
+            bytes([0x8F, one, two]) for one in range(0xA0, 0x100) for two in range(0xA0, 0x100)
+        )
     if most == 4:
-        yield from (bytes([n // 12600 + 0x81, n // 1260 % 10 + 0x30, n // 10 % 126 + 0x81, n % 10 + 0x30]) for n in range(126 * 12600))
+        yield from (
+            bytes([n // 12600 + 0x81, n // 1260 % 10 + 0x30, n // 10 % 126 + 0x81, n % 10 + 0x30])
+            for n in range(126 * 12600)
+        )
 
 
 def sort_key(column: Column, prefix: int | None = None) -> SortKey | None:
     """A function from stored values (not NULL) to sort keys; None when a value is its own.
 
-    `prefix` cuts to that many characters (bytes for binary types) first. The function raises Incomparable.
+    `prefix` cuts to that many characters (bytes for binary types) first. The function raises
+    Incomparable.
     """
     if column.type in TEXT_TYPES:
         key = _text_key(column.charset, column.collation, prefix)
-        return _whole_char(column, prefix, key) if column.type == "char" and "nopad_" in (column.collation or "") else key
+        return (
+            _whole_char(column, prefix, key)
+            if column.type == "char" and "nopad_" in (column.collation or "")
+            else key
+        )
     if column.type in ("float", "double"):
         unpack = float_codec(column).unpack
         return lambda stored: unpack(bytes(stored))[0]
@@ -85,7 +109,8 @@ def _whole_char(column: Column, prefix: int | None, key: SortKey) -> SortKey:
 
 
 def is_exact(collation: str | None) -> bool:
-    """Whether the order of a collation is known, for all texts that are well formed in its character set."""
+    """Whether the order of a collation is known, for all texts that are well formed in its
+    character set."""
     return collation is not None and rule_of(full_name(collation.lower(), "")) is not None
 
 
@@ -103,14 +128,17 @@ def _cut(own: Charset, prefix: int) -> Callable[[bytes], bytes]:
     characters = _CHARACTERS.get(own.name)
     if characters is None:
         return lambda stored: own.cut(stored, prefix)
-    return lambda stored: stored[:prefix] if stored.isascii() else b"".join(characters.findall(stored)[:prefix])
+    return lambda stored: (
+        stored[:prefix] if stored.isascii() else b"".join(characters.findall(stored)[:prefix])
+    )
 
 
 # names
 
 
 def full_name(collation: str, charset_name: str) -> str:
-    """With the character set in front: MariaDB's `uca1400_ai_ci` goes with several. utf8 is utf8mb3."""
+    """With the character set in front: MariaDB's `uca1400_ai_ci` goes with several. utf8 is
+    utf8mb3."""
     if collation.startswith("uca1400_"):
         return f"{charset_name or 'utf8mb4'}_{collation}"
     first, _, rest = collation.partition("_")
@@ -119,7 +147,8 @@ def full_name(collation: str, charset_name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CollationRule:
-    """How a collation is made of a table: `table` None: by the bytes. `levels`: which levels count, in their order."""
+    """How a collation is made of a table: `table` None: by the bytes. `levels`: which levels count,
+    in their order."""
 
     charset: str
     table: str | None
@@ -127,12 +156,19 @@ class CollationRule:
     pads: Pads
 
 
-_LEVELS = {"ai_ci": (0,), "as_ci": (0, 1), "ai_cs": (0, 2), "as_cs": (0, 1, 2), "as_cs_ks": (0, 1, 2, 3)}
+_LEVELS = {
+    "ai_ci": (0,),
+    "as_ci": (0, 1),
+    "ai_cs": (0, 2),
+    "as_cs": (0, 1, 2),
+    "as_cs_ks": (0, 1, 2, 3),
+}
 _SEVERAL_LEVELS = re.compile(r"(.*(?:0900|uca1400(?:_\w+?)?))_(ai_ci|as_ci|ai_cs|as_cs|as_cs_ks)")
 
 
 def pads_with_spaces(collation: str) -> bool:
-    """PAD SPACE, by the collation's name; the others compare spaces at the end like any character."""
+    """PAD SPACE, by the collation's name; the others compare spaces at the end like any
+    character."""
     return "nopad_" not in collation and "0900_" not in collation
 
 
@@ -142,7 +178,9 @@ def rule_of(collation: str) -> CollationRule | None:
     if collation == "binary":
         return CollationRule("binary", None, (), Pads(False, False))
     own, _, rest = collation.partition("_")
-    pads = Pads(pads_with_spaces(rest), "0900_" not in rest)  # MariaDB's NOPAD is of the first level only
+    pads = Pads(
+        pads_with_spaces(rest), "0900_" not in rest
+    )  # MariaDB's NOPAD is of the first level only
     rest = rest.replace("nopad_", "")
     if rest in ("bin", "0900_bin"):
         return CollationRule(own, None, (), pads) if own in CHARSETS else None
@@ -159,7 +197,8 @@ def rule_of(collation: str) -> CollationRule | None:
 
 @cache
 def collation_key(collation: str) -> SortKey:
-    """The function from stored bytes to sort keys, of a collation by its full name; it raises Incomparable."""
+    """The function from stored bytes to sort keys, of a collation by its full name; it raises
+    Incomparable."""
     rule = rule_of(collation)
     if rule is None:
         return _refusal(collation)
@@ -177,12 +216,26 @@ def weight_keys(collation: str, rule: CollationRule) -> WeightKeys:
     if rule.charset in UNICODE:
         codec = UNICODE[rule.charset]
         return WeightKeys(
-            collation, table, rule.levels, lambda stored: stored.decode(codec), pads=rule.pads, whole=128 * (codec == "utf-8")
+            collation,
+            table,
+            rule.levels,
+            lambda stored: stored.decode(codec),
+            pads=rule.pads,
+            whole=128 * (codec == "utf-8"),
         )
     characters = _CHARACTERS.get(rule.charset)
     if characters is not None:
-        return WeightKeys(collation, table, rule.levels, characters.findall, pads=rule.pads, whole=128)
-    return WeightKeys(collation, table, rule.levels, lambda stored: stored, pads=rule.pads, whole=256 if table.unit == 1 else 128)
+        return WeightKeys(
+            collation, table, rule.levels, characters.findall, pads=rule.pads, whole=128
+        )
+    return WeightKeys(
+        collation,
+        table,
+        rule.levels,
+        lambda stored: stored,
+        pads=rule.pads,
+        whole=256 if table.unit == 1 else 128,
+    )
 
 
 def _byte_key() -> SortKey:
@@ -191,7 +244,11 @@ def _byte_key() -> SortKey:
 
     def key(stored: bytes) -> bytes:
         weights = stored.rstrip(b" ")
-        return padding.end(weights.decode("latin-1")).encode("latin-1") if 0 in weights.translate(marked) else weights + b" "
+        return (
+            padding.end(weights.decode("latin-1")).encode("latin-1")
+            if 0 in weights.translate(marked)
+            else weights + b" "
+        )
 
     return key
 

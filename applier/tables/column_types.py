@@ -1,5 +1,5 @@
-"""The types of CREATE TABLE: their names, their other names, and what stands in parentheses (`type`, sql/sql_yacc.yy of 5.6 to 9.7;
-`field_type`, sql/sql_yacc.yy of MariaDB 10.11)."""
+"""The types of CREATE TABLE: their names, their other names, and what stands in parentheses
+(`type`, sql/sql_yacc.yy of 5.6 to 9.7; `field_type`, sql/sql_yacc.yy of MariaDB 10.11)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from applier.tables.sql_text import Parser, hex_bytes
 from applier.tables.table_draft import ColumnDraft, SchemaRules
 
 PLAIN_TYPES = """
-    tinyint smallint mediumint int bigint decimal float double bit year date time datetime timestamp char varchar binary
-    varbinary tinytext text mediumtext longtext tinyblob blob mediumblob longblob enum set json geometry point linestring
+    tinyint smallint mediumint int bigint decimal float double bit year date time datetime timestamp
+    char varchar binary
+    varbinary tinytext text mediumtext longtext tinyblob blob mediumblob longblob enum set json
+    geometry point linestring
     polygon multipoint multilinestring multipolygon geometrycollection vector uuid inet4 inet6
 """.split()
 
@@ -28,10 +30,14 @@ OTHER_NAMES = {
     "char": "character",
     "varchar": "varcharacter, char varying, character varying",
     "nchar": "national char, national character",
-    "nvarchar": "national varchar, national varcharacter, nchar varchar, nchar varcharacter, nchar varying, "
-    "national char varying, national character varying",
+    "nvarchar": (
+        "national varchar, national varcharacter, nchar varchar, nchar varcharacter, nchar varying,"
+        " national char varying, national character varying"
+    ),
     "mediumblob": "long varbinary",
-    "mediumtext": "long, long varchar, long varcharacter, long char varying, long character varying",
+    "mediumtext": (
+        "long, long varchar, long varcharacter, long char varying, long character varying"
+    ),
     "geometrycollection": "geomcollection",
 }
 Names = dict[tuple[str, ...], str]
@@ -49,7 +55,11 @@ ORACLE_NAMES: Names = {
 MAXDB_NAMES: Names = {("timestamp",): "datetime"}
 """sql_mode=MAXDB (up to 5.7, MariaDB), and MariaDB's schema maxdb_schema."""
 REAL_AS_FLOAT_NAMES: Names = {("real",): "float"}
-SCHEMAS: dict[str, Names] = {"mariadb_schema": {}, "oracle_schema": ORACLE_DATE, "maxdb_schema": MAXDB_NAMES}
+SCHEMAS: dict[str, Names] = {
+    "mariadb_schema": {},
+    "oracle_schema": ORACLE_DATE,
+    "maxdb_schema": MAXDB_NAMES,
+}
 
 
 _OWN_NAMES = {name: name for name in (*PLAIN_TYPES, "bool", "nchar", "nvarchar", "serial")}
@@ -62,7 +72,14 @@ NAMES: Names = {
 LONGEST = max(map(len, NAMES))
 PRESETS: dict[str, dict[str, object]] = {
     "bool": {"type": "tinyint", "length": 1},
-    "serial": {"type": "bigint", "unsigned": True, "nullable": False, "said_null": True, "auto_increment": True, "unique": True},
+    "serial": {
+        "type": "bigint",
+        "unsigned": True,
+        "nullable": False,
+        "said_null": True,
+        "auto_increment": True,
+        "unique": True,
+    },
     "nchar": {"type": "char", "charset": "utf8mb3"},
     "nvarchar": {"type": "varchar", "charset": "utf8mb3"},
 }
@@ -75,7 +92,9 @@ def read_type(parser: Parser, rules: SchemaRules, draft: ColumnDraft) -> None:
         names = NAMES | SCHEMAS[parser.name().lower()]
         parser.expect(".")
     name = _type_name(parser, names)
-    if name == "longblob" and parser.op() == "(":  # BLOB(n) of sql_mode=ORACLE; a LONGBLOB has no size
+    if (
+        name == "longblob" and parser.op() == "("
+    ):  # BLOB(n) of sql_mode=ORACLE; a LONGBLOB has no size
         name = "blob"
     draft.set(**PRESETS.get(name, {"type": name}))
     read_size = SIZES.get(str(draft.values["type"]), _no_size)
@@ -165,7 +184,8 @@ def _bits(parser: Parser, draft: ColumnDraft) -> None:
 
 
 def _large_object(parser: Parser, draft: ColumnDraft) -> None:
-    """TEXT(n) and BLOB(n) are of the smallest type that holds n characters, which the character set decides."""
+    """TEXT(n) and BLOB(n) are of the smallest type that holds n characters, which the character set
+    decides."""
     if sizes := _sizes(parser):
         draft.set(holds=sizes[0])
 
@@ -182,7 +202,8 @@ def _labels(parser: Parser, draft: ColumnDraft) -> None:
 
 
 def _label(parser: Parser) -> str | bytes:
-    """Text, or the bytes of a label in the column's character set (`ColumnDraft.build` knows it)."""
+    """Text, or the bytes of a label in the column's character set (`ColumnDraft.build` knows
+    it)."""
     token = parser.next()
     if token.kind == "hex":
         return hex_bytes(token.value)

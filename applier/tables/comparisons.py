@@ -51,7 +51,8 @@ def _as_doubles(one: Any, two: Any) -> int:
 
 
 def comparison(one: Operand, two: Operand, dialect: Dialect) -> Callable[[Scope], int | None]:
-    """-1, 0 or 1; None where one is NULL. Raises ReplicationError 1235 for what is not compared exactly here."""
+    """-1, 0 or 1; None where one is NULL. Raises ReplicationError 1235 for what is not compared
+    exactly here."""
     left, right, order = _comparable(one, two, dialect)
     return null_or([left, right], order)
 
@@ -75,7 +76,11 @@ def _comparable(one: Operand, two: Operand, dialect: Dialect) -> tuple[Operand, 
         return one, two, _plain
     if kinds & CHARACTERS and kinds & (DATES | {OperandKind.TIME}) and len(kinds) == 2:
         return _moment(one), _moment(two), _plain
-    if OperandKind.TEXT in kinds and kinds & NUMBERS and kinds <= {OperandKind.TEXT} | NUMBERS - {OperandKind.YEAR}:
+    if (
+        OperandKind.TEXT in kinds
+        and kinds & NUMBERS
+        and kinds <= {OperandKind.TEXT} | NUMBERS - {OperandKind.YEAR}
+    ):
         return _short_number(one), _short_number(two), _as_doubles
     raise unsupported(f"{one.sql} compared with {two.sql}")
 
@@ -103,12 +108,21 @@ def _moment(operand: Operand) -> Operand:
 
 
 def moment_of(text: str) -> Parts | int:
-    """The parts of a date, or the microseconds of a time, in the form that the server itself prints. Raises ReplicationError 1235."""
+    """The parts of a date, or the microseconds of a time, in the form that the server itself
+    prints. Raises ReplicationError 1235."""
     match = _DATE.fullmatch(text)
     if match is not None:
         year, month, day, *clock = (int(part or 0) for part in match.groups()[:6])
         if month <= 12 and day <= 31 and clock[0] < 24 and max(clock[1:]) < 60:
-            return (year, month, day, clock[0], clock[1], clock[2], int((match[7] or "").ljust(6, "0")))
+            return (
+                year,
+                month,
+                day,
+                clock[0],
+                clock[1],
+                clock[2],
+                int((match[7] or "").ljust(6, "0")),
+            )
     match = _TIME.fullmatch(text)
     if match is None or int(match[2]) > 838:
         raise unsupported(f"'{text[:40]}' as a date or time")
@@ -123,7 +137,11 @@ def _short_number(operand: Operand) -> Operand:
         text = replace(operand, kind=OperandKind.TEXT)
         return mapped(text, OperandKind.DOUBLE, _plain_number)
     inner = as_number(operand)
-    return inner if inner.kind is OperandKind.DOUBLE else mapped(inner, OperandKind.DOUBLE, _within_double)
+    return (
+        inner
+        if inner.kind is OperandKind.DOUBLE
+        else mapped(inner, OperandKind.DOUBLE, _within_double)
+    )
 
 
 def _plain_number(text: str) -> float:
@@ -139,14 +157,16 @@ def _within_double(number: Any) -> float:
 
 
 def text_order(operands: list[Operand]) -> Order:
-    """How two of these texts sort. Raises ReplicationError 1235, for the texts too, where the collation is not exact here."""
+    """How two of these texts sort. Raises ReplicationError 1235, for the texts too, where the
+    collation is not exact here."""
     collation, _ = shared_collation(operands)
     key = text_key(collation)
     return lambda one, two: _plain(key(one), key(two))
 
 
 def text_key(collation: str) -> Callable[[str], Any]:
-    """Sort keys of texts in a collation. The function raises ReplicationError 1235 for a text whose key is not exact."""
+    """Sort keys of texts in a collation. The function raises ReplicationError 1235 for a text whose
+    key is not exact."""
     for_ascii = ASCII_EXACT.fullmatch(collation) is not None
     exact = is_exact(collation)
     if not exact and not for_ascii:
@@ -185,7 +205,11 @@ def compared(operator: str, one: Operand, two: Operand, dialect: Dialect) -> Ope
 
         def same(scope: Scope) -> int:
             found = order(scope)
-            return int(found == 0) if found is not None else int(one.value(scope) is None and two.value(scope) is None)
+            return (
+                int(found == 0)
+                if found is not None
+                else int(one.value(scope) is None and two.value(scope) is None)
+            )
 
         return Operand(OperandKind.INTEGER, same, sql)
     holds = _HOLDS[operator]
@@ -199,7 +223,9 @@ def compared(operator: str, one: Operand, two: Operand, dialect: Dialect) -> Ope
 
 def among(one: Operand, items: list[Operand], dialect: Dialect) -> Operand:
     """IN (…)."""
-    if len({item.kind for item in [one, *items]} - {OperandKind.NULL}) > 1 and not all(item.kind in NUMBERS for item in [one, *items]):
+    if len({item.kind for item in [one, *items]} - {OperandKind.NULL}) > 1 and not all(
+        item.kind in NUMBERS for item in [one, *items]
+    ):
         _refuse_mixed(one, items)
     _refuse_signs([one, *items])
     orders = [comparison(one, item, dialect) for item in items]
@@ -213,7 +239,11 @@ def among(one: Operand, items: list[Operand], dialect: Dialect) -> Operand:
 
 def between(one: Operand, low: Operand, high: Operand, dialect: Dialect) -> Operand:
     """BETWEEN … AND …."""
-    if {low.kind, high.kind} - {OperandKind.NULL} != {low.kind} and not {one.kind, low.kind, high.kind} <= NUMBERS:
+    if {low.kind, high.kind} - {OperandKind.NULL} != {low.kind} and not {
+        one.kind,
+        low.kind,
+        high.kind,
+    } <= NUMBERS:
         _refuse_mixed(one, [low, high])
     _refuse_signs([one, low, high])
     below, above = comparison(one, low, dialect), comparison(one, high, dialect)
@@ -229,7 +259,10 @@ def between(one: Operand, low: Operand, high: Operand, dialect: Dialect) -> Oper
 
 def _refuse_signs(operands: list[Operand]) -> None:
     """5.7 compares three or more integers as signed or unsigned alike."""
-    if len({operand.unsigned for operand in operands if operand.unsigned or not operand.literal}) > 1:
+    if (
+        len({operand.unsigned for operand in operands if operand.unsigned or not operand.literal})
+        > 1
+    ):
         raise unsupported(f"{operands[0].sql} compared with signed and unsigned numbers")
 
 
@@ -243,7 +276,8 @@ def _refuse_mixed(one: Operand, items: list[Operand]) -> None:
 
 
 def like_operand(one: Operand, pattern: Operand, escape: str, dialect: Dialect) -> Operand:
-    """LIKE. Raises ReplicationError 1235 for collations that match other characters than themselves and ASCII's other case."""
+    """LIKE. Raises ReplicationError 1235 for collations that match other characters than themselves
+    and ASCII's other case."""
     value, wanted = as_text(one, dialect), as_text(pattern, dialect)
     collation, _ = shared_collation([value, wanted])
     folded = not (collation.endswith(("_bin", "_cs")) or collation == "binary")
@@ -255,11 +289,14 @@ def like_operand(one: Operand, pattern: Operand, escape: str, dialect: Dialect) 
             raise unsupported(f"LIKE of '{text[:40]}' in the collation {collation}")
         return int(like(text, given, escape, folded=folded))
 
-    return Operand(OperandKind.INTEGER, null_or([value, wanted], matches), f"{one.sql} LIKE {pattern.sql}")
+    return Operand(
+        OperandKind.INTEGER, null_or([value, wanted], matches), f"{one.sql} LIKE {pattern.sql}"
+    )
 
 
 def like(value: str, pattern: str, escape: str = "\\", *, folded: bool = True) -> bool:
-    """LIKE. What stands between two % has a fixed length, so the leftmost place for each is the right one.
+    """LIKE. What stands between two % has a fixed length, so the leftmost place for each is the
+    right one.
 
     One regular expression for the whole would try every place of every part: %a%a%a%a%b never ends.
     """

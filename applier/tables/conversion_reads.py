@@ -1,4 +1,5 @@
-"""The old value of a conversion, read along its route: as a number, as text, as a moment (`Field::val_int`, `val_str`, …)."""
+"""The old value of a conversion, read along its route: as a number, as text, as a moment
+(`Field::val_int`, `val_str`, …)."""
 
 from __future__ import annotations
 
@@ -36,12 +37,21 @@ _INTEGER = re.compile(r"[ \t\n\v\f\r]*([-+]?[0-9]+)")
 
 def _timestamp_parts(column: Column, rules: ConversionRules) -> Callable[[bytes], Parts]:
     """A TIMESTAMP in the session's time zone; the zero timestamp is the zero date."""
+
     def read(stored: bytes) -> Parts:
         microseconds = timestamp_microseconds(stored)
         if microseconds == 0:
             return (0, 0, 0, 0, 0, 0, 0)
         local = from_utc(_EPOCH + timedelta(microseconds=microseconds), rules.zone)
-        return (local.year, local.month, local.day, local.hour, local.minute, local.second, local.microsecond)
+        return (
+            local.year,
+            local.month,
+            local.day,
+            local.hour,
+            local.minute,
+            local.second,
+            local.microsecond,
+        )
 
     return read
 
@@ -59,7 +69,15 @@ def _parts(column: Column, rules: ConversionRules) -> Callable[[Any], Parts]:
 def _day_of(day: date, microseconds: int) -> Parts:
     """A TIME on the statement's day."""
     found = datetime(day.year, day.month, day.day) + timedelta(microseconds=microseconds)
-    return (found.year, found.month, found.day, found.hour, found.minute, found.second, found.microsecond)
+    return (
+        found.year,
+        found.month,
+        found.day,
+        found.hour,
+        found.minute,
+        found.second,
+        found.microsecond,
+    )
 
 
 def _moment(column: Column, rules: ConversionRules) -> Read:
@@ -108,7 +126,8 @@ def _temporal_decimal(column: Column, rules: ConversionRules) -> Callable[[Any],
 
 
 def _temporal_integer(column: Column, rules: ConversionRules) -> Read:
-    """Rounded to whole seconds, carried into minutes and days (`TIME_to_ulonglong_datetime_round`)."""
+    """Rounded to whole seconds, carried into minutes and days
+    (`TIME_to_ulonglong_datetime_round`)."""
     if column.type == "date":
         read_date = _temporal_decimal(column, rules)
         return lambda stored: int(read_date(stored))
@@ -126,7 +145,9 @@ def _temporal_integer(column: Column, rules: ConversionRules) -> Read:
             later = datetime(*parts[:6]) + timedelta(seconds=1)
         except (ValueError, OverflowError):
             return _digits_of(parts)
-        return _digits_of((later.year, later.month, later.day, later.hour, later.minute, later.second, 0))
+        return _digits_of(
+            (later.year, later.month, later.day, later.hour, later.minute, later.second, 0)
+        )
 
     return moment
 
@@ -206,7 +227,8 @@ def _json_number(column: Column, rules: ConversionRules) -> Read:
 
 
 def _real_integer(column: Column, rules: ConversionRules) -> Read:
-    """Half goes to the even number. What is beyond 64 bits is the nearest end, of a FLOAT in MySQL always the least."""
+    """Half goes to the even number. What is beyond 64 bits is the nearest end, of a FLOAT in MySQL
+    always the least."""
     read, single = float_to_python(column), column.type == "float" and rules.flavour != "mariadb"
 
     def convert(stored: bytes) -> int:
@@ -252,7 +274,8 @@ def _decimal(column: Column, rules: ConversionRules) -> Read:
 
 
 def _half_up(column: Column, rules: ConversionRules) -> Read:
-    """Cut at 64 bits, with a sign unless the column has none; MariaDB looks at the new column's sign."""
+    """Cut at 64 bits, with a sign unless the column has none; MariaDB looks at the new column's
+    sign."""
     read = _decimal(column, rules)
     low, high = (0, (1 << 64) - 1) if column.unsigned else (-(1 << 63), (1 << 63) - 1)
     if rules.flavour == "mariadb":
@@ -302,7 +325,10 @@ READS: dict[str, dict[str, MakeRead]] = {
         "year": _as(_year, Decimal),
         "real": _as(_float, lambda value: Decimal(repr(value))),
         "decimal": _decimal,
-        "json": _as(_json_number, lambda value: Decimal(repr(value)) if isinstance(value, float) else Decimal(value)),
+        "json": _as(
+            _json_number,
+            lambda value: Decimal(repr(value)) if isinstance(value, float) else Decimal(value),
+        ),
         **dict.fromkeys(_TEMPORAL, _temporal_decimal),
     },
     "text": {
@@ -312,7 +338,9 @@ READS: dict[str, dict[str, MakeRead]] = {
         "timestamp": _timestamp_text,
         "json": _json_text,
         **dict.fromkeys(("binary", "blob"), _bytes),
-        **dict.fromkeys(("text", "clob", "year", "date", "time", "datetime", "enum", "set"), _plain_text),
+        **dict.fromkeys(
+            ("text", "clob", "year", "date", "time", "datetime", "enum", "set"), _plain_text
+        ),
     },
     "moment": dict.fromkeys(_TEMPORAL, _moment),
     "time": dict.fromkeys(_TEMPORAL, _time),

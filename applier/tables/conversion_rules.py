@@ -1,4 +1,5 @@
-"""What decides how a value becomes one of another type: families of types, and the statement's session."""
+"""What decides how a value becomes one of another type: families of types, and the statement's
+session."""
 
 from __future__ import annotations
 
@@ -12,7 +13,21 @@ from lookup.table import Column
 FAMILIES = {
     **dict.fromkeys(("tinyint", "smallint", "mediumint", "int", "bigint"), "integer"),
     **dict.fromkeys(("float", "double"), "real"),
-    **{name: name for name in ("decimal", "bit", "year", "date", "time", "datetime", "timestamp", "enum", "set", "json")},
+    **{
+        name: name
+        for name in (
+            "decimal",
+            "bit",
+            "year",
+            "date",
+            "time",
+            "datetime",
+            "timestamp",
+            "enum",
+            "set",
+            "json",
+        )
+    },
     **dict.fromkeys(("char", "varchar"), "text"),
     **dict.fromkeys(("tinytext", "text", "mediumtext", "longtext"), "clob"),
     **dict.fromkeys(("binary", "varbinary"), "binary"),
@@ -22,9 +37,12 @@ FAMILIES = {
 
 
 GEOMETRIES = frozenset(
-    "geometry point linestring polygon multipoint multilinestring multipolygon geometrycollection".split()
+    """
+        geometry point linestring polygon multipoint multilinestring multipolygon geometrycollection
+    """.split()
 )
-"""Types whose values stay as they are in one another; what does not fit is an error of the statement."""
+"""Types whose values stay as they are in one another; what does not fit is an error of the
+statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +53,8 @@ class ConversionRules:
     sql_mode: SqlModeFlag = NO_MODES
     zone: tzinfo = UTC
     now: datetime = field(default=datetime(1970, 1, 1))
-    """The statement's moment in its time zone: a TIME that becomes a DATETIME is one of that day."""
+    """The statement's moment in its time zone: a TIME that becomes a DATETIME is one of that
+    day."""
     copies: bool = True
     """Whether the statement copies rows value by value; a rebuild in place leaves each as it is."""
 
@@ -47,10 +66,12 @@ class ConversionRules:
         return SqlModeFlag.TIME_TRUNCATE_FRACTIONAL in self.sql_mode
 
     def dates(self, column: Column) -> DateRules:
-        """Which dates the column takes; a TIMESTAMP is a moment, and none has a zero month or day."""
+        """Which dates the column takes; a TIMESTAMP is a moment, and none has a zero month or
+        day."""
         return DateRules(
             fuzzy=column.type != "timestamp",
-            no_zero_in_date=SqlModeFlag.NO_ZERO_IN_DATE in self.sql_mode or column.type == "timestamp",
+            no_zero_in_date=SqlModeFlag.NO_ZERO_IN_DATE in self.sql_mode
+            or column.type == "timestamp",
             no_zero_date=SqlModeFlag.NO_ZERO_DATE in self.sql_mode,
             invalid_dates=SqlModeFlag.ALLOW_INVALID_DATES in self.sql_mode,
         )

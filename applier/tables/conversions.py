@@ -1,8 +1,10 @@
-"""Values of one column type as those of another, as ALTER TABLE copies rows (`Copy_field`, sql/field_conv.cc).
+"""Values of one column type as those of another, as ALTER TABLE copies rows (`Copy_field`,
+sql/field_conv.cc).
 
-The server reads the old column as one kind of value (a route: number, text, time, …) and stores that into the new column, cut
-to what it holds where the SQL mode lets it pass. `ROUTES` is the table of pairs; each has been held against 5.7.29, 9.7.4 and
-MariaDB 10.11.18 (tests/tables/test_conversion_servers.py). A pair without a route is refused, never guessed.
+The server reads the old column as one kind of value (a route: number, text, time, …) and stores
+that into the new column, cut to what it holds where the SQL mode lets it pass. `ROUTES` is the
+table of pairs; each has been held against 5.7.29, 9.7.4 and MariaDB 10.11.18
+(tests/tables/test_conversion_servers.py). A pair without a route is refused, never guessed.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from applier.tables.sql_mode_flags import NO_MODES
 from lookup.table import Column
 
 Convert = Callable[[Any], Any]
-_TARGETS = "integer real decimal bit year date time datetime timestamp text binary enum set json".split()
+_TARGETS = (
+    "integer real decimal bit year date time datetime timestamp text binary enum set json".split()
+)
 _MYSQL = """
 integer   integer integer integer integer integer text text text text text text text text text
 real      integer real decimal integer integer text text text text text text text text text
@@ -61,14 +65,23 @@ _LOBS = {("bit", "clob"): "text", ("bit", "blob"): "text"}
 
 def _grid(text: str) -> dict[tuple[str, str], str]:
     rows = [line.split() for line in text.strip().splitlines()]
-    grid = {(old, new): route for old, *routes in rows for new, route in zip(_TARGETS, routes, strict=True) if route != "-"}
+    grid = {
+        (old, new): route
+        for old, *routes in rows
+        for new, route in zip(_TARGETS, routes, strict=True)
+        if route != "-"
+    }
     for plain, large in (("text", "clob"), ("binary", "blob")):
         grid |= {(old, large): route for (old, new), route in grid.items() if new == plain}
         grid |= {(large, new): route for (old, new), route in grid.items() if old == plain}
     return grid | _LOBS
 
 
-ROUTES: dict[str, dict[tuple[str, str], str]] = {"5.x": _grid(_MYSQL), "8.0+": _grid(_MYSQL), "mariadb": _grid(_MARIADB)}
+ROUTES: dict[str, dict[tuple[str, str], str]] = {
+    "5.x": _grid(_MYSQL),
+    "8.0+": _grid(_MYSQL),
+    "mariadb": _grid(_MARIADB),
+}
 """Flavour -> (family of the old type, family of the new one) -> route."""
 _SAME = ("type", "length", "scale", "unsigned", "charset", "labels")
 
@@ -78,8 +91,13 @@ def _same(old: Column, new: Column) -> bool:
 
 
 def _same_form(old: Column, new: Column) -> bool:
-    """A number that another (M,D) or display width is said of: its bytes need no change (`Field_num::is_equal`)."""
-    return old.type == new.type and FAMILIES.get(old.type) in ("integer", "real") and old.unsigned == new.unsigned
+    """A number that another (M,D) or display width is said of: its bytes need no change
+    (`Field_num::is_equal`)."""
+    return (
+        old.type == new.type
+        and FAMILIES.get(old.type) in ("integer", "real")
+        and old.unsigned == new.unsigned
+    )
 
 
 def copies(pairs: Iterable[tuple[Column, Column]]) -> bool:
@@ -103,7 +121,8 @@ def conversion(old: Column, new: Column, rules: ConversionRules) -> Convert | No
     if route is None or pair[1] not in STORES[route] or pair[0] not in READS[route]:
         raise ReplicationError(
             1235,
-            f"rows with values of {old.type} that become {new.type} (column `{new.name}`) are not supported in memory",
+            f"rows with values of {old.type} that become {new.type} (column `{new.name}`) are not"
+            " supported in memory",
             hint="skip the statement with --skip-errors 1235, or replay into a test DB",
         )
     read, store = READS[route][pair[0]](old, rules), STORES[route][pair[1]](old, new, rules)
@@ -111,7 +130,8 @@ def conversion(old: Column, new: Column, rules: ConversionRules) -> Convert | No
 
 
 def _same_large_object(old: Column, new: Column) -> bool:
-    """TEXT or BLOB of one collation, which MySQL copies as bytes (`do_copy_blob`, sql/field_conv.cc of 5.6 and later)."""
+    """TEXT or BLOB of one collation, which MySQL copies as bytes (`do_copy_blob`, sql/field_conv.cc
+    of 5.6 and later)."""
     large = all(FAMILIES.get(column.type) in ("clob", "blob") for column in (old, new))
     return large and (old.charset, old.collation) == (new.charset, new.collation)
 
@@ -129,5 +149,7 @@ def _cut_as_copied(most: int, rules: ConversionRules) -> Convert:
 def instead_of_null(new: Column, rules: ConversionRules) -> Any:
     """What a NULL becomes in a column that is NOT NULL: the moment, no label, zero or nothing."""
     if new.type == "timestamp":
-        return STORES["moment"]["timestamp"](new, new, replace(rules, sql_mode=NO_MODES))(moment_of(rules.now))
+        return STORES["moment"]["timestamp"](new, new, replace(rules, sql_mode=NO_MODES))(
+            moment_of(rules.now)
+        )
     return 0 if new.type == "enum" else implicit_default(new)

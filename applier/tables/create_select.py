@@ -1,7 +1,8 @@
 """CREATE TABLE … SELECT in statement format: plain columns of one table.
 
-A log in row format has a CREATE TABLE without the SELECT, and the rows follow as events. What a SELECT's expressions make for columns
-is a matter of the server's type derivation, so anything but columns is refused.
+A log in row format has a CREATE TABLE without the SELECT, and the rows follow as events. What a
+SELECT's expressions make for columns is a matter of the server's type derivation, so anything but
+columns is refused.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ STORED_ALIKE = ("type", "length", "scale", "unsigned", "charset", "labels", "sri
 """What two columns have in common when a value of the one is stored in the other as it is."""
 
 
-def create_from_select(tables: Tables, definition: TableDefinition, select: str, database: str, lexis: Lexis) -> None:
-    """Makes the table and fills it. Raises ReplicationError 1235 for a SELECT that is more than columns of one table."""
+def create_from_select(
+    tables: Tables, definition: TableDefinition, select: str, database: str, lexis: Lexis
+) -> None:
+    """Makes the table and fills it. Raises ReplicationError 1235 for a SELECT that is more than
+    columns of one table."""
     try:
         source, pairs = _columns(tables, Parser(select, lexis), database)
     except InputError:
@@ -34,7 +38,9 @@ def create_from_select(tables: Tables, definition: TableDefinition, select: str,
     for at, name in pairs:
         declared, taken = own.get(name.lower()), source.definition.columns[at]
         if declared is not None and not _stores(declared, taken):
-            raise unsupported(f"CREATE TABLE … SELECT of `{taken.name}` into a column of another type")
+            raise unsupported(
+                f"CREATE TABLE … SELECT of `{taken.name}` into a column of another type"
+            )
         columns.append(_plain(taken, name) if declared is None else declared)
     table = tables.create(reordered(definition, tuple(columns)))
     targets = tuple(table.definition.positions[name.lower()] for _, name in pairs)
@@ -42,8 +48,11 @@ def create_from_select(tables: Tables, definition: TableDefinition, select: str,
     table.load(complete_rows(table.definition, targets, rows))
 
 
-def _columns(tables: Tables, parser: Parser, database: str) -> tuple[MemoryTable, list[tuple[int, str]]]:
-    """The table that is read and, for each column chosen, its position there and its new name. Raises InputError."""
+def _columns(
+    tables: Tables, parser: Parser, database: str
+) -> tuple[MemoryTable, list[tuple[int, str]]]:
+    """The table that is read and, for each column chosen, its position there and its new name.
+    Raises InputError."""
     parser.accept("AS")
     parser.expect("SELECT")
     listed: list[tuple[str, str]] = []
@@ -59,7 +68,11 @@ def _columns(tables: Tables, parser: Parser, database: str) -> tuple[MemoryTable
         raise parser.refuse("one table was expected")
     positions = source.definition.positions
     if not listed:
-        return source, [(at, column.name) for at, column in enumerate(source.definition.columns) if not column.invisible]
+        return source, [
+            (at, column.name)
+            for at, column in enumerate(source.definition.columns)
+            if not column.invisible
+        ]
     if any(name.lower() not in positions for name, _ in listed):
         raise parser.refuse("columns were expected")
     return source, [(positions[name.lower()], alias) for name, alias in listed]
@@ -67,14 +80,27 @@ def _columns(tables: Tables, parser: Parser, database: str) -> tuple[MemoryTable
 
 def _stores(column: Column, source: Column) -> bool:
     alike = all(getattr(column, name) == getattr(source, name) for name in STORED_ALIKE)
-    return alike and column.generated is None and (column.nullable or not source.nullable) and not column.auto_increment
+    return (
+        alike
+        and column.generated is None
+        and (column.nullable or not source.nullable)
+        and not column.auto_increment
+    )
 
 
 def _plain(column: Column, name: str) -> Column:
-    """The column without what belongs to its table: the counter, the expression of a generated one, its place out of sight."""
+    """The column without what belongs to its table: the counter, the expression of a generated one,
+    its place out of sight."""
     default = "0" if column.auto_increment else column.default
     return replace(
-        column, name=name, auto_increment=False, generated=None, expression=None, default=default, invisible=False, system_time=None
+        column,
+        name=name,
+        auto_increment=False,
+        generated=None,
+        expression=None,
+        default=default,
+        invisible=False,
+        system_time=None,
     )
 
 
@@ -83,7 +109,13 @@ def reordered(definition: TableDefinition, columns: tuple[Column, ...]) -> Table
     places = {column.name.lower(): at for at, column in enumerate(columns)}
     moved = [places[column.name.lower()] for column in definition.columns]
     keys = tuple(
-        replace(key, parts=tuple(part if part.column is None else replace(part, column=moved[part.column]) for part in key.parts))
+        replace(
+            key,
+            parts=tuple(
+                part if part.column is None else replace(part, column=moved[part.column])
+                for part in key.parts
+            ),
+        )
         for key in definition.keys
     )
     return replace(definition, columns=columns, keys=keys)

@@ -1,4 +1,5 @@
-"""The SQL functions on dates and times that are exact here, with their domains; see `applier.tables.functions`."""
+"""The SQL functions on dates and times that are exact here, with their domains; see
+`applier.tables.functions`."""
 
 from __future__ import annotations
 
@@ -151,12 +152,25 @@ _TO_DAYS = 365
 
 def _date(call: Call) -> Operand:
     (one,) = call.arguments
-    return mapped(one, OperandKind.DATE, _midnight, digits=0, sql=call.sql, literal=False, column=None, collation=None)
+    return mapped(
+        one,
+        OperandKind.DATE,
+        _midnight,
+        digits=0,
+        sql=call.sql,
+        literal=False,
+        column=None,
+        collation=None,
+    )
 
 
 def _last_day(parts: Parts) -> Parts:
     start = real_moment(parts)
-    following = datetime(start.year + start.month // 12, start.month % 12 + 1, 1) if (start.year, start.month) != (9999, 12) else None
+    following = (
+        datetime(start.year + start.month // 12, start.month % 12 + 1, 1)
+        if (start.year, start.month) != (9999, 12)
+        else None
+    )
     last = 31 if following is None else (following - timedelta(days=1)).day
     return (start.year, start.month, last, 0, 0, 0, 0)
 
@@ -172,7 +186,8 @@ def _days_between(one: Parts, two: Parts) -> int:
 # intervals
 
 _UNITS: dict[str, timedelta] = {
-    "MICROSECOND": timedelta(microseconds=1), "SECOND": timedelta(seconds=1), "MINUTE": timedelta(minutes=1),
+    "MICROSECOND": timedelta(microseconds=1), "SECOND": timedelta(seconds=1),
+    "MINUTE": timedelta(minutes=1),
     "HOUR": timedelta(hours=1), "DAY": timedelta(days=1), "WEEK": timedelta(weeks=1),
 }  # fmt: skip
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
@@ -225,11 +240,15 @@ def _time_to_sec(call: Call) -> Operand:
     (one,) = call.arguments
     if one.digits:
         raise unsupported(call.sql)
-    return replace(integer_result(lambda value: (abs(value) // 1_000_000) * (-1 if value < 0 else 1))(call), column=one.column)
+    return replace(
+        integer_result(lambda value: (abs(value) // 1_000_000) * (-1 if value < 0 else 1))(call),
+        column=one.column,
+    )
 
 
 DATE_FUNCTIONS: dict[str, Function] = {
-    **dict.fromkeys(("NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"), Function((WHOLE,), _now, 0, 1)),
+    **dict.fromkeys(("NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"),
+        Function((WHOLE,), _now, 0, 1)),
     **dict.fromkeys(("CURDATE", "CURRENT_DATE"), Function((WHOLE,), _today, 0, 0)),
     **dict.fromkeys(("CURTIME", "CURRENT_TIME"), Function((WHOLE,), _current_time, 0, 1)),
     "UTC_TIMESTAMP": Function((WHOLE,), _utc_now, 0, 1),

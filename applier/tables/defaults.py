@@ -1,4 +1,5 @@
-"""Rows that do not name every column: defaults, generated columns (`prepare_record`, sql/rpl_record.cc, and INSERT)."""
+"""Rows that do not name every column: defaults, generated columns (`prepare_record`,
+sql/rpl_record.cc, and INSERT)."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
 
 def implicit_default(column: Column) -> Any:
-    """What a NOT NULL column without a DEFAULT gets: zero, the empty string, the first label of an ENUM."""
+    """What a NOT NULL column without a DEFAULT gets: zero, the empty string, the first label of an
+    ENUM."""
     if column.type == "enum":
         return 1
     if column.type == "timestamp":
@@ -38,13 +40,17 @@ def implicit_default(column: Column) -> Any:
         return pack_time(0, column.scale)
     if column.type == "json":
         return b"\x04\x00"
-    if column.type in ("decimal", "float", "double", "year", "date", "set", "bit") or "int" in column.type:
+    if (
+        column.type in ("decimal", "float", "double", "year", "date", "set", "bit")
+        or "int" in column.type
+    ):
         return 0 if column.type in ("date", "set", "bit", "year") else from_sql(column)(0)
     return b""
 
 
 def column_default(column: Column, session: Session | None = None) -> Any:
-    """The stored default of a column. An expression is evaluated; CURRENT_TIMESTAMP takes the session's time."""
+    """The stored default of a column. An expression is evaluated; CURRENT_TIMESTAMP takes the
+    session's time."""
     if column.system_time is not None:
         return _system_time(column, session)
     if column.default is None:
@@ -59,16 +65,21 @@ def column_default(column: Column, session: Session | None = None) -> Any:
 
 
 def _system_time(column: Column, session: Session | None) -> Any:
-    """What a new row of a system-versioned table has in its period columns (`vers_update_fields`, MariaDB 10.11).
+    """What a new row of a system-versioned table has in its period columns (`vers_update_fields`,
+    MariaDB 10.11).
 
-    Raises ReplicationError 1235 for tables that are versioned by transaction numbers, which each server makes up.
+    Raises ReplicationError 1235 for tables that are versioned by transaction numbers, which each
+    server makes up.
     """
     if column.type != "timestamp":
         raise ReplicationError(
             1235,
-            f"column {column.name} holds transaction numbers of the server (BIGINT … AS ROW {(column.system_time or '').upper()}); "
-            "tables in memory have no such numbers",
-            hint="leave the table out with --table, skip it with --skip-errors 1235, or replay into a test DB",
+            f"column {column.name} holds transaction numbers of the server (BIGINT … AS ROW"
+            f" {(column.system_time or '').upper()}); tables in memory have no such numbers",
+            hint=(
+                "leave the table out with --table, skip it with --skip-errors 1235, or replay into"
+                " a test DB"
+            ),
         )
     if column.system_time == "end" or session is None:
         return END_OF_TIME
@@ -76,7 +87,8 @@ def _system_time(column: Column, session: Session | None) -> Any:
 
 
 def default_in_utc(column: Column, session: Session) -> Column:
-    """The column of a statement whose session has a time zone: a TIMESTAMP's literal default is a moment, kept in UTC here."""
+    """The column of a statement whose session has a time zone: a TIMESTAMP's literal default is a
+    moment, kept in UTC here."""
     if column.type != "timestamp" or column.default is None or session.zone is UTC:
         return column
     from applier.tables.expressions import literal_value
@@ -95,7 +107,10 @@ def default_in_utc(column: Column, session: Session) -> Column:
 def _static_defaults(definition: TableDefinition) -> tuple[Any, ...] | None:
     """Defaults of all columns when none of them depends on the moment."""
     moving = ("current_timestamp", "now", "localtime", "uuid", "rand", "curdate", "curtime", "next")
-    if any(column.default and any(word in column.default.lower() for word in moving) for column in definition.columns):
+    if any(
+        column.default and any(word in column.default.lower() for word in moving)
+        for column in definition.columns
+    ):
         return None
     if any(column.system_time for column in definition.columns):
         return None
@@ -111,7 +126,10 @@ def default_row(definition: TableDefinition, session: Session | None = None) -> 
 
 
 def complete_rows(
-    definition: TableDefinition, columns: tuple[int, ...], rows: Iterable[tuple[Any, ...]], session: Session | None = None
+    definition: TableDefinition,
+    columns: tuple[int, ...],
+    rows: Iterable[tuple[Any, ...]],
+    session: Session | None = None,
 ) -> Iterator[Row]:
     """Whole rows from rows of `columns`: defaults and generated columns filled in."""
     generate = row_generator(definition)
@@ -126,11 +144,18 @@ def complete_rows(
         yield generate(tuple(row)) if generate is not None else tuple(row)
 
 
-def number_rows(definition: TableDefinition, rows: Iterable[Row], start: int, unnumbered: tuple[Any, ...] = (None, 0)) -> Iterator[Row]:
-    """Rows with their AUTO_INCREMENT column filled: each of the values `unnumbered` in it becomes the next number.
+def number_rows(
+    definition: TableDefinition,
+    rows: Iterable[Row],
+    start: int,
+    unnumbered: tuple[Any, ...] = (None, 0),
+) -> Iterator[Row]:
+    """Rows with their AUTO_INCREMENT column filled: each of the values `unnumbered` in it becomes
+    the next number.
 
-    The first number is `start`, or one above what the rows before have (`handler::update_auto_increment`, sql/handler.cc).
-    In a column AUTO_INCREMENT NULL a NULL uses a number up and stays NULL (seen on 5.7.29, 9.7.4, MariaDB 10.11.18).
+    The first number is `start`, or one above what the rows before have
+    (`handler::update_auto_increment`, sql/handler.cc). In a column AUTO_INCREMENT NULL a NULL uses
+    a number up and stays NULL (seen on 5.7.29, 9.7.4, MariaDB 10.11.18).
     """
     at = next((at for at, column in enumerate(definition.columns) if column.auto_increment), None)
     if at is None:

@@ -1,7 +1,9 @@
-"""Tables as .tsv files that compare byte for byte: a header `name:type:encoding`, then the rows sorted bytewise.
+"""Tables as .tsv files that compare byte for byte: a header `name:type:encoding`, then the rows
+sorted bytewise.
 
-Encodings: text (the server's text in UTF-8), hex, uint (BIT as a decimal number), double (shortest text that reads back).
-Tab, newline, carriage return, backslash and NUL are escaped with a backslash; NULL is \\N.
+Encodings: text (the server's text in UTF-8), hex, uint (BIT as a decimal number), double (shortest
+text that reads back). Tab, newline, carriage return, backslash and NUL are escaped with a
+backslash; NULL is \\N.
 """
 
 from __future__ import annotations
@@ -30,13 +32,15 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "
 
 
 def file_name(database: str, table: str) -> str:
-    """The name of a table's file; other than letters, digits and _ in the table's name stands as @xxxx."""
+    """The name of a table's file; other than letters, digits and _ in the table's name stands as
+    @xxxx."""
     escaped = re.sub(r"[^0-9A-Za-z_]", lambda char: f"@{ord(char[0]):04x}", table)
     return f"{database.replace('/', '@002f')}.{escaped}.tsv"
 
 
 def _double_text(column: Column, *, old_server: bool) -> Callable[[Any], str | None]:
-    """A text that reads back to the same number. 5.x and MariaDB are asked for the number plus zero, which has no sign when it is zero."""
+    """A text that reads back to the same number. 5.x and MariaDB are asked for the number plus
+    zero, which has no sign when it is zero."""
     read = to_python(column)
 
     def convert(stored: Any) -> str | None:
@@ -52,7 +56,9 @@ def _cell_text(column: Column, *, old_server: bool) -> Callable[[Any], str | Non
     if TYPES[column.type].encoding == "double":
         return _double_text(column, old_server=old_server)
     if column.type == "json" and old_server:
-        return lambda stored: None if stored is None else json.to_text(json.decode(stored), point=False)
+        return lambda stored: (
+            None if stored is None else json.to_text(json.decode(stored), point=False)
+        )
     return to_text(column)
 
 
@@ -74,29 +80,43 @@ def dump_lines(table: MemoryTable, *, display_widths: bool = False) -> list[byte
     definition = table.definition
     columns = [(at, column) for at, column in enumerate(definition.columns) if not column.hidden]
     header = "\t".join(
-        f"{column.name}:{column_type(column, display_widths=display_widths)[:TYPE_WIDTH]}:{TYPES[column.type].encoding}"
+        f"{column.name}:{column_type(column, display_widths=display_widths)[:TYPE_WIDTH]}"
+        f":{TYPES[column.type].encoding}"
         for _, column in columns
     )
     cells = [(at, _cell(column, old_server=display_widths)) for at, column in columns]
-    rows = sorted("\t".join(cell(row[at]) for at, cell in cells).encode("utf-8", "surrogateescape") for row in current_rows(table))
+    rows = sorted(
+        "\t".join(cell(row[at]) for at, cell in cells).encode("utf-8", "surrogateescape")
+        for row in current_rows(table)
+    )
     return [header.encode("utf-8", "surrogateescape"), *rows]
 
 
 def current_rows(table: MemoryTable) -> Sequence[Row]:
-    """The rows of a table as a session at +00:00 reads them; of a system-versioned one those that are not history.
+    """The rows of a table as a session at +00:00 reads them; of a system-versioned one those that
+    are not history.
 
     Raises ReplicationError 1235 for a MERGE table.
     """
     refuse_merge(table.definition)
-    end = next((at for at, column in enumerate(table.definition.columns) if column.system_time == "end"), None)
+    end = next(
+        (at for at, column in enumerate(table.definition.columns) if column.system_time == "end"),
+        None,
+    )
     rows = table.stored_rows()
-    return as_read(table.definition, rows if end is None else [row for row in rows if row[end] in ENDS_OF_TIME])
+    return as_read(
+        table.definition, rows if end is None else [row for row in rows if row[end] in ENDS_OF_TIME]
+    )
 
 
-def dump_tables(tables: Iterable[MemoryTable], directory: str | Path, *, display_widths: bool) -> list[Path]:
-    """Writes one file per table into `directory`, which is made when it is not there. Returns the files.
+def dump_tables(
+    tables: Iterable[MemoryTable], directory: str | Path, *, display_widths: bool
+) -> list[Path]:
+    """Writes one file per table into `directory`, which is made when it is not there. Returns the
+    files.
 
-    `display_widths`: integer types as 5.x and MariaDB write them. MariaDB's sequences are not tables and get no file.
+    `display_widths`: integer types as 5.x and MariaDB write them. MariaDB's sequences are not
+    tables and get no file.
     """
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)

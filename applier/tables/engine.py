@@ -1,8 +1,9 @@
 """One table in memory, with the handler behaviour of InnoDB or MyISAM.
 
-Rows are kept by *ref*: the clustered key of an InnoDB table with a primary (or promoted) key, the hidden row id of one
-without, the slot in the data file of a MyISAM table. Refs sort in scan order. Lookups by key are dictionary reads;
-positions come from order statistics (`applier.tables.keys`), so that what a scan would have read is known without it.
+Rows are kept by *ref*: the clustered key of an InnoDB table with a primary (or promoted) key, the
+hidden row id of one without, the slot in the data file of a MyISAM table. Refs sort in scan order.
+Lookups by key are dictionary reads; positions come from order statistics (`applier.tables.keys`),
+so that what a scan would have read is known without it.
 """
 
 from __future__ import annotations
@@ -30,20 +31,24 @@ from lookup.table import Key, TableDefinition
 
 VARIABLE_WIDTH_TYPES = frozenset(
     """
-        varchar varbinary tinytext text mediumtext longtext tinyblob blob mediumblob longblob json geometry point linestring
+        varchar varbinary tinytext text mediumtext longtext tinyblob blob mediumblob longblob json
+        geometry point linestring
         polygon multipoint multilinestring multipolygon geometrycollection vector
     """.split()
 )
 
 MAX_CONTENT_VIEWS = 8
-"""Different column sets a table keeps content views, and views of checksums, for; the oldest goes first."""
+"""Different column sets a table keeps content views, and views of checksums, for; the oldest goes
+first."""
 
 Change = tuple["MemoryTable", Ref | None, Row | None, Ref | None, Row | None]
-"""What undoing needs: table, ref and row before, ref and row after; None where there was or is no row."""
+"""What undoing needs: table, ref and row before, ref and row after; None where there was or is no
+row."""
 
 
 class References(Protocol):
-    """What a table asks of the foreign keys that it has or that point to it. Each raises RowError, and then nothing has changed."""
+    """What a table asks of the foreign keys that it has or that point to it. Each raises RowError,
+    and then nothing has changed."""
 
     enabled: bool
     """The rows event that is being applied checks foreign keys."""
@@ -52,10 +57,12 @@ class References(Protocol):
         """Whether a foreign key points to the table."""
 
     def check_parents(self, table: MemoryTable, row: Row) -> None:
-        """Before a row is added: whether each foreign key points to a row. Raises NoReferencedRow."""
+        """Before a row is added: whether each foreign key points to a row. Raises
+        NoReferencedRow."""
 
     def row_updated(self, parent: MemoryTable, old: Row, row: Row) -> None:
-        """After `old` has become `row`: carries out ON UPDATE, then checks whether each foreign key points to a row."""
+        """After `old` has become `row`: carries out ON UPDATE, then checks whether each foreign key
+        points to a row."""
 
     def parent_deleted(self, parent: MemoryTable, row: Row) -> None:
         """After `row` has gone: carries out ON DELETE. Raises RowIsReferenced."""
@@ -64,8 +71,9 @@ class References(Protocol):
 class MemoryTable:
     """One table in memory. Implements lookup.handler.Handler. Not thread-safe.
 
-    A row is a tuple of stored values, one for each column; `rows` hands out Python values instead. A ref names a row, and sorts as a scan
-    meets it. What a search would have read is known without reading it: O(log n) a search.
+    A row is a tuple of stored values, one for each column; `rows` hands out Python values instead.
+    A ref names a row, and sorts as a scan meets it. What a search would have read is known without
+    reading it: O(log n) a search.
     """
 
     def __init__(self, definition: TableDefinition) -> None:
@@ -75,14 +83,21 @@ class MemoryTable:
         self.journal: list[Change] | None = None
         self.foreign_keys: References | None = None
         self.replaced = False
-        """The table went away or changed its name or definition: what was worked out for it no longer holds."""
+        """The table went away or changed its name or definition: what was worked out for it no
+        longer holds."""
         self._slots = not traits.clustered
-        self._counts_free_slots = self._slots and definition.engine.lower() == "myisam" and not has_dynamic_rows(definition)
+        self._counts_free_slots = (
+            self._slots
+            and definition.engine.lower() == "myisam"
+            and not has_dynamic_rows(definition)
+        )
         self._clustered: Key | None = definition.primary if traits.clustered else None
         self._clustered_ref: Callable[[Row], Ref] | None = None
         if self._clustered is not None:
             self._clustered_ref = ref_extractor(definition, self._clustered)
-        self._auto_column = next((at for at, column in enumerate(definition.columns) if column.auto_increment), None)
+        self._auto_column = next(
+            (at for at, column in enumerate(definition.columns) if column.auto_increment), None
+        )
         self._clear()
 
     def _clear(self) -> None:
@@ -94,7 +109,10 @@ class MemoryTable:
         self._uniques = [
             UniqueView(definition, key, self._extractor(key))
             for key in definition.sorted_keys
-            if key.unique and key is not self._clustered and key.kind in ("btree", "hash") and not key.multi_valued
+            if key.unique
+            and key is not self._clustered
+            and key.kind in ("btree", "hash")
+            and not key.multi_valued
         ]
         self._views: list[View] = list(self._uniques)
         self._order: OrderView | None = None
@@ -132,7 +150,10 @@ class MemoryTable:
     def rows(self) -> list[tuple[Any, ...]]:
         """The rows in scan order, as tuples of Python values."""
         converters = [to_python(column) for column in self.definition.columns]
-        return [tuple(convert(value) for convert, value in zip(converters, row, strict=True)) for row in self.stored_rows()]
+        return [
+            tuple(convert(value) for convert, value in zip(converters, row, strict=True))
+            for row in self.stored_rows()
+        ]
 
     def primary_lookup(self, columns: tuple[int, ...]) -> Callable[[Image], Ref | None]:
         key = self.definition.primary
@@ -162,9 +183,15 @@ class MemoryTable:
         return self._content(columns).all(image)
 
     def equal(self, columns: tuple[int, ...], values: Image) -> Iterable[Ref]:
-        """The rows whose `columns` compare equal to `values`, by their collations, in scan order."""
+        """The rows whose `columns` compare equal to `values`, by their collations, in scan
+        order."""
         key = self.definition.primary
-        if key is not None and key.columns == tuple(sorted(columns)) and not key.has_prefix and self._clustered is key:
+        if (
+            key is not None
+            and key.columns == tuple(sorted(columns))
+            and not key.has_prefix
+            and self._clustered is key
+        ):
             image = tuple(value for _, value in sorted(zip(columns, values, strict=True)))
             ref = self.primary_lookup(key.columns)(image)
             return () if ref is None else (ref,)
@@ -174,13 +201,17 @@ class MemoryTable:
             self._views.append(view)
         return view.all(values)
 
-    def checksums(self, columns: tuple[int, ...], make: Callable[[], Callable[[Image], int]], *, flags: bool) -> ChecksumView:
+    def checksums(
+        self, columns: tuple[int, ...], make: Callable[[], Callable[[Image], int]], *, flags: bool
+    ) -> ChecksumView:
         """The checksums of the contents of `columns`, with the function of the first call."""
         view = self._checksums.get((columns, flags))
         if view is None:
             if len(self._checksums) >= MAX_CONTENT_VIEWS:
                 self._views.remove(self._checksums.pop(next(iter(self._checksums))))
-            view = self._checksums[columns, flags] = ChecksumView(columns, len(self.definition.columns), make(), self._rows)
+            view = self._checksums[columns, flags] = ChecksumView(
+                columns, len(self.definition.columns), make(), self._rows
+            )
             self._views.append(view)
         return view
 
@@ -188,7 +219,9 @@ class MemoryTable:
         if self._counts_free_slots and free_slots:
             return int(ref) - (-1 if after is None else int(after))
         refs = self._scan_order()
-        return int(refs.bisect_left(ref)) + 1 - (0 if after is None else int(refs.bisect_right(after)))
+        return (
+            int(refs.bisect_left(ref)) + 1 - (0 if after is None else int(refs.bisect_right(after)))
+        )
 
     def reads_to_end(self, after: Ref | None = None, *, free_slots: bool = True) -> int:
         if self._counts_free_slots and free_slots:
@@ -199,7 +232,9 @@ class MemoryTable:
     def ordered(self, key: Key) -> OrderedView:
         view = self._ordered.get(key.name)
         if view is None:
-            view = self._ordered[key.name] = OrderedView(self.definition, key, self._extractor(key), self._rows.items())
+            view = self._ordered[key.name] = OrderedView(
+                self.definition, key, self._extractor(key), self._rows.items()
+            )
             self._views.append(view)
         return view
 
@@ -211,9 +246,11 @@ class MemoryTable:
         return f"{self.definition.full_name}: {len(self):,} rows, {what}"
 
     def rows_per_value(self, key: Key) -> float:
-        """Rows of the table over distinct values of the key; 0 for an empty table, as without statistics.
+        """Rows of the table over distinct values of the key; 0 for an empty table, as without
+        statistics.
 
-        Worked out anew when a tenth of the rows have come or gone, as InnoDB's automatic statistics are.
+        Worked out anew when a tenth of the rows have come or gone, as InnoDB's automatic statistics
+        are.
         """
         rows, value = self._statistics.get(key.name, (0, 0.0))
         if abs(len(self._rows) - rows) * 10 > rows:
@@ -229,7 +266,8 @@ class MemoryTable:
     # changing
 
     def insert(self, row: Row) -> Ref:
-        """Adds a row of stored values; returns its ref. Raises DuplicateKey or NoReferencedRow, and then nothing has changed."""
+        """Adds a row of stored values; returns its ref. Raises DuplicateKey or NoReferencedRow, and
+        then nothing has changed."""
         rows = self._rows
         if self._clustered_ref is not None:
             ref = self._clustered_ref(row)
@@ -253,7 +291,8 @@ class MemoryTable:
         return ref
 
     def update(self, ref: Ref, row: Row) -> Ref:
-        """Puts a row in the place of another; returns its ref, which is a new one where the clustered key changed. Raises RowError."""
+        """Puts a row in the place of another; returns its ref, which is a new one where the
+        clustered key changed. Raises RowError."""
         old = self._rows[ref]
         new_ref = ref if self._clustered_ref is None else self._clustered_ref(row)
         if new_ref != ref and new_ref in self._rows:
@@ -301,7 +340,8 @@ class MemoryTable:
             self._replace(new_ref, new_row, ref, row)
 
     def redo(self, change: Change) -> None:
-        """Makes a change of the journal again, in a table that is as it was before it. What comes later finds the same places free."""
+        """Makes a change of the journal again, in a table that is as it was before it. What comes
+        later finds the same places free."""
         _, ref, row, new_ref, new_row = change
         if new_ref is None or new_row is None:
             assert ref is not None and row is not None
@@ -318,7 +358,8 @@ class MemoryTable:
             self._replace(ref, row, new_ref, new_row)
 
     def copy(self) -> MemoryTable:
-        """An independent table with the same rows. O(rows) for the dictionaries, none for the rows themselves."""
+        """An independent table with the same rows. O(rows) for the dictionaries, none for the rows
+        themselves."""
         twin = type(self)(self.definition)
         twin._rows = self._rows.copy()
         twin._next_ref = self._next_ref
@@ -390,7 +431,9 @@ class MemoryTable:
         if view is None:
             if len(self._contents) >= MAX_CONTENT_VIEWS:
                 self._views.remove(self._contents.pop(next(iter(self._contents))))
-            view = self._contents[columns] = ContentView(columns, len(self.definition.columns), self._rows.items())
+            view = self._contents[columns] = ContentView(
+                columns, len(self.definition.columns), self._rows.items()
+            )
             self._views.append(view)
         return view
 
@@ -399,12 +442,15 @@ class MemoryTable:
             return key_extractor(self.definition, key)
         from applier.tables.expressions import key_expression
 
-        expressions = {part: key_expression(self.definition, part) for part in key.parts if part.column is None}
+        expressions = {
+            part: key_expression(self.definition, part) for part in key.parts if part.column is None
+        }
         return key_extractor(self.definition, key, None, expressions)
 
 
 class SequenceTable(MemoryTable):
-    """A sequence of MariaDB: it has one row, and a new one takes its place (`ha_sequence::write_row`, sql/ha_sequence.cc 10.11)."""
+    """A sequence of MariaDB: it has one row, and a new one takes its place
+    (`ha_sequence::write_row`, sql/ha_sequence.cc 10.11)."""
 
     def insert(self, row: Row) -> Ref:
         """Puts the row in the place of the one that is there."""
@@ -414,7 +460,8 @@ class SequenceTable(MemoryTable):
 
 
 def has_dynamic_rows(definition: TableDefinition) -> bool:
-    """Whether MyISAM keeps the table in rows of varying length: it has a VARCHAR or BLOB, or says so."""
+    """Whether MyISAM keeps the table in rows of varying length: it has a VARCHAR or BLOB, or says
+    so."""
     if definition.row_format is not None and definition.row_format.upper() in ("FIXED", "DYNAMIC"):
         return definition.row_format.upper() == "DYNAMIC"
     return any(column.type in VARIABLE_WIDTH_TYPES for column in definition.columns)

@@ -1,7 +1,9 @@
-"""SQL expressions over rows of a table: defaults, generated columns, functional keys, and what statements compute.
+"""SQL expressions over rows of a table: defaults, generated columns, functional keys, and what
+statements compute.
 
-An expression is compiled to an operand (`applier.tables.expression_parser`), whose type is known before any row is read. What is
-not exact is refused with 1235; a generated column or default of that sort is refused where its value is needed first.
+An expression is compiled to an operand (`applier.tables.expression_parser`), whose type is known
+before any row is read. What is not exact is refused with 1235; a generated column or default of
+that sort is refused where its value is needed first.
 """
 
 from __future__ import annotations
@@ -17,7 +19,15 @@ from applier.binlog.types import Unevaluated, ValueRefused
 from applier.errors import InputError, ReplicationError
 from applier.tables.comparisons import text_key
 from applier.tables.expression_parser import ExpressionParser, sql_parser
-from applier.tables.operands import Dialect, Operand, OperandKind, Scope, Session, Value, unsupported
+from applier.tables.operands import (
+    Dialect,
+    Operand,
+    OperandKind,
+    Scope,
+    Session,
+    Value,
+    unsupported,
+)
 from applier.tables.sql_mode_flags import NO_MODES, SqlModeFlag
 from applier.tables.storing import storer
 from lookup.handler import Row
@@ -29,10 +39,14 @@ SPELLING = SqlModeFlag.ANSI_QUOTES | SqlModeFlag.NO_BACKSLASH_ESCAPES | SqlModeF
 
 
 @lru_cache(maxsize=1024)
-def compile_expression(sql: str, definition: TableDefinition | None = None, dialect: Dialect = PLAIN) -> Operand:
-    """An expression of a definition: its text is spelled without modes, whatever the session's are (`Parser.text_since`).
+def compile_expression(
+    sql: str, definition: TableDefinition | None = None, dialect: Dialect = PLAIN
+) -> Operand:
+    """An expression of a definition: its text is spelled without modes, whatever the session's are
+    (`Parser.text_since`).
 
-    Raises ReplicationError: 1235 where the expression is not exact here, 1054 for an unknown column.
+    Raises ReplicationError: 1235 where the expression is not exact here, 1054 for an unknown
+    column.
     """
     spelled = SPELLING | (SqlModeFlag.EMPTY_STRING_IS_NULL if dialect.mariadb else NO_MODES)
     dialect = replace(dialect, sql_mode=dialect.sql_mode & ~spelled)
@@ -42,7 +56,9 @@ def compile_expression(sql: str, definition: TableDefinition | None = None, dial
         if not parser.done:
             raise unsupported(f"{sql[:80]!r}")
     except (InputError, RecursionError) as error:
-        raise unsupported(f"{sql[:80]!r} ({getattr(error, 'message', 'nested too deeply')})") from None
+        raise unsupported(
+            f"{sql[:80]!r} ({getattr(error, 'message', 'nested too deeply')})"
+        ) from None
     return operand
 
 
@@ -54,8 +70,8 @@ def _plain(sql: str) -> str:
 def constant_value(column: Column, sql: str, session: Session | None = None) -> Any:
     """The stored form of an expression without columns, such as a DEFAULT.
 
-    A literal TIMESTAMP is in UTC (`applier.tables.defaults.default_in_utc`). A value that cannot be had is one of `Unevaluated`.
-    Raises ValueRefused for one that does not fit.
+    A literal TIMESTAMP is in UTC (`applier.tables.defaults.default_in_utc`). A value that cannot be
+    had is one of `Unevaluated`. Raises ValueRefused for one that does not fit.
     """
     session = session or Session()
     try:
@@ -85,13 +101,19 @@ def _unevaluated(column: Column, error: ReplicationError) -> Unevaluated:
     return Unevaluated(column.name, error)
 
 
-def generated_columns(definition: TableDefinition, dialect: Dialect = PLAIN) -> Callable[[Row], Row]:
+def generated_columns(
+    definition: TableDefinition, dialect: Dialect = PLAIN
+) -> Callable[[Row], Row]:
     """A function that sets the generated columns of a row, in column order.
 
     A value that cannot be had is one of `Unevaluated`.
     """
     session = Session(sql_mode=dialect.sql_mode, mariadb=dialect.mariadb, old=dialect.old)
-    steps = [(at, column, _generator(column, definition, dialect)) for at, column in enumerate(definition.columns) if column.generated]
+    steps = [
+        (at, column, _generator(column, definition, dialect))
+        for at, column in enumerate(definition.columns)
+        if column.generated
+    ]
 
     def generate(row: Row) -> Row:
         new = list(row)
@@ -109,16 +131,21 @@ def generated_columns(definition: TableDefinition, dialect: Dialect = PLAIN) -> 
     return generate
 
 
-def _generator(column: Column, definition: TableDefinition, dialect: Dialect) -> Callable[[Scope], Any]:
+def _generator(
+    column: Column, definition: TableDefinition, dialect: Dialect
+) -> Callable[[Scope], Any]:
     try:
-        return storer(column, compile_expression(column.expression or "NULL", definition, dialect), dialect)
+        return storer(
+            column, compile_expression(column.expression or "NULL", definition, dialect), dialect
+        )
     except ReplicationError as error:
         unknown = _unevaluated(column, error)
         return lambda scope: unknown
 
 
 def key_expression(definition: TableDefinition, part: KeyPart) -> Callable[[Row], Any]:
-    """A function from a row to the value of a functional key part. It raises ReplicationError 1235 for what is not exact."""
+    """A function from a row to the value of a functional key part. It raises ReplicationError 1235
+    for what is not exact."""
     compiled: list[Callable[[Scope], Value]] = []
     session = Session()
 
@@ -142,4 +169,12 @@ def _comparable(operand: Operand) -> Callable[[Scope], Value]:
     return value
 
 
-__all__ = ["PLAIN", "Scope", "Session", "compile_expression", "constant_value", "generated_columns", "key_expression"]
+__all__ = [
+    "PLAIN",
+    "Scope",
+    "Session",
+    "compile_expression",
+    "constant_value",
+    "generated_columns",
+    "key_expression",
+]

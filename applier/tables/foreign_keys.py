@@ -1,12 +1,16 @@
-"""Foreign keys as InnoDB carries them out below the replica's applier: one graph over all tables, checks, cascades, SET NULL.
+"""Foreign keys as InnoDB carries them out below the replica's applier: one graph over all tables,
+checks, cascades, SET NULL.
 
-A key names its parent and the columns there, and finds them by these names: a parent that was dropped and made anew is the parent
-again, and one that is renamed, or whose columns are, takes the names in its children along (`row_rename_table_for_mysql` in 5.7 and
-MariaDB 10.11, `adjust_fks_for_rename_table` in 8.0 and later; with foreign_key_checks=0, too; seen on 5.7.29, 9.7.4, MariaDB 10.11).
+A key names its parent and the columns there, and finds them by these names: a parent that was
+dropped and made anew is the parent again, and one that is renamed, or whose columns are, takes the
+names in its children along (`row_rename_table_for_mysql` in 5.7 and MariaDB 10.11,
+`adjust_fks_for_rename_table` in 8.0 and later; with foreign_key_checks=0, too; seen on 5.7.29,
+9.7.4, MariaDB 10.11).
 
-Up to 9.5 a cascade is done inside InnoDB, on the source and again on the replica, and is not in the log. From 9.6 on the
-source logs the child rows too, before the parent's, in events that check no foreign keys. All events have the flag USE_SQL_FOREIGN_KEY
-(0x10) then; a replica of 9.7 checks and cascades as ever all the same, which changes only child rows that the source did not have.
+Up to 9.5 a cascade is done inside InnoDB, on the source and again on the replica, and is not in the
+log. From 9.6 on the source logs the child rows too, before the parent's, in events that check no
+foreign keys. All events have the flag USE_SQL_FOREIGN_KEY (0x10) then; a replica of 9.7 checks and
+cascades as ever all the same, which changes only child rows that the source did not have.
 """
 
 from __future__ import annotations
@@ -23,7 +27,15 @@ from applier.tables.defaults import row_generator
 from applier.tables.end_of_time import ENDS_OF_TIME
 from applier.tables.engine import MemoryTable
 from applier.tables.table_draft import generated_number
-from lookup.handler import CascadeTooDeep, NoReferencedRow, Ref, Row, RowError, RowIsReferenced, traits_of
+from lookup.handler import (
+    CascadeTooDeep,
+    NoReferencedRow,
+    Ref,
+    Row,
+    RowError,
+    RowIsReferenced,
+    traits_of,
+)
 from lookup.table import ForeignKey, TableDefinition
 
 Name = tuple[str, str]
@@ -37,9 +49,11 @@ MOST_CASCADES = 15
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A foreign key between two tables that are there. `own` and `theirs`: positions in child and parent, in the key's order.
+    """A foreign key between two tables that are there. `own` and `theirs`: positions in child and
+    parent, in the key's order.
 
-    `generated`: positions in the child of the generated columns that follow from `own`; a cascade changes them, too.
+    `generated`: positions in the child of the generated columns that follow from `own`; a cascade
+    changes them, too.
     """
 
     key: ForeignKey
@@ -52,14 +66,18 @@ class Link:
     def is_exact(self, action: str, *, updates: bool) -> bool:
         """Whether the child's rows are found, and changed, by values alone, as it is done here.
 
-        InnoDB compares and copies a CHAR with the spaces that fill it. Beside a VARCHAR it therefore finds no row in a collation
-        without PAD SPACE, and a cascade from CHAR to VARCHAR stores spaces, how many the row format and the character set decide
-        (seen on 5.7.29, 9.7.4, MariaDB 10.11.18).
+        InnoDB compares and copies a CHAR with the spaces that fill it. Beside a VARCHAR it
+        therefore finds no row in a collation without PAD SPACE, and a cascade from CHAR to VARCHAR
+        stores spaces, how many the row format and the character set decide (seen on 5.7.29, 9.7.4,
+        MariaDB 10.11.18).
         """
         if self.fills_with_zeros:
             return False
         for own, theirs in zip(self.own, self.theirs, strict=True):
-            child, parent = self.child.definition.columns[own], self.parent.definition.columns[theirs]
+            child, parent = (
+                self.child.definition.columns[own],
+                self.parent.definition.columns[theirs],
+            )
             if {child.type, parent.type} == {"char", "varchar"}:
                 copied = updates and action == "cascade" and parent.type == "char"
                 if copied or not pads_with_spaces(child.collation or ""):
@@ -68,15 +86,23 @@ class Link:
 
     @property
     def fills_with_zeros(self) -> bool:
-        """Whether zeros that fill a BINARY, which are not kept here, decide which rows InnoDB finds: beside VARBINARY or another length."""
+        """Whether zeros that fill a BINARY, which are not kept here, decide which rows InnoDB
+        finds: beside VARBINARY or another length."""
         for own, theirs in zip(self.own, self.theirs, strict=True):
-            child, parent = self.child.definition.columns[own], self.parent.definition.columns[theirs]
-            if "binary" in (child.type, parent.type) and (child.type, child.length) != (parent.type, parent.length):
+            child, parent = (
+                self.child.definition.columns[own],
+                self.parent.definition.columns[theirs],
+            )
+            if "binary" in (child.type, parent.type) and (child.type, child.length) != (
+                parent.type,
+                parent.length,
+            ):
                 return True
         return False
 
     def children(self, parent_row: Row) -> list[Ref]:
-        """The child's rows that point to this row of the parent; where zeros decide it, one that may."""
+        """The child's rows that point to this row of the parent; where zeros decide it, one that
+        may."""
         if self.fills_with_zeros:
             return [ref for ref, _ in islice(self.child.scan(), 1)]
         values = tuple(parent_row[at] for at in self.theirs)
@@ -86,17 +112,25 @@ class Link:
         """Whether the row is its own parent."""
         if self.parent is not self.child or self.fills_with_zeros:
             return False
-        return all(row[own] == row[theirs] is not None for own, theirs in zip(self.own, self.theirs, strict=True))
+        return all(
+            row[own] == row[theirs] is not None
+            for own, theirs in zip(self.own, self.theirs, strict=True)
+        )
 
     def has_parent(self, child_row: Row, old: Row | None) -> bool:
         """Whether the parent has the row that this one points to.
 
-        A row may point to itself, and on 9.7 to what it was before its update (`old`); older servers refuse that, so no log has it.
+        A row may point to itself, and on 9.7 to what it was before its update (`old`); older
+        servers refuse that, so no log has it.
         """
         values = tuple(child_row[at] for at in self.own)
         if self.fills_with_zeros:  # the source has found it
             return True
-        if self.parent is self.child and any(tuple(row[at] for at in self.theirs) == values for row in (child_row, old) if row is not None):
+        if self.parent is self.child and any(
+            tuple(row[at] for at in self.theirs) == values
+            for row in (child_row, old)
+            if row is not None
+        ):
             return True
         return any(True for _ in self.parent.equal(self.theirs, values))
 
@@ -113,7 +147,8 @@ class Link:
 
 
 class ForeignKeys:
-    """All foreign keys of a set of tables; implements `engine.References`. `enabled` follows the flags of the event at hand."""
+    """All foreign keys of a set of tables; implements `engine.References`. `enabled` follows the
+    flags of the event at hand."""
 
     def __init__(self, find: Find) -> None:
         self.enabled = True
@@ -132,7 +167,9 @@ class ForeignKeys:
     def declare(self, definition: TableDefinition) -> None:
         """Takes in the foreign keys of a new table."""
         for key in definition.foreign_keys:
-            self._children.setdefault((key.referenced_database, key.referenced_table), set()).add(_name(definition))
+            self._children.setdefault((key.referenced_database, key.referenced_table), set()).add(
+                _name(definition)
+            )
         self._forget_links()
 
     def forget(self, definition: TableDefinition) -> None:
@@ -154,7 +191,8 @@ class ForeignKeys:
         return self._children.get(_name(definition), set()) - {_name(definition)}
 
     def rename_parent(self, old: Name, new: Name, columns: Mapping[str, str] | None = None) -> None:
-        """The keys that name `old` name `new` from now on. `columns`: old name in lower case -> new name, of columns that change theirs."""
+        """The keys that name `old` name `new` from now on. `columns`: old name in lower case -> new
+        name, of columns that change theirs."""
         for child in sorted(self._children.get(old, ())):
             table = self._find(*child)
             if table is not None:
@@ -169,7 +207,8 @@ class ForeignKeys:
         self._upwards.clear()
 
     def _link(self, key: ForeignKey, child: MemoryTable) -> Link | None:
-        """None where no table serves as the parent: it is not there, its engine knows no foreign keys, or a column is not there."""
+        """None where no table serves as the parent: it is not there, its engine knows no foreign
+        keys, or a column is not there."""
         parent = self._find(key.referenced_database, key.referenced_table)
         if parent is None or not traits_of(parent.definition).foreign_keys:
             return None
@@ -180,13 +219,22 @@ class ForeignKeys:
         if None in own or None in theirs or len(own) != len(theirs):
             return None
         positions = tuple(at for at in own if at is not None)
-        return Link(key, child, parent, positions, tuple(at for at in theirs if at is not None), _following(child.definition, positions))
+        return Link(
+            key,
+            child,
+            parent,
+            positions,
+            tuple(at for at in theirs if at is not None),
+            _following(child.definition, positions),
+        )
 
     def _links_up(self, table: MemoryTable) -> list[tuple[ForeignKey, Link | None]]:
         name = _name(table.definition)
         links = self._upwards.get(name)
         if links is None:
-            links = self._upwards[name] = [(key, self._link(key, table)) for key in table.definition.foreign_keys]
+            links = self._upwards[name] = [
+                (key, self._link(key, table)) for key in table.definition.foreign_keys
+            ]
         return links
 
     def _links_down(self, table: MemoryTable) -> list[Link]:
@@ -194,7 +242,11 @@ class ForeignKeys:
         name = _name(table.definition)
         links = self._downwards.get(name)
         if links is None:
-            children = [child for child in (self._find(*child) for child in self._children.get(name, ())) if child is not None]
+            children = [
+                child
+                for child in (self._find(*child) for child in self._children.get(name, ()))
+                if child is not None
+            ]
             found = [
                 self._link(key, child)
                 for child in children
@@ -211,8 +263,8 @@ class ForeignKeys:
     def check_parents(self, table: MemoryTable, row: Row, old: Row | None = None) -> None:
         """Raises NoReferencedRow when a foreign key of the row points nowhere.
 
-        A cascade does not check the key that it follows, because the parent is only half updated then
-        (`row_ins_check_foreign_constraint`).
+        A cascade does not check the key that it follows, because the parent is only half updated
+        then (`row_ins_check_foreign_constraint`).
         """
         if not self.enabled:
             return
@@ -228,7 +280,8 @@ class ForeignKeys:
                 raise NoReferencedRow(_message("add or update a child row", table.definition, key))
 
     def parent_deleted(self, parent: MemoryTable, row: Row) -> None:
-        """Carries out ON DELETE for the rows that point to `row`, which has just gone. Raises RowIsReferenced, CascadeTooDeep."""
+        """Carries out ON DELETE for the rows that point to `row`, which has just gone. Raises
+        RowIsReferenced, CascadeTooDeep."""
         if not self.enabled:
             return
         with self._all_or_nothing(parent):
@@ -237,7 +290,8 @@ class ForeignKeys:
                     self._act(link, link.key.on_delete, ref, None)
 
     def row_updated(self, parent: MemoryTable, old: Row, row: Row) -> None:
-        """Carries out ON UPDATE for the rows that point to `old`, then checks where `row` points: a cascade may have made its parent.
+        """Carries out ON UPDATE for the rows that point to `old`, then checks where `row` points: a
+        cascade may have made its parent.
 
         Raises RowIsReferenced, CascadeTooDeep, NoReferencedRow.
         """
@@ -255,7 +309,9 @@ class ForeignKeys:
                         raise self._referenced(link)
                     for ref in link.children(old):
                         if link.child.get(ref) is not row:  # it points there only now
-                            self._act(link, link.key.on_update, ref, tuple(row[at] for at in link.theirs))
+                            self._act(
+                                link, link.key.on_update, ref, tuple(row[at] for at in link.theirs)
+                            )
                 self.check_parents(parent, row, old)
         finally:
             self._updating.pop()
@@ -286,25 +342,38 @@ class ForeignKeys:
         if not link.is_exact(action, updates=values is not None):
             raise ReplicationError(
                 1235,
-                f"the foreign key {link.key.name} of {link.child.definition.full_name} is between types of fixed and of varying "
-                "length: what the spaces or zeros at the end do there is not supported in memory",
+                f"the foreign key {link.key.name} of {link.child.definition.full_name} is between"
+                " types of fixed and of varying length: what the spaces or zeros at the end do"
+                " there is not supported in memory",
                 table=link.parent.definition.full_name,
                 hint="leave the table out with --exclude-table, or replay into a test DB",
             )
         if action not in ACTIONS:
             raise self._referenced(link)
-        if any(column.system_time for column in (*child.definition.columns, *link.parent.definition.columns)):
+        if any(
+            column.system_time
+            for column in (*child.definition.columns, *link.parent.definition.columns)
+        ):
             self._refuse_versions(link, [ref])
         if self._depth >= MOST_CASCADES:
-            raise CascadeTooDeep(f"Foreign key cascade delete/update exceeds max depth of {MOST_CASCADES}.")
+            raise CascadeTooDeep(
+                f"Foreign key cascade delete/update exceeds max depth of {MOST_CASCADES}."
+            )
         if action == "cascade" and values is None:
             child.delete(ref)
             return
-        if child in self._updating:  # `row_ins_cascade_ancestor_updates_table`: the cascade could go round for ever
+        if (
+            child in self._updating
+        ):  # `row_ins_cascade_ancestor_updates_table`: the cascade could go round for ever
             raise self._referenced(link)
         self._followed.append(link.key)
         try:
-            child.update(ref, link.changed(row, values if action == "cascade" and values else (None,) * len(link.own)))
+            child.update(
+                ref,
+                link.changed(
+                    row, values if action == "cascade" and values else (None,) * len(link.own)
+                ),
+            )
         finally:
             self._followed.pop()
 
@@ -313,30 +382,37 @@ class ForeignKeys:
         if refs:
             raise ReplicationError(
                 1235,
-                f"the foreign key {link.key.name} of {link.child.definition.full_name} would change rows that have a system time; "
-                "that is not supported in memory",
+                f"the foreign key {link.key.name} of {link.child.definition.full_name} would change"
+                " rows that have a system time; that is not supported in memory",
                 table=link.parent.definition.full_name,
                 hint="leave the table out with --exclude-table, or replay into a test DB",
             )
 
     def _referenced(self, link: Link) -> RowIsReferenced:
-        return RowIsReferenced(_message("delete or update a parent row", link.child.definition, link.key))
+        return RowIsReferenced(
+            _message("delete or update a parent row", link.child.definition, link.key)
+        )
 
 
-def repointed(definition: TableDefinition, old: Name, new: Name, columns: Mapping[str, str]) -> TableDefinition:
+def repointed(
+    definition: TableDefinition, old: Name, new: Name, columns: Mapping[str, str]
+) -> TableDefinition:
     """The child's definition after its parent, or columns of it, have another name."""
 
     def follow(key: ForeignKey) -> ForeignKey:
         if (key.referenced_database, key.referenced_table) != old:
             return key
         theirs = tuple(columns.get(name.lower(), name) for name in key.referenced_columns)
-        return replace(key, referenced_database=new[0], referenced_table=new[1], referenced_columns=theirs)
+        return replace(
+            key, referenced_database=new[0], referenced_table=new[1], referenced_columns=theirs
+        )
 
     return replace(definition, foreign_keys=tuple(map(follow, definition.foreign_keys)))
 
 
 def renamed_keys(definition: TableDefinition, old: str) -> TableDefinition:
-    """The names that the server made up for foreign keys begin with the table's name, and follow it."""
+    """The names that the server made up for foreign keys begin with the table's name, and follow
+    it."""
 
     def follow(key: ForeignKey) -> ForeignKey:
         number = generated_number(key.name, old)
@@ -347,12 +423,15 @@ def renamed_keys(definition: TableDefinition, old: str) -> TableDefinition:
 
 def _ends(definition: TableDefinition, old: Row, row: Row) -> bool:
     """Whether an update makes a row of a system-versioned table history, as its DELETE does."""
-    at = next((at for at, column in enumerate(definition.columns) if column.system_time == "end"), None)
+    at = next(
+        (at for at, column in enumerate(definition.columns) if column.system_time == "end"), None
+    )
     return at is not None and old[at] in ENDS_OF_TIME and row[at] not in ENDS_OF_TIME
 
 
 def _following(definition: TableDefinition, positions: tuple[int, ...]) -> tuple[int, ...]:
-    """The generated columns whose expressions name one of these columns, or a generated column that does."""
+    """The generated columns whose expressions name one of these columns, or a generated column that
+    does."""
     names = {definition.columns[at].name.lower() for at in positions}
     found = []
     for at, column in enumerate(definition.columns):
@@ -370,6 +449,7 @@ def _message(what: str, definition: TableDefinition, key: ForeignKey) -> str:
     own = ", ".join(f"`{name}`" for name in key.columns)
     theirs = ", ".join(f"`{name}`" for name in key.referenced_columns)
     return (
-        f"Cannot {what}: a foreign key constraint fails (`{definition.database}`.`{definition.name}`, CONSTRAINT `{key.name}` "
-        f"FOREIGN KEY ({own}) REFERENCES `{key.referenced_table}` ({theirs}))"
+        f"Cannot {what}: a foreign key constraint fails"
+        f" (`{definition.database}`.`{definition.name}`, CONSTRAINT `{key.name}` FOREIGN KEY"
+        f" ({own}) REFERENCES `{key.referenced_table}` ({theirs}))"
     )

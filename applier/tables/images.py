@@ -1,7 +1,8 @@
 """The rows of an event as images in the columns of a local table.
 
-Made once for the events that share a table map and column bitmaps, and good as long as the table's definition stands: which
-columns go where, how each value is converted, what a NULL becomes that the local column cannot hold.
+Made once for the events that share a table map and column bitmaps, and good as long as the table's
+definition stands: which columns go where, how each value is converted, what a NULL becomes that the
+local column cannot hold.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ from lookup.table import Column, TableDefinition
 
 
 class RowImages:
-    """Reads rows events of one shape. Raises ReplicationError 1677 where a column cannot be converted.
+    """Reads rows events of one shape. Raises ReplicationError 1677 where a column cannot be
+    converted.
 
-    `before_columns` and `after_columns` are the local columns that the images hold; a write has its images in both. `bitmap_full`
-    says that the first image holds every column of the source's table. `canonical_json`: JSON documents are serialized anew, so
-    that equal ones have equal bytes. `source_version` is a number like 80030, 0 when it is not known.
+    `before_columns` and `after_columns` are the local columns that the images hold; a write has its
+    images in both. `bitmap_full` says that the first image holds every column of the source's
+    table. `canonical_json`: JSON documents are serialized anew, so that equal ones have equal
+    bytes. `source_version` is a number like 80030, 0 when it is not known.
     """
 
     __slots__ = (
@@ -63,7 +66,8 @@ class RowImages:
         width, first, second = rows.columns()
         if width != len(table_map.columns):
             raise InputError(
-                f"a rows event has {width} columns where its table map has {len(table_map.columns)}",
+                f"a rows event has {width} columns where its table map has"
+                f" {len(table_map.columns)}",
                 code=Code.BAD_ROWS,
                 table=table_map.full_name,
             )
@@ -75,19 +79,27 @@ class RowImages:
         self.before_reader = image_reader(before)
         self.after_reader = image_reader(after)
         self._partial = PartialRowsReader(
-            json_columns(table_map.columns), before, lambda changed: [self._column(at, diff=at in changed) for at in second]
+            json_columns(table_map.columns),
+            before,
+            lambda changed: [self._column(at, diff=at in changed) for at in second],
         )
 
     def rows(self, event: Event, rows: RowsHead) -> list[Any]:
-        """Images, or (before, after) pairs of an update. A JsonDiff stands where an after image holds changes to a document."""
+        """Images, or (before, after) pairs of an update. A JsonDiff stands where an after image
+        holds changes to a document."""
         if rows.partial:
-            return [pair[:2] for pair in self._partial(event.buffer, event.body + rows.length, event.end)]
+            return [
+                pair[:2]
+                for pair in self._partial(event.buffer, event.body + rows.length, event.end)
+            ]
         return self._read(event.buffer, event.body + rows.length, event.end)
 
     def _column(self, at: int, *, diff: bool = False) -> ImageColumn:
         source, target = self.table_map.columns[at], self._matching.targets[at]
         if target.column is None:
-            return ImageColumn(wire_of(source.type_code, source.metadata, bool(source.unsigned)), keep=False)
+            return ImageColumn(
+                wire_of(source.type_code, source.metadata, bool(source.unsigned)), keep=False
+            )
         local = self.definition.columns[target.column]
         wire = wire_of(source.type_code, source.metadata, local.unsigned)
         null = None if local.nullable else null_default(local, source.nullable)
@@ -98,8 +110,12 @@ class RowImages:
 
 
 def null_default(local: Column, may_be_null: bool) -> Any:
-    """What a NULL becomes in a column that cannot hold it (`Field::set_default` in `unpack_row`, sql/rpl_record.cc).
+    """What a NULL becomes in a column that cannot hold it (`Field::set_default` in `unpack_row`,
+    sql/rpl_record.cc).
 
-    A source that has no NULLs either sends one only where an image is misread; a plain default does then.
+    A source that has no NULLs either sends one only where an image is misread; a plain default does
+    then.
     """
-    return column_default(replace(local, nullable=False)) if may_be_null else implicit_default(local)
+    return (
+        column_default(replace(local, nullable=False)) if may_be_null else implicit_default(local)
+    )

@@ -7,7 +7,16 @@ from typing import Any
 
 from applier.binlog.types import json
 from applier.tables.functions import Call, Domain, Function
-from applier.tables.operands import Dialect, Operand, OperandKind, Scope, Session, Value, constant, unsupported
+from applier.tables.operands import (
+    Dialect,
+    Operand,
+    OperandKind,
+    Scope,
+    Session,
+    Value,
+    constant,
+    unsupported,
+)
 from applier.tables.operators import null_or
 
 
@@ -68,10 +77,16 @@ def json_unquote(call: Call) -> Operand:
         if found is None:
             return None
         if one.kind is OperandKind.JSON:
-            return found if isinstance(found, str) else json.to_text(None if found is JsonNull else found)
+            return (
+                found
+                if isinstance(found, str)
+                else json.to_text(None if found is JsonNull else found)
+            )
         if call.dialect.mariadb or not found.isascii():
             raise unsupported(call.sql)
-        return json.parse_text(found) if found[:1] == found[-1:] == '"' and len(found) > 1 else found
+        return (
+            json.parse_text(found) if found[:1] == found[-1:] == '"' and len(found) > 1 else found
+        )
 
     return Operand(OperandKind.TEXT, value, call.sql, collation="utf8mb4_bin", strength=2)
 
@@ -87,7 +102,11 @@ def json_valid(call: Call) -> Operand:
             return 0
         return 1
 
-    return Operand(OperandKind.INTEGER, null_or([one], is_document if one.kind is OperandKind.TEXT else lambda value: 1), call.sql)
+    return Operand(
+        OperandKind.INTEGER,
+        null_or([one], is_document if one.kind is OperandKind.TEXT else lambda value: 1),
+        call.sql,
+    )
 
 
 _JSONS = Domain(frozenset({OperandKind.JSON, OperandKind.TEXT}), lambda operand, dialect: operand)

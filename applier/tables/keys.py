@@ -1,7 +1,8 @@
-"""Key values and contents of rows, and the sorted and hashed views of a table that are built from them.
+"""Key values and contents of rows, and the sorted and hashed views of a table that are built from
+them.
 
-A view is made when a search first asks for it and is kept up by the table from then on, so that a table that is only
-ever looked up by its primary key pays for nothing else.
+A view is made when a search first asks for it and is kept up by the table from then on, so that a
+table that is only ever looked up by its primary key pays for nothing else.
 """
 
 from __future__ import annotations
@@ -54,9 +55,14 @@ def picker(columns: tuple[int, ...]) -> Extract:
 
 
 def _part_value(
-    definition: TableDefinition, key: Key, part: KeyPart, place: int | None, expression: Callable[[Row], Any] | None
+    definition: TableDefinition,
+    key: Key,
+    part: KeyPart,
+    place: int | None,
+    expression: Callable[[Row], Any] | None,
 ) -> Callable[[Row], Any]:
-    """The sort key of one key part, read at `place` of a row or image. A nullable part gives () for NULL and (key,) else."""
+    """The sort key of one key part, read at `place` of a row or image. A nullable part gives () for
+    NULL and (key,) else."""
     if part.column is None or place is None:
         assert expression is not None
         evaluate = expression
@@ -77,7 +83,9 @@ def _part_value(
     return value
 
 
-def _sort_key_of_column(definition: TableDefinition, key: Key, place: int, convert: SortKey) -> Callable[[Row], Any]:
+def _sort_key_of_column(
+    definition: TableDefinition, key: Key, place: int, convert: SortKey
+) -> Callable[[Row], Any]:
     def value(row: Row) -> Any:
         try:
             return convert(row[place])
@@ -93,7 +101,8 @@ def key_extractor(
     columns: tuple[int, ...] | None = None,
     expressions: Mapping[KeyPart, Callable[[Row], Any]] | None = None,
 ) -> Extract:
-    """A function from a row (or from an image of `columns`) to the key's value: a tuple of sort keys, one per part.
+    """A function from a row (or from an image of `columns`) to the key's value: a tuple of sort
+    keys, one per part.
 
     Raises KeyError when a key column is not among `columns`.
     """
@@ -107,7 +116,12 @@ def key_extractor(
         at = None if part.column is None else place[part.column]
         parts.append(_part_value(definition, key, part, at, expression))
         column = None if part.column is None else definition.columns[part.column]
-        if column is not None and not column.nullable and not part.descending and sort_key(column, part.prefix) is None:
+        if (
+            column is not None
+            and not column.nullable
+            and not part.descending
+            and sort_key(column, part.prefix) is None
+        ):
             plain.append(at)
     if len(plain) == len(parts):
         return picker(tuple(at for at in plain if at is not None))
@@ -120,8 +134,11 @@ def key_extractor(
     return lambda row: tuple(part(row) for part in parts)
 
 
-def ref_extractor(definition: TableDefinition, key: Key, columns: tuple[int, ...] | None = None) -> Callable[[Row], Ref]:
-    """A function from a row (or image) to the clustered key's ref: the value itself when the key has one part."""
+def ref_extractor(
+    definition: TableDefinition, key: Key, columns: tuple[int, ...] | None = None
+) -> Callable[[Row], Ref]:
+    """A function from a row (or image) to the clustered key's ref: the value itself when the key
+    has one part."""
     extract = key_extractor(definition, key, columns)
     if len(key.parts) > 1:
         return extract
@@ -143,7 +160,8 @@ class View(Protocol):
 
 
 class UniqueView:
-    """Key value -> ref of one unique key. Values with a NULL in them are not in it: they never collide. Implements `View`."""
+    """Key value -> ref of one unique key. Values with a NULL in them are not in it: they never
+    collide. Implements `View`."""
 
     __slots__ = ("_extract", "_nullable", "key", "refs")
 
@@ -156,7 +174,9 @@ class UniqueView:
     def value(self, row: Row) -> Value | None:
         """The row's key value, None when it holds a NULL."""
         value = self._extract(row)
-        if self._nullable and any(part == () or (isinstance(part, Descending) and part.value == ()) for part in value):
+        if self._nullable and any(
+            part == () or (isinstance(part, Descending) and part.value == ()) for part in value
+        ):
             return None
         return value
 
@@ -202,11 +222,18 @@ LAST = _Last()
 
 
 class OrderedView:
-    """The entries of one key in index order, as tuples (*value, ref). Implements lookup.handler.OrderedKey. Implements `View`."""
+    """The entries of one key in index order, as tuples (*value, ref). Implements
+    lookup.handler.OrderedKey. Implements `View`."""
 
     __slots__ = ("_definition", "_entries", "_extract", "_extractors", "_key")
 
-    def __init__(self, definition: TableDefinition, key: Key, extract: Extract, rows: Iterable[tuple[Ref, Row]]) -> None:
+    def __init__(
+        self,
+        definition: TableDefinition,
+        key: Key,
+        extract: Extract,
+        rows: Iterable[tuple[Ref, Row]],
+    ) -> None:
         self._definition = definition
         self._key = key
         self._extract = extract
@@ -227,7 +254,9 @@ class OrderedView:
             return self._extract(image)
         extract = self._extractors.get(columns)
         if extract is None:
-            extract = self._extractors[columns] = key_extractor(self._definition, self._key, columns)
+            extract = self._extractors[columns] = key_extractor(
+                self._definition, self._key, columns
+            )
         return extract(image)
 
     def group(self, value: Value) -> tuple[int, int]:
@@ -260,7 +289,11 @@ class ContentView:
     __slots__ = ("_pick", "_refs", "_whole")
 
     def __init__(
-        self, columns: tuple[int, ...], width: int, rows: Iterable[tuple[Ref, Row]], pick: Extract | None = None
+        self,
+        columns: tuple[int, ...],
+        width: int,
+        rows: Iterable[tuple[Ref, Row]],
+        pick: Extract | None = None,
     ) -> None:
         self._whole = columns == tuple(range(width)) and pick is None
         self._pick = pick or picker(columns)
@@ -311,15 +344,20 @@ class ContentView:
 
 
 class EqualView:
-    """Values of some columns as a key compares them -> the rows that hold them, in scan order. Implements `View`."""
+    """Values of some columns as a key compares them -> the rows that hold them, in scan order.
+    Implements `View`."""
 
     __slots__ = ("_contents", "_fold")
 
-    def __init__(self, definition: TableDefinition, columns: tuple[int, ...], rows: Iterable[tuple[Ref, Row]]) -> None:
+    def __init__(
+        self, definition: TableDefinition, columns: tuple[int, ...], rows: Iterable[tuple[Ref, Row]]
+    ) -> None:
         keys = [sort_key(definition.columns[at]) for at in columns]
         self._fold = _folder([(lambda value: value) if key is None else key for key in keys])
         pick, fold = picker(columns), self._fold
-        self._contents = ContentView(columns, len(definition.columns), rows, lambda row: fold(pick(row)))
+        self._contents = ContentView(
+            columns, len(definition.columns), rows, lambda row: fold(pick(row))
+        )
 
     def add(self, ref: Ref, row: Row) -> None:
         self._contents.add(ref, row)
@@ -333,7 +371,9 @@ class EqualView:
 
 
 def _folder(keys: list[Callable[[Any], Any]]) -> Callable[[Image], Image]:
-    return lambda values: tuple(None if value is None else key(value) for key, value in zip(keys, values, strict=True))
+    return lambda values: tuple(
+        None if value is None else key(value) for key, value in zip(keys, values, strict=True)
+    )
 
 
 SPARE_CHECKSUMS = 10_000
@@ -341,15 +381,22 @@ SPARE_CHECKSUMS = 10_000
 
 
 class ChecksumView:
-    """Checksum of some columns -> the contents that have it. Implements `View` and `lookup.handler.Checksums`.
+    """Checksum of some columns -> the contents that have it. Implements `View` and
+    `lookup.handler.Checksums`.
 
-    Contents that have gone are not taken out, since their checksum would have to be worked out again; when they are too many, all
-    is forgotten and gathered anew when it is asked for.
+    Contents that have gone are not taken out, since their checksum would have to be worked out
+    again; when they are too many, all is forgotten and gathered anew when it is asked for.
     """
 
     __slots__ = ("_first", "_limit", "_pick", "_rows", "_shared", "_whole", "met", "of")
 
-    def __init__(self, columns: tuple[int, ...], width: int, checksum: Callable[[Image], int], rows: Mapping[Ref, Row]) -> None:
+    def __init__(
+        self,
+        columns: tuple[int, ...],
+        width: int,
+        checksum: Callable[[Image], int],
+        rows: Mapping[Ref, Row],
+    ) -> None:
         self._whole = columns == tuple(range(width))
         self._pick = picker(columns)
         self._rows = rows
@@ -419,5 +466,7 @@ def key_text(definition: TableDefinition, key: Key, row: Row) -> str:
             parts.append("?")
             continue
         text = to_text(definition.columns[part.column])(row[part.column])
-        parts.append("NULL" if text is None else text if part.prefix is None else text[: part.prefix])
+        parts.append(
+            "NULL" if text is None else text if part.prefix is None else text[: part.prefix]
+        )
     return "-".join(parts)

@@ -42,27 +42,35 @@ SWE7_LETTERS = frozenset("@[\\]^`{|}~")
 def string_literal(text: str, dialect: Dialect) -> Operand:
     """A text in the connection's collation; what its character set lacks is refused.
 
-    Bytes that are no text, as the log has them of a prepared statement's BLOB parameter, are good for columns of bytes only.
+    Bytes that are no text, as the log has them of a prepared statement's BLOB parameter, are good
+    for columns of bytes only.
     """
     own = charset(charset_of_collation_name(dialect.collation))
     if own.name == "binary":
-        return constant(OperandKind.BINARY, literal_bytes(dialect.client, text), sql=f"'{text[:40]}'")
+        return constant(
+            OperandKind.BINARY, literal_bytes(dialect.client, text), sql=f"'{text[:40]}'"
+        )
     if dialect.client == "swe7" and SWE7_LETTERS.intersection(text):
         raise unsupported(f"the text {text[:40]!r} of a client with the character set swe7")
     if not text.isascii():
         try:
-            lost = own.decode(own.encode(text)) != text or any("\ud800" <= char <= "\udfff" for char in text)
+            lost = own.decode(own.encode(text)) != text or any(
+                "\ud800" <= char <= "\udfff" for char in text
+            )
         except UnicodeError:
             lost = True
         if lost and dialect.client == own.name and own.codec == "utf-8":
-            return constant(OperandKind.OTHER, text.encode("utf-8", "surrogateescape"), sql=f"'{text[:40]}'")
+            return constant(
+                OperandKind.OTHER, text.encode("utf-8", "surrogateescape"), sql=f"'{text[:40]}'"
+            )
         if lost:
             raise unsupported(f"the text {text[:40]!r} in the character set {own.name}")
     return constant(OperandKind.TEXT, text, sql=f"'{text[:40]}'", collation=dialect.collation)
 
 
 def introduced(name: str, data: bytes, dialect: Dialect) -> Operand:
-    """_charset and the bytes of a literal. Raises ReplicationError 1235 for bytes that are no text of the character set."""
+    """_charset and the bytes of a literal. Raises ReplicationError 1235 for bytes that are no text
+    of the character set."""
     own = charset(name)
     if own.name == "binary":
         return constant(OperandKind.BINARY, data, sql="_binary …")
@@ -84,8 +92,12 @@ def introduced(name: str, data: bytes, dialect: Dialect) -> Operand:
 def moment_literal(word: str, text: str) -> Operand:
     """DATE '…', TIME '…', TIMESTAMP '…'."""
     value = moment_of(text)
-    kind = {"DATE": OperandKind.DATE, "TIME": OperandKind.TIME, "TIMESTAMP": OperandKind.DATETIME}[word]
-    if isinstance(value, int) != (kind is OperandKind.TIME) or (kind is OperandKind.DATE) != bool(re.fullmatch(r"[\d-]+", text)):
+    kind = {"DATE": OperandKind.DATE, "TIME": OperandKind.TIME, "TIMESTAMP": OperandKind.DATETIME}[
+        word
+    ]
+    if isinstance(value, int) != (kind is OperandKind.TIME) or (kind is OperandKind.DATE) != bool(
+        re.fullmatch(r"[\d-]+", text)
+    ):
         raise unsupported(f"{word} '{text[:40]}'")
     digits = len(text.partition(".")[2])
     return constant(kind, value, sql=f"{word} '{text}'", digits=digits)

@@ -1,4 +1,5 @@
-"""LOAD DATA in statement format: the file that came in the log, cut into fields as the server's READ_INFO does (sql/sql_load.cc)."""
+"""LOAD DATA in statement format: the file that came in the log, cut into fields as the server's
+READ_INFO does (sql/sql_load.cc)."""
 
 from __future__ import annotations
 
@@ -16,10 +17,19 @@ IGNORE, REPLACE = 1, 2
 """duplicate_handling of an EXECUTE_LOAD_QUERY event."""
 
 
-def load_data(tables: Tables, sql: str, database: str, data: bytes, session: StatementSession, duplicates: int | None = None) -> int:
-    """LOAD DATA INFILE … INTO TABLE over the file that the log carried along. `duplicates` is the event's word on them.
+def load_data(
+    tables: Tables,
+    sql: str,
+    database: str,
+    data: bytes,
+    session: StatementSession,
+    duplicates: int | None = None,
+) -> int:
+    """LOAD DATA INFILE … INTO TABLE over the file that the log carried along. `duplicates` is the
+    event's word on them.
 
-    Raises ReplicationError: the server's number for what the server refuses too, 1235 for what is not exact here.
+    Raises ReplicationError: the server's number for what the server refuses too, 1235 for what is
+    not exact here.
     """
     statement = Statement(tables, sql, database, session)
     return statement.carried_out(lambda: _load(statement, data, duplicates))
@@ -31,7 +41,13 @@ def _load(statement: Statement, data: bytes, duplicates: int | None) -> int:
         raise unsupported(parser.sql[:60])
     words = parser.skip_until("INTO").upper().split()
     if duplicates is None:
-        duplicates = REPLACE if "REPLACE" in words else IGNORE if "IGNORE" in words or "LOCAL" in words else 0
+        duplicates = (
+            REPLACE
+            if "REPLACE" in words
+            else IGNORE
+            if "IGNORE" in words or "LOCAL" in words
+            else 0
+        )
     parser.expect("INTO", "TABLE")
     replacing = duplicates == REPLACE
     statement.ignore = duplicates == IGNORE
@@ -44,14 +60,23 @@ def _load(statement: Statement, data: bytes, duplicates: int | None) -> int:
     rows: list[list[Assignment]] = []
     for fields in options.records(data):
         if len(fields) < len(columns):
-            raise unsupported(f"LOAD DATA of a line with {len(fields)} fields for {len(columns)} columns")
+            raise unsupported(
+                f"LOAD DATA of a line with {len(fields)} fields for {len(columns)} columns"
+            )
         operands = [options.operand(field, statement.dialect) for field in fields]
-        rows.append([(at, statement.writer(table.definition.columns[at], operand)) for at, operand in zip(columns, operands, strict=False)])
+        rows.append(
+            [
+                (at, statement.writer(table.definition.columns[at], operand))
+                for at, operand in zip(columns, operands, strict=False)
+            ]
+        )
     return statement.insert_rows(table, rows, replacing=replacing, on_duplicate=[])
 
 
 def _refuse_variables(parser: Parser) -> None:
-    if any(token.kind == "word" and token.value.startswith("@") for token in parser.tokens[parser.at :]):
+    if any(
+        token.kind == "word" and token.value.startswith("@") for token in parser.tokens[parser.at :]
+    ):
         raise unsupported("LOAD DATA into variables")
 
 
@@ -69,7 +94,8 @@ class LoadOptions:
 
     @classmethod
     def read(cls, parser: Parser) -> LoadOptions:
-        """The options at the cursor. Raises ReplicationError 1235 for combinations that are not read here."""
+        """The options at the cursor. Raises ReplicationError 1235 for combinations that are not
+        read here."""
         options = cls()
         while True:
             if parser.accept("CHARACTER", "SET") or parser.accept("CHARSET"):
@@ -88,9 +114,16 @@ class LoadOptions:
                 parser.accept_any("LINES", "ROWS")
             else:
                 break
-        if not options.terminated or not options.ending or len(options.enclosed) > 1 or len(options.escaped) > 1:
+        if (
+            not options.terminated
+            or not options.ending
+            or len(options.enclosed) > 1
+            or len(options.escaped) > 1
+        ):
             raise unsupported("LOAD DATA with empty terminators")
-        if options.terminated == options.ending or (options.enclosed and options.enclosed in options.terminated + options.ending):
+        if options.terminated == options.ending or (
+            options.enclosed and options.enclosed in options.terminated + options.ending
+        ):
             raise unsupported("LOAD DATA with delimiters that are alike")
         return options
 
@@ -101,7 +134,9 @@ class LoadOptions:
         own = charset(self.charset or "utf8mb4")
         if self.charset == "binary":
             return constant(OperandKind.BINARY, field.encode("latin-1"), sql="a field")
-        return constant(OperandKind.TEXT, field, sql=f"'{field[:40]}'", collation=own.default_collation)
+        return constant(
+            OperandKind.TEXT, field, sql=f"'{field[:40]}'", collation=own.default_collation
+        )
 
     def text(self, data: bytes) -> str:
         """The file's text. Without a word on its character set only ASCII is one."""
@@ -190,7 +225,8 @@ class FieldReader:
         return self._plain(found, null=null), True
 
     def _closed(self, found: list[str]) -> bool | None:
-        """Behind the enclosing character: whether the line ends; None where it was part of the field."""
+        """Behind the enclosing character: whether the line ends; None where it was part of the
+        field."""
         options = self.options
         self.at += 1
         if self.text.startswith(options.enclosed, self.at):

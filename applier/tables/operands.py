@@ -1,7 +1,8 @@
-"""What an expression is made of: operands with the type that the server gives them before any row is read.
+"""What an expression is made of: operands with the type that the server gives them before any row
+is read.
 
-The server decides by these types how values are compared, converted and printed. An operation that is not exact
-for the types, or for the values, at hand is refused with 1235.
+The server decides by these types how values are compared, converted and printed. An operation that
+is not exact for the types, or for the values, at hand is refused with 1235.
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ def unsupported(what: str) -> ReplicationError:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a session reads SQL. `client`: the character set that a statement's bytes are in; `collation`: that of its literals."""
+    """How a session reads SQL. `client`: the character set that a statement's bytes are in;
+    `collation`: that of its literals."""
 
     sql_mode: SqlModeFlag = NO_MODES
     mariadb: bool = False
@@ -92,7 +94,8 @@ class Dialect:
 
 @dataclass
 class Session:
-    """What a statement's session gives its expressions. `now` in the session's time zone, `offset` from UTC."""
+    """What a statement's session gives its expressions. `now` in the session's time zone, `offset`
+    from UTC."""
 
     now: datetime = datetime(1970, 1, 1)
     offset: timedelta = timedelta(0)
@@ -111,10 +114,13 @@ class Session:
     @property
     def dialect(self) -> Dialect:
         """How the session reads SQL."""
-        return Dialect(self.sql_mode, self.mariadb, self.old, self.client, self.collation, self.comment_version)
+        return Dialect(
+            self.sql_mode, self.mariadb, self.old, self.client, self.collation, self.comment_version
+        )
 
     def random(self) -> float:
-        """RAND() from the seeds of a RAND event (`my_rnd`, mysys/my_rnd.cc). Raises ReplicationError 1235 without such an event."""
+        """RAND() from the seeds of a RAND event (`my_rnd`, mysys/my_rnd.cc). Raises
+        ReplicationError 1235 without such an event."""
         if self.seeds is None:
             raise unsupported("RAND() without a RAND event")
         limit = 0x3FFFFFFF
@@ -126,7 +132,8 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where an expression is evaluated: a row of stored values, and the session. `inserted`: the row that VALUES(column) means."""
+    """Where an expression is evaluated: a row of stored values, and the session. `inserted`: the
+    row that VALUES(column) means."""
 
     row: Row
     session: Session
@@ -138,7 +145,8 @@ Evaluate = Callable[[Scope], Value]
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """`digits` behind the point or the second. `collation` where the kind has characters. `literal`: written as it is in the SQL."""
+    """`digits` behind the point or the second. `collation` where the kind has characters.
+    `literal`: written as it is in the SQL."""
 
     kind: OperandKind
     value: Evaluate
@@ -152,7 +160,8 @@ class Operand:
 
     @property
     def is_bytes(self) -> bool:
-        """Whether its values are bytes. A literal of kind OTHER is: one in quotes whose bytes are no text."""
+        """Whether its values are bytes. A literal of kind OTHER is: one in quotes whose bytes are
+        no text."""
         return self.kind in BYTES or (self.kind is OperandKind.OTHER and self.literal)
 
     @property
@@ -166,7 +175,9 @@ def constant(kind: OperandKind, value: Value, **more: Any) -> Operand:
     return Operand(kind, lambda scope: value, literal=True, **more)
 
 
-def mapped(operand: Operand, kind: OperandKind, convert: Callable[[Any], Value], **more: Any) -> Operand:
+def mapped(
+    operand: Operand, kind: OperandKind, convert: Callable[[Any], Value], **more: Any
+) -> Operand:
     """The operand as another kind; NULL stays NULL."""
     inner = operand.value
 
@@ -216,7 +227,9 @@ def column_operand(column: Column, at: int, dialect: Dialect, *, inserted: bool 
     if kind in CHARACTERS:
         collation = column.collation or charset(column.charset).default_collation
     unsigned = column.unsigned or kind in (OperandKind.BIT, OperandKind.YEAR)
-    return Operand(kind, value, column.name, column.scale, unsigned, collation, COLUMN, column=column)
+    return Operand(
+        kind, value, column.name, column.scale, unsigned, collation, COLUMN, column=column
+    )
 
 
 def _reader(column: Column, kind: OperandKind) -> Callable[[Any, Session], Value]:
@@ -249,16 +262,29 @@ def local_parts(microseconds: int, session: Session) -> Parts:
     """Microseconds since 1970 as the session's time; 0 is the zero date."""
     if microseconds == 0:
         return (0, 0, 0, 0, 0, 0, 0)
-    return datetime_to_parts(from_utc(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds), session.zone))
+    return datetime_to_parts(
+        from_utc(
+            datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds), session.zone
+        )
+    )
 
 
 def datetime_to_parts(moment: datetime) -> Parts:
     """A datetime's parts."""
-    return (moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second, moment.microsecond)
+    return (
+        moment.year,
+        moment.month,
+        moment.day,
+        moment.hour,
+        moment.minute,
+        moment.second,
+        moment.microsecond,
+    )
 
 
 def real_moment(parts: Parts) -> datetime:
-    """Parts as a datetime. Raises ReplicationError 1235 for zero dates and the like, of which each function makes something else."""
+    """Parts as a datetime. Raises ReplicationError 1235 for zero dates and the like, of which each
+    function makes something else."""
     try:
         return datetime(*parts)
     except ValueError:
@@ -293,7 +319,14 @@ def as_text(operand: Operand, dialect: Dialect) -> Operand:
 
 
 def _printed(operand: Operand, dialect: Dialect, convert: Callable[[Any], str]) -> Operand:
-    return mapped(operand, OperandKind.TEXT, convert, collation=dialect.collation, strength=NUMERIC, column=None)
+    return mapped(
+        operand,
+        OperandKind.TEXT,
+        convert,
+        collation=dialect.collation,
+        strength=NUMERIC,
+        column=None,
+    )
 
 
 def _short_double(value: float) -> str:
@@ -313,7 +346,8 @@ def leading_number(text: str) -> float:
 
 
 def as_number(operand: Operand) -> Operand:
-    """INTEGER, DECIMAL or DOUBLE (or NULL). Raises ReplicationError 1235 where the number is not known.
+    """INTEGER, DECIMAL or DOUBLE (or NULL). Raises ReplicationError 1235 where the number is not
+    known.
 
     That of a moment with fractions of a second has other digits in each version.
     """
@@ -329,7 +363,9 @@ def as_number(operand: Operand) -> Operand:
     if kind is OperandKind.HEX:
         return mapped(operand, OperandKind.INTEGER, _hex_number, unsigned=True)
     if kind is OperandKind.DATE:
-        return mapped(operand, OperandKind.INTEGER, lambda parts: (parts[0] * 100 + parts[1]) * 100 + parts[2])
+        return mapped(
+            operand, OperandKind.INTEGER, lambda parts: (parts[0] * 100 + parts[1]) * 100 + parts[2]
+        )
     if kind is OperandKind.DATETIME and not digits:
         return mapped(operand, OperandKind.INTEGER, _datetime_number)
     if kind is OperandKind.TIME and not digits:
@@ -370,7 +406,8 @@ def truth(operand: Operand) -> Callable[[Scope], bool | None]:
 
 
 def shared_collation(operands: list[Operand]) -> tuple[str, int]:
-    """The collation that texts have together, and its coercibility. Raises ReplicationError 1235 where two of them compete."""
+    """The collation that texts have together, and its coercibility. Raises ReplicationError 1235
+    where two of them compete."""
     best = min(operand.strength for operand in operands)
     names = {operand.collation for operand in operands if operand.strength == best}
     if len(names) != 1 or None in names:

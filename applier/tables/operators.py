@@ -1,4 +1,5 @@
-"""Operators of SQL expressions on typed operands: arithmetic, comparison, logic. What is not exact is refused with 1235."""
+"""Operators of SQL expressions on typed operands: arithmetic, comparison, logic. What is not exact
+is refused with 1235."""
 
 from __future__ import annotations
 
@@ -93,7 +94,9 @@ def arithmetic(operator: str, one: Operand, two: Operand, dialect: Dialect) -> O
     compute = _COMPUTE[operator]
     if kinds == {OperandKind.INTEGER}:
         result = null_or([left, right], compute)
-        return Operand(OperandKind.INTEGER, _checked(result, sql, unsigned=unsigned), sql, unsigned=unsigned)
+        return Operand(
+            OperandKind.INTEGER, _checked(result, sql, unsigned=unsigned), sql, unsigned=unsigned
+        )
 
     def exact(first: Any, second: Any) -> Value:
         with localcontext(EXACT):
@@ -103,7 +106,9 @@ def arithmetic(operator: str, one: Operand, two: Operand, dialect: Dialect) -> O
     return Operand(OperandKind.DECIMAL, null_or([left, right], exact), sql, digits)
 
 
-def _checked(result: Callable[[Scope], Value], sql: str, *, unsigned: bool) -> Callable[[Scope], Value]:
+def _checked(
+    result: Callable[[Scope], Value], sql: str, *, unsigned: bool
+) -> Callable[[Scope], Value]:
     def value(scope: Scope) -> Value:
         number = result(scope)
         return None if number is None else checked_integer(number, sql, unsigned=unsigned)
@@ -111,12 +116,20 @@ def _checked(result: Callable[[Scope], Value], sql: str, *, unsigned: bool) -> C
     return value
 
 
-def _double_arithmetic(operator: str, left: Operand, right: Operand, sql: str, dialect: Dialect) -> Operand:
+def _double_arithmetic(
+    operator: str, left: Operand, right: Operand, sql: str, dialect: Dialect
+) -> Operand:
     def compute(one: Any, two: Any) -> Value:
         first, second = float(one), float(two)
         if operator in "/%" and second == 0:
             return None
-        number = first / second if operator == "/" else math.fmod(first, second) if operator == "%" else _COMPUTE[operator](first, second)
+        number = (
+            first / second
+            if operator == "/"
+            else math.fmod(first, second)
+            if operator == "%"
+            else _COMPUTE[operator](first, second)
+        )
         if number - number != 0:
             raise unsupported(f"{sql}: out of range")
         return signed_zero(number, sql, dialect)
@@ -149,9 +162,11 @@ def _quotient_digits(one: Decimal, two: Decimal) -> int:
 
 
 def _division(left: Operand, right: Operand, sql: str, dialect: Dialect) -> Operand:
-    """The scale of the dividend and 4 more (div_precision_increment). A quotient that has more digits is refused.
+    """The scale of the dividend and 4 more (div_precision_increment). A quotient that has more
+    digits is refused.
 
-    The server keeps some of them for what is done next (`do_div_mod`, strings/decimal.cc), so that 1/3*3 is 1.0000.
+    The server keeps some of them for what is done next (`do_div_mod`, strings/decimal.cc), so that
+    1/3*3 is 1.0000.
     """
     digits = min(left.digits + 4, MOST_SCALE)
     places = Decimal(1).scaleb(-digits)
@@ -164,7 +179,9 @@ def _division(left: Operand, right: Operand, sql: str, dialect: Dialect) -> Oper
         if rounded != number:
             raise unsupported(f"{sql}: a quotient of more than {digits} digits")
         if dialect.old or dialect.mariadb:
-            rounded = rounded.quantize(Decimal(1).scaleb(-_quotient_digits(Decimal(one), Decimal(two))), context=EXACT)
+            rounded = rounded.quantize(
+                Decimal(1).scaleb(-_quotient_digits(Decimal(one), Decimal(two))), context=EXACT
+            )
         return checked_decimal(rounded, sql)
 
     return Operand(OperandKind.DECIMAL, null_or([left, right], compute), sql, digits)
@@ -191,10 +208,20 @@ def negative(operand: Operand, dialect: Dialect) -> Operand:
     inner = as_number(operand)
     sql = f"-{operand.sql}"
     if inner.kind is OperandKind.INTEGER:
-        return mapped(inner, OperandKind.INTEGER, lambda value: checked_integer(-value, sql, unsigned=False), unsigned=False, sql=sql)
+        return mapped(
+            inner,
+            OperandKind.INTEGER,
+            lambda value: checked_integer(-value, sql, unsigned=False),
+            unsigned=False,
+            sql=sql,
+        )
     if inner.kind is OperandKind.DOUBLE:
-        return mapped(inner, OperandKind.DOUBLE, lambda value: signed_zero(-value, sql, dialect), sql=sql)
-    return mapped(inner, inner.kind, lambda value: checked_decimal(EXACT.minus(value), sql), sql=sql)
+        return mapped(
+            inner, OperandKind.DOUBLE, lambda value: signed_zero(-value, sql, dialect), sql=sql
+        )
+    return mapped(
+        inner, inner.kind, lambda value: checked_decimal(EXACT.minus(value), sql), sql=sql
+    )
 
 
 _BITS: dict[str, Callable[[int, int], int]] = {
@@ -214,16 +241,23 @@ def _places(count: int) -> int:
 
 
 def bits(operator: str, one: Operand, two: Operand) -> Operand:
-    """Operators on 64 bits; of integers only, since text and other numbers go different ways in each version."""
+    """Operators on 64 bits; of integers only, since text and other numbers go different ways in
+    each version."""
     sql = f"{one.sql} {operator} {two.sql}"
-    operands = [as_number(one) if one.kind is not OperandKind.TEXT else one, as_number(two) if two.kind is not OperandKind.TEXT else two]
-    if any(operand.kind not in (OperandKind.INTEGER, OperandKind.NULL) for operand in operands) or {one.kind, two.kind} == {
-        OperandKind.HEX
-    }:
+    operands = [
+        as_number(one) if one.kind is not OperandKind.TEXT else one,
+        as_number(two) if two.kind is not OperandKind.TEXT else two,
+    ]
+    if any(operand.kind not in (OperandKind.INTEGER, OperandKind.NULL) for operand in operands) or {
+        one.kind,
+        two.kind,
+    } == {OperandKind.HEX}:
         raise unsupported(sql)
     return Operand(
         OperandKind.INTEGER,
-        null_or(operands, lambda first, second: _BITS[operator](first & _WORD, second & _WORD) & _WORD),
+        null_or(
+            operands, lambda first, second: _BITS[operator](first & _WORD, second & _WORD) & _WORD
+        ),
         sql,
         unsigned=True,
     )
@@ -234,7 +268,13 @@ def inverted(operand: Operand) -> Operand:
     inner = as_number(operand)
     if inner.kind is not OperandKind.INTEGER or operand.kind is OperandKind.HEX:
         raise unsupported(f"~{operand.sql}")
-    return mapped(inner, OperandKind.INTEGER, lambda value: ~value & _WORD, unsigned=True, sql=f"~{operand.sql}")
+    return mapped(
+        inner,
+        OperandKind.INTEGER,
+        lambda value: ~value & _WORD,
+        unsigned=True,
+        sql=f"~{operand.sql}",
+    )
 
 
 # logic
@@ -307,27 +347,43 @@ def is_null(operand: Operand) -> Operand:
 def is_truth(operand: Operand, *, wanted: bool | None) -> Operand:
     """IS TRUE, IS FALSE, IS UNKNOWN."""
     inner = truth(operand)
-    return Operand(OperandKind.INTEGER, lambda scope: int(inner(scope) is wanted), f"{operand.sql} IS {wanted}")
+    return Operand(
+        OperandKind.INTEGER, lambda scope: int(inner(scope) is wanted), f"{operand.sql} IS {wanted}"
+    )
 
 
 # the type of several
 
 
 def common(operands: list[Operand], dialect: Dialect, sql: str) -> list[Operand]:
-    """Operands of which one becomes the result (CASE, IF, COALESCE, …), as the type that they share. Raises ReplicationError 1235."""
+    """Operands of which one becomes the result (CASE, IF, COALESCE, …), as the type that they
+    share. Raises ReplicationError 1235."""
     kinds = {operand.kind for operand in operands} - {OperandKind.NULL}
-    if kinds <= {OperandKind.INTEGER} and len({operand.unsigned for operand in operands if operand.kind is OperandKind.INTEGER}) <= 1:
+    if (
+        kinds <= {OperandKind.INTEGER}
+        and len({operand.unsigned for operand in operands if operand.kind is OperandKind.INTEGER})
+        <= 1
+    ):
         return operands
     if kinds <= {OperandKind.INTEGER, OperandKind.DECIMAL} and OperandKind.DECIMAL in kinds:
         digits = max(operand.digits for operand in operands)
-        return [mapped(operand, OperandKind.DECIMAL, Decimal, digits=digits) for operand in operands]
+        return [
+            mapped(operand, OperandKind.DECIMAL, Decimal, digits=digits) for operand in operands
+        ]
     if kinds == {OperandKind.DOUBLE}:
         return operands
     if kinds and kinds <= {OperandKind.TEXT, OperandKind.INTEGER, OperandKind.LABELS}:
         texts = [as_text(operand, dialect) for operand in operands]
-        collation, strength = shared_collation([text for text in texts if text.kind is OperandKind.TEXT])
+        collation, strength = shared_collation(
+            [text for text in texts if text.kind is OperandKind.TEXT]
+        )
         return [replace(text, collation=collation, strength=strength) for text in texts]
-    if len(kinds) == 1 and kinds <= {OperandKind.BINARY, OperandKind.DATE, OperandKind.DATETIME, OperandKind.TIME}:
+    if len(kinds) == 1 and kinds <= {
+        OperandKind.BINARY,
+        OperandKind.DATE,
+        OperandKind.DATETIME,
+        OperandKind.TIME,
+    }:
         digits = max(operand.digits for operand in operands)
         return [replace(operand, digits=digits) for operand in operands]
     raise unsupported(sql)
@@ -335,13 +391,19 @@ def common(operands: list[Operand], dialect: Dialect, sql: str) -> list[Operand]
 
 def typed_as(operands: list[Operand], value: Callable[[Scope], Value], sql: str) -> Operand:
     """The result of one of `common` operands."""
-    first = next((operand for operand in operands if operand.kind is not OperandKind.NULL), operands[0])
+    first = next(
+        (operand for operand in operands if operand.kind is not OperandKind.NULL), operands[0]
+    )
     return replace(first, value=value, sql=sql, literal=False, column=None)
 
 
-def choice(branches: list[tuple[Callable[..., bool | None], Operand]], otherwise: Operand, dialect: Dialect) -> Operand:
+def choice(
+    branches: list[tuple[Callable[..., bool | None], Operand]], otherwise: Operand, dialect: Dialect
+) -> Operand:
     """CASE and IF."""
-    *results, last = common([*(result for _, result in branches), otherwise], dialect, "CASE of several types")
+    *results, last = common(
+        [*(result for _, result in branches), otherwise], dialect, "CASE of several types"
+    )
     tests = [test for test, _ in branches]
 
     def value(scope: object) -> object:

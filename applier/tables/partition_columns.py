@@ -12,9 +12,11 @@ _METHODS = frozenset({"HASH", "KEY", "RANGE", "LIST"})
 
 
 def partition_columns(definition: TableDefinition) -> tuple[int, ...] | None:
-    """Positions of the columns that PARTITION BY and SUBPARTITION BY name, each once, in the order of the text.
+    """Positions of the columns that PARTITION BY and SUBPARTITION BY name, each once, in the order
+    of the text.
 
-    Empty for a table without partitions and for partitions by SYSTEM_TIME; None when the text is not known.
+    Empty for a table without partitions and for partitions by SYSTEM_TIME; None when the text is
+    not known.
     """
     if not definition.partitioned:
         return ()

@@ -9,19 +9,26 @@ from applier.tables.operands import Session
 from applier.tables.partitions import PartitionChange, locator, not_exact
 
 
-def exchange_rows(tables: Tables, table: MemoryTable, change: PartitionChange, session: Session) -> None:
-    """Raises ReplicationError: 1146 without the other table, 1235 where a row's partition is not known."""
+def exchange_rows(
+    tables: Tables, table: MemoryTable, change: PartitionChange, session: Session
+) -> None:
+    """Raises ReplicationError: 1146 without the other table, 1235 where a row's partition is not
+    known."""
     assert change.exchanged is not None
     assert change.before is not None
     place, name = change.exchanged
     other = tables.get(*name)
     if other is None:
-        raise ReplicationError(1146, f"Table '{name[0]}.{name[1]}' doesn't exist", table=f"{name[0]}.{name[1]}")
+        raise ReplicationError(
+            1146, f"Table '{name[0]}.{name[1]}' doesn't exist", table=f"{name[0]}.{name[1]}"
+        )
     locate = locator(table.definition, change.before, session)
     leaving = [row for row in table.stored_rows() if locate(row) == place]
     staying = [row for row in table.stored_rows() if locate(row) != place]
     coming = other.stored_rows()
-    if any(locate(row) != place for row in coming):  # WITHOUT VALIDATION: they stand there all the same
+    if any(
+        locate(row) != place for row in coming
+    ):  # WITHOUT VALIDATION: they stand there all the same
         raise not_exact(table.definition, "EXCHANGE PARTITION with rows that do not belong there")
     counter = max(table.auto_increment, other.auto_increment)
     for old, rows in ((table, [*staying, *coming]), (other, leaving)):

@@ -1,8 +1,10 @@
-"""Partitions of a table: what PARTITION BY says, in which partition a row stands, and how ALTER TABLE changes them.
+"""Partitions of a table: what PARTITION BY says, in which partition a row stands, and how ALTER
+TABLE changes them.
 
-sql_partition.cc (5.7 to 9.7; MariaDB 10.11): `get_part_id_hash`, `get_part_id_linear_hash`, `calculate_key_hash_value`,
-`get_partition_id_range`. What is not exact is refused with 1235: KEY on other types than integers, PARTITION BY SYSTEM_TIME,
-single subpartitions, bounds that depend on a time zone.
+sql_partition.cc (5.7 to 9.7; MariaDB 10.11): `get_part_id_hash`, `get_part_id_linear_hash`,
+`calculate_key_hash_value`, `get_partition_id_range`. What is not exact is refused with 1235: KEY on
+other types than integers, PARTITION BY SYSTEM_TIME, single subpartitions, bounds that depend on a
+time zone.
 """
 
 from __future__ import annotations
@@ -22,16 +24,32 @@ from lookup.table import TableDefinition
 
 INTEGER_BYTES = {"tinyint": 1, "smallint": 2, "mediumint": 3, "int": 4, "bigint": 8}
 _SWEDISH = bytes.maketrans(
-    bytes([*range(0x61, 0x7B), *range(0xC0, 0xD7), *range(0xD9, 0xDE), *range(0xE0, 0xF7), *range(0xF8, 0xFE), 0xFE]),
-    b"ABCDEFGHIJKLMNOPQRSTUVWXYZ" + b"AAAA\\[\\CEEEEIIIIDNOOOO]" + b"UUUYY" + b"AAAA\\[\\CEEEEIIIIDNOOOO]" + b"\xd8UUUYY" + b"\xde",
+    bytes(
+        [
+            *range(0x61, 0x7B),
+            *range(0xC0, 0xD7),
+            *range(0xD9, 0xDE),
+            *range(0xE0, 0xF7),
+            *range(0xF8, 0xFE),
+            0xFE,
+        ]
+    ),
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    b"AAAA\\[\\CEEEEIIIIDNOOOO]"
+    b"UUUYY"
+    b"AAAA\\[\\CEEEEIIIIDNOOOO]"
+    b"\xd8UUUYY"
+    b"\xde",
 )
-"""The sort order of latin1_swedish_ci, by which KEY hashes the bytes of a number (`my_charset_numeric`)."""
+"""The sort order of latin1_swedish_ci, by which KEY hashes the bytes of a number
+(`my_charset_numeric`)."""
 _NULL, _HIGHEST = (0,), (2,)
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """`bounds`: the expressions of LESS THAN (None: MAXVALUE); `values`: those of IN, each a row of columns; `rest`: what else it says."""
+    """`bounds`: the expressions of LESS THAN (None: MAXVALUE); `values`: those of IN, each a row of
+    columns; `rest`: what else it says."""
 
     name: str
     bounds: tuple[str | None, ...] = ()
@@ -44,7 +62,11 @@ class Partition:
         """As PARTITION BY has it."""
         said = ""
         if self.bounds:
-            said = " VALUES LESS THAN (" + ", ".join(bound or "MAXVALUE" for bound in self.bounds) + ")"
+            said = (
+                " VALUES LESS THAN ("
+                + ", ".join(bound or "MAXVALUE" for bound in self.bounds)
+                + ")"
+            )
         elif self.default:
             said = " DEFAULT"
         elif self.values:
@@ -55,7 +77,8 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Partitioning:
-    """`method`: HASH, KEY, RANGE or LIST. `by`: the expression, or the list of columns. `sub`: the text of SUBPARTITION BY."""
+    """`method`: HASH, KEY, RANGE or LIST. `by`: the expression, or the list of columns. `sub`: the
+    text of SUBPARTITION BY."""
 
     method: str
     by: str
@@ -69,12 +92,18 @@ class Partitioning:
     def sql(self) -> str:
         """PARTITION BY …, with a name for each partition."""
         algorithm = " ALGORITHM = 1" if self.algorithm == 1 else ""
-        head = f"PARTITION BY {'LINEAR ' * self.linear}{self.method}{algorithm}{' COLUMNS' * self.of_columns} ({self.by})"
+        head = (
+            "PARTITION BY"
+            f" {'LINEAR ' * self.linear}{self.method}{algorithm}{' COLUMNS' * self.of_columns}"
+            f" ({self.by})"
+        )
         return f"{head} {self.sub} ({', '.join(part.sql for part in self.parts)})"
 
     def index(self, name: str) -> int | None:
         """Where the partition of this name stands."""
-        return next((at for at, part in enumerate(self.parts) if part.name.lower() == name.lower()), None)
+        return next(
+            (at for at, part in enumerate(self.parts) if part.name.lower() == name.lower()), None
+        )
 
 
 def read_partitioning(parser: Parser) -> Partitioning:
@@ -95,7 +124,11 @@ def read_partitioning(parser: Parser) -> Partitioning:
     if sub:
         sub += " (" + parser.parenthesized() + ")"
         sub += f" SUBPARTITIONS {parser.integer()}" if parser.accept("SUBPARTITIONS") else ""
-    parts = read_partitions(parser) if parser.op() == "(" else tuple(Partition(f"p{at}") for at in range(count or 1))
+    parts = (
+        read_partitions(parser)
+        if parser.op() == "("
+        else tuple(Partition(f"p{at}") for at in range(count or 1))
+    )
     return Partitioning(method, by, parts, of_columns, linear, algorithm, sub)
 
 
@@ -108,10 +141,17 @@ def read_partitions(parser: Parser) -> tuple[Partition, ...]:
         part = Partition(parser.name())
         if parser.accept("VALUES", "LESS", "THAN"):
             listed = ["MAXVALUE"] if parser.accept("MAXVALUE") else _pieces(parser)
-            part = replace(part, bounds=tuple(None if text.upper() == "MAXVALUE" else text for text in listed))
+            part = replace(
+                part, bounds=tuple(None if text.upper() == "MAXVALUE" else text for text in listed)
+            )
         elif parser.accept("VALUES", "IN"):
             rows = [Parser(text, parser.lexis) for text in _pieces(parser)]
-            part = replace(part, values=tuple(tuple(_pieces(row)) if row.op() == "(" else (row.sql,) for row in rows))
+            part = replace(
+                part,
+                values=tuple(
+                    tuple(_pieces(row)) if row.op() == "(" else (row.sql,) for row in rows
+                ),
+            )
         elif parser.accept("DEFAULT") or parser.accept("VALUES", "DEFAULT"):
             part = replace(part, default=True)
         parts.append(replace(part, rest=parser.skip_until(",", ")")))
@@ -140,7 +180,8 @@ Locate = Callable[[Row], int]
 
 
 def locator(definition: TableDefinition, partitioning: Partitioning, session: Session) -> Locate:
-    """A function from a row to the place of its partition. It, and this, raise ReplicationError 1235 where that is not exact."""
+    """A function from a row to the place of its partition. It, and this, raise ReplicationError
+    1235 where that is not exact."""
     if partitioning.method == "KEY":
         return _by_key(definition, partitioning)
     if partitioning.of_columns:
@@ -151,14 +192,26 @@ def locator(definition: TableDefinition, partitioning: Partitioning, session: Se
         return _by_hash(value, len(partitioning.parts), linear=partitioning.linear)
     constant = _constants(definition, partitioning, session)
     if partitioning.method == "RANGE":
-        return _by_range(value, [tuple(map(constant, range(len(part.bounds)), part.bounds)) for part in partitioning.parts])
+        return _by_range(
+            value,
+            [
+                tuple(map(constant, range(len(part.bounds)), part.bounds))
+                for part in partitioning.parts
+            ],
+        )
     return _by_list(value, partitioning, constant)
 
 
-def _number(definition: TableDefinition, partitioning: Partitioning, session: Session) -> Callable[[Row], Any]:
+def _number(
+    definition: TableDefinition, partitioning: Partitioning, session: Session
+) -> Callable[[Row], Any]:
     seconds = _unix_timestamp(definition, partitioning.by)
     if seconds is not None:
-        return lambda row: (_NULL,) if row[seconds] is None else ((1, timestamp_microseconds(row[seconds]) // 1_000_000),)
+        return lambda row: (
+            (_NULL,)
+            if row[seconds] is None
+            else ((1, timestamp_microseconds(row[seconds]) // 1_000_000),)
+        )
     operand = compile_expression(partitioning.by, definition, session.dialect)
     if operand.kind not in INTEGERS:
         raise not_exact(definition, f"PARTITION BY {partitioning.method} ({partitioning.by})")
@@ -177,7 +230,11 @@ def _unix_timestamp(definition: TableDefinition, by: str) -> int | None:
         return None
     at = definition.positions.get(parser.name().lower())
     alone = parser.accept(")") and parser.done
-    is_timestamp = at is not None and definition.columns[at].type == "timestamp" and definition.columns[at].scale == 0
+    is_timestamp = (
+        at is not None
+        and definition.columns[at].type == "timestamp"
+        and definition.columns[at].scale == 0
+    )
     return at if alone and is_timestamp else None
 
 
@@ -198,13 +255,19 @@ def _columns(definition: TableDefinition, partitioning: Partitioning) -> Callabl
     places = [(at, sort_key(definition.columns[at])) for at in _names(definition, partitioning)]
 
     def value(row: Row) -> Any:
-        return tuple(_NULL if row[at] is None else (1, row[at] if key is None else key(row[at])) for at, key in places)
+        return tuple(
+            _NULL if row[at] is None else (1, row[at] if key is None else key(row[at]))
+            for at, key in places
+        )
 
     return value
 
 
-def _constants(definition: TableDefinition, partitioning: Partitioning, session: Session) -> Callable[[int, str | None], Any]:
-    """A function from (number of the column, SQL of a constant) to what a row's value is compared with."""
+def _constants(
+    definition: TableDefinition, partitioning: Partitioning, session: Session
+) -> Callable[[int, str | None], Any]:
+    """A function from (number of the column, SQL of a constant) to what a row's value is compared
+    with."""
     places = _names(definition, partitioning) if partitioning.of_columns else []
 
     def constant(number: int, sql: str | None) -> Any:
@@ -235,9 +298,17 @@ def _by_range(value: Callable[[Row], Any], bounds: list[tuple[Any, ...]]) -> Loc
     return locate
 
 
-def _by_list(value: Callable[[Row], Any], partitioning: Partitioning, constant: Callable[[int, str | None], Any]) -> Locate:
+def _by_list(
+    value: Callable[[Row], Any],
+    partitioning: Partitioning,
+    constant: Callable[[int, str | None], Any],
+) -> Locate:
     parts = partitioning.parts
-    places = {tuple(map(constant, range(len(row)), row)): at for at, part in enumerate(parts) for row in part.values}
+    places = {
+        tuple(map(constant, range(len(row)), row)): at
+        for at, part in enumerate(parts)
+        for row in part.values
+    }
     default = next((at for at, part in enumerate(parts) if part.default), len(parts))
     return lambda row: places.get(value(row), default)
 
@@ -265,7 +336,11 @@ def _by_key(definition: TableDefinition, partitioning: Partitioning) -> Locate:
     kinds = [definition.columns[at].type for at in places]
     if not places or any(kind not in INTEGER_BYTES for kind in kinds):
         raise not_exact(definition, f"PARTITION BY KEY ({partitioning.by})")
-    sizes, latin, count = [INTEGER_BYTES[kind] for kind in kinds], partitioning.algorithm != 1, len(partitioning.parts)
+    sizes, latin, count = (
+        [INTEGER_BYTES[kind] for kind in kinds],
+        partitioning.algorithm != 1,
+        len(partitioning.parts),
+    )
 
     def locate(row: Row) -> int:
         first, second = 1, 4
@@ -297,7 +372,8 @@ def not_exact(definition: TableDefinition, what: str) -> ReplicationError:
 
 @dataclass
 class PartitionChange:
-    """What the partition clause of an ALTER TABLE does. `after`: None where the table has no partitions then, or they are not known."""
+    """What the partition clause of an ALTER TABLE does. `after`: None where the table has no
+    partitions then, or they are not known."""
 
     before: Partitioning | None
     after: Partitioning | None
@@ -305,8 +381,11 @@ class PartitionChange:
     exchanged: tuple[int, tuple[str, str]] | None = None
     """A partition, and the table that it changes places with."""
 
-    def kept_rows(self, definition: TableDefinition, rows: list[Row], session: Session) -> list[Row]:
-        """The rows of the partitions that are not emptied; all must have had a partition that is known. Raises ReplicationError 1235."""
+    def kept_rows(
+        self, definition: TableDefinition, rows: list[Row], session: Session
+    ) -> list[Row]:
+        """The rows of the partitions that are not emptied; all must have had a partition that is
+        known. Raises ReplicationError 1235."""
         if not self.emptied or self.before is None:
             return rows
         locate = locator(definition, self.before, session)
@@ -325,7 +404,8 @@ def partitioning_of(definition: TableDefinition, lexis: Lexis) -> Partitioning |
 
 
 class PartitionClause:
-    """Reads one partition clause behind its first word. Raises ReplicationError 1235 where partitions are not known that it names."""
+    """Reads one partition clause behind its first word. Raises ReplicationError 1235 where
+    partitions are not known that it names."""
 
     def __init__(self, definition: TableDefinition, parser: Parser, database: str) -> None:
         self.definition = definition
@@ -334,7 +414,8 @@ class PartitionClause:
         self.before = partitioning_of(definition, parser.lexis)
 
     def read(self, word: str) -> PartitionChange:
-        """`word`: DROP, TRUNCATE, ADD, COALESCE, REORGANIZE or EXCHANGE; the parser stands behind PARTITION."""
+        """`word`: DROP, TRUNCATE, ADD, COALESCE, REORGANIZE or EXCHANGE; the parser stands behind
+        PARTITION."""
         if word in ("DROP", "TRUNCATE", "EXCHANGE") and self.before is None:
             raise not_exact(self.definition, f"ALTER TABLE … {word} PARTITION")
         change = PartitionChange(self.before, self.before)
@@ -354,7 +435,11 @@ class PartitionClause:
         if at is None and before.sub:
             raise not_exact(self.definition, f"the subpartition {name}")
         if at is None:
-            raise ReplicationError(1735, f"Unknown partition '{name}' in table '{self.definition.name}'", table=self.definition.full_name)
+            raise ReplicationError(
+                1735,
+                f"Unknown partition '{name}' in table '{self.definition.name}'",
+                table=self.definition.full_name,
+            )
         return at
 
     def _drop(self, change: PartitionChange, before: Partitioning) -> None:
@@ -363,7 +448,10 @@ class PartitionClause:
             change.emptied = frozenset(self._place(before, name) for name in names)
         else:
             change.emptied = frozenset(self._named(before))
-        change.after = replace(before, parts=tuple(part for at, part in enumerate(before.parts) if at not in change.emptied))
+        change.after = replace(
+            before,
+            parts=tuple(part for at, part in enumerate(before.parts) if at not in change.emptied),
+        )
 
     def _listed(self) -> list[str]:
         names = [self.parser.name()]
@@ -379,14 +467,20 @@ class PartitionClause:
         self.parser.accept("IF", "NOT", "EXISTS")
         self.parser.accept_any("NO_WRITE_TO_BINLOG", "LOCAL")
         if self.parser.accept("PARTITIONS"):
-            new = tuple(Partition(f"p{len(before.parts) + at}") for at in range(self.parser.integer()))
+            new = tuple(
+                Partition(f"p{len(before.parts) + at}") for at in range(self.parser.integer())
+            )
         else:
-            new = tuple(part for part in read_partitions(self.parser) if before.index(part.name) is None)
+            new = tuple(
+                part for part in read_partitions(self.parser) if before.index(part.name) is None
+            )
         change.after = replace(before, parts=before.parts + new)
 
     def _coalesce(self, change: PartitionChange, before: Partitioning) -> None:
         self.parser.accept_any("NO_WRITE_TO_BINLOG", "LOCAL")
-        change.after = replace(before, parts=before.parts[: len(before.parts) - self.parser.integer()])
+        change.after = replace(
+            before, parts=before.parts[: len(before.parts) - self.parser.integer()]
+        )
 
     def _reorganize(self, change: PartitionChange, before: Partitioning) -> None:
         self.parser.accept_any("NO_WRITE_TO_BINLOG", "LOCAL")

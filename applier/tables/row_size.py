@@ -1,7 +1,9 @@
-"""The bytes of a row in the server's own row buffer, which no table may have more than 65,535 of (error 1118).
+"""The bytes of a row in the server's own row buffer, which no table may have more than 65,535 of
+(error 1118).
 
-`create_length_to_internal_length` and `mysql_prepare_create_table` (sql/sql_table.cc, 5.6 to 9.7; MariaDB alike): the longest
-value of each column, pointers in the place of BLOBs, and a bit for each column that may be NULL.
+`create_length_to_internal_length` and `mysql_prepare_create_table` (sql/sql_table.cc, 5.6 to 9.7;
+MariaDB alike): the longest value of each column, pointers in the place of BLOBs, and a bit for each
+column that may be NULL.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ MOST_ROW_BYTES = 65_535
 _POINTER_BYTES = 8
 
 _FIXED = {
-    "tinyint": 1, "smallint": 2, "mediumint": 3, "int": 4, "bigint": 8, "float": 4, "double": 8, "year": 1, "date": 3,
+    "tinyint": 1, "smallint": 2, "mediumint": 3, "int": 4, "bigint": 8, "float": 4, "double": 8,
+    "year": 1, "date": 3,
     "uuid": 16, "inet6": 16, "inet4": 4,
 }  # fmt: skip
 _BLOB_LENGTH_BYTES = {
@@ -30,7 +33,9 @@ _WHOLE_BYTES = frozenset({*_FIXED, *_TEMPORAL, "char", "binary", "decimal", "bit
 def row_bytes(definition: TableDefinition) -> int:
     """The length of the longest row, in bytes; BLOBs count as pointers."""
     columns = definition.columns
-    bits = sum(column.nullable for column in columns) + all(column.type in _WHOLE_BYTES for column in columns)
+    bits = sum(column.nullable for column in columns) + all(
+        column.type in _WHOLE_BYTES for column in columns
+    )
     return sum(column_bytes(column) for column in columns) + (bits + 7) // 8
 
 
@@ -47,7 +52,10 @@ def column_bytes(column: Column) -> int:
         longest = length * _character_bytes(column)
         return longest + (1 if longest < 256 else 2)
     if kind == "decimal":
-        return sum(digits // 9 * 4 + _DECIMAL_BYTES[digits % 9] for digits in ((length or 10) - column.scale, column.scale))
+        return sum(
+            digits // 9 * 4 + _DECIMAL_BYTES[digits % 9]
+            for digits in ((length or 10) - column.scale, column.scale)
+        )
     if kind == "bit":
         return (length + 7) // 8
     if kind == "enum":

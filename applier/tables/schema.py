@@ -1,4 +1,5 @@
-"""The grammar of CREATE TABLE (sql/sql_yacc.yy): column, key and table clauses; ALTER TABLE shares it."""
+"""The grammar of CREATE TABLE (sql/sql_yacc.yy): column, key and table clauses; ALTER TABLE shares
+it."""
 
 from __future__ import annotations
 
@@ -183,13 +184,19 @@ class SchemaParser:
         draft.values.setdefault("generated", "virtual")
 
     def _refuse_literals(self, name: str, expression: str) -> None:
-        """5.7 reads the text anew in the character set of whoever opens the table first, so that the column's values change."""
-        texts = (token.value for token in tokenize(expression, self.rules.lexis) if token.kind == "string")
+        """5.7 reads the text anew in the character set of whoever opens the table first, so that
+        the column's values change."""
+        texts = (
+            token.value
+            for token in tokenize(expression, self.rules.lexis)
+            if token.kind == "string"
+        )
         if self.rules.session.old and not all(map(str.isascii, texts)):
             raise ReplicationError(
                 1235,
-                f"the generated column `{name}` has a literal that is not ASCII, which 5.7 reads in the character set of the session that "
-                "opens the table; that is not supported in memory",
+                f"the generated column `{name}` has a literal that is not ASCII, which 5.7 reads in"
+                " the character set of the session that opens the table; that is not supported in"
+                " memory",
                 table=f"{self.database}.{self.table}",
                 hint="leave the table out with --exclude-table, or replay into a test DB",
             )
@@ -234,12 +241,17 @@ class SchemaParser:
     # keys
 
     def key_or_constraint(self, parts: TableParts) -> bool:
-        """Reads a table-level key or constraint into `parts`; False when a column definition stands there."""
+        """Reads a table-level key or constraint into `parts`; False when a column definition stands
+        there."""
         parser = self.parser
         symbol = None
         if constraint := parser.accept("CONSTRAINT"):
             parser.accept("IF", "NOT", "EXISTS")
-            symbol = None if parser.word() in ("PRIMARY", "UNIQUE", "FOREIGN", "CHECK") else parser.name()
+            symbol = (
+                None
+                if parser.word() in ("PRIMARY", "UNIQUE", "FOREIGN", "CHECK")
+                else parser.name()
+            )
         word = parser.word()
         if word == "CHECK":
             parser.at += 1
@@ -249,12 +261,17 @@ class SchemaParser:
         elif word == "FOREIGN":
             parser.at += 1
             self._foreign_key(parts, symbol)
-        elif word in ("PRIMARY", "UNIQUE", "KEY", "INDEX", "FULLTEXT", "SPATIAL") or self._is_vector_key():
+        elif (
+            word in ("PRIMARY", "UNIQUE", "KEY", "INDEX", "FULLTEXT", "SPATIAL")
+            or self._is_vector_key()
+        ):
             parser.at += 1
             self._key(parts, word, symbol)
         elif constraint:
             raise parser.refuse("expected a constraint")
-        elif self.rules.mariadb and (parser.accept("PERIOD", "FOR") or parser.accept("PERIOD", "IF", "NOT", "EXISTS", "FOR")):
+        elif self.rules.mariadb and (
+            parser.accept("PERIOD", "FOR") or parser.accept("PERIOD", "IF", "NOT", "EXISTS", "FOR")
+        ):
             self.period(parts)
         else:
             return False
@@ -262,13 +279,20 @@ class SchemaParser:
 
     def _is_vector_key(self) -> bool:
         """MariaDB 11.7."""
-        return self.rules.mariadb and self.parser.word() == "VECTOR" and self.parser.word(1) in ("KEY", "INDEX")
+        return (
+            self.rules.mariadb
+            and self.parser.word() == "VECTOR"
+            and self.parser.word(1) in ("KEY", "INDEX")
+        )
 
     def period(self, parts: TableParts) -> None:
-        """name (start, end), behind PERIOD FOR. That of SYSTEM_TIME names what AS ROW START and AS ROW END say already."""
+        """name (start, end), behind PERIOD FOR. That of SYSTEM_TIME names what AS ROW START and AS
+        ROW END say already."""
         name = self.parser.name()
         start, end = (part[0] or "" for part in self._key_parts(parts))
-        is_there = parts.period is not None and parts.period[0].lower() == name.lower()  # then it says IF NOT EXISTS
+        is_there = (
+            parts.period is not None and parts.period[0].lower() == name.lower()
+        )  # then it says IF NOT EXISTS
         if name.upper() != "SYSTEM_TIME" and not is_there:
             parts.period = (name, start, end)
 
@@ -292,7 +316,9 @@ class SchemaParser:
 
     def _is_using(self) -> bool:
         """TYPE is a name, too: KEY type (a)."""
-        return self.parser.word() == "USING" or (self.parser.word() == "TYPE" and self.parser.word(1) in INDEX_METHODS)
+        return self.parser.word() == "USING" or (
+            self.parser.word() == "TYPE" and self.parser.word(1) in INDEX_METHODS
+        )
 
     def _using(self, key: NamedKey) -> None:
         self.parser.at += 1
@@ -302,7 +328,9 @@ class SchemaParser:
         if key.kind == "btree" and algorithm == "HASH":
             key.kind = "hash"
 
-    def _key_parts(self, parts: TableParts) -> list[tuple[str | None, int | None, bool, str | None]]:
+    def _key_parts(
+        self, parts: TableParts
+    ) -> list[tuple[str | None, int | None, bool, str | None]]:
         parser = self.parser
         parser.expect("(")
         found: list[tuple[str | None, int | None, bool, str | None]] = []
@@ -316,7 +344,9 @@ class SchemaParser:
                     prefix = parser.integer()
                     parser.expect(")")
             if self.rules.mariadb and parser.accept("WITHOUT", "OVERLAPS"):
-                found += [(column, None, False, None) for column in self._period_columns(parts, name)]
+                found += [
+                    (column, None, False, None) for column in self._period_columns(parts, name)
+                ]
             else:
                 found.append((name, prefix, parser.accept_any("ASC", "DESC") == "DESC", expression))
             if not parser.accept(","):
@@ -325,9 +355,14 @@ class SchemaParser:
         return found
 
     def _period_columns(self, parts: TableParts, name: str | None) -> tuple[str, str]:
-        """What WITHOUT OVERLAPS puts into the key: the period's end and start (seen on MariaDB 10.11.18)."""
+        """What WITHOUT OVERLAPS puts into the key: the period's end and start (seen on MariaDB
+        10.11.18)."""
         if parts.period is None or parts.period[0].lower() != (name or "").lower():
-            raise ReplicationError(1072, f"Key column '{name}' doesn't exist in table", table=f"{self.database}.{self.table}")
+            raise ReplicationError(
+                1072,
+                f"Key column '{name}' doesn't exist in table",
+                table=f"{self.database}.{self.table}",
+            )
         return parts.period[2], parts.period[1]
 
     def key_options(self, key: NamedKey) -> None:
@@ -338,7 +373,9 @@ class SchemaParser:
                 self._using(key)
             elif parser.accept("COMMENT"):
                 parser.text()
-            elif parser.accept_any("KEY_BLOCK_SIZE", "ENGINE_ATTRIBUTE", "SECONDARY_ENGINE_ATTRIBUTE", "CLUSTERING"):
+            elif parser.accept_any(
+                "KEY_BLOCK_SIZE", "ENGINE_ATTRIBUTE", "SECONDARY_ENGINE_ATTRIBUTE", "CLUSTERING"
+            ):
                 parser.accept("=")
                 parser.next()
             elif parser.accept("WITH", "PARSER"):
@@ -346,7 +383,9 @@ class SchemaParser:
             elif parser.accept("INVISIBLE"):
                 key.visible = False
             elif not (
-                parser.accept_any("VISIBLE", "IGNORED") or parser.accept("NOT", "IGNORED") or self._engine_attribute()
+                parser.accept_any("VISIBLE", "IGNORED")
+                or parser.accept("NOT", "IGNORED")
+                or self._engine_attribute()
             ):
                 return
 
@@ -358,7 +397,9 @@ class SchemaParser:
         columns = tuple(name for name, *_ in self._key_parts(parts) if name is not None)
         parser.expect("REFERENCES")
         key = self._reference(symbol or (index_name if self.rules.mariadb else None) or "", columns)
-        if not exists_ok or all(other.name.lower() != key.name.lower() for other in parts.foreign_keys):
+        if not exists_ok or all(
+            other.name.lower() != key.name.lower() for other in parts.foreign_keys
+        ):
             self.add_reference(parts, key, index_name)
 
     def _reference(self, name: str, columns: tuple[str, ...]) -> ForeignKey:
@@ -369,12 +410,19 @@ class SchemaParser:
             theirs = tuple(name for name, *_ in self._key_parts(TableParts()) if name is not None)
         return ForeignKey(name, columns, database, table, theirs, *self._reference_actions())
 
-    def add_reference(self, parts: TableParts, key: ForeignKey, index_name: str | None = None) -> None:
-        """A foreign key and the index that it needs. One without a name gets table_ibfk_n, with n one above those that there are."""
+    def add_reference(
+        self, parts: TableParts, key: ForeignKey, index_name: str | None = None
+    ) -> None:
+        """A foreign key and the index that it needs. One without a name gets table_ibfk_n, with n
+        one above those that there are."""
         numbers = [generated_number(other.name, self.table) or 0 for other in parts.foreign_keys]
         name = key.name or f"{self.table}_ibfk_{max(numbers, default=0) + 1}"
         parts.foreign_keys.append(replace(key, name=name))
-        index = NamedKey(key.name or index_name, [(column, None, False, None) for column in key.columns], kind="foreign")
+        index = NamedKey(
+            key.name or index_name,
+            [(column, None, False, None) for column in key.columns],
+            kind="foreign",
+        )
         parts.named_keys.append(index)
 
     def take_keys(self, draft: ColumnDraft, parts: TableParts) -> None:
@@ -412,8 +460,11 @@ def parse_create_table(sql: str, database: str, rules: SchemaRules) -> TableDefi
     return replace(definition, temporary=temporary)
 
 
-def read_table_body(parser: Parser, database: str, name: str, rules: SchemaRules) -> tuple[TableDefinition, str | None]:
-    """What follows the name: (columns and keys) options [SELECT …]. Returns the definition and the SELECT."""
+def read_table_body(
+    parser: Parser, database: str, name: str, rules: SchemaRules
+) -> tuple[TableDefinition, str | None]:
+    """What follows the name: (columns and keys) options [SELECT …]. Returns the definition and the
+    SELECT."""
     reader = SchemaParser(parser, rules, database, name)
     parts = TableParts()
     drafts: list[ColumnDraft] = []
@@ -429,4 +480,7 @@ def read_table_body(parser: Parser, database: str, name: str, rules: SchemaRules
     read_table_options(parser, rules, parts)
     table_charset, table_collation = table_defaults(parts.options, rules)
     parts.columns = [draft.build(rules, table_charset, table_collation) for draft in drafts]
-    return build_definition(database, name, parts, rules, table_charset, table_collation), parts.select
+    return (
+        build_definition(database, name, parts, rules, table_charset, table_collation),
+        parts.select,
+    )

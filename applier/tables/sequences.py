@@ -1,4 +1,5 @@
-"""MariaDB's sequences: tables of one row, which each rows event puts a new one in the place of (sql/sql_sequence.cc, 10.11)."""
+"""MariaDB's sequences: tables of one row, which each rows event puts a new one in the place of
+(sql/sql_sequence.cc, 10.11)."""
 
 from __future__ import annotations
 
@@ -9,25 +10,44 @@ from lookup.handler import Row
 from lookup.table import Column, TableDefinition
 
 _COLUMNS = (
-    ("next_not_cached_value", "bigint", False), ("minimum_value", "bigint", False), ("maximum_value", "bigint", False),
-    ("start_value", "bigint", False), ("increment", "bigint", False), ("cache_size", "bigint", True),
+    ("next_not_cached_value", "bigint", False), ("minimum_value", "bigint", False),
+    ("maximum_value", "bigint", False),
+    ("start_value", "bigint", False), ("increment", "bigint", False),
+    ("cache_size", "bigint", True),
     ("cycle_option", "tinyint", True), ("cycle_count", "bigint", False),
 )  # fmt: skip
 NEXT, MINIMUM, MAXIMUM, START, INCREMENT, CACHE, CYCLE, ROUNDS = range(len(_COLUMNS))
-VALUED = {"START": START, "INCREMENT": INCREMENT, "MINVALUE": MINIMUM, "MAXVALUE": MAXIMUM, "CACHE": CACHE, "RESTART": NEXT}
-SWITCHES = {"NOCACHE": (CACHE, 0), "CYCLE": (CYCLE, 1), "NOCYCLE": (CYCLE, 0), "NOMINVALUE": (MINIMUM, None), "NOMAXVALUE": (MAXIMUM, None)}
+VALUED = {
+    "START": START,
+    "INCREMENT": INCREMENT,
+    "MINVALUE": MINIMUM,
+    "MAXVALUE": MAXIMUM,
+    "CACHE": CACHE,
+    "RESTART": NEXT,
+}
+SWITCHES = {
+    "NOCACHE": (CACHE, 0),
+    "CYCLE": (CYCLE, 1),
+    "NOCYCLE": (CYCLE, 0),
+    "NOMINVALUE": (MINIMUM, None),
+    "NOMAXVALUE": (MAXIMUM, None),
+}
 """One word, or NO and the rest of it. None: the limit that goes with the direction."""
 LARGEST = (1 << 63) - 2
 
 
 def sequence_definition(database: str, name: str) -> TableDefinition:
     """The table that CREATE SEQUENCE makes."""
-    columns = tuple(Column(column, kind, unsigned=unsigned, nullable=False) for column, kind, unsigned in _COLUMNS)
+    columns = tuple(
+        Column(column, kind, unsigned=unsigned, nullable=False)
+        for column, kind, unsigned in _COLUMNS
+    )
     return TableDefinition(database, name, columns, options={"SEQUENCE": "1"})
 
 
 def read_sequence(parser: Parser, rules: SchemaRules, old: Row | None = None) -> Row:
-    """The row after the options of CREATE SEQUENCE, or of ALTER SEQUENCE where there is a row already.
+    """The row after the options of CREATE SEQUENCE, or of ALTER SEQUENCE where there is a row
+    already.
 
     Raises InputError for an option that is not known.
     """
@@ -66,7 +86,9 @@ def _read_options(parser: Parser, rules: SchemaRules) -> dict[int, int | None]:
 
 def _ends(parser: Parser) -> bool:
     """RESTART alone: the next value is the start value."""
-    return parser.done or parser.word() in VALUED or parser.word() in SWITCHES or parser.word() == "NO"
+    return (
+        parser.done or parser.word() in VALUED or parser.word() in SWITCHES or parser.word() == "NO"
+    )
 
 
 def _number(parser: Parser) -> int:

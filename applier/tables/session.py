@@ -1,4 +1,5 @@
-"""The statements of a log, carried out on tables in memory: DDL, statement-format DML, and what events before them set up."""
+"""The statements of a log, carried out on tables in memory: DDL, statement-format DML, and what
+events before them set up."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ STRING, REAL, INTEGER, DECIMAL = 0, 1, 2, 4
 
 @dataclass
 class StatementApplier:
-    """`server` names the row of `lookup.versions.RULES` whose defaults hold; `rename` is --rewrite-db."""
+    """`server` names the row of `lookup.versions.RULES` whose defaults hold; `rename` is
+    --rewrite-db."""
 
     tables: Tables
     server: str
@@ -55,7 +57,8 @@ class StatementApplier:
     statement: StatementSession = field(default_factory=StatementSession)
 
     def prepare(self, parsed: Any) -> bool:
-        """Takes in an event that only sets something up for the next statement; False for any other."""
+        """Takes in an event that only sets something up for the next statement; False for any
+        other."""
         session = self.statement
         if isinstance(parsed, Intvar):
             if parsed.type == 2:
@@ -65,7 +68,9 @@ class StatementApplier:
         elif isinstance(parsed, Rand):
             session.expressions.seeds = (parsed.seed1, parsed.seed2)
         elif isinstance(parsed, UserVar):
-            session.expressions.variables[parsed.name.decode("utf-8", "replace").lower()] = user_value(parsed)
+            session.expressions.variables[parsed.name.decode("utf-8", "replace").lower()] = (
+                user_value(parsed)
+            )
         elif isinstance(parsed, LoadBlock):
             session.files.setdefault(parsed.file_id, bytearray()).extend(parsed.data)
         else:
@@ -73,7 +78,8 @@ class StatementApplier:
         return True
 
     def execute(self, event: Event, query: Query) -> str | None:
-        """One statement. Returns a note when it was passed over. Raises ReplicationError with the event's place."""
+        """One statement. Returns a note when it was passed over. Raises ReplicationError with the
+        event's place."""
         sql = self.text(query)
         kind = statement_kind(sql)
         database = query.database.decode("utf-8", "surrogateescape")
@@ -89,20 +95,32 @@ class StatementApplier:
                 if kind in DDL_STATEMENTS or kind in IGNORED_STATEMENTS:
                     self.tables.commit()
                     return apply_ddl(self.tables, sql, database, self._ddl_session(query))
-            what = "stored routines are not run in memory" if kind in ROUTINE_CALLS else "statement that is not known"
-            raise ReplicationError(1235, f"{what}: {sql[:80]!r}", hint="skip it with --skip-errors 1235, or replay into a test DB")
+            what = (
+                "stored routines are not run in memory"
+                if kind in ROUTINE_CALLS
+                else "statement that is not known"
+            )
+            raise ReplicationError(
+                1235,
+                f"{what}: {sql[:80]!r}",
+                hint="skip it with --skip-errors 1235, or replay into a test DB",
+            )
         except (BinlagError, *UNREADABLE) as error:
             raise self._located(error, event, sql) from None
 
     def _execute_dml(self, sql: str, database: str, query: Query) -> None:
-        """A statement that the source logged with an error, and that succeeds here, did only a part of its work there."""
+        """A statement that the source logged with an error, and that succeeds here, did only a part
+        of its work there."""
         execute_statement(self.tables, sql, database, self.statement)
         self.forget()
         if query.error_code:
-            raise unsupported(f"a statement that failed on the source with error {query.error_code}: {sql[:80]}")
+            raise unsupported(
+                f"a statement that failed on the source with error {query.error_code}: {sql[:80]}"
+            )
 
     def load(self, event: Event, load: ExecuteLoadQuery) -> None:
-        """LOAD DATA with the file that came in pieces before it. Raises InputError when it did not, ReplicationError for what fails."""
+        """LOAD DATA with the file that came in pieces before it. Raises InputError when it did not,
+        ReplicationError for what fails."""
         data = self.statement.files.pop(load.file_id, None)
         if data is None:
             raise no_loaded_file(event, load.file_id)
@@ -111,14 +129,22 @@ class StatementApplier:
         try:
             self._set_session(event, load.query)
             with self._session(event, load.query):
-                load_data(self.tables, sql, self.rename.get(database, database), bytes(data), self.statement, load.duplicate_handling)
+                load_data(
+                    self.tables,
+                    sql,
+                    self.rename.get(database, database),
+                    bytes(data),
+                    self.statement,
+                    load.duplicate_handling,
+                )
         except (BinlagError, *UNREADABLE) as error:
             raise self._located(error, event, sql) from None
         self.forget()
 
     @contextmanager
     def _session(self, event: Event, query: Query) -> Iterator[None]:
-        """What the statement's session sees: its temporary tables, and foreign keys where it checks them."""
+        """What the statement's session sees: its temporary tables, and foreign keys where it checks
+        them."""
         self.tables.foreign_keys.enabled = query.variables.foreign_key_checks
         with self.tables.session(event.server_id, query.thread_id):
             yield
@@ -140,7 +166,9 @@ class StatementApplier:
             error = ReplicationError(
                 1064,
                 f"{reason(error)}, in the statement {sql[:100]!r}",
-                hint=hint or "skip the statement with --skip-errors 1064, or leave its table out with --table",
+                hint=hint
+                or "skip the statement with --skip-errors 1064, "
+                "or leave its table out with --table",
             )
         error.locate(file=event.file, position=event.position)
         return error
@@ -170,11 +198,14 @@ class StatementApplier:
         return variables.explicit_defaults_for_timestamp
 
     def _set_session(self, event: Event, query: Query) -> None:
-        """What the event says of its session. NOW() is the event's timestamp in the session's time zone.
+        """What the event says of its session. NOW() is the event's timestamp in the session's time
+        zone.
 
         Raises ReplicationError 1298 for a time zone that is not known here.
         """
-        moment = datetime.fromtimestamp(event.timestamp, UTC) + timedelta(microseconds=query.variables.microseconds)
+        moment = datetime.fromtimestamp(event.timestamp, UTC) + timedelta(
+            microseconds=query.variables.microseconds
+        )
         session: Session = self.statement.expressions
         session.zone = time_zone((query.variables.time_zone or b"SYSTEM").decode("latin-1"))
         session.now = from_utc(moment, session.zone)
@@ -185,9 +216,14 @@ class StatementApplier:
         session.comment_version = COMMENT_VERSIONS.get(self.server)
         if query.variables.charset is not None:
             client, connection, _ = query.variables.charset
-            session.client, session.collation = charset_of_collation(client).name, collation_name(connection)
+            session.client, session.collation = (
+                charset_of_collation(client).name,
+                collation_name(connection),
+            )
         increment = query.variables.auto_increment
-        self.statement.auto_increment_increment, self.statement.auto_increment_offset = increment or (1, 1)
+        self.statement.auto_increment_increment, self.statement.auto_increment_offset = (
+            increment or (1, 1)
+        )
         self.statement.explicit_defaults_for_timestamp = self._explicit_defaults(query.variables)
 
 
@@ -199,7 +235,9 @@ def user_value(variable: UserVar) -> Any:
     if variable.type in (REAL, INTEGER) and len(raw) != 8:
         raise InputError(f"a user variable of {len(raw)} bytes", code=Code.BAD_EVENT)
     if variable.type == DECIMAL and (len(raw) < 2 or decimal_bytes(raw[0], raw[1]) != len(raw) - 2):
-        raise InputError(f"a user variable holds a DECIMAL of {len(raw)} bytes", code=Code.BAD_EVENT)
+        raise InputError(
+            f"a user variable holds a DECIMAL of {len(raw)} bytes", code=Code.BAD_EVENT
+        )
     if variable.type == REAL:
         return struct.unpack("<d", raw)[0]
     if variable.type == INTEGER:

@@ -1,4 +1,5 @@
-"""sql_mode as a QUERY event carries it (sql/system_variables.h 9.7, sql/sql_class.h of MariaDB 10.11)."""
+"""sql_mode as a QUERY event carries it (sql/system_variables.h 9.7, sql/sql_class.h of MariaDB
+10.11)."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ from enum import IntFlag
 
 
 class SqlModeFlag(IntFlag):
-    """The modes that change what a statement does to rows. MySQL and MariaDB give bit 32 and above different meanings."""
+    """The modes that change what a statement does to rows. MySQL and MariaDB give bit 32 and above
+    different meanings."""
 
     REAL_AS_FLOAT = 1 << 0
     PIPES_AS_CONCAT = 1 << 1

@@ -1,7 +1,8 @@
 """What a statement changes, by name, without carrying it out: for the filters.
 
-The tables are those that the server's parser marks as `updating` (sql/sql_yacc.yy 9.7): all that a RENAME, DROP
-or multiple-table DELETE lists, the subject of a trigger; not what a SELECT or LIKE reads from.
+The tables are those that the server's parser marks as `updating` (sql/sql_yacc.yy 9.7): all that a
+RENAME, DROP or multiple-table DELETE lists, the subject of a trigger; not what a SELECT or LIKE
+reads from.
 """
 
 from __future__ import annotations
@@ -23,15 +24,21 @@ _SYSTEM_NAMES = tuple(name.encode() for name in sorted(SYSTEM_SCHEMAS))
 _CONTROL = frozenset({"BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "XA"})
 _ROUTINES = frozenset({"PROCEDURE", "FUNCTION", "EVENT", "PACKAGE", "LIBRARY"})
 _TABLES = frozenset({"TABLE", "TABLES", "VIEW", "SEQUENCE"})
-_NO_TABLES = frozenset("USER ROLE SERVER TABLESPACE LOGFILE UNDO RESOURCE REFERENCE INSTANCE".split())
+_NO_TABLES = frozenset(
+    "USER ROLE SERVER TABLESPACE LOGFILE UNDO RESOURCE REFERENCE INSTANCE".split()
+)
 _OBJECTS = _ROUTINES | _TABLES | _NO_TABLES | {"DATABASE", "SCHEMA", "INDEX", "TRIGGER"}
-_DATABASE_OPTIONS = frozenset("DEFAULT CHARACTER CHARSET COLLATE ENCRYPTION READ COMMENT UPGRADE".split())
+_DATABASE_OPTIONS = frozenset(
+    "DEFAULT CHARACTER CHARSET COLLATE ENCRYPTION READ COMMENT UPGRADE".split()
+)
 _MODIFIERS = (
-    "LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED", "QUICK", "IGNORE", "INTO", "LOCAL", "NO_WRITE_TO_BINLOG",
+    "LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED", "QUICK", "IGNORE", "INTO", "LOCAL",
+    "NO_WRITE_TO_BINLOG",
 )  # fmt: skip
 _NO_ALIAS = frozenset(
     """
-        SET WHERE ORDER LIMIT JOIN INNER CROSS LEFT RIGHT NATURAL STRAIGHT_JOIN ON USING USE FORCE IGNORE
+        SET WHERE ORDER LIMIT JOIN INNER CROSS LEFT RIGHT NATURAL STRAIGHT_JOIN ON USING USE FORCE
+        IGNORE
         PARTITION FOR RETURNING FROM
     """.split()
 )
@@ -39,11 +46,16 @@ _NOTHING = StatementNames()
 
 
 def names_of(query: Query) -> StatementNames:
-    """What a statement of a log changes. One that cannot be read counts as one about its default database."""
+    """What a statement of a log changes. One that cannot be read counts as one about its default
+    database."""
     number = query.variables.charset[0] if query.variables.charset else 45
     sql = statement_text(number, query.sql)
     database = query.database.decode("utf-8", "surrogateescape")
-    return names_in_sql(sql, database, Lexis.of(query.variables.sql_mode or 0, client=charset_of_collation(number).name))
+    return names_in_sql(
+        sql,
+        database,
+        Lexis.of(query.variables.sql_mode or 0, client=charset_of_collation(number).name),
+    )
 
 
 class Choosing(Protocol):
@@ -57,15 +69,24 @@ class Choosing(Protocol):
 
 def is_wanted(chosen: Choosing, query: Query) -> bool:
     """Whether a statement of a log is wanted."""
-    return (not chosen and not may_name_system_schema(query)) or chosen.wants_statement(names_of(query))
+    return (not chosen and not may_name_system_schema(query)) or chosen.wants_statement(
+        names_of(query)
+    )
 
 
 def needs_more(only: TableFilter, number: int, query: Query) -> str | None:
-    """What to do about a statement that fails since something is not there (`number`), if a filter left that out."""
+    """What to do about a statement that fails since something is not there (`number`), if a filter
+    left that out."""
     if not only or number not in (1049, 1051, 1146):
         return None
-    left_out = ", ".join(".".join(name) for name in names_of(query).tables if not only.wants_table(*name))
-    return f"the statement also names {left_out}, which the filters leave out: name it with --table" if left_out else None
+    left_out = ", ".join(
+        ".".join(name) for name in names_of(query).tables if not only.wants_table(*name)
+    )
+    return (
+        f"the statement also names {left_out}, which the filters leave out: name it with --table"
+        if left_out
+        else None
+    )
 
 
 def may_name_system_schema(query: Query) -> bool:
@@ -156,7 +177,8 @@ class _Reader:
         return self._table()
 
     def _object(self) -> str:
-        """The word that says what is created, altered or dropped; OR REPLACE, DEFINER and others come before it."""
+        """The word that says what is created, altered or dropped; OR REPLACE, DEFINER and others
+        come before it."""
         while not self.parser.done:
             word = self.parser.word()
             self.parser.at += 1
@@ -236,7 +258,9 @@ class _Reader:
             *qualifier, _ = self._parts()
             found = _resolve(qualifier, references)
             if found is None:
-                return StatementNames(everything)  # a column without its table: any of them may be meant
+                return StatementNames(
+                    everything
+                )  # a column without its table: any of them may be meant
             changed[found] = None
             self.parser.skip_until(",", "WHERE", "ORDER", "LIMIT")
             if not self.parser.accept(","):
@@ -316,8 +340,10 @@ def _resolve(qualifier: list[str], references: dict[str, Name]) -> Name | None:
 
 
 _STATEMENTS: dict[str, Callable[[_Reader], StatementNames]] = {
-    "CREATE": _Reader.define, "ALTER": _Reader.define, "DROP": _Reader.define, "RENAME": _Reader.rename,
+    "CREATE": _Reader.define, "ALTER": _Reader.define, "DROP": _Reader.define,
+    "RENAME": _Reader.rename,
     "TRUNCATE": _Reader.truncate, "ANALYZE": _Reader.maintain, "OPTIMIZE": _Reader.maintain,
-    "REPAIR": _Reader.maintain, "CHECK": _Reader.maintain, "INSERT": _Reader.insert, "REPLACE": _Reader.insert,
+    "REPAIR": _Reader.maintain, "CHECK": _Reader.maintain, "INSERT": _Reader.insert,
+    "REPLACE": _Reader.insert,
     "LOAD": _Reader.load, "UPDATE": _Reader.update, "DELETE": _Reader.delete,
 }  # fmt: skip

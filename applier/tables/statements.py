@@ -20,7 +20,15 @@ from applier.tables.engine import MemoryTable
 from applier.tables.expression_parser import ExpressionParser, sql_parser
 from applier.tables.expressions import compile_expression
 from applier.tables.merge_tables import refuse_merge
-from applier.tables.operands import Dialect, Operand, OperandKind, Scope, Session, truth, unsupported
+from applier.tables.operands import (
+    Dialect,
+    Operand,
+    OperandKind,
+    Scope,
+    Session,
+    truth,
+    unsupported,
+)
 from applier.tables.sql_mode_flags import SqlModeFlag
 from applier.tables.storing import storer
 from lookup.handler import DuplicateKey, NoReferencedRow, Row, RowError, RowIsReferenced, traits_of

@@ -18,7 +18,13 @@ from applier.binlog.charsets import charset
 from applier.binlog.time_zone import to_utc
 from applier.binlog.types import ValueRefused, from_sql
 from applier.binlog.types import json as json_documents
-from applier.binlog.types.temporal import Parts, pack_datetime, pack_time, pack_timestamp, parts_text
+from applier.binlog.types.temporal import (
+    Parts,
+    pack_datetime,
+    pack_time,
+    pack_timestamp,
+    parts_text,
+)
 from applier.binlog.types.texts import labels_of
 from applier.tables.comparisons import ASCII_EXACT, moment_of
 from applier.tables.json_functions import JsonNull

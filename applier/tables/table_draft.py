@@ -9,7 +9,13 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from applier.binlog.charsets import CHARSETS, Charset, charset, charset_of_collation_name, literal_bytes
+from applier.binlog.charsets import (
+    CHARSETS,
+    Charset,
+    charset,
+    charset_of_collation_name,
+    literal_bytes,
+)
 from applier.errors import ReplicationError
 from applier.tables.conversion_rules import ConversionRules
 from applier.tables.defaults import default_in_utc

@@ -1,6 +1,8 @@
-"""The options behind the column list of CREATE TABLE, and in ALTER TABLE (`create_table_option`, sql/sql_yacc.yy 9.7, MariaDB 10.11).
+"""The options behind the column list of CREATE TABLE, and in ALTER TABLE (`create_table_option`,
+sql/sql_yacc.yy 9.7, MariaDB 10.11).
 
-No option changes a row; but what is no option may, so nothing that is not in the table here is passed over.
+No option changes a row; but what is no option may, so nothing that is not in the table here is
+passed over.
 """
 
 from __future__ import annotations
@@ -17,9 +19,12 @@ TWO_WORDS = {
 }
 VALUED = frozenset(
     """
-        ENGINE TYPE AUTO_INCREMENT AVG_ROW_LENGTH CHARSET CHECKSUM TABLE_CHECKSUM COLLATE COMMENT COMPRESSION CONNECTION
-        DELAY_KEY_WRITE ENCRYPTION ENGINE_ATTRIBUTE SECONDARY_ENGINE SECONDARY_ENGINE_ATTRIBUTE INSERT_METHOD KEY_BLOCK_SIZE
-        MAX_ROWS MIN_ROWS PACK_KEYS PASSWORD ROW_FORMAT STATS_AUTO_RECALC STATS_PERSISTENT STATS_SAMPLE_PAGES TABLESPACE STORAGE
+        ENGINE TYPE AUTO_INCREMENT AVG_ROW_LENGTH CHARSET CHECKSUM TABLE_CHECKSUM COLLATE COMMENT
+        COMPRESSION CONNECTION
+        DELAY_KEY_WRITE ENCRYPTION ENGINE_ATTRIBUTE SECONDARY_ENGINE SECONDARY_ENGINE_ATTRIBUTE
+        INSERT_METHOD KEY_BLOCK_SIZE
+        MAX_ROWS MIN_ROWS PACK_KEYS PASSWORD ROW_FORMAT STATS_AUTO_RECALC STATS_PERSISTENT
+        STATS_SAMPLE_PAGES TABLESPACE STORAGE
         NODEGROUP AUTOEXTEND_SIZE TRANSACTIONAL PAGE_CHECKSUM UNION
     """.split()
 )
@@ -28,27 +33,39 @@ SELECTS = frozenset({"SELECT", "AS", "IGNORE", "REPLACE", "VALUES", "TABLE", "WI
 
 
 def refuse_substitute(engine: str, rules: SchemaRules) -> None:
-    """BLACKHOLE is a plugin of MariaDB: without it, and without NO_ENGINE_SUBSTITUTION, the table is one that keeps its rows.
+    """BLACKHOLE is a plugin of MariaDB: without it, and without NO_ENGINE_SUBSTITUTION, the table
+    is one that keeps its rows.
 
     Raises ReplicationError 1235 where the log does not tell which it is.
     """
-    if rules.mariadb and engine.lower() == "blackhole" and not rules.session.sql_mode & SqlModeFlag.NO_ENGINE_SUBSTITUTION:
+    if (
+        rules.mariadb
+        and engine.lower() == "blackhole"
+        and not rules.session.sql_mode & SqlModeFlag.NO_ENGINE_SUBSTITUTION
+    ):
         raise ReplicationError(
             1235,
-            "ENGINE=BLACKHOLE is not supported in memory where sql_mode lacks NO_ENGINE_SUBSTITUTION: whether the source has "
-            "this engine, or keeps the rows in another one, is not known",
+            "ENGINE=BLACKHOLE is not supported in memory where sql_mode lacks"
+            " NO_ENGINE_SUBSTITUTION: whether the source has this engine, or keeps the rows in"
+            " another one, is not known",
             hint="leave the table out with --exclude-table, or replay into a test DB",
         )
 
 
 def option_ahead(parser: Parser, rules: SchemaRules) -> str:
-    """The name of the option at the cursor, "" where none stands. MariaDB takes options of engines: any name with a `=` behind it."""
+    """The name of the option at the cursor, "" where none stands. MariaDB takes options of engines:
+    any name with a `=` behind it."""
     skipped = parser.word() == "DEFAULT"
     first, second = parser.word(skipped), parser.word(skipped + 1)
     name = TWO_WORDS.get((first, second), first)
     if name in VALUED or name in ALTER_ONLY or name in TWO_WORDS.values():
         return name
-    if rules.mariadb and not skipped and parser.op(1) == "=" and parser.tokens[parser.at].kind in ("word", "quoted"):
+    if (
+        rules.mariadb
+        and not skipped
+        and parser.op(1) == "="
+        and parser.tokens[parser.at].kind in ("word", "quoted")
+    ):
         return parser.tokens[parser.at].value.upper()
     return ""
 
@@ -76,7 +93,8 @@ def _value(parser: Parser) -> str:
 
 
 def read_table_options(parser: Parser, rules: SchemaRules, parts: TableParts) -> None:
-    """All options of a CREATE TABLE, its PARTITION BY and its SELECT. Raises InputError where something else stands."""
+    """All options of a CREATE TABLE, its PARTITION BY and its SELECT. Raises InputError where
+    something else stands."""
     while not parser.done:
         if parser.accept(",") or parser.accept("START", "TRANSACTION"):
             continue

@@ -1,7 +1,8 @@
 """Tables in memory as the target of a replay.
 
-For each shape of rows event (table map, column bitmaps, the table as it stands) a plan is made once: how to decode, which key
-and algorithm, how an after image becomes a row. Events that share the shape reuse it.
+For each shape of rows event (table map, column bitmaps, the table as it stands) a plan is made
+once: how to decode, which key and algorithm, how an after image becomes a row. Events that share
+the shape reuse it.
 """
 
 from __future__ import annotations
@@ -27,15 +28,25 @@ from lookup.handler import Counters, Row
 from lookup.rows import RowsPlan
 
 MOST_PLANS = 5_000
-"""Each time that a table is opened again its id is another, and with it the head of its events: there is no end to them in a long run."""
+"""Each time that a table is opened again its id is another, and with it the head of its events:
+there is no end to them in a long run."""
 
 EVENT_TEXT = {"write": "Write_rows", "update": "Update_rows", "delete": "Delete_rows"}
 IDEMPOTENT_ERRORS = frozenset({1032, 1062, 1451, 1452})
 """What exec mode IDEMPOTENT lets pass (`idempotent_error_code`, sql/log_event.cc)."""
 HINTS = {
-    1032: "the tables differ from the source's: start from a dump of the log's first position, or let it pass with --exec-mode idempotent",
-    1062: "the row is there already: start from a dump of the log's first position, or let it pass with --exec-mode idempotent",
-    1610: "a row was misread after a missing one, as this server version does; replay with --server 8.0 or fix the data",
+    1032: (
+        "the tables differ from the source's: start from a dump of the log's first position, or let"
+        " it pass with --exec-mode idempotent"
+    ),
+    1062: (
+        "the row is there already: start from a dump of the log's first position, or let it pass"
+        " with --exec-mode idempotent"
+    ),
+    1610: (
+        "a row was misread after a missing one, as this server version does; replay with --server"
+        " 8.0 or fix the data"
+    ),
 }
 
 
@@ -48,8 +59,11 @@ class Named(Protocol):
 
 
 def passed_note(number: int, table: str, *, idempotent: bool) -> str:
-    """What is said, and counted, of an error that cost a row or the rest of its event, and did not stop the replay."""
-    reason = "--exec-mode idempotent" if idempotent and number in IDEMPOTENT_ERRORS else "--skip-errors"
+    """What is said, and counted, of an error that cost a row or the rest of its event, and did not
+    stop the replay."""
+    reason = (
+        "--exec-mode idempotent" if idempotent and number in IDEMPOTENT_ERRORS else "--skip-errors"
+    )
     return f"let pass by {reason}: error {number} on table {table}"
 
 
@@ -80,7 +94,8 @@ class RowsApplier:
     _plans: dict[RowsHead, TablePlan] = field(default_factory=dict)
 
     def apply(self, event: Event, rows: RowsHead, table_map: TableMap, transaction: Named) -> None:
-        """One event. Raises ReplicationError where the applier stops; what the event cost is in the result then, too."""
+        """One event. Raises ReplicationError where the applier stops; what the event cost is in the
+        result then, too."""
         plan = self._plans.get(rows)
         if plan is None or plan.table_map is not table_map or plan.table.replaced:
             plan = self._plan(rows, table_map)
@@ -101,20 +116,41 @@ class RowsApplier:
             error = None if outcome.error is None else outcome.error.number
             changed = outcome.rows_changed
             keep(
-                RowsRecord(event.file, event.position, event.log_pos, transaction.gtid, cost, len(images), counters, error, changed)
+                RowsRecord(
+                    event.file,
+                    event.position,
+                    event.log_pos,
+                    transaction.gtid,
+                    cost,
+                    len(images),
+                    counters,
+                    error,
+                    changed,
+                )
             )
         for failure in outcome.forgiven:
-            place = {"file": event.file, "position": event.position, "gtid": transaction.gtid, "table": cost.table}
-            self.result.note(passed_note(failure.number, cost.table, idempotent=self.options.idempotent), **place)
+            place = {
+                "file": event.file,
+                "position": event.position,
+                "gtid": transaction.gtid,
+                "table": cost.table,
+            }
+            self.result.note(
+                passed_note(failure.number, cost.table, idempotent=self.options.idempotent), **place
+            )
         if outcome.error is not None:
             raise self._failure(event, rows, cost.table, outcome.error)
 
-    def _failure(self, event: Event, rows: RowsHead, table: str, failure: RowFailure) -> ReplicationError:
+    def _failure(
+        self, event: Event, rows: RowsHead, table: str, failure: RowFailure
+    ) -> ReplicationError:
         """The error as the server words it."""
         word = self.options.rules.source_word
         message = (
-            f"Could not execute {EVENT_TEXT[rows.kind]} event on table {table}; {failure.condition}, Error_code: {failure.number}; "
-            f"handler error {failure.handler_error}; the event's {word} log {event.file}, end_log_pos {event.log_pos}"
+            f"Could not execute {EVENT_TEXT[rows.kind]} event on table {table};"
+            f" {failure.condition}, Error_code: {failure.number}; handler error"
+            f" {failure.handler_error}; the event's {word} log {event.file}, end_log_pos"
+            f" {event.log_pos}"
         )
         return ReplicationError(
             failure.number,
@@ -158,7 +194,11 @@ class RowsApplier:
             _row_maker(table, stored, partial=rows.partial),
             len(stored) == len(definition.columns),
             images.bitmap_full,
-            default_row(definition) if rules_look_beyond and len(before_columns) < len(definition.columns) else None,
+            (
+                default_row(definition)
+                if rules_look_beyond and len(before_columns) < len(definition.columns)
+                else None
+            ),
         )
         rows_plan = RowsPlan(table, shape, self.options)
         key = rows_plan.decision.key
@@ -167,7 +207,12 @@ class RowsApplier:
             table,
             images,
             rows_plan,
-            self.result.cost(definition.full_name, rows.kind, rows_plan.decision.algorithm, None if key is None else key.name),
+            self.result.cost(
+                definition.full_name,
+                rows.kind,
+                rows_plan.decision.algorithm,
+                None if key is None else key.name,
+            ),
             rows.kind == "update" and self.options.idempotent and before_columns != after_columns,
         )
         if len(self._plans) >= MOST_PLANS:
@@ -178,22 +223,34 @@ class RowsApplier:
     def _compares(self, table: MemoryTable) -> bool:
         """Whether rows of the table may be looked up by comparing them as a whole.
 
-        The server compares JSON columns by value (`Field_json::cmp_binary`); a document that was updated in place has gaps,
-        so its bytes say nothing until it is serialized anew.
+        The server compares JSON columns by value (`Field_json::cmp_binary`); a document that was
+        updated in place has gaps, so its bytes say nothing until it is serialized anew.
         """
         row_search = self.options.row_search
-        return table.definition.primary is None or (row_search is not None and "INDEX_SCAN" not in row_search)
+        return table.definition.primary is None or (
+            row_search is not None and "INDEX_SCAN" not in row_search
+        )
 
 
-def _row_maker(table: MemoryTable, stored: tuple[int, ...], *, partial: bool) -> Callable[[Row | None, Image], Row] | None:
+def _row_maker(
+    table: MemoryTable, stored: tuple[int, ...], *, partial: bool
+) -> Callable[[Row | None, Image], Row] | None:
     """How an image of `stored` columns becomes a row; None when the image is the row."""
     definition = table.definition
     missing = set(range(len(definition.columns))) - set(stored)
     if not missing and not partial:
         return None
-    generate = row_generator(definition) if any(definition.columns[at].generated for at in missing) else None
+    generate = (
+        row_generator(definition)
+        if any(definition.columns[at].generated for at in missing)
+        else None
+    )
     auto = next((at for at in missing if definition.columns[at].auto_increment), None)
-    json_columns = [at for at, column in enumerate(definition.columns) if column.type == "json"] if partial else []
+    json_columns = (
+        [at for at, column in enumerate(definition.columns) if column.type == "json"]
+        if partial
+        else []
+    )
     defaults: list[Row] = []
 
     def make(old: Row | None, image: Image) -> Row:
@@ -214,7 +271,8 @@ def _row_maker(table: MemoryTable, stored: tuple[int, ...], *, partial: bool) ->
 
 @dataclass(slots=True)
 class _Misreader:
-    """Reads an update event on from where a server stands that took an after image for a before image (5.6, 5.7)."""
+    """Reads an update event on from where a server stands that took an after image for a before
+    image (5.6, 5.7)."""
 
     event: Event
     rows: RowsHead

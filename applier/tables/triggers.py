@@ -1,7 +1,7 @@
 """The triggers of a set of tables: known by name, table and event, and never run.
 
-A statement in the log stands for what its triggers did, too. Rows events hold the triggers' rows already, and a replica fires none
-for them (MariaDB: slave_run_triggers_for_rbr, NO unless set).
+A statement in the log stands for what its triggers did, too. Rows events hold the triggers' rows
+already, and a replica fires none for them (MariaDB: slave_run_triggers_for_rbr, NO unless set).
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ class Triggers:
         for key, trigger in list(self._by_name.items()):
             if (trigger.database, trigger.table) == old:
                 del self._by_name[key]
-                self._by_name[new[0], trigger.name] = replace(trigger, database=new[0], table=new[1])
+                self._by_name[new[0], trigger.name] = replace(
+                    trigger, database=new[0], table=new[1]
+                )
 
     def copy(self) -> Triggers:
         """An independent set."""
@@ -71,14 +73,16 @@ class Triggers:
         return twin
 
     def refuse(self, database: str, table: str, *events: str) -> None:
-        """Raises ReplicationError 1235 where a statement with these events fires a trigger of the table."""
+        """Raises ReplicationError 1235 where a statement with these events fires a trigger of the
+        table."""
         for trigger in self._by_name.values():
             fired = [event for event in trigger.events if event in events]
             if (trigger.database, trigger.table) == (database, table) and fired:
                 full_name = f"{database}.{table}"
                 raise ReplicationError(
                     1235,
-                    f"{fired[0]} in statement format on `{full_name}` fires the trigger `{trigger.name}`, which is not run in memory",
+                    f"{fired[0]} in statement format on `{full_name}` fires the trigger"
+                    f" `{trigger.name}`, which is not run in memory",
                     table=full_name,
                     hint="skip the statement with --skip-errors 1235, or replay into a test DB",
                 )

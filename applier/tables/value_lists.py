@@ -26,7 +26,9 @@ def split_commas(text: str) -> list[str]:
     return pieces
 
 
-def value_rows(definition: TableDefinition, columns: tuple[int, ...], text: str) -> Iterator[tuple[Any, ...]]:
+def value_rows(
+    definition: TableDefinition, columns: tuple[int, ...], text: str
+) -> Iterator[tuple[Any, ...]]:
     """The rows of a VALUES list that holds expressions, as stored values of `columns`.
 
     Raises InputError for what cannot be read, and for rows of another width.
@@ -40,7 +42,9 @@ def value_rows(definition: TableDefinition, columns: tuple[int, ...], text: str)
         if piece.upper() == "DEFAULT":
             return defaults[at]
         try:
-            return storer(definition.columns[at], compile_expression(piece, definition), dialect)(scope)
+            return storer(definition.columns[at], compile_expression(piece, definition), dialect)(
+                scope
+            )
         except ValueRefused as refused:
             if refused.closest is None:
                 raise
@@ -49,9 +53,15 @@ def value_rows(definition: TableDefinition, columns: tuple[int, ...], text: str)
     while not parser.done:
         pieces = split_commas(parser.parenthesized())
         if len(pieces) != len(columns):
-            raise InputError(f"{len(pieces)} values for {len(columns)} columns of {definition.full_name}", code=Code.SCHEMA_ROWS)
+            raise InputError(
+                f"{len(pieces)} values for {len(columns)} columns of {definition.full_name}",
+                code=Code.SCHEMA_ROWS,
+            )
         yield tuple(stored(piece, at) for at, piece in zip(columns, pieces, strict=True))
         if not parser.accept(","):
             break
     if not parser.done:
-        raise InputError(f"cannot read {parser.sql[parser.tokens[parser.at].start :][:60]!r}", code=Code.SCHEMA_SQL)
+        raise InputError(
+            f"cannot read {parser.sql[parser.tokens[parser.at].start :][:60]!r}",
+            code=Code.SCHEMA_SQL,
+        )

@@ -1,7 +1,9 @@
-"""Virtual columns whose value hangs on the session that reads them: the log has what the source's session saw.
+"""Virtual columns whose value hangs on the session that reads them: the log has what the source's
+session saw.
 
-A server computes a virtual column when it is read (sql/field.cc of MariaDB 10.11, `update_generated_read_fields` of MySQL). Rows are
-shown at +00:00 here, so these values are computed anew for that; one that is not exact here is refused where it is asked for.
+A server computes a virtual column when it is read (sql/field.cc of MariaDB 10.11,
+`update_generated_read_fields` of MySQL). Rows are shown at +00:00 here, so these values are
+computed anew for that; one that is not exact here is refused where it is asked for.
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ from lookup.table import Column, TableDefinition
 
 OF_THE_SESSION = frozenset(
     """
-        connection_id curdate current_date current_role current_time current_timestamp current_user curtime database
-        found_rows from_unixtime last_insert_id localtime localtimestamp now rand row_count schema session_user sysdate
+        connection_id curdate current_date current_role current_time current_timestamp current_user
+        curtime database
+        found_rows from_unixtime last_insert_id localtime localtimestamp now rand row_count schema
+        session_user sysdate
         system_user user utc_date utc_time utc_timestamp uuid uuid_short
     """.split()
 )
@@ -24,7 +28,8 @@ OF_THE_SESSION = frozenset(
 
 
 def as_read(definition: TableDefinition, rows: Sequence[Row]) -> Sequence[Row]:
-    """The rows as a session at +00:00 reads them; a value that is not exact is one of `Unevaluated`."""
+    """The rows as a session at +00:00 reads them; a value that is not exact is one of
+    `Unevaluated`."""
     places = _of_the_session(definition)
     generate = row_generator(definition) if places and rows else None
     if generate is None:
@@ -40,18 +45,25 @@ def as_read(definition: TableDefinition, rows: Sequence[Row]) -> Sequence[Row]:
 
 def _of_the_session(definition: TableDefinition) -> tuple[int, ...]:
     """The columns of that kind, and the virtual ones that name one of them."""
-    moments = {column.name.lower() for column in definition.columns if column.type == "timestamp" and not column.generated}
+    moments = {
+        column.name.lower()
+        for column in definition.columns
+        if column.type == "timestamp" and not column.generated
+    }
     names: set[str] = set()
     found = []
     for at, column in enumerate(definition.columns):
-        if column.is_virtual and _hangs_on_session(column, names_in(column.expression or ""), moments, names):
+        if column.is_virtual and _hangs_on_session(
+            column, names_in(column.expression or ""), moments, names
+        ):
             names.add(column.name.lower())
             found.append(at)
     return tuple(found)
 
 
 def _hangs_on_session(column: Column, named: set[str], moments: set[str], others: set[str]) -> bool:
-    """A TIMESTAMP is shown in the session's time zone, and so is what is made of one, but for UNIX_TIMESTAMP."""
+    """A TIMESTAMP is shown in the session's time zone, and so is what is made of one, but for
+    UNIX_TIMESTAMP."""
     if named & OF_THE_SESSION or named & others:
         return True
     of_moments = bool(named & moments) and "unix_timestamp" not in named

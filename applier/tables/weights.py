@@ -1,12 +1,14 @@
-"""The comparison weights of characters: what WEIGHT_STRING says for each code point, as ranges in weights.zip.
+"""The comparison weights of characters: what WEIGHT_STRING says for each code point, as ranges in
+weights.zip.
 
-`scripts/collation_weights.py` asks real servers (9.7.4, MariaDB 10.11.18) and writes the archive. A member holds one
-table of weights: a line `unit BYTES base NAME`, then a line for each range of codes, `gap count step weights`: so many codes
-after the last range, so many codes, and by how much the weight grows from code to code. The levels of a weight are separated
-by commas. `+ code code … weights` is a contraction: characters that are weighed together; `?` where MySQL and MariaDB
-differ. `context` at the end of the first line: a contraction says what a character weighs after another one. A table with a
-base says only what it has of its own. Codes are code points for the character sets of Unicode, and the bytes of the character
-as a number for others.
+`scripts/collation_weights.py` asks real servers (9.7.4, MariaDB 10.11.18) and writes the archive. A
+member holds one table of weights: a line `unit BYTES base NAME`, then a line for each range of
+codes, `gap count step weights`: so many codes after the last range, so many codes, and by how much
+the weight grows from code to code. The levels of a weight are separated by commas. `+ code code …
+weights` is a contraction: characters that are weighed together; `?` where MySQL and MariaDB differ.
+`context` at the end of the first line: a contraction says what a character weighs after another
+one. A table with a base says only what it has of its own. Codes are code points for the character
+sets of Unicode, and the bytes of the character as a number for others.
 """
 
 from __future__ import annotations
@@ -20,14 +22,16 @@ from io import BytesIO
 from zipfile import ZipFile
 
 Levels = tuple[str, ...]
-"""The weights of a character at each level; a weight is one character of the string, U+0000 to U+FFFF."""
+"""The weights of a character at each level; a weight is one character of the string, U+0000 to
+U+FFFF."""
 
 ARCHIVE = "weights.zip"
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """One table. `unit`: bytes of a weight, 1 or 2. `contractions`: characters -> what they weigh together, None if not known."""
+    """One table. `unit`: bytes of a weight, 1 or 2. `contractions`: characters -> what they weigh
+    together, None if not known."""
 
     unit: int
     base: Weights | None
@@ -53,7 +57,8 @@ class Weights:
 
 
 def _levels(weights: str, unit: int, grown: int) -> Levels:
-    """The hexadecimal digits of all levels as strings of weights; the first level has grown by a number."""
+    """The hexadecimal digits of all levels as strings of weights; the first level has grown by a
+    number."""
     first, *others = weights.split(",")
     if grown:
         first = f"{int(first, 16) + grown:0{len(first)}X}"
@@ -94,7 +99,14 @@ def weights(name: str) -> Weights:
         ranges.append((count, int(rest[1]), rest[2]))
         end = start + count
     below = None if base == "-" else weights(base)
-    return Weights(int(unit), below, {**(below.contractions if below else {}), **contractions}, bool(flags), first, ranges)
+    return Weights(
+        int(unit),
+        below,
+        {**(below.contractions if below else {}), **contractions},
+        bool(flags),
+        first,
+        ranges,
+    )
 
 
 def _archive() -> ZipFile:

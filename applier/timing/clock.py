@@ -1,4 +1,5 @@
-"""Time of the replica: how far the machines' clocks are from true time, and what is asked of a simulation."""
+"""Time of the replica: how far the machines' clocks are from true time, and what is asked of a
+simulation."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from lookup.versions import NEWEST
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """How far a machine's clock is ahead of true time, in seconds: (from this true time on, offset), the first one from ever."""
+    """How far a machine's clock is ahead of true time, in seconds: (from this true time on,
+    offset), the first one from ever."""
 
     changes: tuple[tuple[float, float], ...] = ()
 
@@ -39,7 +41,8 @@ class Offset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockConfiguration:
-    """A replica in time. None stands for the server version's default. Seconds, bytes, bytes per second.
+    """A replica in time. None stands for the server version's default. Seconds, bytes, bytes per
+    second.
 
     Raises UsageError for what that server refuses at START REPLICA.
     """
@@ -78,9 +81,11 @@ class ClockConfiguration:
     clock_difference: int | None = None
     """clock_diff_with_source where it is known; None: what the receiver measures."""
     monotonic: bool = False
-    """Keep last_source_timestamp when a GTID event would set it back (a patch for group replication, not in MySQL)."""
+    """Keep last_source_timestamp when a GTID event would set it back (a patch for group
+    replication, not in MySQL)."""
     counts_relay_events: bool = False
-    """Bug #72376: the PREVIOUS_GTIDS event at the head of a relay log counts with the replica's own time."""
+    """Bug #72376: the PREVIOUS_GTIDS event at the head of a relay log counts with the replica's own
+    time."""
 
     server_id: int | None = None
     """The replica's own: it executes nothing of its own unless `replicate_same_server_id`."""
@@ -94,7 +99,9 @@ class ClockConfiguration:
         rules = self.rules
         if self.worker_count < rules.fewest_workers:
             raise UsageError(
-                f"{rules.name} has no applier without workers", code=Code.CONFIGURATION, hint=f"use {rules.fewest_workers} worker or more"
+                f"{rules.name} has no applier without workers",
+                code=Code.CONFIGURATION,
+                hint=f"use {rules.fewest_workers} worker or more",
             )
         if self.worker_count and not rules.parallel_types:
             raise UsageError(
@@ -103,19 +110,37 @@ class ClockConfiguration:
                 hint="use 0 workers, or the rules of a MySQL version",
             )
         if self.worker_count and self.scheduling not in rules.parallel_types:
-            raise UsageError(f"{rules.name} has no replica_parallel_type={self.scheduling}", code=Code.CONFIGURATION)
+            raise UsageError(
+                f"{rules.name} has no replica_parallel_type={self.scheduling}",
+                code=Code.CONFIGURATION,
+            )
         if self.preserve_commit_order and self.worker_count:
             self._check_commit_order()
-        if self.checkpoint_group < 1 or self.checkpoint_period_seconds < 0 or self.delay_seconds < 0 or self.skip_counter < 0:
-            raise UsageError("a checkpoint group is 1 or more; period, delay and skip counter are not negative", code=Code.CONFIGURATION)
+        if (
+            self.checkpoint_group < 1
+            or self.checkpoint_period_seconds < 0
+            or self.delay_seconds < 0
+            or self.skip_counter < 0
+        ):
+            raise UsageError(
+                "a checkpoint group is 1 or more; period, delay and skip counter are not negative",
+                code=Code.CONFIGURATION,
+            )
 
     def _check_commit_order(self) -> None:
-        """START REPLICA fails otherwise (check_slave_sql_config_conflict, sql/rpl_replica.cc 5.7 to 8.4)."""
+        """START REPLICA fails otherwise (check_slave_sql_config_conflict, sql/rpl_replica.cc 5.7 to
+        8.4)."""
         if not self.rules.has_commit_order:
-            raise UsageError(f"{self.rules.name} has no preserve_commit_order", code=Code.CONFIGURATION, hint="remove it")
+            raise UsageError(
+                f"{self.rules.name} has no preserve_commit_order",
+                code=Code.CONFIGURATION,
+                hint="remove it",
+            )
         if self.scheduling != LOGICAL_CLOCK:
             raise UsageError(
-                "preserve_commit_order is not supported with parallel_type=DATABASE", code=Code.CONFIGURATION, hint="use LOGICAL_CLOCK"
+                "preserve_commit_order is not supported with parallel_type=DATABASE",
+                code=Code.CONFIGURATION,
+                hint="use LOGICAL_CLOCK",
             )
 
     @property
@@ -137,24 +162,43 @@ class ClockConfiguration:
 
     @property
     def commit_order(self) -> bool:
-        """Whether workers commit in the source's order. 8.0 and later keep it for LOGICAL_CLOCK and more than one worker only."""
-        wanted = self.rules.preserve_commit_order if self.preserve_commit_order is None else self.preserve_commit_order
+        """Whether workers commit in the source's order. 8.0 and later keep it for LOGICAL_CLOCK and
+        more than one worker only."""
+        wanted = (
+            self.rules.preserve_commit_order
+            if self.preserve_commit_order is None
+            else self.preserve_commit_order
+        )
         return wanted and self.scheduling == LOGICAL_CLOCK
 
     @property
     def pending_bytes_max(self) -> int:
         """slave_pending_jobs_size_max, as it holds, in bytes."""
-        return self.rules.pending_jobs_size_max if self.pending_jobs_size_max is None else self.pending_jobs_size_max
+        return (
+            self.rules.pending_jobs_size_max
+            if self.pending_jobs_size_max is None
+            else self.pending_jobs_size_max
+        )
 
     @property
     def retries(self) -> int:
         """slave_transaction_retries, as it holds."""
-        return self.rules.transaction_retries if self.transaction_retries is None else self.transaction_retries
+        return (
+            self.rules.transaction_retries
+            if self.transaction_retries is None
+            else self.transaction_retries
+        )
 
     @property
     def admission(self) -> Admission | None:
         """Who is let through; None when everybody is."""
-        if not (self.skip_counter or self.executed or self.until or self.ignore_server_ids or self.server_id is not None):
+        if not (
+            self.skip_counter
+            or self.executed
+            or self.until
+            or self.ignore_server_ids
+            or self.server_id is not None
+        ):
             return None
         own = None if self.replicate_same_server_id else self.server_id
         return Admission(own, self.ignore_server_ids, self.skip_counter, self.executed, self.until)

@@ -37,8 +37,9 @@ Numbers = MutableSequence[float]
 
 
 class Clock(NamedTuple):
-    """A clock's numbers. `workers`: when each is free. `marks`: when a sequence number and all before
-    it are done, at its place modulo WINDOW. `until`: when a database's last transaction is done."""
+    """A clock's numbers. `workers`: when each is free. `marks`: when a sequence number and all
+    before it are done, at its place modulo WINDOW. `until`: when a database's last transaction is
+    done."""
 
     numbers: Numbers
     workers: Numbers

@@ -1,8 +1,9 @@
 """The coordinator's queue of groups (GAQ) and the checkpoint that shortens it.
 
-mta_checkpoint_routine() and Slave_committed_queue::move_queue_head() (sql/rpl_replica.cc, rpl_rli_pdb.cc). Only a checkpoint moves
-the position that SHOW REPLICA STATUS shows and that recovery starts from: to the low-water mark, the end of the done groups at
-the head. The coordinator takes it between two events: one that waits for a worker takes none.
+mta_checkpoint_routine() and Slave_committed_queue::move_queue_head() (sql/rpl_replica.cc,
+rpl_rli_pdb.cc). Only a checkpoint moves the position that SHOW REPLICA STATUS shows and that
+recovery starts from: to the low-water mark, the end of the done groups at the head. The coordinator
+takes it between two events: one that waits for a worker takes none.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from applier.timing.seconds_behind import LastSourceTimestamp, Timeline
 
 
 class GaqSlot:
-    """A slot of the queue. `end` is when its worker is done with it, `stamp` the time of its last event once that was handed out."""
+    """A slot of the queue. `end` is when its worker is done with it, `stamp` the time of its last
+    event once that was handed out."""
 
     __slots__ = ("end", "stamp")
 
@@ -24,9 +26,12 @@ class GaqSlot:
 
 
 class Coordinator:
-    """`now` is where the coordinator is in true time. `positions` counts the groups below the position that it shows."""
+    """`now` is where the coordinator is in true time. `positions` counts the groups below the
+    position that it shows."""
 
-    def __init__(self, start: float, timestamp: LastSourceTimestamp, *, period: float, group: int) -> None:
+    def __init__(
+        self, start: float, timestamp: LastSourceTimestamp, *, period: float, group: int
+    ) -> None:
         self.now = start
         self.timestamp = timestamp
         self.queue: deque[GaqSlot] = deque()
@@ -37,7 +42,8 @@ class Coordinator:
         self._popped = 0
 
     def idle_until(self, moment: float) -> None:
-        """Nothing to read before `moment`: a checkpoint each period, and 0 seconds behind as soon as no group is in work."""
+        """Nothing to read before `moment`: a checkpoint each period, and 0 seconds behind as soon
+        as no group is in work."""
         eof = self.now
         if eof - self._last_checkpoint >= self.period:
             self.checkpoint()
@@ -58,7 +64,8 @@ class Coordinator:
         self.now = moment
 
     def read(self, stamp: int) -> None:
-        """The next event is here: a checkpoint when it is time for one or the queue is full, then its time counts."""
+        """The next event is here: a checkpoint when it is time for one or the queue is full, then
+        its time counts."""
         if len(self.queue) >= self.capacity:
             self.wait_for_head()
         elif self.now - self._last_checkpoint >= self.period:

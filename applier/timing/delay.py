@@ -1,8 +1,9 @@
 """Delayed replication: until when SOURCE_DELAY holds an event back, and what is left of the wait.
 
-sql_delay_event() (sql/rpl_replica.cc). Old rule (5.6, 5.7, MariaDB, and a source without commit timestamps): every event waits until
-its header time + clock difference + delay. New rule (8.0 and later): the GTID event waits until the immediate commit, rounded up to
-a second, + delay, in UTC and without the clock difference; what follows in the transaction does not wait.
+sql_delay_event() (sql/rpl_replica.cc). Old rule (5.6, 5.7, MariaDB, and a source without commit
+timestamps): every event waits until its header time + clock difference + delay. New rule (8.0 and
+later): the GTID event waits until the immediate commit, rounded up to a second, + delay, in UTC and
+without the clock difference; what follows in the transaction does not wait.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from applier.replica.scheduling import ClockRules
 
 
 class DelayGate:
-    """Which rule holds is decided by the first GTID event that the channel ever sees, and stays (Relay_log_info's constructor)."""
+    """Which rule holds is decided by the first GTID event that the channel ever sees, and stays
+    (Relay_log_info's constructor)."""
 
     def __init__(self, rules: ClockRules, delay_seconds: int, clock_difference: int) -> None:
         self.rules = rules
@@ -23,7 +25,8 @@ class DelayGate:
         self._by_commit: bool | None = None if rules.delays_transactions else False
 
     def gtid(self, header: int, commit: float | None) -> int | None:
-        """Until when a GTID event waits, in whole seconds of the replica's clock; None without a delay.
+        """Until when a GTID event waits, in whole seconds of the replica's clock; None without a
+        delay.
 
         `commit` is the immediate commit timestamp, None where the event carries none.
         """
@@ -36,7 +39,8 @@ class DelayGate:
         return self.event(header)
 
     def event(self, header: int) -> int | None:
-        """The same of any other event but ROTATE and FORMAT_DESCRIPTION (8.0: and PREVIOUS_GTIDS)."""
+        """The same of any other event but ROTATE and FORMAT_DESCRIPTION (8.0: and
+        PREVIOUS_GTIDS)."""
         if not self.delay_seconds or self._by_commit:
             return None
         return header + self.clock_difference + self.delay_seconds
@@ -48,7 +52,8 @@ def nap_seconds(until: int | None, now: float) -> int:
 
 
 class Naps:
-    """The sleeps of a delayed applier, for SQL_Remaining_Delay: in true time from `starts[i]` to `ends[i]`, for `untils[i]`."""
+    """The sleeps of a delayed applier, for SQL_Remaining_Delay: in true time from `starts[i]` to
+    `ends[i]`, for `untils[i]`."""
 
     def __init__(self) -> None:
         self.starts: list[float] = []

@@ -6,8 +6,9 @@ from array import array
 from collections.abc import Iterator, MutableSequence
 from math import isnan, nan
 
-(WIDTH, START, COUNT, PEAK, PEAK_AT, CURVE_NUMBERS) = range(6)
-"""Places in a curve's numbers. START is NaN before the first transaction; COUNT values are in use."""
+WIDTH, START, COUNT, PEAK, PEAK_AT, CURVE_NUMBERS = range(6)
+"""Places in a curve's numbers. START is NaN before the first transaction; COUNT values are in
+use."""
 
 Numbers = MutableSequence[float]
 
@@ -48,7 +49,8 @@ STEPS = (_double, add_lag)
 
 
 class LagCurve:
-    """Lag over time in bounded memory: the highest value of each stretch; stretches double when there are too many."""
+    """Lag over time in bounded memory: the highest value of each stretch; stretches double when
+    there are too many."""
 
     def __init__(self, most: int = 480, width: float = 1.0) -> None:
         self.numbers = array("d", [0.0] * CURVE_NUMBERS)

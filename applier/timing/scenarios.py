@@ -1,7 +1,9 @@
-"""Named cases in which Seconds_Behind_Source is not the lag: what the source did, and replicas that show it.
+"""Named cases in which Seconds_Behind_Source is not the lag: what the source did, and replicas that
+show it.
 
-Each comes from one of the articles the project started from; `expected` numbers are in tests/timing/test_scenarios.py.
-`binlag clock --scenario NAME` prints one, docs/concepts/seconds-behind.md shows them all.
+Each comes from one of the articles the project started from; `expected` numbers are in
+tests/timing/test_scenarios.py. `binlag clock --scenario NAME` prints one,
+docs/concepts/seconds-behind.md shows them all.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ START = 1_700_000_000
 
 @dataclass(frozen=True)
 class LagScenario:
-    """`transactions()` makes the source's log anew; `replicas` are run over it, by name. `seconds` is how long to look."""
+    """`transactions()` makes the source's log anew; `replicas` are run over it, by name. `seconds`
+    is how long to look."""
 
     name: str
     title: str
@@ -28,13 +31,20 @@ class LagScenario:
     transactions: Callable[[], Iterator[TimedTransaction]]
     replicas: dict[str, ClockConfiguration]
     seconds: int
-    variants: tuple[tuple[str, Callable[[], Iterator[TimedTransaction]], ClockConfiguration], ...] = ()
+    variants: tuple[
+        tuple[str, Callable[[], Iterator[TimedTransaction]], ClockConfiguration], ...
+    ] = ()
     """Further replicas that get another log: the source was set up in another way."""
 
     def run(self) -> dict[str, Simulation]:
         """Replica -> its simulation."""
-        usual = {name: simulate(self.transactions(), self._from_start(replica)) for name, replica in self.replicas.items()}
-        return usual | {name: simulate(log(), self._from_start(replica)) for name, log, replica in self.variants}
+        usual = {
+            name: simulate(self.transactions(), self._from_start(replica))
+            for name, replica in self.replicas.items()
+        }
+        return usual | {
+            name: simulate(log(), self._from_start(replica)) for name, log, replica in self.variants
+        }
 
     @staticmethod
     def _from_start(replica: ClockConfiguration) -> ClockConfiguration:
@@ -49,27 +59,43 @@ SLOW_CHECKPOINTS = replace(WORKERS, checkpoint_period_seconds=60.0)
 SMALL_BYTES, SMALL_EVENTS = 300, 5
 
 
-def small(at: float, number: int, *, seconds: float = 0.001, committed: int | None = None, database: str = "d") -> TimedTransaction:
+def small(
+    at: float,
+    number: int,
+    *,
+    seconds: float = 0.001,
+    committed: int | None = None,
+    database: str = "d",
+) -> TimedTransaction:
     """A transaction of one row, the `number`-th of the log; it depends on the one before."""
     committed = number - 1 if committed is None else committed
-    return TimedTransaction(at, seconds, SMALL_BYTES, SMALL_EVENTS, committed, number, databases=(database,))
+    return TimedTransaction(
+        at, seconds, SMALL_BYTES, SMALL_EVENTS, committed, number, databases=(database,)
+    )
 
 
 def long_ddl() -> Iterator[TimedTransaction]:
-    """ALTER TABLE that runs from second 5 to 35: its events carry the begin, the statement also the 30 seconds it took."""
+    """ALTER TABLE that runs from second 5 to 35: its events carry the begin, the statement also the
+    30 seconds it took."""
     begun = START + 5
     steps = (Step(begun, begun, 1, 65, 0.0), Step(begun + 30, begun, 1, 120, 30.1))
-    yield TimedTransaction(begun + 30.2, 30.1, 185, 2, 0, 1, steps=steps, databases=("d",), rolls_back=False)
+    yield TimedTransaction(
+        begun + 30.2, 30.1, 185, 2, 0, 1, steps=steps, databases=("d",), rolls_back=False
+    )
 
 
 def long_statement() -> Iterator[TimedTransaction]:
-    """One UPDATE of many rows, from second 5 to 35, committed by itself: all events carry its begin."""
+    """One UPDATE of many rows, from second 5 to 35, committed by itself: all events carry its
+    begin."""
     begun = START + 5
-    yield TimedTransaction(begun + 30.2, 30.1, 40_000_000, 5000, 0, 1, stamp=begun, databases=("d",))
+    yield TimedTransaction(
+        begun + 30.2, 30.1, 40_000_000, 5000, 0, 1, stamp=begun, databases=("d",)
+    )
 
 
 def held_open() -> Iterator[TimedTransaction]:
-    """BEGIN and an UPDATE at second 5, which take 5 seconds on the replica; COMMIT ten minutes later."""
+    """BEGIN and an UPDATE at second 5, which take 5 seconds on the replica; COMMIT ten minutes
+    later."""
     begun, committed = START + 5, START + 605
     steps = (
         Step(committed, committed, 1, 65, 0.0),
@@ -86,7 +112,8 @@ def three_inserts() -> Iterator[TimedTransaction]:
 
 
 def steady() -> Iterator[TimedTransaction]:
-    """Four small transactions each second, for three minutes: no replica has any trouble with them."""
+    """Four small transactions each second, for three minutes: no replica has any trouble with
+    them."""
     for number in range(1, 721):
         yield small(START + 5 + number / 4, number)
 
@@ -95,29 +122,40 @@ def busy_then_calm() -> Iterator[TimedTransaction]:
     """A DDL of a minute, then nothing: there is a lag to be shown."""
     begun = START + 5
     steps = (Step(begun, begun, 1, 65, 0.0), Step(begun + 10, begun, 1, 120, 60.0))
-    yield TimedTransaction(begun + 10.0, 60.0, 185, 2, 0, 1, steps=steps, databases=("d",), rolls_back=False)
+    yield TimedTransaction(
+        begun + 10.0, 60.0, 185, 2, 0, 1, steps=steps, databases=("d",), rolls_back=False
+    )
 
 
 def more_than_the_network() -> Iterator[TimedTransaction]:
     """Two megabytes a second for a minute, and a network that takes one."""
     for number in range(1, 241):
-        yield TimedTransaction(START + 5 + number / 4, 0.005, 500_000, 60, number - 1, number, databases=("d",))
+        yield TimedTransaction(
+            START + 5 + number / 4, 0.005, 500_000, 60, number - 1, number, databases=("d",)
+        )
 
 
 def large_among_small() -> Iterator[TimedTransaction]:
-    """Five small transactions a second that depend on nothing, and among them one that takes a minute."""
+    """Five small transactions a second that depend on nothing, and among them one that takes a
+    minute."""
     for number in range(1, 601):
         at = START + 5 + number / 5
         if number == 51:
-            yield replace(small(at, number, seconds=60.0, committed=1, database="large"), bytes=80_000_000, events=10_000)
+            yield replace(
+                small(at, number, seconds=60.0, committed=1, database="large"),
+                bytes=80_000_000,
+                events=10_000,
+            )
         else:
             yield small(at, number, committed=max(min(number - 1, 1), 0), database="d")
 
 
 def group_commits(delay_seconds: float) -> Callable[[], Iterator[TimedTransaction]]:
-    """500 transactions a second for 30 seconds that each take the replica 4 ms, and how the source's group commit ties them.
+    """500 transactions a second for 30 seconds that each take the replica 4 ms, and how the
+    source's group commit ties them.
 
-    A group is what comes in while the one before is synced (1.5 ms) and binlog_group_commit_sync_delay waits.
+    A group is what comes in while the one before is synced (1.5 ms) and
+    binlog_group_commit_sync_delay waits.
     """
 
     def log() -> Iterator[TimedTransaction]:
@@ -137,25 +175,36 @@ SCENARIOS: dict[str, LagScenario] = {
         LagScenario(
             "ddl",
             "ALTER TABLE of 30 seconds",
-            "The statement's event carries how long it ran, so that without workers the number starts at 0. With workers it is the GTID "
-            "event that sets it, and that carries only the begin: 30 at once. 5.6 with workers shows nothing at all.",
+            "The statement's event carries how long it ran, so that without workers the number"
+            " starts at 0. With workers it is the GTID event that sets it, and that carries only"
+            " the begin: 30 at once. 5.6 with workers shows nothing at all.",
             long_ddl,
-            {"no workers": SINGLE, "5.7 and later, workers": WORKERS_57, "5.6, workers": WORKERS_56},
+            {
+                "no workers": SINGLE,
+                "5.7 and later, workers": WORKERS_57,
+                "5.6, workers": WORKERS_56,
+            },
             75,
         ),
         LagScenario(
             "large-transaction",
             "One statement of 30 seconds that changes rows",
-            "Rows events carry the begin of the statement and no duration: the number starts at 30 and ends at 60.",
+            "Rows events carry the begin of the statement and no duration: the number starts at 30"
+            " and ends at 60.",
             long_statement,
-            {"no workers": SINGLE, "5.7 and later, workers": WORKERS_57, "5.6, workers": WORKERS_56},
+            {
+                "no workers": SINGLE,
+                "5.7 and later, workers": WORKERS_57,
+                "5.6, workers": WORKERS_56,
+            },
             75,
         ),
         LagScenario(
             "held-open",
             "A transaction held open for ten minutes",
-            "GTID and XID events carry the time of COMMIT, rows events that of their statement: without workers the number jumps to 600 "
-            "for as long as the rows take. The replica was never ten minutes late. With workers the GTID event counts.",
+            "GTID and XID events carry the time of COMMIT, rows events that of their statement:"
+            " without workers the number jumps to 600 for as long as the rows take. The replica was"
+            " never ten minutes late. With workers the GTID event counts.",
             held_open,
             {"no workers": SINGLE, "workers": WORKERS},
             630,
@@ -163,8 +212,9 @@ SCENARIOS: dict[str, LagScenario] = {
         LagScenario(
             "checkpoint-period",
             "replica_checkpoint_period of 60 seconds",
-            "With workers the number moves with the checkpoint. Everything is executed at once, and yet it climbs to 60: once after three "
-            "inserts, again and again under a steady load of four transactions a second.",
+            "With workers the number moves with the checkpoint. Everything is executed at once, and"
+            " yet it climbs to 60: once after three inserts, again and again under a steady load of"
+            " four transactions a second.",
             three_inserts,
             {"300 ms (default)": WORKERS, "60 s": SLOW_CHECKPOINTS},
             260,
@@ -173,47 +223,63 @@ SCENARIOS: dict[str, LagScenario] = {
         LagScenario(
             "wrong-clock",
             "The replica's clock is set while it replicates",
-            "The difference to the source's clock is measured when the receiver connects, never again: an hour back shows 0 in the middle "
-            "of a minute's work, an hour ahead shows an hour.",
+            "The difference to the source's clock is measured when the receiver connects, never"
+            " again: an hour back shows 0 in the middle of a minute's work, an hour ahead shows an"
+            " hour.",
             busy_then_calm,
             {
                 "clock left alone": SINGLE,
-                "set back by an hour": replace(SINGLE, replica_offset=Offset(((0, 0), (START + 40, -3600)))),
-                "set ahead by an hour": replace(SINGLE, replica_offset=Offset(((0, 0), (START + 40, 3600)))),
+                "set back by an hour": replace(
+                    SINGLE, replica_offset=Offset(((0, 0), (START + 40, -3600)))
+                ),
+                "set ahead by an hour": replace(
+                    SINGLE, replica_offset=Offset(((0, 0), (START + 40, 3600)))
+                ),
             },
             90,
         ),
         LagScenario(
             "slow-network",
             "A network slower than the source",
-            "The applier has executed all it was sent and waits: 0 seconds behind, a minute late. What has not arrived is not counted. "
-            "With workers the GTID event of a transaction that is still on its way keeps the number up.",
+            "The applier has executed all it was sent and waits: 0 seconds behind, a minute late."
+            " What has not arrived is not counted. With workers the GTID event of a transaction"
+            " that is still on its way keeps the number up.",
             more_than_the_network,
-            {"1 MB/s": replace(SINGLE, network_bytes_per_second=1e6), "1 MB/s, workers": replace(WORKERS, network_bytes_per_second=1e6)},
+            {
+                "1 MB/s": replace(SINGLE, network_bytes_per_second=1e6),
+                "1 MB/s, workers": replace(WORKERS, network_bytes_per_second=1e6),
+            },
             140,
         ),
         LagScenario(
             "gap",
             "A large transaction that the others overtake",
-            "Without replica_preserve_commit_order the others commit while one worker has a minute's work: positions and number stay in "
-            "front of it, until it is done. When the coordinator's queue (replica_checkpoint_group) is full, the others wait as well.",
+            "Without replica_preserve_commit_order the others commit while one worker has a"
+            " minute's work: positions and number stay in front of it, until it is done. When the"
+            " coordinator's queue (replica_checkpoint_group) is full, the others wait as well.",
             large_among_small,
             {
                 "order not kept": replace(WORKERS, preserve_commit_order=False),
                 "order kept": WORKERS,
-                "order not kept, group of 64": replace(WORKERS, preserve_commit_order=False, checkpoint_group=64),
+                "order not kept, group of 64": replace(
+                    WORKERS, preserve_commit_order=False, checkpoint_group=64
+                ),
             },
             140,
         ),
         LagScenario(
             "group-commit-delay",
             "binlog_group_commit_sync_delay on the source",
-            "Transactions of one group commit may run side by side. Groups of one keep four workers from helping each other, and the "
-            "replica falls behind; a delay of 20 ms on the source makes groups of eleven, and it keeps up.",
+            "Transactions of one group commit may run side by side. Groups of one keep four workers"
+            " from helping each other, and the replica falls behind; a delay of 20 ms on the source"
+            " makes groups of eleven, and it keeps up.",
             group_commits(0.0),
             {"no delay, 4 workers": WORKERS},
             100,
-            (("20 ms, 4 workers", group_commits(0.02), WORKERS), ("20 ms, no workers", group_commits(0.02), SINGLE)),
+            (
+                ("20 ms, 4 workers", group_commits(0.02), WORKERS),
+                ("20 ms, no workers", group_commits(0.02), SINGLE),
+            ),
         ),
     )
 }

@@ -1,7 +1,9 @@
-"""Who executes a transaction, and what has to be over before: replica_parallel_type DATABASE and LOGICAL_CLOCK.
+"""Who executes a transaction, and what has to be over before: replica_parallel_type DATABASE and
+LOGICAL_CLOCK.
 
-Mts_submode_database and Mts_submode_logical_clock (sql/rpl_mta_submode.cc 5.7, 8.0, 9.7). A scheduler moves the coordinator's `now`
-on as far as it has to wait; what it waits for are ends of earlier transactions, which are known by then.
+Mts_submode_database and Mts_submode_logical_clock (sql/rpl_mta_submode.cc 5.7, 8.0, 9.7). A
+scheduler moves the coordinator's `now` on as far as it has to wait; what it waits for are ends of
+earlier transactions, which are known by then.
 """
 
 from __future__ import annotations
@@ -25,12 +27,15 @@ class Scheduler(Protocol):
     def choose(self, transaction: TimedTransaction) -> SimulatedWorker:
         """The worker. The transaction's slot is already the last in the coordinator's queue."""
 
-    def handed_out(self, transaction: TimedTransaction, worker: SimulatedWorker, end: float) -> None:
+    def handed_out(
+        self, transaction: TimedTransaction, worker: SimulatedWorker, end: float
+    ) -> None:
         """The worker will be done with it at `end`; in parts that may be after all others."""
 
 
 class ByDatabase:
-    """One worker a database at a time; transactions queue behind each other there. Implements `Scheduler`."""
+    """One worker a database at a time; transactions queue behind each other there. Implements
+    `Scheduler`."""
 
     def __init__(self, coordinator: Coordinator, workers: list[SimulatedWorker]) -> None:
         self._coordinator = coordinator
@@ -55,7 +60,9 @@ class ByDatabase:
         assert chosen is not None
         return chosen
 
-    def handed_out(self, transaction: TimedTransaction, worker: SimulatedWorker, end: float) -> None:
+    def handed_out(
+        self, transaction: TimedTransaction, worker: SimulatedWorker, end: float
+    ) -> None:
         if transaction.databases == ALL_DATABASES:  # alone, from its first event to its last
             self._coordinator.now = max(self._coordinator.now, end)
             return
@@ -77,16 +84,20 @@ class ByDatabase:
 
 
 class LogicalClock:
-    """What was in the source's group commit together runs together; one transaction a worker, no queues. Implements `Scheduler`."""
+    """What was in the source's group commit together runs together; one transaction a worker, no
+    queues. Implements `Scheduler`."""
 
-    def __init__(self, coordinator: Coordinator, workers: list[SimulatedWorker], rules: ClockRules) -> None:
+    def __init__(
+        self, coordinator: Coordinator, workers: list[SimulatedWorker], rules: ClockRules
+    ) -> None:
         self._coordinator = coordinator
         self._workers = workers
         self._order = LogicalClockOrder(rules)
         self._window = 0
         """sequence_number of the first transaction behind the last barrier."""
         self._done: deque[float] = deque(maxlen=coordinator.capacity)
-        """When all of the window up to each sequence_number are done, the last of them for `_previous`."""
+        """When all of the window up to each sequence_number are done, the last of them for
+        `_previous`."""
 
     def choose(self, transaction: TimedTransaction) -> SimulatedWorker:
         coordinator = self._coordinator
@@ -104,7 +115,9 @@ class LogicalClock:
                 coordinator.now = max(coordinator.now, self._done[-1 - back])
         return self._free_worker()
 
-    def handed_out(self, transaction: TimedTransaction, worker: SimulatedWorker, end: float) -> None:
+    def handed_out(
+        self, transaction: TimedTransaction, worker: SimulatedWorker, end: float
+    ) -> None:
         self._done.append(max(end, self._done[-1]) if self._done else end)
 
     def _is_barrier(self, transaction: TimedTransaction) -> bool:

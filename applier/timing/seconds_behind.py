@@ -1,7 +1,8 @@
 """Seconds_Behind_Source: the number itself, and the timestamp that it is made of.
 
-The number is that of show_slave_status_send_data() (5.6 to 9.7 the same). `last_source_timestamp` (last_master_timestamp) is set in
-exec_relay_log_event(), mta_checkpoint_routine() and where the applier meets the end of the relay log; `rules` has the differences.
+The number is that of show_slave_status_send_data() (5.6 to 9.7 the same). `last_source_timestamp`
+(last_master_timestamp) is set in exec_relay_log_event(), mta_checkpoint_routine() and where the
+applier meets the end of the relay log; `rules` has the differences.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ def seconds_behind(
 ) -> int | None:
     """What the server shows; None is its NULL. `now` is the replica's clock.
 
-    `same_position`: the receiver's position is the applier's. `follows_caught_up`: MariaDB, which does not compare them.
+    `same_position`: the receiver's position is the applier's. `follows_caught_up`: MariaDB, which
+    does not compare them.
     """
     if not applier_running or (follows_caught_up and not connected):
         return None
@@ -37,12 +39,14 @@ def seconds_behind(
 
 
 def clock_difference(replica_time: float, source_time: float, answer_seconds: float = 0.0) -> int:
-    """clock_diff_with_source: the replica's clock, when the answer to UNIX_TIMESTAMP() is there, less that answer. Whole seconds."""
+    """clock_diff_with_source: the replica's clock, when the answer to UNIX_TIMESTAMP() is there,
+    less that answer. Whole seconds."""
     return floor(replica_time + answer_seconds) - floor(source_time)
 
 
 class Timeline:
-    """A value over time that changes at moments: `times` ascend, `values[i]` holds from `times[i]` on."""
+    """A value over time that changes at moments: `times` ascend, `values[i]` holds from `times[i]`
+    on."""
 
     __slots__ = ("times", "value", "values")
 
@@ -74,7 +78,8 @@ class Timeline:
 class LastSourceTimestamp:
     """last_source_timestamp over time, set as the server does. `parallel` is with workers.
 
-    `monotonic` keeps the larger of the old and a new value (the patch of the group replication article).
+    `monotonic` keeps the larger of the old and a new value (the patch of the group replication
+    article).
     """
 
     __slots__ = ("_highest", "history", "monotonic", "parallel", "rules")
@@ -92,7 +97,8 @@ class LastSourceTimestamp:
         return self.history.value
 
     def read(self, moment: float, stamp: int) -> None:
-        """An event that counts was read, before it is delayed or executed. `stamp` = header time + exec_time."""
+        """An event that counts was read, before it is delayed or executed. `stamp` = header time +
+        exec_time."""
         if not stamp and not self.rules.zero_time_counts:
             return
         if self.parallel and (self.history.value or not self.rules.coordinator_sets_timestamp):
@@ -102,7 +108,8 @@ class LastSourceTimestamp:
         self.history.set(moment, stamp)
 
     def checkpoint(self, moment: float, head: int | None, done: int) -> None:
-        """A checkpoint took groups out of the queue: `head` is the time of the first one left (None: none is), `done` of the last out."""
+        """A checkpoint took groups out of the queue: `head` is the time of the first one left
+        (None: none is), `done` of the last out."""
         if self.rules.checkpoint_shows_head:
             self.history.set(moment, head or 0)
         elif done:

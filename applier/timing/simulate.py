@@ -1,7 +1,8 @@
-"""`simulate`: the receiver, the applier or its coordinator and workers, one transaction after the other.
+"""`simulate`: the receiver, the applier or its coordinator and workers, one transaction after the
+other.
 
-Every thread's rules live in modules of their own; here is in which order they get their turn. See `applier.timing.simulation`
-for the result.
+Every thread's rules live in modules of their own; here is in which order they get their turn. See
+`applier.timing.simulation` for the result.
 """
 
 from __future__ import annotations
@@ -20,16 +21,21 @@ from applier.timing.simulation import Simulation
 from applier.timing.timed import TimedTransaction
 
 
-def simulate(transactions: Iterable[TimedTransaction], configuration: ClockConfiguration | None = None) -> Simulation:
-    """Runs a replica over transactions in the log's order: when each was received, executed and committed, in seconds.
+def simulate(
+    transactions: Iterable[TimedTransaction], configuration: ClockConfiguration | None = None
+) -> Simulation:
+    """Runs a replica over transactions in the log's order: when each was received, executed and
+    committed, in seconds.
 
-    They are read one by one. An error of the applier is in the result (`error`, `stopped_at`), not raised. Raises UsageError for a
-    configuration that the server version does not have.
+    They are read one by one. An error of the applier is in the result (`error`, `stopped_at`), not
+    raised. Raises UsageError for a configuration that the server version does not have.
     """
     configuration = configuration or ClockConfiguration()
     feed = iter(transactions)
     first = next(feed, None)
-    begin = first.commit - configuration.source_offset.at(first.commit) if first is not None else 0.0
+    begin = (
+        first.commit - configuration.source_offset.at(first.commit) if first is not None else 0.0
+    )
     start = begin if configuration.start is None else configuration.start
     simulation = Simulation(configuration, _clock_difference(configuration, start), start)
     applier = (Parallel if configuration.worker_count else Single)(simulation)
@@ -38,7 +44,11 @@ def simulate(transactions: Iterable[TimedTransaction], configuration: ClockConfi
         applier.end(start, handed_out=True)
     for transaction in chain(() if first is None else (first,), feed):
         commit, first_byte, last_byte = receiver.take(transaction)
-        verdict = AdmissionVerdict.EXECUTE if admission is None or applier.ended else admission.judge(transaction)
+        verdict = (
+            AdmissionVerdict.EXECUTE
+            if admission is None or applier.ended
+            else admission.judge(transaction)
+        )
         if verdict is AdmissionVerdict.STOP:
             applier.end(max(applier.now, first_byte), handed_out=True)
         if applier.ended or first_byte == inf:  # never executed
@@ -66,7 +76,10 @@ def _clock_difference(configuration: ClockConfiguration, start: float) -> int:
     if configuration.clock_difference is not None:
         return configuration.clock_difference
     asked = start if configuration.connected_at is None else configuration.connected_at
-    replica, source = asked + configuration.replica_offset.at(asked), asked + configuration.source_offset.at(asked)
+    replica, source = (
+        asked + configuration.replica_offset.at(asked),
+        asked + configuration.source_offset.at(asked),
+    )
     return clock_difference(replica, source, configuration.network_seconds)
 
 
@@ -81,7 +94,8 @@ class _Receiver:
         self._free = -inf
 
     def take(self, transaction: TimedTransaction) -> tuple[float, float, float]:
-        """True time of the commit, and when its first and its last byte are in the relay log (inf: never)."""
+        """True time of the commit, and when its first and its last byte are in the relay log (inf:
+        never)."""
         commit = transaction.commit
         if self._offset is not None:
             commit -= self._offset.at(commit)

@@ -1,4 +1,5 @@
-"""What the applier has in common with and without workers: its timestamp, the delay, retries, and how its events come in."""
+"""What the applier has in common with and without workers: its timestamp, the delay, retries, and
+how its events come in."""
 
 from __future__ import annotations
 
@@ -21,12 +22,15 @@ class SimulatedApplier:
         self.simulation = simulation
         self.configuration = configuration
         self.rules = configuration.rules
-        self.timestamp = LastSourceTimestamp(self.rules, parallel=parallel, monotonic=configuration.monotonic)
+        self.timestamp = LastSourceTimestamp(
+            self.rules, parallel=parallel, monotonic=configuration.monotonic
+        )
         self.now = simulation.start
         """Where the thread that reads the relay log is."""
         self.ended = False
         self.stop = inf if configuration.stop is None else configuration.stop
-        """When the applier stops: told to, or for an error of a worker that the coordinator has not seen yet."""
+        """When the applier stops: told to, or for an error of a worker that the coordinator has not
+        seen yet."""
         self.failure: ReplicationError | None = None
         self.gate = DelayGate(self.rules, configuration.delay_seconds, simulation.clock_difference)
         self.delayed = configuration.delay_seconds > 0
@@ -46,7 +50,8 @@ class SimulatedApplier:
         return now + seconds
 
     def retry(self, transaction: TimedTransaction) -> tuple[float, ReplicationError | None]:
-        """Seconds that its temporary errors cost, and the error with which it gives up at their end."""
+        """Seconds that its temporary errors cost, and the error with which it gives up at their
+        end."""
         tried = min(transaction.errors, self.retries)
         seconds = tried * transaction.seconds + retry_seconds(tried, worker=self._parallel)
         if transaction.errors <= self.retries:
@@ -59,11 +64,23 @@ class SimulatedApplier:
             hint="raise replica_transaction_retries, or find out what the transaction waits for",
         )
 
-    def parts(self, transaction: TimedTransaction, first_byte: float, last_byte: float) -> Iterator[tuple[float, Step]]:
+    def parts(
+        self, transaction: TimedTransaction, first_byte: float, last_byte: float
+    ) -> Iterator[tuple[float, Step]]:
         """The steps of a transaction and when each is in the relay log to its end."""
         if not transaction.steps:
-            header = int(transaction.commit) if transaction.body_stamp != transaction.stamp else transaction.stamp
-            step = Step(transaction.body_stamp, header, transaction.events, transaction.bytes, transaction.seconds)
+            header = (
+                int(transaction.commit)
+                if transaction.body_stamp != transaction.stamp
+                else transaction.stamp
+            )
+            step = Step(
+                transaction.body_stamp,
+                header,
+                transaction.events,
+                transaction.bytes,
+                transaction.seconds,
+            )
             yield max(first_byte, last_byte - transaction.seconds), step
             return
         passed, whole = 0, max(transaction.bytes, 1)
@@ -72,6 +89,7 @@ class SimulatedApplier:
             yield first_byte + (last_byte - first_byte) * passed / whole, step
 
     def relay_event(self, transaction: TimedTransaction, now: float, first_byte: float) -> None:
-        """Bug #72376: the head of the next relay log counts, with the replica's time at which the receiver wrote it."""
+        """Bug #72376: the head of the next relay log counts, with the replica's time at which the
+        receiver wrote it."""
         if transaction.starts_file and self.configuration.counts_relay_events:
             self.timestamp.read(now, floor(self.replica_time(first_byte)))

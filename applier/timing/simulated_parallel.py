@@ -1,7 +1,8 @@
 """The applier with workers: the coordinator reads and hands out, workers execute and commit.
 
-exec_relay_log_event(), Log_event::get_slave_worker(), slave_worker_exec_job_group() (sql/rpl_replica.cc, log_event.cc, rpl_rli_pdb.cc).
-A transaction's worker begins while the coordinator still reads it; the coordinator goes on as soon as all of it is handed out.
+exec_relay_log_event(), Log_event::get_slave_worker(), slave_worker_exec_job_group()
+(sql/rpl_replica.cc, log_event.cc, rpl_rli_pdb.cc). A transaction's worker begins while the
+coordinator still reads it; the coordinator goes on as soon as all of it is handed out.
 """
 
 from __future__ import annotations
@@ -29,22 +30,37 @@ class Parallel(SimulatedApplier):
         super().__init__(simulation, parallel=True)
         configuration, rules = self.configuration, self.rules
         self.coordinator = Coordinator(
-            simulation.start, self.timestamp, period=configuration.checkpoint_period_seconds, group=configuration.checkpoint_group
+            simulation.start,
+            self.timestamp,
+            period=configuration.checkpoint_period_seconds,
+            group=configuration.checkpoint_group,
         )
         simulation.positions = self.coordinator.positions
-        workers = [SimulatedWorker(number + 1, simulation.start) for number in range(configuration.worker_count)]
+        workers = [
+            SimulatedWorker(number + 1, simulation.start)
+            for number in range(configuration.worker_count)
+        ]
         self.scheduler: Scheduler = (
             LogicalClock(self.coordinator, workers, rules)
             if configuration.scheduling == LOGICAL_CLOCK
             else ByDatabase(self.coordinator, workers)
         )
-        self.pending = PendingEvents(configuration.pending_bytes_max, large_event_waits=rules.large_event_waits)
+        self.pending = PendingEvents(
+            configuration.pending_bytes_max, large_event_waits=rules.large_event_waits
+        )
         self.commit_order = configuration.commit_order and configuration.worker_count > 1
         self._last_commit = simulation.start
-        self._reading = configuration.coordinator_seconds, configuration.coordinator_seconds_per_byte
+        self._reading = (
+            configuration.coordinator_seconds,
+            configuration.coordinator_seconds_per_byte,
+        )
 
     def take(
-        self, transaction: TimedTransaction, first_byte: float, last_byte: float, verdict: AdmissionVerdict
+        self,
+        transaction: TimedTransaction,
+        first_byte: float,
+        last_byte: float,
+        verdict: AdmissionVerdict,
     ) -> tuple[float, float, int]:
         """(start, end, the worker's id; -1 for one that is not executed)"""
         coordinator = self.coordinator
@@ -68,7 +84,9 @@ class Parallel(SimulatedApplier):
             self.timestamp.read(coordinator.now, transaction.body_stamp)
         coordinator.now = self.pending.first(transaction, coordinator.now)
         start = max(coordinator.now, worker.free)
-        end = self._execute(transaction, first_byte, last_byte, start, changes=verdict is AdmissionVerdict.EXECUTE)
+        end = self._execute(
+            transaction, first_byte, last_byte, start, changes=verdict is AdmissionVerdict.EXECUTE
+        )
         if transaction.errors and verdict is AdmissionVerdict.EXECUTE:
             end = self._retry(transaction, end)
         if end < inf:
@@ -90,10 +108,11 @@ class Parallel(SimulatedApplier):
         self.end(self.stop)
 
     def end(self, moment: float, *, handed_out: bool = False) -> None:
-        """STOP: groups up to the last one begun are executed, those behind it dropped. Nothing is half done, and no gap is left.
+        """STOP: groups up to the last one begun are executed, those behind it dropped. Nothing is
+        half done, and no gap is left.
 
-        `handed_out`: UNTIL, all that workers were given is executed. An error of a worker: the others end the group they are in, and gaps
-        may remain.
+        `handed_out`: UNTIL, all that workers were given is executed. An error of a worker: the
+        others end the group they are in, and gaps may remain.
         """
         if moment == inf or self.ended:
             return
@@ -102,11 +121,19 @@ class Parallel(SimulatedApplier):
         if self.failure is not None:
             dropped = [number for number in recent if simulation.starts[number] >= moment]
         else:
-            last = len(simulation) if handed_out else max((number for number in recent if simulation.starts[number] <= moment), default=-1)
+            last = (
+                len(simulation)
+                if handed_out
+                else max(
+                    (number for number in recent if simulation.starts[number] <= moment), default=-1
+                )
+            )
             dropped = [number for number in recent if number > last]
         for number in dropped:
             simulation.drop(number)
-        simulation.stopped_at = max([moment, *(end for number in recent if (end := simulation.ends[number]) < inf)])
+        simulation.stopped_at = max(
+            [moment, *(end for number in recent if (end := simulation.ends[number]) < inf)]
+        )
         simulation.error = simulation.error or self.failure
         self.ended = True
 
@@ -116,7 +143,8 @@ class Parallel(SimulatedApplier):
         self.end(self.coordinator.now)
 
     def _retry(self, transaction: TimedTransaction, end: float) -> float:
-        """When a transaction that meets errors is done. When it gives up, never; the coordinator goes on until it sees that."""
+        """When a transaction that meets errors is done. When it gives up, never; the coordinator
+        goes on until it sees that."""
         seconds, error = self.retry(transaction)
         if error is None:
             return end + seconds
@@ -130,20 +158,31 @@ class Parallel(SimulatedApplier):
         self.simulation.buffered_to.append(self.now)
 
     def _before(self, transaction: TimedTransaction, first_byte: float) -> None:
-        """The first event: a new file of the source waits for all workers (ROTATE is executed alone), then time and delay."""
+        """The first event: a new file of the source waits for all workers (ROTATE is executed
+        alone), then time and delay."""
         coordinator = self.coordinator
         if transaction.starts_file:
             coordinator.wait_for_all()
         self.relay_event(transaction, coordinator.now, first_byte)
         coordinator.read(transaction.stamp)
         if self.delayed:
-            until = self.gate.gtid(transaction.stamp, transaction.commit if transaction.timed else None)
+            until = self.gate.gtid(
+                transaction.stamp, transaction.commit if transaction.timed else None
+            )
             coordinator.now = self.nap(coordinator.now, until)
         each, byte = self._reading
         if each or byte:
             coordinator.now += each + byte * transaction.bytes
 
-    def _execute(self, transaction: TimedTransaction, first_byte: float, last_byte: float, start: float, *, changes: bool) -> float:
+    def _execute(
+        self,
+        transaction: TimedTransaction,
+        first_byte: float,
+        last_byte: float,
+        start: float,
+        *,
+        changes: bool,
+    ) -> float:
         """When the worker is through with it, commit order aside."""
         end = start
         coordinator = self.coordinator
@@ -161,8 +200,9 @@ class Parallel(SimulatedApplier):
         return end
 
     def _read_as_it_comes(self, began: float, arrival: float, step: Step) -> None:
-        """The events of a step arrive one by one. A checkpoint in between finds the group at the head, whose time is not set before its
-        end, and shows 0; the next event that is read sets it again. More pieces than four in a period would make no difference.
+        """The events of a step arrive one by one. A checkpoint in between finds the group at the
+        head, whose time is not set before its end, and shows 0; the next event that is read sets it
+        again. More pieces than four in a period would make no difference.
         """
         coordinator, seconds = self.coordinator, arrival - began
         most = ceil(PIECES_PER_PERIOD * seconds / coordinator.period) if seconds > 0 else 1

@@ -1,6 +1,7 @@
 """The applier without workers: reads, waits for the delay, executes, one event after the other.
 
-exec_relay_log_event() and Rpl_applier_reader::read_next_event() (sql/rpl_replica.cc, rpl_applier_reader.cc; next_event() in 5.x).
+exec_relay_log_event() and Rpl_applier_reader::read_next_event() (sql/rpl_replica.cc,
+rpl_applier_reader.cc; next_event() in 5.x).
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ class Single(SimulatedApplier):
         super().__init__(simulation, parallel=False)
 
     def take(
-        self, transaction: TimedTransaction, first_byte: float, last_byte: float, verdict: AdmissionVerdict
+        self,
+        transaction: TimedTransaction,
+        first_byte: float,
+        last_byte: float,
+        verdict: AdmissionVerdict,
     ) -> tuple[float, float, int]:
         """(start, end, worker 0)"""
         self._wait(first_byte)
@@ -33,7 +38,12 @@ class Single(SimulatedApplier):
             self.timestamp.read(self.now, transaction.last_stamp)
             return self.now, self.now, -1
         if self.delayed:
-            self.now = self.nap(self.now, self.gate.gtid(transaction.stamp, transaction.commit if transaction.timed else None))
+            self.now = self.nap(
+                self.now,
+                self.gate.gtid(
+                    transaction.stamp, transaction.commit if transaction.timed else None
+                ),
+            )
         start = self.now
         execute = verdict is AdmissionVerdict.EXECUTE
         if not transaction.steps and not self.delayed and last_byte <= start:
@@ -63,7 +73,8 @@ class Single(SimulatedApplier):
         self.end(self.stop)
 
     def end(self, moment: float, *, handed_out: bool = False) -> None:
-        """The applier is told to stop; a transaction that cannot be undone is executed to its end."""
+        """The applier is told to stop; a transaction that cannot be undone is executed to its
+        end."""
         if moment < inf:
             last = self.simulation.ends[-1] if len(self.simulation) else moment
             self.simulation.stopped_at = max(moment, last) if last < inf else moment

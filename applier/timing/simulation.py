@@ -1,10 +1,12 @@
-"""What a replica would have done: every transaction's times, Seconds_Behind_Source and the true lag at every moment.
+"""What a replica would have done: every transaction's times, Seconds_Behind_Source and the true lag
+at every moment.
 
     simulation = simulate(transactions, ClockConfiguration(server="8.0", workers=8))
     simulation.seconds_behind(moment), simulation.true_lag(moment), simulation.work_left(moment)
 
-All moments are true time, seconds since 1970. With workers, what each transaction waits for are ends of earlier ones, so that one
-pass in the log's order is the whole simulation; memory grows by some 60 bytes a transaction, whatever their size.
+All moments are true time, seconds since 1970. With workers, what each transaction waits for are
+ends of earlier ones, so that one pass in the log's order is the whole simulation; memory grows by
+some 60 bytes a transaction, whatever their size.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from applier.timing.seconds_behind import Timeline, seconds_behind
 
 @dataclass(frozen=True, slots=True)
 class WorkLeft:
-    """What the source had committed and the replica had not. `seconds` until it is done if nothing comes; None: never."""
+    """What the source had committed and the replica had not. `seconds` until it is done if nothing
+    comes; None: never."""
 
     transactions: int
     bytes: int
@@ -41,13 +44,17 @@ class LagSample:
 
 
 class Simulation:
-    """The result of `simulate`. Entry i of the arrays belongs to the i-th transaction of the log; inf stands for never.
+    """The result of `simulate`. Entry i of the arrays belongs to the i-th transaction of the log;
+    inf stands for never.
 
-    `commits` are in true time, `arrivals` and `received` when the first and the last byte are there, `starts` and `ends` when a worker
-    begins and is done, `workers` who (0: the single applier, -1: nobody, it was skipped or never executed).
+    `commits` are in true time, `arrivals` and `received` when the first and the last byte are
+    there, `starts` and `ends` when a worker begins and is done, `workers` who (0: the single
+    applier, -1: nobody, it was skipped or never executed).
     """
 
-    def __init__(self, configuration: ClockConfiguration, clock_difference: int, start: float) -> None:
+    def __init__(
+        self, configuration: ClockConfiguration, clock_difference: int, start: float
+    ) -> None:
         self.configuration = configuration
         self.clock_difference = clock_difference
         self.start = start
@@ -66,7 +73,8 @@ class Simulation:
         self.timestamp = Timeline()
         """last_source_timestamp."""
         self.positions: Timeline | None = None
-        """How many transactions lie below the position that the replica shows. None: all that are done (no workers)."""
+        """How many transactions lie below the position that the replica shows. None: all that are
+        done (no workers)."""
         self.naps = Naps()
         self.stopped_at: float | None = None
         """When the applier stopped; None: it runs."""
@@ -77,7 +85,16 @@ class Simulation:
         self._committed = array("d")
         self._finished: tuple[list[float], list[int]] | None = None
 
-    def add(self, commit: float, arrival: float, received: float, start: float, end: float, worker: int, size: int) -> None:
+    def add(
+        self,
+        commit: float,
+        arrival: float,
+        received: float,
+        start: float,
+        end: float,
+        worker: int,
+        size: int,
+    ) -> None:
         """The next transaction of the log."""
         low, latest = (self._low_water[-1], self._committed[-1]) if self.commits else (end, commit)
         self.commits.append(commit)
@@ -106,8 +123,11 @@ class Simulation:
 
     @property
     def lags(self) -> array[float]:
-        """True lag of each transaction: its end on the replica less its immediate commit, in true time."""
-        return array("d", (end - commit for end, commit in zip(self.ends, self.commits, strict=True)))
+        """True lag of each transaction: its end on the replica less its immediate commit, in true
+        time."""
+        return array(
+            "d", (end - commit for end, commit in zip(self.ends, self.commits, strict=True))
+        )
 
     @property
     def end(self) -> float:
@@ -117,12 +137,15 @@ class Simulation:
     def seconds_behind(self, moment: float) -> int | None:
         """What SHOW REPLICA STATUS says; None is NULL."""
         configuration = self.configuration
-        connected = moment >= self.start and (configuration.receiver_stop is None or moment < configuration.receiver_stop)
+        connected = moment >= self.start and (
+            configuration.receiver_stop is None or moment < configuration.receiver_stop
+        )
         return seconds_behind(
             moment + configuration.replica_offset.at(moment),
             self.timestamp.at(moment),
             self.clock_difference,
-            applier_running=self.start <= moment and (self.stopped_at is None or moment < self.stopped_at),
+            applier_running=self.start <= moment
+            and (self.stopped_at is None or moment < self.stopped_at),
             connected=connected,
             same_position=self.same_position(moment),
             follows_caught_up=configuration.rules.follows_caught_up,
@@ -134,25 +157,39 @@ class Simulation:
         return shown >= len(self) or self.arrivals[shown] > moment
 
     def true_lag(self, moment: float) -> float | None:
-        """Age of the oldest transaction that the source has committed and the replica has not; 0 without one, None before the start."""
+        """Age of the oldest transaction that the source has committed and the replica has not; 0
+        without one, None before the start."""
         if moment < self.start and not self.commits:
             return None
         oldest = self.low_water_mark(moment)
         return max(moment - self.commits[oldest], 0.0) if oldest < len(self) else 0.0
 
     def low_water_mark(self, moment: float) -> int:
-        """How many transactions from the first on are done without a gap, whether a checkpoint has seen it or not."""
+        """How many transactions from the first on are done without a gap, whether a checkpoint has
+        seen it or not."""
         return bisect_right(self._low_water, moment)
 
     def gaps(self, moment: float) -> list[int]:
         """Transactions that are not done though a later one is."""
         mark = self.low_water_mark(moment)
-        done = [number for number in range(mark, self._started_before(mark, moment)) if self.ends[number] <= moment]
-        return [number for number in range(mark, done[-1]) if self.ends[number] > moment] if done else []
+        done = [
+            number
+            for number in range(mark, self._started_before(mark, moment))
+            if self.ends[number] <= moment
+        ]
+        return (
+            [number for number in range(mark, done[-1]) if self.ends[number] > moment]
+            if done
+            else []
+        )
 
     def _started_before(self, mark: int, moment: float) -> int:
-        """No transaction of this number or a later one is done: the queue holds no more than a group."""
-        return min(mark + self.configuration.checkpoint_group + self.configuration.worker_count + 1, len(self))
+        """No transaction of this number or a later one is done: the queue holds no more than a
+        group."""
+        return min(
+            mark + self.configuration.checkpoint_group + self.configuration.worker_count + 1,
+            len(self),
+        )
 
     def work_left(self, moment: float) -> WorkLeft:
         """Commits up to `moment` that are not done by then."""
@@ -177,4 +214,6 @@ class Simulation:
         """Moments from `start` to `stop`."""
         for number in range(int((stop - start) / every) + 1):
             moment = start + number * every
-            yield LagSample(moment, self.seconds_behind(moment), self.true_lag(moment), self.work_left(moment))
+            yield LagSample(
+                moment, self.seconds_behind(moment), self.true_lag(moment), self.work_left(moment)
+            )

@@ -8,7 +8,17 @@ from math import inf
 
 from applier.error_codes import Code
 from applier.errors import UsageError
-from applier.status.view import ANONYMOUS, NO_FAILURE, NOTHING, OFF, ON, Monitored, ReplicaView, Thread, ThreadFailure
+from applier.status.view import (
+    ANONYMOUS,
+    NO_FAILURE,
+    NOTHING,
+    OFF,
+    ON,
+    Monitored,
+    ReplicaView,
+    Thread,
+    ThreadFailure,
+)
 from applier.timing.simulation import Simulation
 from applier.timing.timed import TimedTransaction
 
@@ -26,39 +36,57 @@ CONNECTED |= {"mariadb": CONNECTED["5.6"]}
 CONNECTED_NOW = "Waiting for source to send event"
 
 
-def view_at(simulation: Simulation, transactions: Sequence[TimedTransaction], moment: float) -> ReplicaView:
-    """A simulated replica at a moment of true time. `transactions` are those that were simulated. Times shown are the replica's.
+def view_at(
+    simulation: Simulation, transactions: Sequence[TimedTransaction], moment: float
+) -> ReplicaView:
+    """A simulated replica at a moment of true time. `transactions` are those that were simulated.
+    Times shown are the replica's.
 
     Raises UsageError when they are not as many.
     """
     if len(transactions) != len(simulation):
-        raise UsageError(f"{len(simulation)} transactions were simulated, {len(transactions)} are given", code=Code.OPTION_VALUE)
+        raise UsageError(
+            f"{len(simulation)} transactions were simulated, {len(transactions)} are given",
+            code=Code.OPTION_VALUE,
+        )
     return _Moment(simulation, transactions, moment).view()
 
 
 class _Moment:
     """One look at a simulation."""
 
-    def __init__(self, simulation: Simulation, transactions: Sequence[TimedTransaction], moment: float) -> None:
+    def __init__(
+        self, simulation: Simulation, transactions: Sequence[TimedTransaction], moment: float
+    ) -> None:
         self.simulation = simulation
         self.transactions = transactions
         self.moment = moment
         self.configuration = simulation.configuration
         self.name = self.configuration.rules.name
-        self.running = simulation.start <= moment and (simulation.stopped_at is None or moment < simulation.stopped_at)
+        self.running = simulation.start <= moment and (
+            simulation.stopped_at is None or moment < simulation.stopped_at
+        )
 
     def view(self) -> ReplicaView:
         simulation, configuration = self.simulation, self.configuration
-        connected = self.moment >= simulation.start and (configuration.receiver_stop is None or self.moment < configuration.receiver_stop)
+        connected = self.moment >= simulation.start and (
+            configuration.receiver_stop is None or self.moment < configuration.receiver_stop
+        )
         arrived = bisect_right(simulation.received, self.moment)
         shown = self._shown()
         source_end, executed_end = self._end_of(arrived), self._end_of(shown)
-        remaining = simulation.naps.remaining(self.moment, self._replica_time(self.moment)) if self.running else None
+        remaining = (
+            simulation.naps.remaining(self.moment, self._replica_time(self.moment))
+            if self.running
+            else None
+        )
         return ReplicaView(
             version=configuration.server,
             receiver=self._receiver(arrived, connected),
             applier=self._applier(remaining),
-            workers=tuple(self._worker(number) for number in range(1, configuration.worker_count + 1)),
+            workers=tuple(
+                self._worker(number) for number in range(1, configuration.worker_count + 1)
+            ),
             source_file=source_end[0],
             read_position=source_end[1],
             executed_file=executed_end[0],
@@ -74,7 +102,11 @@ class _Moment:
 
     def _shown(self) -> int:
         positions = self.simulation.positions
-        return self.simulation.low_water_mark(self.moment) if positions is None else positions.at(self.moment)
+        return (
+            self.simulation.low_water_mark(self.moment)
+            if positions is None
+            else positions.at(self.moment)
+        )
 
     def _end_of(self, count: int) -> tuple[str | None, int | None]:
         """Where the first `count` transactions end in the source's log."""
@@ -86,7 +118,11 @@ class _Moment:
     def _receiver(self, arrived: int, connected: bool) -> Thread:
         simulation = self.simulation
         begun = arrived < len(simulation) and simulation.arrivals[arrived] <= self.moment
-        last = self._monitored(arrived - 1, simulation.arrivals, simulation.received) if arrived else NOTHING
+        last = (
+            self._monitored(arrived - 1, simulation.arrivals, simulation.received)
+            if arrived
+            else NOTHING
+        )
         current = self._monitored(arrived, simulation.arrivals, None) if begun else NOTHING
         stage = CONNECTED.get(self.name, CONNECTED_NOW) if connected else ""
         return Thread(ON if connected else OFF, stage, NO_FAILURE, last, current)
@@ -96,12 +132,20 @@ class _Moment:
         simulation = self.simulation
         state = ON if self.running else OFF
         error = simulation.error
-        failure = NO_FAILURE if error is None or self.running else ThreadFailure(error.number, error.message, simulation.stopped_at)
+        failure = (
+            NO_FAILURE
+            if error is None or self.running
+            else ThreadFailure(error.number, error.message, simulation.stopped_at)
+        )
         stage: str | None = ""
         if remaining is not None:
             stage = DELAYED.get(self.name, DELAYED_NOW)
         elif self.running:
-            stage = CAUGHT_UP.get(self.name, CAUGHT_UP_NOW) if simulation.same_position(self.moment) else None
+            stage = (
+                CAUGHT_UP.get(self.name, CAUGHT_UP_NOW)
+                if simulation.same_position(self.moment)
+                else None
+            )
         if not self.configuration.worker_count:
             return Thread(state, stage, failure, *self._applied(0))
         begun = bisect_right(simulation.buffered_from, self.moment)
@@ -111,14 +155,19 @@ class _Moment:
             if not ended:
                 current = self._monitored(begun - 1, simulation.buffered_from, None)
             before = begun - 1 if ended else begun - 2
-            last = self._monitored(before, simulation.buffered_from, simulation.buffered_to) if before >= 0 else NOTHING
+            last = (
+                self._monitored(before, simulation.buffered_from, simulation.buffered_to)
+                if before >= 0
+                else NOTHING
+            )
         return Thread(state, stage, failure, last, current)
 
     def _worker(self, number: int) -> Thread:
         return Thread(ON if self.running else OFF, None, NO_FAILURE, *self._applied(number))
 
     def _applied(self, worker: int) -> tuple[Monitored, Monitored]:
-        """What a worker did last and what it is at. One that was executed before never is LAST_APPLIED."""
+        """What a worker did last and what it is at. One that was executed before never is
+        LAST_APPLIED."""
         simulation = self.simulation
         last = current = None
         for number, who in enumerate(simulation.workers):
@@ -133,7 +182,9 @@ class _Moment:
             NOTHING if current is None else self._monitored(current, simulation.starts, None),
         )
 
-    def _monitored(self, number: int, starts: Sequence[float], ends: Sequence[float] | None) -> Monitored:
+    def _monitored(
+        self, number: int, starts: Sequence[float], ends: Sequence[float] | None
+    ) -> Monitored:
         transaction = self.transactions[number]
         original = transaction.original_commit
         end = None if ends is None or ends[number] == inf else self._replica_time(ends[number])
@@ -143,5 +194,9 @@ class _Moment:
             transaction.commit if transaction.timed else None,
             self._replica_time(starts[number]),
             end,
-            min(transaction.errors, self.configuration.retries) if ends is not None and starts is self.simulation.starts else 0,
+            (
+                min(transaction.errors, self.configuration.retries)
+                if ends is not None and starts is self.simulation.starts
+                else 0
+            ),
         )

@@ -1,8 +1,11 @@
-"""A transaction as the clock sees it: when it was committed, what its events' headers say, what executing it costs.
+"""A transaction as the clock sees it: when it was committed, what its events' headers say, what
+executing it costs.
 
-    TimedTransaction(commit=1_700_000_000.25, seconds=0.004, bytes=512, last_committed=7, sequence_number=9)
+    TimedTransaction(commit=1_700_000_000.25, seconds=0.004, bytes=512, last_committed=7,
+    sequence_number=9)
 
-is enough for a transaction whose statement took no time on the source. `timed_transactions` reads them from a log.
+is enough for a transaction whose statement took no time on the source. `timed_transactions` reads
+them from a log.
 """
 
 from __future__ import annotations
@@ -17,7 +20,12 @@ from applier.binlog.filters import LogFilter
 from applier.binlog.header import ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.reader import LogReader
 from applier.binlog.table_map import parse_table_map
-from applier.binlog.transactions import TransactionKind, TransactionTracker, query_text, with_formats
+from applier.binlog.transactions import (
+    TransactionKind,
+    TransactionTracker,
+    query_text,
+    with_formats,
+)
 from applier.errors import InputError
 
 MAX_DATABASES = 16
@@ -27,7 +35,8 @@ ALL_DATABASES = ("",)
 
 
 class Step(NamedTuple):
-    """Events that follow each other with one time. `stamp` = header time + exec_time, `header` = header time; the source's seconds."""
+    """Events that follow each other with one time. `stamp` = header time + exec_time, `header` =
+    header time; the source's seconds."""
 
     stamp: int
     header: int
@@ -40,13 +49,15 @@ class Step(NamedTuple):
 class TimedTransaction:
     """One transaction of the source's log. Times are in seconds since 1970 on the source's clock.
 
-    `commit` is the immediate commit time, `original_commit` that on the first source (None: the same, 0: there is none).
-    `seconds` is what executing it on the replica costs, `commit_seconds` of that for the commit itself.
-    `stamp`, `body_stamp` and `last_stamp` are header time + exec_time of the first event (GTID, in 5.6 BEGIN), of the second and
-    of the last one; 0 stands for the whole second of `commit`, and for `stamp` and `body_stamp` after one that is given.
-    `steps` tells more than these where a transaction has several statements: its parts in order, their `seconds` sum up to `seconds`.
-    `last_committed` and `sequence_number` are 0 where the log has none. `databases` are those it touches (ALL_DATABASES: cannot be told).
-    `errors` are the temporary errors (1205, 1213) that it meets before it succeeds.
+    `commit` is the immediate commit time, `original_commit` that on the first source (None: the
+    same, 0: there is none). `seconds` is what executing it on the replica costs, `commit_seconds`
+    of that for the commit itself. `stamp`, `body_stamp` and `last_stamp` are header time +
+    exec_time of the first event (GTID, in 5.6 BEGIN), of the second and of the last one; 0 stands
+    for the whole second of `commit`, and for `stamp` and `body_stamp` after one that is given.
+    `steps` tells more than these where a transaction has several statements: its parts in order,
+    their `seconds` sum up to `seconds`. `last_committed` and `sequence_number` are 0 where the log
+    has none. `databases` are those it touches (ALL_DATABASES: cannot be told). `errors` are the
+    temporary errors (1205, 1213) that it meets before it succeeds.
     """
 
     commit: float
@@ -77,7 +88,9 @@ class TimedTransaction:
     def __post_init__(self) -> None:
         if self.steps:
             self.stamp, self.last_stamp = self.steps[0].stamp, self.steps[-1].stamp
-            self.body_stamp = (self.steps[0] if self.steps[0].events > 1 or len(self.steps) == 1 else self.steps[1]).stamp
+            self.body_stamp = (
+                self.steps[0] if self.steps[0].events > 1 or len(self.steps) == 1 else self.steps[1]
+            ).stamp
         else:
             self.stamp = self.stamp or int(self.commit)
             self.body_stamp = self.body_stamp or self.stamp
@@ -98,15 +111,21 @@ def timed_transactions(
     part: LogFilter | None = None,
     on_cut_off: Callable[[InputError], None] | None = None,
 ) -> Iterator[TimedTransaction]:
-    """The complete transactions of a log with the times of all their events. Memory holds one transaction's steps, merged by time.
+    """The complete transactions of a log with the times of all their events. Memory holds one
+    transaction's steps, merged by time.
 
-    `seconds_per_transaction` is what the commit costs; positions and `on_cut_off` are `LogReader`'s, `part` picks by time and GTID.
+    `seconds_per_transaction` is what the commit costs; positions and `on_cut_off` are
+    `LogReader`'s, `part` picks by time and GTID.
 
     Raises InputError as `LogReader` does.
     """
     gathering = _Gathering(cost, seconds_per_transaction)
     file, begun = "", False
-    stream = with_formats(LogReader(paths, start_position=start_position, stop_position=stop_position, on_cut_off=on_cut_off))
+    stream = with_formats(
+        LogReader(
+            paths, start_position=start_position, stop_position=stop_position, on_cut_off=on_cut_off
+        )
+    )
     for event, fde in stream if part is None or not part.is_active else part.select(stream):
         if event.file != file:
             file, gathering.starts_file = event.file, begun
@@ -140,11 +159,18 @@ class _Gathering:
         self._add(event, fde)
         if ended is None or not ended.complete:
             return None
-        self._steps[-1] = self._steps[-1]._replace(seconds=self._steps[-1].seconds + self._seconds_per_transaction)
+        self._steps[-1] = self._steps[-1]._replace(
+            seconds=self._steps[-1].seconds + self._seconds_per_transaction
+        )
         steps = tuple(self._steps)
         committed = ended.immediate_commit_timestamp
-        # without commit timestamps: the last event's time, which is that of its statement's begin, but no earlier than the one before
-        self._latest = committed / 1e6 if committed else max(float(event.timestamp + self._exec_seconds), self._latest)
+        # without commit timestamps: the last event's time, which is that of its statement's begin,
+        # but no earlier than the one before
+        self._latest = (
+            committed / 1e6
+            if committed
+            else max(float(event.timestamp + self._exec_seconds), self._latest)
+        )
         result = TimedTransaction(
             self._latest,
             sum(step.seconds for step in steps),
@@ -153,7 +179,11 @@ class _Gathering:
             ended.last_committed,
             ended.sequence_number,
             steps=steps,
-            databases=tuple(self._databases) if 0 < len(self._databases) <= MAX_DATABASES and not self._everywhere else ALL_DATABASES,
+            databases=(
+                tuple(self._databases)
+                if 0 < len(self._databases) <= MAX_DATABASES and not self._everywhere
+                else ALL_DATABASES
+            ),
             original_commit=ended.original_commit_timestamp / 1e6 if committed else None,
             gtid=ended.gtid,
             server_id=ended.server_id,
@@ -172,17 +202,33 @@ class _Gathering:
         if event.type == EventType.QUERY:
             self._query(parse(event, fde))
         elif event.type == EventType.TABLE_MAP:
-            table = parse_table_map(event.buffer, event.body, event.end, fde.post_header_length(EventType.TABLE_MAP))
+            table = parse_table_map(
+                event.buffer, event.body, event.end, fde.post_header_length(EventType.TABLE_MAP)
+            )
             self._databases[table.database] = None
             self._everywhere |= table.crosses_databases
-        step = Step(event.timestamp + self._exec_seconds, event.timestamp, 1, event.length, self._cost(event))
+        step = Step(
+            event.timestamp + self._exec_seconds,
+            event.timestamp,
+            1,
+            event.length,
+            self._cost(event),
+        )
         last = self._steps[-1] if self._steps else None
         # the GTID event stays by itself: the next event's time counts after a barrier
-        if last is None or len(self._steps) == 1 or (last.stamp, last.header) != (step.stamp, step.header):
+        if (
+            last is None
+            or len(self._steps) == 1
+            or (last.stamp, last.header) != (step.stamp, step.header)
+        ):
             self._steps.append(step)
         else:
             self._steps[-1] = Step(
-                last.stamp, last.header, last.events + 1, last.bytes + step.bytes, last.seconds + step.seconds
+                last.stamp,
+                last.header,
+                last.events + 1,
+                last.bytes + step.bytes,
+                last.seconds + step.seconds,
             )
 
     def _query(self, query: Query) -> None:
@@ -194,7 +240,8 @@ class _Gathering:
 
 
 def rows_cost(seconds_per_byte: float, seconds_per_event: float = 0.0) -> EventCost:
-    """A cost by size of the rows events and a fixed part for every event; a statement costs what it cost the source."""
+    """A cost by size of the rows events and a fixed part for every event; a statement costs what it
+    cost the source."""
 
     def cost(event: Event) -> float:
         if event.type in ROWS_TYPES:
@@ -202,7 +249,9 @@ def rows_cost(seconds_per_byte: float, seconds_per_event: float = 0.0) -> EventC
         if event.type == EventType.QUERY and event.body + 8 <= event.end:
             start, end = query_text(event)
             if event.buffer[start:end] != b"BEGIN":
-                return seconds_per_event + float(int.from_bytes(event.buffer[event.body + 4 : event.body + 8], "little"))
+                return seconds_per_event + float(
+                    int.from_bytes(event.buffer[event.body + 4 : event.body + 8], "little")
+                )
         return seconds_per_event
 
     return cost

@@ -1,4 +1,5 @@
-"""The forecast's clock on a machine: N workers that share its cores, its disk and the sync of its log.
+"""The forecast's clock on a machine: N workers that share its cores, its disk and the sync of its
+log.
 
 What a transaction waits for before it may begin is the one policy of scheduling
 (`applier.replica.scheduling`, or the databases that it changes); `clock_steps` is how long it then
@@ -56,8 +57,8 @@ class Machine:
 
 @dataclass(slots=True)
 class Turn:
-    """What a transaction asks for: seconds of a processor, seconds of waiting for `reads` pages, and
-    what it depends on."""
+    """What a transaction asks for: seconds of a processor, seconds of waiting for `reads` pages,
+    and what it depends on."""
 
     processor: float
     waiting: float = 0.0
@@ -77,9 +78,9 @@ DEPENDENCIES = {
     "optimistic": steps.NOTHING,
     "aggressive": steps.NOTHING,
 }
-"""replica_parallel_type, or MariaDB's slave_parallel_mode. MariaDB's conservative mode goes by group
-commits of the source that its log marks in a way of its own; they are not read, so its transactions
-follow each other."""
+"""replica_parallel_type, or MariaDB's slave_parallel_mode. MariaDB's conservative mode goes by
+group commits of the source that its log marks in a way of its own; they are not read, so its
+transactions follow each other."""
 
 
 class WorkClock:
@@ -128,7 +129,9 @@ class WorkClock:
 
     def take(self, arrival: float, turn: Turn) -> float:
         """When a transaction is committed that came at `arrival`."""
-        databases = [self._databases.setdefault(name, len(self._databases)) for name in turn.databases]
+        databases = [
+            self._databases.setdefault(name, len(self._databases)) for name in turn.databases
+        ]
         self.know_databases(len(self._databases))
         numbers = (
             arrival, turn.processor, turn.waiting, turn.reads, turn.events, turn.last_committed,

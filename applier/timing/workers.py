@@ -1,6 +1,8 @@
-"""Workers: when each part of a transaction is executed, when it commits, and the memory that waiting events take.
+"""Workers: when each part of a transaction is executed, when it commits, and the memory that
+waiting events take.
 
-slave_worker_exec_job_group(), append_item_to_jobs() (sql/rpl_rli_pdb.cc, rpl_replica.cc), Commit_order_manager. Times are true time.
+slave_worker_exec_job_group(), append_item_to_jobs() (sql/rpl_rli_pdb.cc, rpl_replica.cc),
+Commit_order_manager. Times are true time.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ class SimulatedWorker:
 
 
 def retry_seconds(errors: int, *, worker: bool) -> int:
-    """How long an applier sleeps over `errors` temporary errors in a row. A worker counts before it sleeps, a single applier behind."""
+    """How long an applier sleeps over `errors` temporary errors in a row. A worker counts before it
+    sleeps, a single applier behind."""
     first = 1 if worker else 0
     return sum(min(tried, RETRY_PAUSE_MAX) for tried in range(first, first + errors))
 
@@ -47,7 +50,8 @@ class PendingEvents:
         self._releases: list[tuple[float, int]] = []
 
     def first(self, transaction: TimedTransaction, now: float) -> float:
-        """When the first event fits in: one over the limit waits until nothing else does. Raises ReplicationError 1864 (5.6)."""
+        """When the first event fits in: one over the limit waits until nothing else does. Raises
+        ReplicationError 1864 (5.6)."""
         size = transaction.bytes // max(transaction.events, 1)
         if self._bytes + size <= self.most:
             return now
@@ -65,9 +69,12 @@ class PendingEvents:
         return now
 
     def rest(self, transaction: TimedTransaction, now: float, start: float, end: float) -> float:
-        """When the last event fits in, while the worker executes the transaction from `start` to `end`."""
+        """When the last event fits in, while the worker executes the transaction from `start` to
+        `end`."""
         size, events = transaction.bytes, transaction.events
-        parts = 1 if size * PARTS <= self.most else min(max(events, 1), ceil(size * PARTS / self.most))
+        parts = (
+            1 if size * PARTS <= self.most else min(max(events, 1), ceil(size * PARTS / self.most))
+        )
         part, pace = size // parts, (end - start) / parts
         for number in range(1, parts + 1):
             self._release_until(now)

@@ -1,4 +1,5 @@
-"""Rows events straight into Arrow. `read_batches` is the way in; nothing heavy is imported before it is called."""
+"""Rows events straight into Arrow. `read_batches` is the way in; nothing heavy is imported before
+it is called."""
 
 from applier.binlog.columnar.batches import read_batches
 from applier.binlog.columnar.table_batch import TableBatch

@@ -1,6 +1,7 @@
 """Row changes of binary logs as Arrow record batches: the public side.
 
-Large logs go through compiled kernels, small ones through Python, which needs no start-up; both give the same batches.
+Large logs go through compiled kernels, small ones through Python, which needs no start-up; both
+give the same batches.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from applier.binlog.columnar.table_batch import Paths, TableBatch, Wants
 from applier.binlog.table_filter import TableFilter
 
 SMALL_LOG = 8_000_000
-"""Logs of fewer bytes altogether are read by Python alone while the kernels would have to be compiled first,"""
+"""Logs of fewer bytes altogether are read by Python alone while the kernels would have to be
+compiled first,"""
 SMALL_LOG_CACHED = 500_000
 """and of fewer than this many when they are on disk."""
 CHUNK_BYTES = 8_000_000
@@ -33,9 +35,10 @@ def read_batches(
 ) -> Iterator[TableBatch]:
     """The row changes of `paths`, stretch by stretch; within a stretch table by table.
 
-    tables: only these ("db.table"), or what a filter names. text: columns of utf8 and ascii character sets as string, else as binary.
-    threads: how many decode at once (default: up to four). compiled: True or False forces the kernels or plain Python.
-    Raises InputError naming file and position; what stands before the damage has been handed out by then.
+    tables: only these ("db.table"), or what a filter names. text: columns of utf8 and ascii
+    character sets as string, else as binary. threads: how many decode at once (default: up to
+    four). compiled: True or False forces the kernels or plain Python. Raises InputError naming file
+    and position; what stands before the damage has been handed out by then.
     """
     wants = _chooser(tables)
     if compiled is None:
@@ -43,11 +46,20 @@ def read_batches(
     if not compiled:
         from applier.binlog.columnar.plain import read_plain
 
-        return read_plain(paths, wants, verify_checksum=verify_checksum, text=text, chunk_bytes=chunk_bytes)
+        return read_plain(
+            paths, wants, verify_checksum=verify_checksum, text=text, chunk_bytes=chunk_bytes
+        )
     from applier.binlog.columnar.fast import read_fast
 
     workers = threads if threads is not None else min(4, os.cpu_count() or 1)
-    return read_fast(paths, wants, verify_checksum=verify_checksum, text=text, chunk_bytes=chunk_bytes, threads=workers)
+    return read_fast(
+        paths,
+        wants,
+        verify_checksum=verify_checksum,
+        text=text,
+        chunk_bytes=chunk_bytes,
+        threads=workers,
+    )
 
 
 def _chooser(tables: Collection[str] | TableFilter | None) -> Wants | None:
@@ -60,7 +72,8 @@ def _chooser(tables: Collection[str] | TableFilter | None) -> Wants | None:
 
 
 def worth_compiling(paths: Paths) -> bool:
-    """Whether the kernels pay off for these files. A file that cannot be read is for the reader to complain about."""
+    """Whether the kernels pay off for these files. A file that cannot be read is for the reader to
+    complain about."""
     total = 0
     for path in paths:
         try:

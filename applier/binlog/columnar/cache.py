@@ -1,8 +1,10 @@
-"""The kernels as callable machine code: loaded from the cache on disk, or compiled by Numba and put there, each when it is wanted.
+"""The kernels as callable machine code: loaded from the cache on disk, or compiled by Numba and put
+there, each when it is wanted.
 
-The kernels take one integer and call nothing of Python, so their object code can be kept and loaded by llvmlite alone. That
-spares the import of Numba (a third of a second) as well as the compilation (some seconds). The cache is a convenience: when
-it cannot be written, or what it holds does not fit this machine, the kernels are compiled again and all else stays the same.
+The kernels take one integer and call nothing of Python, so their object code can be kept and loaded
+by llvmlite alone. That spares the import of Numba (a third of a second) as well as the compilation
+(some seconds). The cache is a convenience: when it cannot be written, or what it holds does not fit
+this machine, the kernels are compiled again and all else stays the same.
 
 Folder: $NUMBA_CACHE_DIR when set, else $XDG_CACHE_HOME/binlag, else ~/.cache/binlag.
 """
@@ -23,23 +25,28 @@ import llvmlite.binding as llvm
 
 SOURCES = (
     "control.py", "memory.py", "checksum_tables.py", "crc_kernel.py", "scan_kernel.py",
-    "value_kernels.py", "decode_kernel.py", "packet_kernel.py", "loads_kernel.py", "text_control.py",
+    "value_kernels.py", "decode_kernel.py", "packet_kernel.py", "loads_kernel.py",
+    "text_control.py",
     "text_values.py", "text_kernel.py", "cache.py",
 )  # fmt: skip
 MODULES = {
-    "scan": "scan_kernel", "decode": "decode_kernel", "unpack": "packet_kernel", "loads": "loads_kernel", "lines": "text_kernel",
+    "scan": "scan_kernel", "decode": "decode_kernel", "unpack": "packet_kernel",
+    "loads": "loads_kernel", "lines": "text_kernel",
 }  # fmt: skip
 """Kernel -> the module with the function of that name."""
 PROTOTYPE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
 NEVER_CALLED = (
-    "NRT_Free", "NRT_decref", "NRT_incref", "numba_do_raise", "numba_gil_ensure", "numba_gil_release", "numba_runtime_build_excinfo_struct",
+    "NRT_Free", "NRT_decref", "NRT_incref", "numba_do_raise", "numba_gil_ensure",
+    "numba_gil_release", "numba_runtime_build_excinfo_struct",
     "numba_unpickle",
 )  # fmt: skip
-"""Helpers of Numba that the object code names on the path of a Python exception. The kernels raise none."""
+"""Helpers of Numba that the object code names on the path of a Python exception. The kernels raise
+none."""
 
 
 class Kernel(NamedTuple):
-    """`call` takes the address of a control block. `origin`: "cache", "compiled" or "compiled, not cached"; `keep` owns the code."""
+    """`call` takes the address of a control block. `origin`: "cache", "compiled" or "compiled, not
+    cached"; `keep` owns the code."""
 
     call: Callable[[int], int]
     origin: str
@@ -47,7 +54,8 @@ class Kernel(NamedTuple):
 
 
 def cache_directory() -> Path:
-    """Where compiled kernels are kept: NUMBA_CACHE_DIR, or a folder of our own in the user's cache."""
+    """Where compiled kernels are kept: NUMBA_CACHE_DIR, or a folder of our own in the user's
+    cache."""
     given = os.environ.get("NUMBA_CACHE_DIR")
     if given:
         return Path(given)
@@ -72,7 +80,8 @@ def _key() -> str:
 
 
 def _version(package: str) -> bytes:
-    """The package's generated version file; importing Numba, or the metadata of packages, to ask takes too long."""
+    """The package's generated version file; importing Numba, or the metadata of packages, to ask
+    takes too long."""
     spec = find_spec(package)
     if spec is None or spec.origin is None:
         return b""
@@ -140,7 +149,9 @@ def _compile(name: str) -> Kernel:
     kernel = getattr(import_module(f"applier.binlog.columnar.{MODULES[name]}"), name)
     compiled: Any = cfunc(types.int64(types.int64), error_model="numpy")(kernel.py_func)
     is_kept = _write(name, compiled._wrapper_name, compiled._library._get_compiled_object())
-    return Kernel(PROTOTYPE(compiled.address), "compiled" if is_kept else "compiled, not cached", compiled)
+    return Kernel(
+        PROTOTYPE(compiled.address), "compiled" if is_kept else "compiled, not cached", compiled
+    )
 
 
 def _write(name: str, symbol: str, code: bytes) -> bool:

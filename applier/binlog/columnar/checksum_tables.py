@@ -11,7 +11,8 @@ POLYNOMIAL = 0xEDB88320
 
 @cache
 def crc_tables() -> ctypes.Array[ctypes.c_uint32]:
-    """Sixteen tables of 256, one behind the other: entry b of table k is the CRC of byte b followed by k zero bytes."""
+    """Sixteen tables of 256, one behind the other: entry b of table k is the CRC of byte b followed
+    by k zero bytes."""
     first = []
     for crc in range(256):
         for _ in range(8):

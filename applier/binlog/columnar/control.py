@@ -1,7 +1,8 @@
-"""The memory that Python and the kernels share: blocks of 64-bit integers, and what stands where in them.
+"""The memory that Python and the kernels share: blocks of 64-bit integers, and what stands where in
+them.
 
-A kernel takes one argument, the address of its control block. So its machine code needs nothing of Numba to be called, and
-can be kept on disk and loaded without importing Numba at all.
+A kernel takes one argument, the address of its control block. So its machine code needs nothing of
+Numba to be called, and can be kept on disk and loaded without importing Numba at all.
 """
 
 from __future__ import annotations
@@ -180,7 +181,8 @@ class DecodeStatus(IntEnum):
 
 
 class Image(IntEnum):
-    """One image of a shape: which columns it holds, which not. A shape has two entries, before and after."""
+    """One image of a shape: which columns it holds, which not. A shape has two entries, before and
+    after."""
 
     PRESENT_COUNT = 0
     PRESENT = 1
@@ -191,7 +193,8 @@ class Image(IntEnum):
 
 
 class Col(IntEnum):
-    """A column as the decode kernel sees it: how it stands in the image, and where its Arrow buffers are."""
+    """A column as the decode kernel sees it: how it stands in the image, and where its Arrow
+    buffers are."""
 
     KIND = 0
     SIZE = 1
@@ -208,7 +211,8 @@ class Col(IntEnum):
 
 
 class Note(IntEnum):
-    """What a row has besides its values: bytes no Arrow value can hold (CODE 0), or a JSON diff instead of a value (1)."""
+    """What a row has besides its values: bytes no Arrow value can hold (CODE 0), or a JSON diff
+    instead of a value (1)."""
 
     ROW = 0
     COLUMN = 1
@@ -263,7 +267,8 @@ class Stream(IntEnum):
     """it stops behind the first transaction that ends beyond so many bytes written"""
     STATE = 10
     OPENING = 11
-    """offset in OUT of the first event of the transaction that is open; -1 where it began before, or none is open"""
+    """offset in OUT of the first event of the transaction that is open; -1 where it began before,
+    or none is open"""
     SECOND = 12
     """offset in OUT of its BEGIN behind a GTID event, else -1"""
     ENDED_INHERITED = 13
@@ -315,7 +320,8 @@ class GtidRunKind(IntEnum):
 
 
 class GtidRun(IntEnum):
-    """Transactions in a row. MySQL: LOW and HIGH are the UUID's bytes; MariaDB: domain and server id, LAST alone counts."""
+    """Transactions in a row. MySQL: LOW and HIGH are the UUID's bytes; MariaDB: domain and server
+    id, LAST alone counts."""
 
     KIND = 0
     LOW = 1
@@ -352,7 +358,8 @@ class Loads(IntEnum):
     EVENTS_CAPACITY = 17
     EVENTS_COUNT = 18
     VALUES = 19
-    """the hash of key values of the event at hand: (value's hash, number of the event) in each slot"""
+    """the hash of key values of the event at hand: (value's hash, number of the event) in each
+    slot"""
     VALUES_MASK = 20
     EVENT_NUMBER = 21
     DISTINCT = 22
@@ -393,7 +400,8 @@ class GtidKind(IntEnum):
 
 
 class Summed(IntEnum):
-    """A transaction. MySQL's GTID: LOW and HIGH are the UUID's bytes; MariaDB's: domain and server id."""
+    """A transaction. MySQL's GTID: LOW and HIGH are the UUID's bytes; MariaDB's: domain and server
+    id."""
 
     START = 0
     END = 1
@@ -424,7 +432,8 @@ class SummedEvent(IntEnum):
 
 
 class SummedShape(IntEnum):
-    """The rows events that begin with the same bytes. Images are lists of columns, each as `image_end` reads it."""
+    """The rows events that begin with the same bytes. Images are lists of columns, each as
+    `image_end` reads it."""
 
     NEXT = 0
     TYPE = 1

@@ -1,12 +1,24 @@
-"""The kernel that turns row images into Arrow buffers, steered by a description of the columns: one for all tables.
+"""The kernel that turns row images into Arrow buffers, steered by a description of the columns: one
+for all tables.
 
-Every length is checked against the end of the event before it is followed, and every buffer against its capacity. When one
-is full the kernel stops at the start of an image, the batch is closed, and the next one goes on there.
+Every length is checked against the end of the event before it is followed, and every buffer against
+its capacity. When one is full the kernel stops at the start of an image, the batch is closed, and
+the next one goes on there.
 """
 
 from __future__ import annotations
 
-from applier.binlog.columnar.control import Col, ConversionKind, Decode, DecodeStatus, EventKind, Image, Note, Ref, RowKind
+from applier.binlog.columnar.control import (
+    Col,
+    ConversionKind,
+    Decode,
+    DecodeStatus,
+    EventKind,
+    Image,
+    Note,
+    Ref,
+    RowKind,
+)
 from applier.binlog.columnar.memory import (
     copy_block,
     copy_bytes,
@@ -37,7 +49,8 @@ from applier.binlog.columnar.value_kernels import (
 )
 
 COPY_SLACK = 16
-"""Short strings are copied in blocks of this size, so a buffer must have as much room behind its last byte."""
+"""Short strings are copied in blocks of this size, so a buffer must have as much room behind its
+last byte."""
 
 
 @kernel
@@ -119,7 +132,8 @@ def put_copy(size: int, target: int, at: int) -> None:
 
 @kernel
 def temporal_value(kind: int, at: int, digits: int) -> int:
-    """A temporal value as Arrow holds it: days, or microseconds. INVALID where Arrow has none, such as a zero date."""
+    """A temporal value as Arrow holds it: days, or microseconds. INVALID where Arrow has none, such
+    as a zero date."""
     if kind == ConversionKind.DATETIME:
         return datetime_value(at, digits)
     if kind == ConversionKind.TIMESTAMP:
@@ -212,7 +226,9 @@ def decode_image(control: int, image: int, at: int, end: int, row: int, json_bit
 
 
 @kernel
-def put_origin(control: int, ref: int, row: int, row_in_event: int, row_kind: int, number: int) -> None:
+def put_origin(
+    control: int, ref: int, row: int, row_in_event: int, row_kind: int, number: int
+) -> None:
     """The columns that say where a row comes from."""
     store8(load8(control + 8 * Decode.OUT_POSITION) + 8 * row, load8(ref + 8 * Ref.POSITION))
     store8(load8(control + 8 * Decode.OUT_EVENT) + 8 * row, load8(ref + 8 * Ref.ORDINAL))
@@ -238,9 +254,12 @@ def decode_event(control: int, ref: int, images: int) -> int:
         at = load8(ref + 8 * Ref.START)
         half = 0
         row_in_event = 0
-    # An image without columns takes no bytes; such an event counts as one row, as in the server, whose loop tests at the end.
+    # An image without columns takes no bytes; such an event counts as one row, as in the server,
+    # whose loop tests at the end.
     second = images + 8 * Image.SIZE_OF_ENTRY
-    empty = load8(images + 8 * Image.PRESENT_COUNT) == 0 and (not update or load8(second + 8 * Image.PRESENT_COUNT) == 0)
+    empty = load8(images + 8 * Image.PRESENT_COUNT) == 0 and (
+        not update or load8(second + 8 * Image.PRESENT_COUNT) == 0
+    )
     once = empty and kind != EventKind.PARTIAL_UPDATE
     status = 0
     if once and at < end:  # nothing of an image would ever bring it nearer to the end
@@ -294,7 +313,8 @@ def decode_event(control: int, ref: int, images: int) -> int:
 
 @kernel
 def decode(control: int) -> int:
-    """The events ORDER[AT:COUNT], all of one schema. Returns a DecodeStatus; AT is the event it stopped in."""
+    """The events ORDER[AT:COUNT], all of one schema. Returns a DecodeStatus; AT is the event it
+    stopped in."""
     refs = load8(control + 8 * Decode.REFS)
     order = load8(control + 8 * Decode.ORDER)
     count = load8(control + 8 * Decode.COUNT)
@@ -302,7 +322,9 @@ def decode(control: int) -> int:
     status = 0
     while at < count:
         ref = refs + 8 * Ref.SIZE_OF_ENTRY * load8(order + 8 * at)
-        images = load8(control + 8 * Decode.IMAGES) + 8 * 2 * Image.SIZE_OF_ENTRY * load8(ref + 8 * Ref.SHAPE)
+        images = load8(control + 8 * Decode.IMAGES) + 8 * 2 * Image.SIZE_OF_ENTRY * load8(
+            ref + 8 * Ref.SHAPE
+        )
         status = decode_event(control, ref, images)
         if status:
             break

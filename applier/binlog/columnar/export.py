@@ -1,7 +1,9 @@
-"""Row changes of binary logs into files for other tools: one Parquet or Arrow file per table and table definition.
+"""Row changes of binary logs into files for other tools: one Parquet or Arrow file per table and
+table definition.
 
-The columns are those of the batches (see `layout`), with the log's name in front as binlog_file. A table whose definition
-changes in the log has a second file, DB.TABLE.2.parquet, and so on. Rows stand in the order of the log.
+The columns are those of the batches (see `layout`), with the log's name in front as binlog_file. A
+table whose definition changes in the log has a second file, DB.TABLE.2.parquet, and so on. Rows
+stand in the order of the log.
 """
 
 from __future__ import annotations
@@ -64,23 +66,37 @@ def export(
     tables: Collection[str] | TableFilter | None = None,
     verify_checksum: bool = True,
 ) -> list[ExportedTable]:
-    """Writes the row changes of `paths` into `directory`, which is made when it is not there; files in it are replaced when all is done.
+    """Writes the row changes of `paths` into `directory`, which is made when it is not there; files
+    in it are replaced when all is done.
 
-    Raises InputError for a log that cannot be read: the files then hold what stands before the damage.
+    Raises InputError for a log that cannot be read: the files then hold what stands before the
+    damage.
     """
     if file_format not in FORMATS:
-        raise UsageError(f"unknown file format {file_format}", code=Code.OPTION_VALUE, hint=f"one of {', '.join(FORMATS)}")
+        raise UsageError(
+            f"unknown file format {file_format}",
+            code=Code.OPTION_VALUE,
+            hint=f"one of {', '.join(FORMATS)}",
+        )
     try:
         import pyarrow  # noqa: F401
     except ImportError:
-        raise UsageError("Arrow and Parquet files need pyarrow", code=Code.NO_LIBRARY, hint="pip install 'binlag[arrow]'") from None
+        raise UsageError(
+            "Arrow and Parquet files need pyarrow",
+            code=Code.NO_LIBRARY,
+            hint="pip install 'binlag[arrow]'",
+        ) from None
     folder = Path(directory)
     targets: dict[int, _Target] = {}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _fill(targets, paths, folder, file_format, tables, verify_checksum)
     except OSError as error:
-        raise InputError(f"cannot write there: {error.strerror or error}", code=Code.CANNOT_WRITE, file=str(folder)) from None
+        raise InputError(
+            f"cannot write there: {error.strerror or error}",
+            code=Code.CANNOT_WRITE,
+            file=str(folder),
+        ) from None
     return [target.exported for target in targets.values()]
 
 
@@ -98,7 +114,9 @@ def _fill(
             data = _with_file(batch)
             target = targets.get(batch.version)
             if target is None:
-                target = targets[batch.version] = _open(targets, batch, data.schema, folder, file_format, place)
+                target = targets[batch.version] = _open(
+                    targets, batch, data.schema, folder, file_format, place
+                )
             target.waiting.append(data)
             target.rows += data.num_rows
             target.exported.rows += data.num_rows
@@ -122,7 +140,8 @@ def _written(targets: dict[int, _Target]) -> Iterator[None]:
 
 
 def _with_file(batch: TableBatch) -> Any:
-    """The batch with binlog_file in front. Bitmaps become plain: an Arrow file has one dictionary for all its batches."""
+    """The batch with binlog_file in front. Bitmaps become plain: an Arrow file has one dictionary
+    for all its batches."""
     import pyarrow as pa
 
     data = batch.data
@@ -131,21 +150,35 @@ def _with_file(batch: TableBatch) -> Any:
     at = data.schema.get_field_index("binlog_present") + 1
     fields[at] = pa.field("binlog_present", pa.binary(), nullable=False)
     columns[at] = columns[at].cast(pa.binary())
-    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, metadata=data.schema.metadata))
+    return pa.RecordBatch.from_arrays(
+        columns, schema=pa.schema(fields, metadata=data.schema.metadata)
+    )
 
 
 def _open(
-    targets: dict[int, _Target], batch: TableBatch, schema: Any, folder: Path, file_format: str, place: Callable[[str], Path]
+    targets: dict[int, _Target],
+    batch: TableBatch,
+    schema: Any,
+    folder: Path,
+    file_format: str,
+    place: Callable[[str], Path],
 ) -> _Target:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     table = batch.table
-    version = 1 + sum((each.exported.database, each.exported.table) == (table.database, table.table) for each in targets.values())
+    version = 1 + sum(
+        (each.exported.database, each.exported.table) == (table.database, table.table)
+        for each in targets.values()
+    )
     number = f".{version}" if version > 1 else ""
     path = folder / f"{_escaped(table.database)}.{_escaped(table.table)}{number}.{file_format}"
     file = place(path.name)
-    writer = pq.ParquetWriter(file, schema) if file_format == "parquet" else pa.ipc.new_file(str(file), schema)
+    writer = (
+        pq.ParquetWriter(file, schema)
+        if file_format == "parquet"
+        else pa.ipc.new_file(str(file), schema)
+    )
     return _Target(ExportedTable(table.database, table.table, version, path), writer)
 
 

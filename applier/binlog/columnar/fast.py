@@ -1,8 +1,9 @@
 """Chunks decoded into record batches by the decode kernel, several chunks at a time.
 
-All buffers of a batch lie in one block of memory, made large enough from what earlier batches of the table needed. Memory
-that is never written costs nothing, so the estimate is generous; when it was too small, the batch ends early and a next one
-goes on. Kernels run without Python's lock, so threads decode while the next chunk is scanned.
+All buffers of a batch lie in one block of memory, made large enough from what earlier batches of
+the table needed. Memory that is never written costs nothing, so the estimate is generous; when it
+was too small, the batch ends early and a next one goes on. Kernels run without Python's lock, so
+threads decode while the next chunk is scanned.
 """
 
 from __future__ import annotations
@@ -46,11 +47,19 @@ HINT = "the event does not fit its table map: the log is damaged"
 
 
 def read_fast(
-    paths: Paths, wants: Wants | None, *, verify_checksum: bool, text: bool, chunk_bytes: int, threads: int
+    paths: Paths,
+    wants: Wants | None,
+    *,
+    verify_checksum: bool,
+    text: bool,
+    chunk_bytes: int,
+    threads: int,
 ) -> Iterator[TableBatch]:
     """See read_batches. Raises InputError."""
     registry = Registry(wants, text)
-    chunks = Scanner(paths, registry, verify_checksum=verify_checksum, chunk_bytes=chunk_bytes).chunks()
+    chunks = Scanner(
+        paths, registry, verify_checksum=verify_checksum, chunk_bytes=chunk_bytes
+    ).chunks()
     decoder = Decoder(registry)
     if threads <= 1:
         for chunk in chunks:
@@ -85,9 +94,12 @@ class _Needs:
 
 
 class Arena:
-    """The memory of one batch: origin columns and source columns, each buffer on a boundary of 64 bytes."""
+    """The memory of one batch: origin columns and source columns, each buffer on a boundary of 64
+    bytes."""
 
-    def __init__(self, layout: TableLayout, template: Integers, rows: int, capacities: dict[int, int]) -> None:
+    def __init__(
+        self, layout: TableLayout, template: Integers, rows: int, capacities: dict[int, int]
+    ) -> None:
         self.rows = rows
         self.columns = template.copy()
         self._size = 0
@@ -96,7 +108,9 @@ class Arena:
         for at, column in enumerate(layout.columns):
             text = column.kind == ConversionKind.BYTES
             data = self._place(capacities[at] + SLACK if text else column.width * rows)
-            places.append((data, self._place((rows + 7) // 8), self._place(4 * rows + 4) if text else 0))
+            places.append(
+                (data, self._place((rows + 7) // 8), self._place(4 * rows + 4) if text else 0)
+            )
         memory = np.empty(self._size + 64, np.uint8)
         self.base = -address(memory) % 64
         start = address(memory) + self.base
@@ -105,7 +119,11 @@ class Arena:
         self.places = places
         for at, (data, valid, offsets) in enumerate(places):
             entry = self.columns[at]
-            entry[Col.DATA], entry[Col.VALID], entry[Col.OFFSETS] = start + data, start + valid, start + offsets
+            entry[Col.DATA], entry[Col.VALID], entry[Col.OFFSETS] = (
+                start + data,
+                start + valid,
+                start + offsets,
+            )
             entry[Col.CAPACITY] = capacities.get(at, 0) + SLACK
             if layout.columns[at].kind == ConversionKind.BYTES:
                 memory[self.base + offsets : self.base + offsets + 4] = 0
@@ -117,7 +135,8 @@ class Arena:
         return place
 
     def slice(self, place: int, size: int) -> pa.Buffer:
-        """A part of the memory as a buffer of Arrow, without a copy; `place` and `size` in bytes."""
+        """A part of the memory as a buffer of Arrow, without a copy; `place` and `size` in
+        bytes."""
         return self.buffer.slice(self.base + place, size)
 
     def used(self, at: int, row: int) -> int:
@@ -127,7 +146,8 @@ class Arena:
 
 
 class Decoder:
-    """Decodes chunks; safe to use from several threads (what it learns about sizes may be lost, never wrong)."""
+    """Decodes chunks; safe to use from several threads (what it learns about sizes may be lost,
+    never wrong)."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -154,7 +174,14 @@ class Decoder:
             found = np.zeros((max(len(layout.columns), 1), Col.SIZE_OF_ENTRY), np.int64)
             for at, column in enumerate(layout.columns):
                 json = layout.json.index(at) if at in layout.json else -1
-                found[at, : Col.JSON + 1] = (column.kind, column.size, column.width, column.first, column.second, json)
+                found[at, : Col.JSON + 1] = (
+                    column.kind,
+                    column.size,
+                    column.width,
+                    column.first,
+                    column.second,
+                    json,
+                )
             self._templates[layout.number] = found
         return found
 
@@ -163,9 +190,15 @@ class Decoder:
         found = self._needs.get(layout.number)
         if found is None:
             least = (len(layout.columns) + 7) // 8 + sum(
-                column.size for column, source in zip(layout.columns, layout.table.columns, strict=True) if not source.nullable
+                column.size
+                for column, source in zip(layout.columns, layout.table.columns, strict=True)
+                if not source.nullable
             )
-            texts = [at for at, column in enumerate(layout.columns) if column.kind == ConversionKind.BYTES]
+            texts = [
+                at
+                for at, column in enumerate(layout.columns)
+                if column.kind == ConversionKind.BYTES
+            ]
             found = _Needs(1 / max(least, 1), {at: min(1.0, 16 / len(texts)) for at in texts})
             self._needs[layout.number] = found
         return found
@@ -174,7 +207,9 @@ class Decoder:
 class _Job:
     """All events of one table in one chunk."""
 
-    def __init__(self, decoder: Decoder, layout: TableLayout, chunk: Chunk, order: Integers) -> None:
+    def __init__(
+        self, decoder: Decoder, layout: TableLayout, chunk: Chunk, order: Integers
+    ) -> None:
         self.layout = layout
         self.chunk = chunk
         self.order = order
@@ -203,7 +238,11 @@ class _Job:
                 self._corrupt(status)
             rows = int(control[Decode.ROW])
             if status == DecodeStatus.BYTES_FULL:
-                self._grow(int(control[Decode.DETAIL]), int(control[Decode.DETAIL_LENGTH]), least if rows == 0 else {})
+                self._grow(
+                    int(control[Decode.DETAIL]),
+                    int(control[Decode.DETAIL_LENGTH]),
+                    least if rows == 0 else {},
+                )
             elif status == DecodeStatus.ROWS_FULL:
                 self.needs.rows *= 1.5
             if rows:
@@ -213,7 +252,10 @@ class _Job:
 
     def _arena(self, size: int, least: dict[int, int]) -> Arena:
         rows = int(size * self.needs.rows * 1.1) + 64
-        capacities = {at: min(max(int(size * share * 1.1) + 256, least.get(at, 0)), MOST_BYTES) for at, share in self.needs.bytes.items()}
+        capacities = {
+            at: min(max(int(size * share * 1.1) + 256, least.get(at, 0)), MOST_BYTES)
+            for at, share in self.needs.bytes.items()
+        }
         arena = Arena(self.layout, self.decoder.template(self.layout), rows, capacities)
         control = self.control
         control[Decode.ROW_CAPACITY] = rows
@@ -223,10 +265,16 @@ class _Job:
         return arena
 
     def _grow(self, column: int, room: int, least: dict[int, int]) -> None:
-        """The next batch gets more room for a string column; `least` when not even one row had enough."""
+        """The next batch gets more room for a string column; `least` when not even one row had
+        enough."""
         self.needs.bytes[column] = self.needs.bytes[column] * 1.5 + 0.001
         if least.get(column, 0) >= MOST_BYTES:
-            raise InputError("a value has more than 2 GiB", code=Code.TOO_LARGE, file=self.chunk.file, table=self.layout.table.full_name)
+            raise InputError(
+                "a value has more than 2 GiB",
+                code=Code.TOO_LARGE,
+                file=self.chunk.file,
+                table=self.layout.table.full_name,
+            )
         least[column] = min(room + 256, MOST_BYTES)
 
     def _learn(self, arena: Arena, rows: int) -> None:
@@ -243,14 +291,18 @@ class _Job:
         if status == DecodeStatus.BAD_JSON_OPTIONS:
             error = unknown_options()
         error.hint = HINT
-        error.locate(file=self.chunk.file, position=int(ref[Ref.POSITION]), table=self.layout.table.full_name)
+        error.locate(
+            file=self.chunk.file, position=int(ref[Ref.POSITION]), table=self.layout.table.full_name
+        )
         raise error
 
     def _batch(self, arena: Arena, rows: int) -> pa.RecordBatch:
         layout = self.layout
         raw: list[tuple[int, int, bytes]] = []
         diffs: list[tuple[int, int]] = []
-        for row, column, code, start, length in self.notes[: int(self.control[Decode.NOTES_COUNT])].tolist():
+        for row, column, code, start, length in self.notes[
+            : int(self.control[Decode.NOTES_COUNT])
+        ].tolist():
             if code == 0:
                 raw.append((row, column, self._bytes_at(start, length)))
             else:
@@ -276,7 +328,9 @@ class _Job:
         for item, place, width in zip(ORIGIN_FIELDS, arena.origins, ORIGIN_WIDTHS, strict=True):
             buffers = [None, arena.slice(place, width * rows)]
             if pa.types.is_dictionary(item.type):
-                labels = KIND_NAMES if item.name == "binlog_kind" else self.layout.present_dictionary()
+                labels = (
+                    KIND_NAMES if item.name == "binlog_kind" else self.layout.present_dictionary()
+                )
                 indices = pa.Array.from_buffers(item.type.index_type, rows, buffers)
                 arrays.append(pa.DictionaryArray.from_arrays(indices, labels, safe=False))
             else:
@@ -284,12 +338,27 @@ class _Job:
         return arrays
 
 
-def _array(arena: Arena, layout: TableLayout, at: int, column: ColumnLayout, rows: int, raw: list[tuple[int, int, bytes]]) -> pa.Array:
+def _array(
+    arena: Arena,
+    layout: TableLayout,
+    at: int,
+    column: ColumnLayout,
+    rows: int,
+    raw: list[tuple[int, int, bytes]],
+) -> pa.Array:
     data, valid, offsets = arena.places[at]
     validity = arena.slice(valid, (rows + 7) // 8) if arena.columns[at, Col.NULLS] else None
     if column.kind == ConversionKind.BYTES:
-        buffers = [validity, arena.slice(offsets, 4 * rows + 4), arena.slice(data, arena.used(at, rows))]
-        return _text(buffers, rows, at, raw) if at in layout.strings else pa.Array.from_buffers(column.arrow, rows, buffers)
+        buffers = [
+            validity,
+            arena.slice(offsets, 4 * rows + 4),
+            arena.slice(data, arena.used(at, rows)),
+        ]
+        return (
+            _text(buffers, rows, at, raw)
+            if at in layout.strings
+            else pa.Array.from_buffers(column.arrow, rows, buffers)
+        )
     buffers = [validity, arena.slice(data, column.width * rows)]
     if at in layout.dictionaries:
         indices = pa.Array.from_buffers(column.arrow.index_type, rows, buffers)
@@ -297,7 +366,9 @@ def _array(arena: Arena, layout: TableLayout, at: int, column: ColumnLayout, row
     return pa.Array.from_buffers(column.arrow, rows, buffers)
 
 
-def _text(buffers: list[pa.Buffer | None], rows: int, at: int, raw: list[tuple[int, int, bytes]]) -> pa.Array:
+def _text(
+    buffers: list[pa.Buffer | None], rows: int, at: int, raw: list[tuple[int, int, bytes]]
+) -> pa.Array:
     """A string column; what is not UTF-8 goes to `raw` and is NULL."""
     array = pa.Array.from_buffers(pa.string(), rows, buffers)
     try:

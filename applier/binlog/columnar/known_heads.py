@@ -1,7 +1,9 @@
-"""What a kernel that reads plain transactions knows of a file: its table maps and the heads of its rows events.
+"""What a kernel that reads plain transactions knows of a file: its table maps and the heads of its
+rows events.
 
-It is told of each by the slow reader, which has met it before. Entries stand in memory that stays where it is; the arrays
-grow by being replaced, so their addresses are given to the kernel before each run.
+It is told of each by the slow reader, which has met it before. Entries stand in memory that stays
+where it is; the arrays grow by being replaced, so their addresses are given to the kernel before
+each run.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ MOST_SHAPES = 64
 
 
 class KnownHeads:
-    """Control block, table ids and heads. Blocks and heads begin as `Loads` and `SummedShape` do."""
+    """Control block, table ids and heads. Blocks and heads begin as `Loads` and `SummedShape`
+    do."""
 
     def __init__(self, block_items: int, shape_items: int) -> None:
         import numpy as np
@@ -47,7 +50,9 @@ class KnownHeads:
 
     def begin(self, fde: FormatDescription, *, verify: bool) -> bool:
         """A file with this format description. False: its layout is not the kernel's."""
-        if fde.header_length != HEADER_LENGTH or any(fde.post_header_length(kind) == 6 for kind in ROWS_TYPES):
+        if fde.header_length != HEADER_LENGTH or any(
+            fde.post_header_length(kind) == 6 for kind in ROWS_TYPES
+        ):
             return False
         self.forget()
         item, control = self._item, self._control
@@ -62,7 +67,10 @@ class KnownHeads:
         if buffer is not self._source:
             self._source, self._buffer = buffer, self._np.frombuffer(buffer, self._np.uint8)
             control = self._control
-            control[self._item.BUFFER], control[self._item.SIZE] = address(self._buffer), len(self._buffer)
+            control[self._item.BUFFER], control[self._item.SIZE] = (
+                address(self._buffer),
+                len(self._buffer),
+            )
 
     def forget(self) -> None:
         """All table maps and heads."""
@@ -88,7 +96,8 @@ class KnownHeads:
         return number
 
     def may_add(self, map_body: bytes, head: RowsHead, text: bytes) -> bool:
-        """Whether a rows event's head, whose bytes are `text`, is new behind this table map, and has room."""
+        """Whether a rows event's head, whose bytes are `text`, is new behind this table map, and
+        has room."""
         table = self._maps.get(map_body)
         if table is None or (table, head.event_type, text) in self._heads:
             return False
@@ -98,12 +107,21 @@ class KnownHeads:
         """The number of a head that was added."""
         return self._heads.get((self._maps.get(map_body, -1), head.event_type, text))
 
-    def _add_shape(self, map_body: bytes, head: RowsHead, text: bytes, rest: tuple[int, ...]) -> int:
-        """The number of a head that `may_add` allowed; `rest` is its entry behind the head's length."""
+    def _add_shape(
+        self, map_body: bytes, head: RowsHead, text: bytes, rest: tuple[int, ...]
+    ) -> int:
+        """The number of a head that `may_add` allowed; `rest` is its entry behind the head's
+        length."""
         table, number = self._maps[map_body], len(self._heads)
         if number == len(self._shapes):
             self._shapes = self._np.concatenate([self._shapes, self._np.zeros_like(self._shapes)])
-        self._shapes[number] = (self._first_shapes[table], head.event_type, self._kept(text), len(text), *rest)
+        self._shapes[number] = (
+            self._first_shapes[table],
+            head.event_type,
+            self._kept(text),
+            len(text),
+            *rest,
+        )
         self._first_shapes[table] = number
         self._shape_counts[table] += 1
         self._heads[table, head.event_type, text] = number
@@ -112,8 +130,14 @@ class KnownHeads:
     def _bind(self, position: int, limit: int) -> None:
         """Where to read, and where the arrays stand now."""
         item, control = self._item, self._control
-        control[item.IDS], control[item.IDS_MASK] = address(self._ids.entries), len(self._ids.entries) - 1
-        control[item.SHAPES], control[item.FIRST_SHAPES] = address(self._shapes), address(self._first_shapes)
+        control[item.IDS], control[item.IDS_MASK] = (
+            address(self._ids.entries),
+            len(self._ids.entries) - 1,
+        )
+        control[item.SHAPES], control[item.FIRST_SHAPES] = (
+            address(self._shapes),
+            address(self._first_shapes),
+        )
         control[item.POSITION], control[item.LIMIT] = position, limit
 
     def _kept(self, data: bytes) -> int:

@@ -1,25 +1,29 @@
-"""What becomes of a table in Arrow: for each column type of the log a kind, a width and an Arrow type, as rows of a table.
+"""What becomes of a table in Arrow: for each column type of the log a kind, a width and an Arrow
+type, as rows of a table.
 
 A batch has three groups of columns. First where each row comes from:
 
-    binlog_position       file position of the rows event (of the payload event, when it was compressed in one)
-    binlog_event          number of the event in the file, from 0; events of a compressed transaction count one by one
+    binlog_position       file position of the rows event, or of the payload event that it was in
+    binlog_event          number of the event in the file, from 0; a payload's count one by one
     binlog_row            number of the row in its event; the two images of an update share it
     binlog_kind           insert, update_before, update_after, delete
     binlog_timestamp      the event's, seconds
     binlog_gtid_position  file position of the GTID event before it, 0 when there was none
-    binlog_present        bitmap of the columns that the image holds, lowest bit first; a column that is not there is NULL
+    binlog_present        bitmap of the columns in the image, lowest bit first; others are NULL
 
-Then the source's columns (named @1, @2, ... unless binlog_row_metadata was FULL), in natural types and without loss:
-integers by signedness, DECIMAL as decimal128 or, beyond 38 digits, decimal256, BIT, ENUM and SET as unsigned integers (an
-ENUM as a dictionary when its labels are known), TIME as duration, text of utf8 or ascii columns as string, other bytes as
-binary. Then what the natural types cannot hold:
+Then the source's columns (named @1, @2, ... unless binlog_row_metadata was FULL), in natural types
+and without loss: integers by signedness, DECIMAL as decimal128 or, beyond 38 digits, decimal256,
+BIT, ENUM and SET as unsigned integers (an ENUM as a dictionary when its labels are known), TIME as
+duration, text of utf8 or ascii columns as string, other bytes as binary. Then what the natural
+types cannot hold:
 
-    binlog_raw            list of (column, bytes): values that are NULL in their column because Arrow has no such value, as
-                          they stood in the row image: zero and invalid dates, the zero TIMESTAMP, text that is not UTF-8
-    binlog_diff           only with JSON columns: list of the columns that hold a JSON diff instead of a document
+    binlog_raw            list of (column, bytes) as they stood in the row image: values that are
+                          NULL in their column because Arrow has no such value (zero and invalid
+                          dates, the zero TIMESTAMP, text that is not UTF-8)
+    binlog_diff           only with JSON columns: list of those that hold a diff, not a document
 
-Dates that are none are rare, so natural types with a list beside them serve more readers than raw integers for all.
+Dates that are none are rare, so natural types with a list beside them serve more readers than raw
+integers for all.
 """
 
 from __future__ import annotations
@@ -39,9 +43,12 @@ from applier.binlog.table_map import SourceColumn, TableMap
 
 
 def byte_strings(values: Sequence[bytes], kind: pa.DataType) -> pa.Array:
-    """An array of byte strings, or of text. (pa.array imports pandas for a list, where it is installed.)"""
+    """An array of byte strings, or of text. (pa.array imports pandas for a list, where it is
+    installed.)"""
     offsets = struct.pack(f"<{len(values) + 1}i", *accumulate(map(len, values), initial=0))
-    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(values))])
+    return pa.Array.from_buffers(
+        kind, len(values), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(values))]
+    )
 
 
 KIND_NAMES = byte_strings([kind.name.lower().encode() for kind in RowKind], pa.string())
@@ -54,7 +61,9 @@ ORIGIN_FIELDS = (
     pa.field("binlog_gtid_position", pa.int64(), nullable=False),
     pa.field("binlog_present", pa.dictionary(pa.int16(), pa.binary()), nullable=False),
 )
-RAW_FIELD = pa.field("binlog_raw", pa.list_(pa.struct([("column", pa.int32()), ("bytes", pa.binary())])))
+RAW_FIELD = pa.field(
+    "binlog_raw", pa.list_(pa.struct([("column", pa.int32()), ("bytes", pa.binary())]))
+)
 DIFF_FIELD = pa.field("binlog_diff", pa.list_(pa.int32()))
 
 UTF8_CHARSETS = frozenset({"utf8mb4", "utf8mb3", "ascii"})
@@ -63,7 +72,8 @@ DECIMAL128_DIGITS = 38
 
 @dataclass(frozen=True, slots=True)
 class ColumnLayout:
-    """How one column is decoded: `size` bytes in the row image (or of a length), `width` bytes in Arrow. See `ConversionKind`."""
+    """How one column is decoded: `size` bytes in the row image (or of a length), `width` bytes in
+    Arrow. See `ConversionKind`."""
 
     kind: ConversionKind
     size: int
@@ -84,8 +94,18 @@ _SIGNED = {1: pa.int8(), 2: pa.int16(), 4: pa.int32(), 8: pa.int64()}
 def _integer(column: SourceColumn, size: int) -> ColumnLayout:
     width = _width(size)
     if column.unsigned:
-        return ColumnLayout(ConversionKind.COPY if size == width else ConversionKind.UNSIGNED, size, width, _UNSIGNED[width])
-    return ColumnLayout(ConversionKind.COPY if size == width else ConversionKind.SIGNED24, size, width, _SIGNED[width])
+        return ColumnLayout(
+            ConversionKind.COPY if size == width else ConversionKind.UNSIGNED,
+            size,
+            width,
+            _UNSIGNED[width],
+        )
+    return ColumnLayout(
+        ConversionKind.COPY if size == width else ConversionKind.SIGNED24,
+        size,
+        width,
+        _SIGNED[width],
+    )
 
 
 def _bits(_column: SourceColumn, size: int) -> ColumnLayout:
@@ -97,7 +117,8 @@ def _set(_column: SourceColumn, size: int) -> ColumnLayout:
 
 
 def _enum(column: SourceColumn, size: int) -> ColumnLayout:
-    """Code 0 is the empty string of an invalid value, so the codes are indexes into the labels with it in front."""
+    """Code 0 is the empty string of an invalid value, so the codes are indexes into the labels with
+    it in front."""
     plain = _UNSIGNED[_width(size)]
     arrow = pa.dictionary(plain, pa.binary()) if column.labels else plain
     return ColumnLayout(ConversionKind.UNSIGNED, size, _width(size), arrow, len(column.labels))
@@ -106,16 +127,29 @@ def _enum(column: SourceColumn, size: int) -> ColumnLayout:
 def _decimal(column: SourceColumn, size: int) -> ColumnLayout:
     precision, scale = column.metadata >> 8, column.metadata & 0xFF
     if precision <= DECIMAL128_DIGITS:
-        return ColumnLayout(ConversionKind.DECIMAL, size, 16, pa.decimal128(max(precision, 1), scale), precision - scale, scale)
-    return ColumnLayout(ConversionKind.DECIMAL, size, 32, pa.decimal256(precision, scale), precision - scale, scale)
+        return ColumnLayout(
+            ConversionKind.DECIMAL,
+            size,
+            16,
+            pa.decimal128(max(precision, 1), scale),
+            precision - scale,
+            scale,
+        )
+    return ColumnLayout(
+        ConversionKind.DECIMAL, size, 32, pa.decimal256(precision, scale), precision - scale, scale
+    )
 
 
 def _bytes(_column: SourceColumn, size: int) -> ColumnLayout:
     return ColumnLayout(ConversionKind.BYTES, size, 0, pa.binary())
 
 
-def _fixed(kind: ConversionKind, width: int, arrow: pa.DataType, *, fraction: bool = False) -> Callable[[SourceColumn, int], ColumnLayout]:
-    return lambda column, size: ColumnLayout(kind, size, width, arrow, column.metadata if fraction else 0)
+def _fixed(
+    kind: ConversionKind, width: int, arrow: pa.DataType, *, fraction: bool = False
+) -> Callable[[SourceColumn, int], ColumnLayout]:
+    return lambda column, size: ColumnLayout(
+        kind, size, width, arrow, column.metadata if fraction else 0
+    )
 
 
 LAYOUTS: dict[int, Callable[[SourceColumn, int], ColumnLayout]] = {
@@ -145,7 +179,10 @@ LAYOUTS: dict[int, Callable[[SourceColumn, int], ColumnLayout]] = {
 
 def is_text(column: SourceColumn) -> bool:
     """Whether the column's bytes are UTF-8 by its character set."""
-    return column.collation is not None and charset_of_collation(column.collation).name in UTF8_CHARSETS
+    return (
+        column.collation is not None
+        and charset_of_collation(column.collation).name in UTF8_CHARSETS
+    )
 
 
 def layout_of(column: SourceColumn) -> ColumnLayout:
@@ -157,7 +194,8 @@ def layout_of(column: SourceColumn) -> ColumnLayout:
 
 @dataclass
 class TableLayout:
-    """One version of one table: its table map, and what its batches look like. `number` counts the versions met."""
+    """One version of one table: its table map, and what its batches look like. `number` counts the
+    versions met."""
 
     number: int
     table: TableMap
@@ -179,8 +217,13 @@ class TableLayout:
         """Positions of the columns that are given as string."""
         return frozenset(
             at
-            for at, (column, layout) in enumerate(zip(self.table.columns, self.columns, strict=True))
-            if self.text and layout.kind == ConversionKind.BYTES and column.real_type in wire.CHARACTER_TYPES and is_text(column)
+            for at, (column, layout) in enumerate(
+                zip(self.table.columns, self.columns, strict=True)
+            )
+            if self.text
+            and layout.kind == ConversionKind.BYTES
+            and column.real_type in wire.CHARACTER_TYPES
+            and is_text(column)
         )
 
     @cached_property
@@ -194,7 +237,8 @@ class TableLayout:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """What the batches look like: where each row comes from, then its columns before and after."""
+        """What the batches look like: where each row comes from, then its columns before and
+        after."""
         names = {item.name for item in (*ORIGIN_FIELDS, RAW_FIELD, DIFF_FIELD)}
         fields = []
         for at, (column, layout) in enumerate(zip(self.table.columns, self.columns, strict=True)):
@@ -206,10 +250,14 @@ class TableLayout:
             fields.append(pa.field(name, arrow, metadata=_describe(column)))
         last = [RAW_FIELD, DIFF_FIELD] if self.json else [RAW_FIELD]
         table = {"database": self.table.database, "table": self.table.table}
-        return pa.schema([*ORIGIN_FIELDS, *fields, *last], metadata={key: _encoded(value) for key, value in table.items()})
+        return pa.schema(
+            [*ORIGIN_FIELDS, *fields, *last],
+            metadata={key: _encoded(value) for key, value in table.items()},
+        )
 
     def present_number(self, bitmap: bytes) -> int:
-        """The number that stands for this set of columns present in an image, in `present_dictionary`."""
+        """The number that stands for this set of columns present in an image, in
+        `present_dictionary`."""
         return self.present.setdefault(bitmap, len(self.present))
 
     def present_dictionary(self) -> pa.Array:
@@ -223,7 +271,10 @@ def _encoded(text: str) -> bytes:
 
 def _describe(column: SourceColumn) -> dict[str, str | bytes]:
     """What Arrow's type does not say about the source's column, as metadata of the field."""
-    described: dict[str, str | bytes] = {"mysql.type": str(column.real_type), "mysql.metadata": str(column.metadata)}
+    described: dict[str, str | bytes] = {
+        "mysql.type": str(column.real_type),
+        "mysql.metadata": str(column.metadata),
+    }
     if column.unsigned is not None:
         described["mysql.unsigned"] = str(column.unsigned).lower()
     if column.collation is not None:

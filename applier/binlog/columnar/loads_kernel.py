@@ -1,7 +1,9 @@
-"""The kernel that sums up plain transactions: how many rows each of their rows events holds, and of how many key values.
+"""The kernel that sums up plain transactions: how many rows each of their rows events holds, and of
+how many key values.
 
-It reads what it was told of: table maps and heads of rows events that Python has seen before, between a GTID event or
-BEGIN and an XID event. Before each transaction with anything else in it, it stops: that one is Python's.
+It reads what it was told of: table maps and heads of rows events that Python has seen before,
+between a GTID event or BEGIN and an XID event. Before each transaction with anything else in it, it
+stops: that one is Python's.
 """
 
 from __future__ import annotations
@@ -18,7 +20,15 @@ from applier.binlog.columnar.control import (
 )
 from applier.binlog.columnar.crc_kernel import crc32
 from applier.binlog.columnar.memory import kernel, load1, load2, load4, load8, same_bytes, store8
-from applier.binlog.columnar.packet_kernel import ANONYMOUS_GTID, BEGIN, HEADER, STANDALONE, XA_FLAGS, is_word, text_of
+from applier.binlog.columnar.packet_kernel import (
+    ANONYMOUS_GTID,
+    BEGIN,
+    HEADER,
+    STANDALONE,
+    XA_FLAGS,
+    is_word,
+    text_of,
+)
 from applier.binlog.columnar.scan_kernel import id_entry, read_id
 
 TIMESTAMP_FLAG = 1 << 55
@@ -137,7 +147,8 @@ def prefix(at: int, size: int) -> int:
 
 @kernel
 def image_end(control: int, at: int, end: int, columns: int, count: int, has_key: int) -> int:
-    """Where an image ends, -1 where it does not end in the event. With a key VALUE becomes the hash of its columns."""
+    """Where an image ends, -1 where it does not end in the event. With a key VALUE becomes the hash
+    of its columns."""
     bitmap = at
     at += (count + 7) // 8
     if at > end:
@@ -185,13 +196,20 @@ def is_new_value(control: int, distinct: int) -> int:
 
 @kernel
 def count_rows(control: int, shape: int, at: int, end: int) -> int:
-    """Rows between two addresses, -1 where Python has to look; DISTINCT is how many key values they have."""
+    """Rows between two addresses, -1 where Python has to look; DISTINCT is how many key values they
+    have."""
     store8(control + 8 * Loads.DISTINCT, 0)
     size = load8(shape + 8 * SummedShape.ROW_BYTES)
     if size:
         return -1 if (end - at) % size else (end - at) // size
-    before, before_count = load8(shape + 8 * SummedShape.BEFORE), load8(shape + 8 * SummedShape.BEFORE_COUNT)
-    after, after_count = load8(shape + 8 * SummedShape.AFTER), load8(shape + 8 * SummedShape.AFTER_COUNT)
+    before, before_count = (
+        load8(shape + 8 * SummedShape.BEFORE),
+        load8(shape + 8 * SummedShape.BEFORE_COUNT),
+    )
+    after, after_count = (
+        load8(shape + 8 * SummedShape.AFTER),
+        load8(shape + 8 * SummedShape.AFTER_COUNT),
+    )
     has_key = load8(shape + 8 * SummedShape.HAS_KEY)
     store8(control + 8 * Loads.EVENT_NUMBER, load8(control + 8 * Loads.EVENT_NUMBER) + 1)
     rows = distinct = 0
@@ -213,7 +231,8 @@ def count_rows(control: int, shape: int, at: int, end: int) -> int:
 
 @kernel
 def find_head(control: int, event: int, end: int, shape_bytes: int) -> int:
-    """The shape of a rows event, -1 for one that Python has not shown. `shape_bytes`: of an entry that stands for one."""
+    """The shape of a rows event, -1 for one that Python has not shown. `shape_bytes`: of an entry
+    that stands for one."""
     body = event + HEADER
     if end - body < 8:
         return -1
@@ -287,7 +306,8 @@ def is_begin(event: int, end: int) -> bool:
 
 @kernel
 def is_sound(control: int, event: int, left: int) -> bool:
-    """Whether an event is there as a whole, with a right checksum. `left`: bytes to the end of the buffer."""
+    """Whether an event is there as a whole, with a right checksum. `left`: bytes to the end of the
+    buffer."""
     trailer = load8(control + 8 * Loads.TRAILER)
     if left < HEADER:
         return False
@@ -349,7 +369,11 @@ def loads(control: int) -> int:
         if count == load8(control + 8 * Loads.TRANSACTIONS_CAPACITY):
             status = LoadsStatus.FULL + 0
             break
-    if status == LoadsStatus.LOOK and count and events == load8(control + 8 * Loads.EVENTS_CAPACITY):
+    if (
+        status == LoadsStatus.LOOK
+        and count
+        and events == load8(control + 8 * Loads.EVENTS_CAPACITY)
+    ):
         status = LoadsStatus.FULL + 0
     store8(control + 8 * Loads.POSITION, start)
     store8(control + 8 * Loads.TRANSACTIONS_COUNT, count)

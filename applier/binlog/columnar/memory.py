@@ -1,6 +1,8 @@
-"""Loads, stores and copies at plain addresses, for the kernels. Little-endian, any alignment; the caller checks bounds.
+"""Loads, stores and copies at plain addresses, for the kernels. Little-endian, any alignment; the
+caller checks bounds.
 
-Numba's own array indexing pays for negative indexes and types each element width apart; these are one instruction each.
+Numba's own array indexing pays for negative indexes and types each element width apart; these are
+one instruction each.
 """
 
 from __future__ import annotations

@@ -1,13 +1,22 @@
-"""The kernel that unpacks a replication stream: packets in, the events of the source's log out, one after the other.
+"""The kernel that unpacks a replication stream: packets in, the events of the source's log out, one
+after the other.
 
-It follows transactions as `applier.binlog.transactions.TransactionTracker` does and stops before each packet that Python has
-to look at: an event that is not a member of a plain transaction, one out of step with the source's log, a wrong checksum, an
-answer that is not an event, a packet of 16 MiB or more.
+It follows transactions as `applier.binlog.transactions.TransactionTracker` does and stops before
+each packet that Python has to look at: an event that is not a member of a plain transaction, one
+out of step with the source's log, a wrong checksum, an answer that is not an event, a packet of 16
+MiB or more.
 """
 
 from __future__ import annotations
 
-from applier.binlog.columnar.control import GtidRun, GtidRunKind, Stream, StreamClass, StreamState, StreamStatus
+from applier.binlog.columnar.control import (
+    GtidRun,
+    GtidRunKind,
+    Stream,
+    StreamClass,
+    StreamState,
+    StreamStatus,
+)
 from applier.binlog.columnar.crc_kernel import crc32
 from applier.binlog.columnar.memory import copy_bytes, kernel, load1, load2, load4, load8, store8
 
@@ -19,7 +28,8 @@ ARTIFICIAL = 0x20
 OFFSET_MASK = 0xFFFFFFFF
 """log_pos has four bytes."""
 STANDALONE, XA_FLAGS = 0x01, 0xC0
-"""Flags of MariaDB's GTID event: a group of one statement; XA PREPARE and the end of one (sql/log_event.h 10.11)."""
+"""Flags of MariaDB's GTID event: a group of one statement; XA PREPARE and the end of one
+(sql/log_event.h 10.11)."""
 QUERY_EVENT, ANONYMOUS_GTID = 2, 34
 BEGIN, COMMIT = 0x4E49474542, 0x54494D4D4F43
 """The letters, little-endian."""
@@ -49,7 +59,8 @@ def is_word(start: int, end: int, word: int, length: int, mask: int) -> bool:
 
 @kernel
 def after_query(state: int, start: int, end: int) -> int:
-    """The state behind a statement; -1 where Python has to read it: XA, savepoints, ROLLBACK, what has no letter in front."""
+    """The state behind a statement; -1 where Python has to read it: XA, savepoints, ROLLBACK, what
+    has no letter in front."""
     if start == 0 or start == end:
         return -1
     if is_word(start, end, BEGIN, 5, 0xFFFFFFFFFF):
@@ -70,7 +81,9 @@ def after(event: int, end: int, category: int, state: int) -> int:
     if category == StreamClass.QUIET:
         return -1 if state == StreamState.NONE else state
     if category == StreamClass.GTID:
-        return StreamState.HEAD + 0 if state == StreamState.NONE and end - event >= HEADER + 25 else -1
+        return (
+            StreamState.HEAD + 0 if state == StreamState.NONE and end - event >= HEADER + 25 else -1
+        )
     if category == StreamClass.MARIADB_GTID:
         if state != StreamState.NONE or end - event < HEADER + 13:
             return -1
@@ -95,9 +108,19 @@ def note_gtid(control: int, event: int) -> bool:
     if load1(event + 4) == ANONYMOUS_GTID:
         return True
     if load1(event + 4) < 128:
-        kind, low, high, number = GtidRunKind.MYSQL + 0, load8(body + 1), load8(body + 9), load8(body + 17)
+        kind, low, high, number = (
+            GtidRunKind.MYSQL + 0,
+            load8(body + 1),
+            load8(body + 9),
+            load8(body + 17),
+        )
     else:
-        kind, low, high, number = GtidRunKind.MARIADB + 0, load4(body + 8), load4(event + 5), load8(body)
+        kind, low, high, number = (
+            GtidRunKind.MARIADB + 0,
+            load4(body + 8),
+            load4(event + 5),
+            load8(body),
+        )
     if count > 0 and load8(last + 8 * GtidRun.KIND) == kind:
         same = load8(last + 8 * GtidRun.LOW) == low and load8(last + 8 * GtidRun.HIGH) == high
         if same and (kind == GtidRunKind.MARIADB or load8(last + 8 * GtidRun.LAST) == number - 1):
@@ -116,14 +139,20 @@ def note_gtid(control: int, event: int) -> bool:
 
 @kernel
 def is_plain(control: int, packet: int, length: int, offset: int) -> bool:
-    """Whether the packet is an event that follows the one before it in the source's log, with a right checksum."""
+    """Whether the packet is an event that follows the one before it in the source's log, with a
+    right checksum."""
     trailer = load8(control + 8 * Stream.TRAILER)
     size = length - 1
     event = packet + PACKET_HEAD + 1
     if length == LARGEST_PACKET or load1(event - 1) != 0 or size < HEADER + trailer:
         return False
     log_pos = load4(event + 13)
-    if load4(event + 9) != size or log_pos == 0 or log_pos != (offset + size) & OFFSET_MASK or load2(event + 17) & ARTIFICIAL:
+    if (
+        load4(event + 9) != size
+        or log_pos == 0
+        or log_pos != (offset + size) & OFFSET_MASK
+        or load2(event + 17) & ARTIFICIAL
+    ):
         return False
     end = event + size - trailer
     return trailer == 0 or crc32(load8(control + 8 * Stream.CRC_TABLES), event, end) == load4(end)

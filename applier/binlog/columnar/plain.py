@@ -1,7 +1,8 @@
 """The same batches without compiled kernels: the row decoders' values, column by column into Arrow.
 
-For small logs, where loading or compiling the kernels would take longer than the work. Each value is converted by the
-functions that the rest of binlag uses, so this is also what the kernels are tested against.
+For small logs, where loading or compiling the kernels would take longer than the work. Each value
+is converted by the functions that the rest of binlag uses, so this is also what the kernels are
+tested against.
 """
 
 from __future__ import annotations
@@ -34,7 +35,12 @@ from applier.binlog.row_decoder import ImageColumn, rows_reader
 from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHead, parse_rows_head
 from applier.binlog.table_map import SourceColumn, parse_table_map
 from applier.binlog.types.numbers import decimal_to_text
-from applier.binlog.types.temporal import date_parts, datetime_parts, time_microseconds, timestamp_microseconds
+from applier.binlog.types.temporal import (
+    date_parts,
+    datetime_parts,
+    time_microseconds,
+    timestamp_microseconds,
+)
 from applier.error_codes import Code
 from applier.errors import InputError
 
@@ -56,10 +62,14 @@ def read_plain(
     stop_position: int | None = None,
     on_event: Callable[[Event, LogReader], None] | None = None,
 ) -> Iterator[TableBatch]:
-    """See read_batches, and LogReader for the positions. `on_event` is shown each event before its rows are read."""
+    """See read_batches, and LogReader for the positions. `on_event` is shown each event before its
+    rows are read."""
     state = _Plain(wants, text)
     reader = LogReader(
-        paths, verify_checksum=verify_checksum, start_position=start_position, stop_position=stop_position
+        paths,
+        verify_checksum=verify_checksum,
+        start_position=start_position,
+        stop_position=stop_position,
     )
     events = iter(reader)
     while True:
@@ -141,13 +151,17 @@ class _Plain:
         if layout is None:
             if rows.table_id in DUMMY_TABLE_IDS:
                 return
-            raise InputError(f"a {event.name} event has no table map before it", code=Code.NO_TABLE_MAP)
+            raise InputError(
+                f"a {event.name} event has no table map before it", code=Code.NO_TABLE_MAP
+            )
         if self._wants is not None and not self._wants(layout.table.database, layout.table.table):
             return
         width, first, second = rows.columns()
         if width != len(layout.columns):
             raise InputError(
-                f"a rows event has {width} columns, its table map {len(layout.columns)}", code=Code.BAD_ROWS, table=layout.table.full_name
+                f"a rows event has {width} columns, its table map {len(layout.columns)}",
+                code=Code.BAD_ROWS,
+                table=layout.table.full_name,
             )
         pending = self._pending.get(layout.number)
         if pending is None:
@@ -159,30 +173,61 @@ class _Plain:
             error.locate(table=layout.table.full_name)
             raise
 
-    def _add(self, pending: _Rows, event: Event, rows: RowsHead, first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    def _add(
+        self,
+        pending: _Rows,
+        event: Event,
+        rows: RowsHead,
+        first: tuple[int, ...],
+        second: tuple[int, ...],
+    ) -> None:
         layout = pending.layout
         size = (len(layout.columns) + 7) // 8
-        bitmaps = rows.shape[-2 * size :] if rows.kind == "update" else rows.shape[len(rows.shape) - size :]
+        bitmaps = (
+            rows.shape[-2 * size :]
+            if rows.kind == "update"
+            else rows.shape[len(rows.shape) - size :]
+        )
         before = layout.present_number(bitmaps[:size])
         key = (layout.number, rows.kind, rows.shape, rows.partial)
         read = self._readers.get(key)
         if read is None:
-            images = [[ImageColumn(_wire(layout.table.columns[at])) for at in columns] for columns in (first, second)]
+            images = [
+                [ImageColumn(_wire(layout.table.columns[at])) for at in columns]
+                for columns in (first, second)
+            ]
             read = self._readers[key] = _reader(layout, rows, images, second)
         for number, row in enumerate(read(event.buffer, event.body + rows.length, event.end)):
             if rows.kind == "update":
                 self._append(pending, event, number, RowKind.UPDATE_BEFORE, before, first, row[0])
                 after = layout.present_number(bitmaps[size:])
-                pending.diffs.extend((len(pending.origins[0]), at) for at in (row[2] if rows.partial else ()))
+                pending.diffs.extend(
+                    (len(pending.origins[0]), at) for at in (row[2] if rows.partial else ())
+                )
                 self._append(pending, event, number, RowKind.UPDATE_AFTER, after, second, row[1])
             else:
                 kind = RowKind.INSERT if rows.kind == "write" else RowKind.DELETE
                 self._append(pending, event, number, kind, before, first, row)
 
     def _append(
-        self, pending: _Rows, event: Event, number: int, kind: RowKind, present: int, columns: tuple[int, ...], image: tuple[Any, ...]
+        self,
+        pending: _Rows,
+        event: Event,
+        number: int,
+        kind: RowKind,
+        present: int,
+        columns: tuple[int, ...],
+        image: tuple[Any, ...],
     ) -> None:
-        origin = (event.position, self._ordinal, number, int(kind), event.timestamp, self._gtid_position, present)
+        origin = (
+            event.position,
+            self._ordinal,
+            number,
+            int(kind),
+            event.timestamp,
+            self._gtid_position,
+            present,
+        )
         for target, value in zip(pending.origins, origin, strict=True):
             target.append(value)
         if len(columns) == len(pending.columns):
@@ -205,13 +250,17 @@ def _wire(column: SourceColumn) -> wire.Wire:
     return wire.wire_of(column.type_code, column.metadata, bool(column.unsigned))
 
 
-def _reader(layout: TableLayout, rows: RowsHead, images: list[list[ImageColumn]], second: tuple[int, ...]) -> Any:
+def _reader(
+    layout: TableLayout, rows: RowsHead, images: list[list[ImageColumn]], second: tuple[int, ...]
+) -> Any:
     if rows.partial:
         return _partial_reader(layout, images, second)
     return rows_reader(images[0], images[1] if rows.kind == "update" else None)
 
 
-def _partial_reader(layout: TableLayout, images: list[list[ImageColumn]], second: tuple[int, ...]) -> Any:
+def _partial_reader(
+    layout: TableLayout, images: list[list[ImageColumn]], second: tuple[int, ...]
+) -> Any:
     """Rows of PARTIAL_UPDATE_ROWS as (before, after, columns that hold a diff)."""
     read_rows = PartialRowsReader(layout.json, images[0], lambda changed: images[1])
 
@@ -219,7 +268,9 @@ def _partial_reader(layout: TableLayout, images: list[list[ImageColumn]], second
         rows = []
         for before, after, changed in read_rows(buffer, start, end):
             given = dict(zip(second, after, strict=True))
-            rows.append((before, after, [at for at in sorted(changed) if given.get(at) is not None]))
+            rows.append(
+                (before, after, [at for at in sorted(changed) if given.get(at) is not None])
+            )
         return rows
 
     return read
@@ -229,7 +280,10 @@ def _batch(rows: _Rows) -> pa.RecordBatch:
     layout = rows.layout
     count = len(rows.origins[0])
     raw: list[tuple[int, int, bytes]] = []
-    arrays = [_origin(item, values, layout) for item, values in zip(ORIGIN_FIELDS, rows.origins, strict=True)]
+    arrays = [
+        _origin(item, values, layout)
+        for item, values in zip(ORIGIN_FIELDS, rows.origins, strict=True)
+    ]
     for at, values in enumerate(rows.columns):
         arrays.append(_column(layout, at, values, raw))
     arrays.append(raw_column(count, sorted(raw)))
@@ -245,7 +299,9 @@ def _origin(item: pa.Field, values: list[int], layout: TableLayout) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(values, item.type.index_type), labels)
 
 
-def _column(layout: TableLayout, at: int, values: list[Any], raw: list[tuple[int, int, bytes]]) -> pa.Array:
+def _column(
+    layout: TableLayout, at: int, values: list[Any], raw: list[tuple[int, int, bytes]]
+) -> pa.Array:
     column = layout.columns[at]
     if column.kind == ConversionKind.BYTES:
         data = pa.array(values, pa.binary())
@@ -262,7 +318,9 @@ def _column(layout: TableLayout, at: int, values: list[Any], raw: list[tuple[int
         if value is not None and converted[row] is None:
             raw.append((row, at, value if isinstance(value, bytes) else _bytes_of(value, source)))
     if at in layout.dictionaries:
-        return pa.DictionaryArray.from_arrays(pa.array(converted, column.arrow.index_type), layout.dictionaries[at])
+        return pa.DictionaryArray.from_arrays(
+            pa.array(converted, column.arrow.index_type), layout.dictionaries[at]
+        )
     return pa.array(converted, column.arrow)
 
 
@@ -333,7 +391,12 @@ def _time(_column: ColumnLayout, _source: SourceColumn) -> Convert:
         packed = abs(int.from_bytes(value, "big") - (0x80 << 8 * (len(value) - 1)))
         shift = 8 * (len(value) - 3)
         whole, fraction = packed >> shift, packed & ((1 << shift) - 1)
-        if whole >> 22 or whole >> 6 & 63 > 59 or whole & 63 > 59 or fraction >= (1, 100, 10_000, 1_000_000)[len(value) - 3]:
+        if (
+            whole >> 22
+            or whole >> 6 & 63 > 59
+            or whole & 63 > 59
+            or fraction >= (1, 100, 10_000, 1_000_000)[len(value) - 3]
+        ):
             return None
         return time_microseconds(value)
 
@@ -353,7 +416,14 @@ def _old_time(_column: ColumnLayout, _source: SourceColumn) -> Convert:
 def _old_datetime(_column: ColumnLayout, _source: SourceColumn) -> Convert:
     def convert(value: int) -> int | None:
         day, time = divmod(value, 1_000_000)
-        return _moment(day // 10_000, day // 100 % 100, day % 100, time // 10_000, time // 100 % 100, time % 100)
+        return _moment(
+            day // 10_000,
+            day // 100 % 100,
+            day % 100,
+            time // 10_000,
+            time // 100 % 100,
+            time % 100,
+        )
 
     return convert
 
@@ -365,7 +435,9 @@ def _old_timestamp(_column: ColumnLayout, _source: SourceColumn) -> Convert:
 def _decimal(_column: ColumnLayout, source: SourceColumn) -> Convert:
     precision, scale = source.metadata >> 8, source.metadata & 0xFF
     text = decimal_to_text(precision, scale)
-    sizes = [(digits, wire.DIGIT_BYTES[digits]) for digits in _digit_groups(precision - scale, scale)]
+    sizes = [
+        (digits, wire.DIGIT_BYTES[digits]) for digits in _digit_groups(precision - scale, scale)
+    ]
 
     def convert(value: bytes) -> Decimal | None:
         flip = 0 if value[0] & 0x80 else 0xFF

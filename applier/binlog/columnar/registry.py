@@ -1,6 +1,7 @@
 """The tables and column bitmaps met so far, as the scan kernel finds them and as Python knows them.
 
-The kernel reads the arrays by address. They grow by being replaced; who still decodes with an older one holds it.
+The kernel reads the arrays by address. They grow by being replaced; who still decodes with an older
+one holds it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ def address(data: npt.NDArray[Any]) -> int:
 
 
 class Registry:
-    """Everything about tables that outlives a chunk. `bind` writes the addresses into a scan control block."""
+    """Everything about tables that outlives a chunk. `bind` writes the addresses into a scan
+    control block."""
 
     def __init__(self, wants: Wants | None, text: bool) -> None:
         self.wants = wants
@@ -65,7 +67,9 @@ class Registry:
             number = self._new_layout(body, post_header_length)
             self._by_body[key] = number
         kept = self._keep(key)
-        self._ids.set(int.from_bytes(body[:id_size], "little"), number, address(kept), len(kept) - 1)
+        self._ids.set(
+            int.from_bytes(body[:id_size], "little"), number, address(kept), len(kept) - 1
+        )
 
     def _new_layout(self, body: bytes, post_header_length: int) -> int:
         table = parse_table_map(body, 0, len(body), post_header_length)
@@ -100,7 +104,9 @@ class Registry:
         width = cursor.packed()
         if width != len(layout.columns):
             raise InputError(
-                f"a rows event has {width} columns, its table map {len(layout.columns)}", code=Code.BAD_ROWS, table=layout.table.full_name
+                f"a rows event has {width} columns, its table map {len(layout.columns)}",
+                code=Code.BAD_ROWS,
+                table=layout.table.full_name,
             )
         if self._shape_count == len(self._shapes):
             self._shapes = _doubled(self._shapes)
@@ -109,20 +115,37 @@ class Registry:
         for half in range(bitmaps):
             self.images[shape, half] = self._image(layout, cursor.take((width + 7) // 8), width)
         entry = self._schemas[number]
-        self._shapes[shape] = (entry[SchemaEntry.FIRST_SHAPE], address(self._keep(head)), len(head), bitmaps)
+        self._shapes[shape] = (
+            entry[SchemaEntry.FIRST_SHAPE],
+            address(self._keep(head)),
+            len(head),
+            bitmaps,
+        )
         entry[SchemaEntry.FIRST_SHAPE] = shape
         self._shape_count += 1
 
-    def _image(self, layout: TableLayout, bitmap: bytes, width: int) -> tuple[int, int, int, int, int]:
+    def _image(
+        self, layout: TableLayout, bitmap: bytes, width: int
+    ) -> tuple[int, int, int, int, int]:
         bits = int.from_bytes(bitmap, "little")
         present = [at for at in range(width) if bits >> at & 1]
         absent = [at for at in range(width) if not bits >> at & 1]
         number = layout.present_number(bitmap)
         if number > MAX_SHAPES:
-            raise InputError("a table has too many different column bitmaps", code=Code.TOO_LARGE, table=layout.table.full_name)
+            raise InputError(
+                "a table has too many different column bitmaps",
+                code=Code.TOO_LARGE,
+                table=layout.table.full_name,
+            )
         columns = np.array([*present, *absent, 0], np.int64)
         self._columns.append(columns)
-        return len(present), address(columns), len(absent), address(columns) + 8 * len(present), number
+        return (
+            len(present),
+            address(columns),
+            len(absent),
+            address(columns) + 8 * len(present),
+            number,
+        )
 
 
 def _doubled(data: Integers) -> Integers:

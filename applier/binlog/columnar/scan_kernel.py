@@ -6,7 +6,16 @@ before. Table maps repeat before every statement, so a known one is recognised b
 
 from __future__ import annotations
 
-from applier.binlog.columnar.control import Class, EventKind, Id, Ref, Scan, ScanStatus, SchemaEntry, ShapeEntry
+from applier.binlog.columnar.control import (
+    Class,
+    EventKind,
+    Id,
+    Ref,
+    Scan,
+    ScanStatus,
+    SchemaEntry,
+    ShapeEntry,
+)
 from applier.binlog.columnar.crc_kernel import crc32
 from applier.binlog.columnar.memory import kernel, load1, load2, load4, load8, same_bytes, store8
 

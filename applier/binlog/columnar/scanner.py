@@ -1,7 +1,9 @@
-"""A binary log cut into chunks: the rows events of a stretch of the file, found and verified by the scan kernel.
+"""A binary log cut into chunks: the rows events of a stretch of the file, found and verified by the
+scan kernel.
 
-Python touches what the kernel cannot read: format descriptions, compressed content, and table maps when they are new.
-Compressed content is unpacked piece by piece into buffers that the chunk keeps, and scanned there by the same kernel.
+Python touches what the kernel cannot read: format descriptions, compressed content, and table maps
+when they are new. Compressed content is unpacked piece by piece into buffers that the chunk keeps,
+and scanned there by the same kernel.
 """
 
 from __future__ import annotations
@@ -41,13 +43,17 @@ PIECE_BYTES = 4_000_000
 """Compressed content is unpacked by this many bytes at a time."""
 
 KINDS = {
-    EventType.WRITE_ROWS_V1: EventKind.WRITE, EventType.UPDATE_ROWS_V1: EventKind.UPDATE, EventType.DELETE_ROWS_V1: EventKind.DELETE,
-    EventType.WRITE_ROWS: EventKind.WRITE, EventType.UPDATE_ROWS: EventKind.UPDATE, EventType.DELETE_ROWS: EventKind.DELETE,
+    EventType.WRITE_ROWS_V1: EventKind.WRITE, EventType.UPDATE_ROWS_V1: EventKind.UPDATE,
+    EventType.DELETE_ROWS_V1: EventKind.DELETE,
+    EventType.WRITE_ROWS: EventKind.WRITE, EventType.UPDATE_ROWS: EventKind.UPDATE,
+    EventType.DELETE_ROWS: EventKind.DELETE,
     EventType.PARTIAL_UPDATE_ROWS: EventKind.PARTIAL_UPDATE,
 }  # fmt: skip
 SPECIAL = {
-    EventType.FORMAT_DESCRIPTION, EventType.PREVIOUS_GTIDS, EventType.TRANSACTION_PAYLOAD, EventType.START_ENCRYPTION,
-    EventType.PRE_GA_WRITE_ROWS, EventType.PRE_GA_UPDATE_ROWS, EventType.PRE_GA_DELETE_ROWS, *COMPRESSED,
+    EventType.FORMAT_DESCRIPTION, EventType.PREVIOUS_GTIDS, EventType.TRANSACTION_PAYLOAD,
+    EventType.START_ENCRYPTION,
+    EventType.PRE_GA_WRITE_ROWS, EventType.PRE_GA_UPDATE_ROWS, EventType.PRE_GA_DELETE_ROWS,
+    *COMPRESSED,
 }  # fmt: skip
 ROWS_COMPRESSED = frozenset(COMPRESSED) - {EventType.QUERY_COMPRESSED}
 GTIDS = {EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED, EventType.MARIADB_GTID}
@@ -72,7 +78,8 @@ def _kinds() -> Bytes:
 
 
 class Chunk:
-    """The rows events of a stretch of one file. `keep` owns the bytes that the references point to."""
+    """The rows events of a stretch of one file. `keep` owns the bytes that the references point
+    to."""
 
     def __init__(self, file: str, keep: Bytes) -> None:
         self.file = file
@@ -85,9 +92,17 @@ class Chunk:
 
 
 class Scanner(LogReader):
-    """Iterates over chunks rather than events; what it refuses and how it says so is LogReader's."""
+    """Iterates over chunks rather than events; what it refuses and how it says so is
+    LogReader's."""
 
-    def __init__(self, paths: Sequence[str | os.PathLike[str]], registry: Registry, *, verify_checksum: bool, chunk_bytes: int) -> None:
+    def __init__(
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        registry: Registry,
+        *,
+        verify_checksum: bool,
+        chunk_bytes: int,
+    ) -> None:
         super().__init__(paths, verify_checksum=verify_checksum)
         self.registry = registry
         self.chunk_bytes = chunk_bytes
@@ -100,7 +115,8 @@ class Scanner(LogReader):
         self._post_headers = np.zeros(257, np.uint8)
 
     def chunks(self) -> Iterator[Chunk]:
-        """The chunks of all files in order. An error is raised after the chunk of what stands before it."""
+        """The chunks of all files in order. An error is raised after the chunk of what stands
+        before it."""
         previous: _FileEnd | None = None
         for path in self.paths:
             self._buffer = open_log(path)
@@ -148,7 +164,11 @@ class Scanner(LogReader):
                 continue
             if control[Scan.POSITION] >= len(data):
                 return
-            if control[Scan.POSITION] >= control[Scan.LIMIT] or status == ScanStatus.REFS_FULL or self._chunk.unpacked >= self.chunk_bytes:
+            if (
+                control[Scan.POSITION] >= control[Scan.LIMIT]
+                or status == ScanStatus.REFS_FULL
+                or self._chunk.unpacked >= self.chunk_bytes
+            ):
                 yield self._flush(data)
                 control[Scan.LIMIT] = min(int(control[Scan.POSITION]) + self.chunk_bytes, len(data))
 
@@ -188,7 +208,8 @@ class Scanner(LogReader):
         return Event(self._name, position, header, self._buffer, body, end)
 
     def _solve(self, status: int, data: Bytes) -> None:
-        """What the kernel stopped for: something new to remember, or an error to raise. `data` is the buffer it reads."""
+        """What the kernel stopped for: something new to remember, or an error to raise. `data` is
+        the buffer it reads."""
         control = self._control
         position = int(control[Scan.POSITION])
         if status == ScanStatus.NEW_SHAPE:
@@ -199,18 +220,24 @@ class Scanner(LogReader):
             self.registry.add_shape(int(control[Scan.DETAIL]), head, bitmaps)
             return
         if status in (ScanStatus.HEADER_CUT, ScanStatus.EVENT_CUT):
-            raise InputError("the log ends in the middle of an event", code=Code.CUT_OFF, hint=TRUNCATED_HINT)
+            raise InputError(
+                "the log ends in the middle of an event", code=Code.CUT_OFF, hint=TRUNCATED_HINT
+            )
         length = int.from_bytes(bytes(data[position + 9 : position + 13]), "little")
         if status == ScanStatus.NEW_MAP:
             body = position + int(control[Scan.HEADER_LENGTH])
             end = position + length - int(control[Scan.TRAILER])
-            self.registry.add_table_map(bytes(data[body:end]), int(self._post_headers[EventType.TABLE_MAP]))
+            self.registry.add_table_map(
+                bytes(data[body:end]), int(self._post_headers[EventType.TABLE_MAP])
+            )
             return
         type_code = int(data[position + 4])
         name = SERVER_NAMES.get(type_code, f"type {type_code}")
         message = {
             ScanStatus.BAD_LENGTH: f"an event claims a length of {length} bytes",
-            ScanStatus.NO_CHECKSUM_ROOM: f"a {name} event of {length} bytes has no room for its checksum",
+            ScanStatus.NO_CHECKSUM_ROOM: (
+                f"a {name} event of {length} bytes has no room for its checksum"
+            ),
             ScanStatus.BAD_CHECKSUM: f"the checksum of a {name} event is wrong",
             ScanStatus.BAD_ROWS_HEAD: f"a {name} event ends inside its head",
             ScanStatus.NO_TABLE_MAP: f"a {name} event has no table map before it",
@@ -239,7 +266,9 @@ class Scanner(LogReader):
             control[Scan.ORDINAL] -= 1
         elif event.stored_type in ROWS_COMPRESSED:
             length = HEADER_LENGTH + len(event.buffer)
-            header = HEADER.pack(event.timestamp, event.type, event.server_id, length, event.log_pos, event.flags)
+            header = HEADER.pack(
+                event.timestamp, event.type, event.server_id, length, event.log_pos, event.flags
+            )
             yield from self._inside(position, self._single(header + event.buffer, data))
             control[Scan.ORDINAL] -= 1
         control[Scan.LAST] = position
@@ -249,23 +278,42 @@ class Scanner(LogReader):
     def _inside(self, position: int, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         """Runs `chunks`, which read decompressed events: without checksums, all at `position`."""
         outer = self._control.copy()
-        self._control[[Scan.TRAILER, Scan.HEADER_LENGTH, Scan.FIXED_POSITION]] = (0, HEADER_LENGTH, position)
+        self._control[[Scan.TRAILER, Scan.HEADER_LENGTH, Scan.FIXED_POSITION]] = (
+            0,
+            HEADER_LENGTH,
+            position,
+        )
         self._control[Scan.CLASSES] = address(self._inside_classes)
         yield from chunks
-        for item in (Scan.CLASSES, Scan.TRAILER, Scan.HEADER_LENGTH, Scan.FIXED_POSITION, Scan.BUFFER, Scan.SIZE, Scan.LIMIT):
+        for item in (
+            Scan.CLASSES,
+            Scan.TRAILER,
+            Scan.HEADER_LENGTH,
+            Scan.FIXED_POSITION,
+            Scan.BUFFER,
+            Scan.SIZE,
+            Scan.LIMIT,
+        ):
             self._control[item] = outer[item]
 
     def _payload(self, event: Event, data: Bytes) -> Iterator[Chunk]:
         """The events of a TRANSACTION_PAYLOAD, as they are unpacked."""
         header = payload.parse_payload_header(event)
         raw = event.buffer[header.payload_start : header.payload_start + header.payload_size]
-        stream = io.BytesIO(raw) if header.compression == payload.UNCOMPRESSED else payload._zstd_stream(raw)
+        stream = (
+            io.BytesIO(raw)
+            if header.compression == payload.UNCOMPRESSED
+            else payload._zstd_stream(raw)
+        )
         limit = header.uncompressed_size or payload.MAX_EVENT_BYTES
         rest, total, wanted = b"", 0, min(PIECE_BYTES, limit)
         while piece := payload._read(stream, wanted):
             total += len(piece)
             if total > limit:
-                raise InputError(f"the transaction payload unpacks to more than the {limit} bytes it claims", code=Code.BAD_PAYLOAD)
+                raise InputError(
+                    f"the transaction payload unpacks to more than the {limit} bytes it claims",
+                    code=Code.BAD_PAYLOAD,
+                )
             rest += piece
             done = yield from self._events_in(rest, data)
             rest = rest[done:]
@@ -273,20 +321,29 @@ class Scanner(LogReader):
             if len(rest) >= HEADER_LENGTH:
                 length = int.from_bytes(rest[9:13], "little")
                 if length > min(payload.MAX_EVENT_BYTES, limit):
-                    raise InputError(f"an event inside the transaction payload claims {length} bytes", code=Code.BAD_PAYLOAD)
+                    raise InputError(
+                        f"an event inside the transaction payload claims {length} bytes",
+                        code=Code.BAD_PAYLOAD,
+                    )
                 wanted = max(length - len(rest), wanted)
         if rest:
-            raise InputError("the transaction payload ends in the middle of an event", code=Code.BAD_PAYLOAD)
+            raise InputError(
+                "the transaction payload ends in the middle of an event", code=Code.BAD_PAYLOAD
+            )
         if header.uncompressed_size and total != header.uncompressed_size:
             raise InputError(
-                f"the transaction payload has {total} bytes instead of the {header.uncompressed_size} it claims", code=Code.BAD_PAYLOAD
+                f"the transaction payload has {total} bytes instead of the"
+                f" {header.uncompressed_size} it claims",
+                code=Code.BAD_PAYLOAD,
             )
 
     def _single(self, content: bytes, data: Bytes) -> Iterator[Chunk]:
         """The one event that `content` is."""
         done = yield from self._events_in(content, data)
         if done != len(content):
-            raise InputError("a compressed event cannot be read", code=Code.BAD_PAYLOAD, hint=CORRUPT_HINT)
+            raise InputError(
+                "a compressed event cannot be read", code=Code.BAD_PAYLOAD, hint=CORRUPT_HINT
+            )
 
     def _events_in(self, content: bytes, data: Bytes) -> Generator[Chunk, None, int]:
         """Scans whole events of `content`; returns how many bytes they take."""
@@ -296,13 +353,19 @@ class Scanner(LogReader):
         control[Scan.BUFFER] = address(inner)
         control[Scan.SIZE] = control[Scan.LIMIT] = len(inner)
         control[Scan.POSITION] = 0
-        while (status := self._run()) not in (ScanStatus.DONE, ScanStatus.HEADER_CUT, ScanStatus.EVENT_CUT):
+        while (status := self._run()) not in (
+            ScanStatus.DONE,
+            ScanStatus.HEADER_CUT,
+            ScanStatus.EVENT_CUT,
+        ):
             if status == ScanStatus.REFS_FULL:
                 yield self._flush(data)
                 self._hold(inner)
             elif status == ScanStatus.SPECIAL:
                 raise InputError(
-                    f"a {SERVER_NAMES.get(content[int(control[Scan.POSITION]) + 4])} event inside compressed content", code=Code.BAD_PAYLOAD
+                    f"a {SERVER_NAMES.get(content[int(control[Scan.POSITION]) + 4])} event inside"
+                    " compressed content",
+                    code=Code.BAD_PAYLOAD,
                 )
             else:
                 self._solve(status, inner)

@@ -19,9 +19,11 @@ Wants = Callable[[str, str], bool]
 
 @dataclass(frozen=True)
 class TableBatch:
-    """Rows of one table out of a stretch of one file, in the order of the log. `version` tells table definitions apart.
+    """Rows of one table out of a stretch of one file, in the order of the log. `version` tells
+    table definitions apart.
 
-    `data` has the columns that `layout` describes; `version` is the same for all batches of equal schema.
+    `data` has the columns that `layout` describes; `version` is the same for all batches of equal
+    schema.
     """
 
     table: TableMap

@@ -24,7 +24,8 @@ class TableIds:
         self._count = 0
 
     def set(self, table_id: int, number: int, body: int, length: int) -> None:
-        """From here on the id stands for table map `number`, whose bytes stand at the address `body`."""
+        """From here on the id stands for table map `number`, whose bytes stand at the address
+        `body`."""
         if 2 * self._count >= len(self.entries):
             old = self.entries[self.entries[:, Id.SCHEMA] >= 0]
             self.entries = np.full((2 * len(self.entries), Id.SIZE_OF_ENTRY), -1, np.int64)

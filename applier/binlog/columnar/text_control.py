@@ -29,7 +29,8 @@ class TextBlock(IntEnum):
     ENDED = SHAPES + 8
     """a transaction has ended, perhaps that which was open at the start"""
     OPENING = SHAPES + 9
-    """position of the first event of the transaction that is open; -1 where it began before, or none is open"""
+    """position of the first event of the transaction that is open; -1 where it began before, or
+    none is open"""
     SECOND = SHAPES + 10
     """position of its BEGIN behind a GTID event, else -1"""
     TRANSACTION = SHAPES + 11
@@ -126,7 +127,8 @@ class TextShape(IntEnum):
 
 
 class TextColumn(IntEnum):
-    """A column of an image: its bytes (SIZE, or those of its length prefix), and how it is written."""
+    """A column of an image: its bytes (SIZE, or those of its length prefix), and how it is
+    written."""
 
     SIZE = 0
     PREFIXED = 1

@@ -1,8 +1,9 @@
 """The kernel that writes the events of plain transactions as the lines of `binlag events`.
 
-It follows transactions as `applier.binlog.transactions.TransactionTracker` does, and writes what it was told of: table maps
-and heads of rows events that Python has met before. Before any other event it stops: that one is Python's, and behind it
-the kernel goes on, inside a transaction, too. Values that it cannot write are left as holes.
+It follows transactions as `applier.binlog.transactions.TransactionTracker` does, and writes what it
+was told of: table maps and heads of rows events that Python has met before. Before any other event
+it stops: that one is Python's, and behind it the kernel goes on, inside a transaction, too. Values
+that it cannot write are left as holes.
 """
 
 from __future__ import annotations
@@ -21,7 +22,17 @@ from applier.binlog.columnar.loads_kernel import (
     read_gtid,
     read_mariadb_gtid,
 )
-from applier.binlog.columnar.memory import copy_block, kernel, load1, load2, load4, load8, store1, store4, store8
+from applier.binlog.columnar.memory import (
+    copy_block,
+    kernel,
+    load1,
+    load2,
+    load4,
+    load8,
+    store1,
+    store4,
+    store8,
+)
 from applier.binlog.columnar.packet_kernel import HEADER
 from applier.binlog.columnar.scan_kernel import id_entry, read_id
 from applier.binlog.columnar.text_control import (
@@ -73,10 +84,16 @@ def has_room(control: int, at: int, size: int) -> bool:
 @kernel
 def put_head(control: int, event: int, position: int) -> int:
     """The columns before Info."""
-    at = put_bytes(load8(control + 8 * TextBlock.AT), load8(control + 8 * TextBlock.FILE), load8(control + 8 * TextBlock.FILE_LENGTH))
+    at = put_bytes(
+        load8(control + 8 * TextBlock.AT),
+        load8(control + 8 * TextBlock.FILE),
+        load8(control + 8 * TextBlock.FILE_LENGTH),
+    )
     at = put_padded(at, position, 10)
     at = put_word(control, at, Word.GAP)
-    at = put_bytes(at, load8(control + 8 * TextBlock.NAMES) + NAME_WIDTH * load1(event + 4), NAME_WIDTH)
+    at = put_bytes(
+        at, load8(control + 8 * TextBlock.NAMES) + NAME_WIDTH * load1(event + 4), NAME_WIDTH
+    )
     at = put_word(control, at, Word.GAP)
     at = put_padded(at, load4(event + 5), 10)
     at = put_word(control, at, Word.GAP)
@@ -94,7 +111,8 @@ def end_line(control: int, at: int) -> int:
 
 @kernel
 def status_variables_end(control: int, at: int, end: int) -> int:
-    """Where the status variables of a QUERY event end; 0 where Python has to read them, as for one that changes its Info."""
+    """Where the status variables of a QUERY event end; 0 where Python has to read them, as for one
+    that changes its Info."""
     while at < end:
         size = load1(load8(control + 8 * TextBlock.VARIABLES) + load1(at))
         at += 1
@@ -128,7 +146,9 @@ def put_use(control: int, event: int, at: int) -> int:
     if length == 0 or load2(event + 17) & SUPPRESS_USE:
         return at
     start = event + HEADER + 13 + load2(event + HEADER + 11)
-    return put_word(control, put_bytes(put_word(control, at, Word.USE), start, length), Word.USE_END)
+    return put_word(
+        control, put_bytes(put_word(control, at, Word.USE), start, length), Word.USE_END
+    )
 
 
 @kernel
@@ -215,7 +235,11 @@ def write_statement(control: int, event: int, end: int, position: int) -> int:
         start += 1
     if not is_printable(start, end):
         return TextStatus.LOOK + 0
-    if not has_room(control, load8(control + 8 * TextBlock.AT), load8(control + 8 * TextBlock.FILE_LENGTH) + LINE_ROOM + end - start):
+    if not has_room(
+        control,
+        load8(control + 8 * TextBlock.AT),
+        load8(control + 8 * TextBlock.FILE_LENGTH) + LINE_ROOM + end - start,
+    ):
         return TextStatus.FULL + 0
     at = put_head(control, event, position)
     if is_query:
@@ -225,11 +249,16 @@ def write_statement(control: int, event: int, end: int, position: int) -> int:
 
 @kernel
 def map_of(control: int, body: int) -> int:
-    """Address of the entry of the table map that a table id stands for; 0 where it stands for none in this transaction."""
+    """Address of the entry of the table map that a table id stands for; 0 where it stands for none
+    in this transaction."""
     table_id = read_id(body, load8(control + 8 * Loads.ID_SIZE))
     entry = id_entry(load8(control + 8 * Loads.IDS), load8(control + 8 * Loads.IDS_MASK), table_id)
     number = load8(entry + 8 * Id.SCHEMA)
-    return load8(control + 8 * TextBlock.MAPS) + 8 * TextMap.SIZE_OF_ENTRY * number if number >= 0 else 0
+    return (
+        load8(control + 8 * TextBlock.MAPS) + 8 * TextMap.SIZE_OF_ENTRY * number
+        if number >= 0
+        else 0
+    )
 
 
 @kernel
@@ -239,10 +268,17 @@ def write_map(control: int, event: int, end: int, position: int) -> int:
         return TextStatus.LOOK + 0
     table = map_of(control, event + HEADER)
     length = load8(table + 8 * TextMap.INFO_LENGTH)
-    if not has_room(control, load8(control + 8 * TextBlock.AT), load8(control + 8 * TextBlock.FILE_LENGTH) + LINE_ROOM + length):
+    if not has_room(
+        control,
+        load8(control + 8 * TextBlock.AT),
+        load8(control + 8 * TextBlock.FILE_LENGTH) + LINE_ROOM + length,
+    ):
         return TextStatus.FULL + 0
     store8(table + 8 * TextMap.TRANSACTION, load8(control + 8 * TextBlock.TRANSACTION))
-    return end_line(control, put_bytes(put_head(control, event, position), load8(table + 8 * TextMap.INFO), length))
+    return end_line(
+        control,
+        put_bytes(put_head(control, event, position), load8(table + 8 * TextMap.INFO), length),
+    )
 
 
 @kernel
@@ -264,7 +300,8 @@ def add_hole(control: int, at: int, column: int, start: int, end: int) -> bool:
 
 @kernel
 def image(control: int, at: int, end: int, out: int, columns: int, count: int, ends: int) -> int:
-    """Writes the image at `at` to `out`. Where its text ends, NO_ROOM or DAMAGED; `ends` is where the image's end goes."""
+    """Writes the image at `at` to `out`. Where its text ends, NO_ROOM or DAMAGED; `ends` is where
+    the image's end goes."""
     bitmap = at
     at += (count + 7) // 8
     if at > end:
@@ -284,7 +321,11 @@ def image(control: int, at: int, end: int, out: int, columns: int, count: int, e
         if length > end - at:
             return DAMAGED
         name_length = load8(column + 8 * TextColumn.NAME_LENGTH)
-        if not has_room(control, out, name_length + VALUE_ROOM + 2 * max(length, load8(column + 8 * TextColumn.FIRST))):
+        if not has_room(
+            control,
+            out,
+            name_length + VALUE_ROOM + 2 * max(length, load8(column + 8 * TextColumn.FIRST)),
+        ):
             return NO_ROOM
         out = put_bytes(out, load8(column + 8 * TextColumn.NAME), name_length)
         if is_null:
@@ -304,8 +345,14 @@ def image(control: int, at: int, end: int, out: int, columns: int, count: int, e
 @kernel
 def put_rows(control: int, shape: int, at: int, end: int, out: int) -> int:
     """A line for each row of an event. Where the text ends, NO_ROOM or DAMAGED."""
-    before, before_count = load8(shape + 8 * TextShape.BEFORE), load8(shape + 8 * TextShape.BEFORE_COUNT)
-    after, after_count = load8(shape + 8 * TextShape.AFTER), load8(shape + 8 * TextShape.AFTER_COUNT)
+    before, before_count = (
+        load8(shape + 8 * TextShape.BEFORE),
+        load8(shape + 8 * TextShape.BEFORE_COUNT),
+    )
+    after, after_count = (
+        load8(shape + 8 * TextShape.AFTER),
+        load8(shape + 8 * TextShape.AFTER_COUNT),
+    )
     line, line_length = load8(shape + 8 * TextShape.LINE), load8(shape + 8 * TextShape.LINE_LENGTH)
     ends = load8(control + 8 * TextBlock.GTID)
     if before_count == 0:
@@ -320,7 +367,9 @@ def put_rows(control: int, shape: int, at: int, end: int, out: int) -> int:
         if after_count:
             if not has_room(control, out, WORD_WIDTH):
                 return NO_ROOM
-            out = image(control, at, end, put_word(control, out, Word.ARROW), after, after_count, ends)
+            out = image(
+                control, at, end, put_word(control, out, Word.ARROW), after, after_count, ends
+            )
             if out < 0:
                 return out
             at = load8(ends)
@@ -342,14 +391,20 @@ def write_rows(control: int, event: int, end: int, position: int) -> int:
         return TextStatus.LOOK + 0
     shape = load8(control + 8 * TextBlock.SHAPES) + 8 * TextShape.SIZE_OF_ENTRY * number
     length = load8(shape + 8 * TextShape.INFO_LENGTH)
-    if not has_room(control, load8(control + 8 * TextBlock.AT), load8(control + 8 * TextBlock.FILE_LENGTH) + LINE_ROOM + length):
+    if not has_room(
+        control,
+        load8(control + 8 * TextBlock.AT),
+        load8(control + 8 * TextBlock.FILE_LENGTH) + LINE_ROOM + length,
+    ):
         return TextStatus.FULL + 0
     at = put_bytes(put_head(control, event, position), load8(shape + 8 * TextShape.INFO), length)
     if load8(control + 8 * TextBlock.WITH_ROWS) == 0:
         return end_line(control, at)
     store1(at, LINE_END)
     holes = load8(control + 8 * TextBlock.HOLES_COUNT)
-    at = put_rows(control, shape, event + HEADER + load8(shape + 8 * TextShape.HEAD_LENGTH), end, at + 1)
+    at = put_rows(
+        control, shape, event + HEADER + load8(shape + 8 * TextShape.HEAD_LENGTH), end, at + 1
+    )
     if at < 0:
         store8(control + 8 * TextBlock.HOLES_COUNT, holes)
         return TextStatus.FULL + 0 if at == NO_ROOM else TextStatus.LOOK + 0
@@ -366,7 +421,11 @@ def write_event(control: int, event: int, end: int, position: int, category: int
     """Writes one event; a TextStatus."""
     if category == LoadsClass.LOOK:
         return TextStatus.LOOK + 0
-    if not has_room(control, load8(control + 8 * TextBlock.AT), load8(control + 8 * TextBlock.FILE_LENGTH) + LINE_ROOM):
+    if not has_room(
+        control,
+        load8(control + 8 * TextBlock.AT),
+        load8(control + 8 * TextBlock.FILE_LENGTH) + LINE_ROOM,
+    ):
         return TextStatus.FULL + 0
     if category == LoadsClass.GTID:
         return write_gtid(control, event, end, position)

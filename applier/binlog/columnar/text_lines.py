@@ -1,7 +1,9 @@
-"""Events of plain transactions as the lines of `binlag events`, many at a time: written by a compiled kernel.
+"""Events of plain transactions as the lines of `binlag events`, many at a time: written by a
+compiled kernel.
 
-What the kernel needs to know of a table map or of the head of a rows event comes from the listing, which has met it before.
-So both write the same lines; the listing writes whatever the kernel stops for, and the values that it leaves out.
+What the kernel needs to know of a table map or of the head of a rows event comes from the listing,
+which has met it before. So both write the same lines; the listing writes whatever the kernel stops
+for, and the values that it leaves out.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ HOLES = 8192
 LENGTH_FIRST = 255
 """As in `text_control`, which is not imported before it is needed."""
 STATUS_VARIABLES = {
-    0: 4, 1: 8, 3: 4, 4: 6, 5: LENGTH_FIRST, 6: LENGTH_FIRST, 7: 2, 8: 2, 9: 8, 10: 4, 13: 3, 16: 1, 18: 2, 19: 1, 20: 1, 21: 1, 128: 3,
+    0: 4, 1: 8, 3: 4, 4: 6, 5: LENGTH_FIRST, 6: LENGTH_FIRST, 7: 2, 8: 2, 9: 8, 10: 4, 13: 3, 16: 1,
+    18: 2, 19: 1, 20: 1, 21: 1, 128: 3,
 }  # fmt: skip
 """Bytes of those that change nothing in the Info of a BEGIN; see `status_vars`."""
 PRINTABLE = bytes(range(0x20, 0x7F)) + b"  "
@@ -35,7 +38,8 @@ ENCODING, ERRORS = "utf-8", "surrogatepass"
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """What the kernel wrote, up to `position`. `bad`: it ends before a rows event with a value that cannot be read."""
+    """What the kernel wrote, up to `position`. `bad`: it ends before a rows event with a value that
+    cannot be read."""
 
     text: str
     position: int
@@ -53,10 +57,12 @@ class BadRows:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Where the kernel stopped in a transaction. `state`: that of a TransactionTracker; `tables` were met in it, by id.
+    """Where the kernel stopped in a transaction. `state`: that of a TransactionTracker; `tables`
+    were met in it, by id.
 
-    `ended`: the transaction that was open at the start is over. `heads`: positions of the events that a tracker has to be
-    fed: the first of the transaction that is open, where it began since the start, and its BEGIN.
+    `ended`: the transaction that was open at the start is over. `heads`: positions of the events
+    that a tracker has to be fed: the first of the transaction that is open, where it began since
+    the start, and its BEGIN.
     """
 
     state: int
@@ -66,7 +72,8 @@ class Stopped:
 
 
 class LineWriter(KnownHeads):
-    """Runs the kernel over one file after the other. Table maps and heads are those of the file since `begin`."""
+    """Runs the kernel over one file after the other. Table maps and heads are those of the file
+    since `begin`."""
 
     def __init__(self) -> None:
         import numpy as np
@@ -76,13 +83,22 @@ class LineWriter(KnownHeads):
 
         super().__init__(control.TextBlock.SIZE_OF_BLOCK, control.TextShape.SIZE_OF_ENTRY)
         self._kernel = load_kernel("lines").call
-        self._text, self._hole, self._column, self._kind = control.TextBlock, control.Hole, control.TextColumn, control.TextKind
+        self._text, self._hole, self._column, self._kind = (
+            control.TextBlock,
+            control.Hole,
+            control.TextColumn,
+            control.TextKind,
+        )
         self._status, self._map_item = control.TextStatus, control.TextMap
         self._out = np.zeros(TEXT_BYTES, np.uint8)
         self._holes: Integers = np.zeros((HOLES, control.Hole.SIZE_OF_ENTRY), np.int64)
         self._gtid: Integers = np.zeros(16, np.int64)
         self._map_entries: Integers = np.zeros((16, control.TextMap.SIZE_OF_ENTRY), np.int64)
-        self._fixed = [_names(control.NAME_WIDTH), _words(control.WORD_WIDTH, control.WORD_TEXTS), _variables()]
+        self._fixed = [
+            _names(control.NAME_WIDTH),
+            _words(control.WORD_WIDTH, control.WORD_TEXTS),
+            _variables(),
+        ]
         self._tables: list[TableMap] = []
         self._rows: list[tuple[RowsHead, TableMap]] = []
         self._fillers: list[Callable[[bytes], str]] = []
@@ -97,8 +113,11 @@ class LineWriter(KnownHeads):
         block[item.NAMES], block[item.WORDS], block[item.VARIABLES] = map(address, self._fixed)
 
     def start(self, fde: FormatDescription, *, verify: bool, with_rows: bool, file: str) -> bool:
-        """A file with this format description; `file` is how its lines begin. False: its layout is not the kernel's."""
-        if fde.post_header_length(EventType.QUERY) not in (0, 13) or not self.begin(fde, verify=verify):
+        """A file with this format description; `file` is how its lines begin. False: its layout is
+        not the kernel's."""
+        if fde.post_header_length(EventType.QUERY) not in (0, 13) or not self.begin(
+            fde, verify=verify
+        ):
             return False
         self._file = self._np.frombuffer(file.encode(ENCODING, ERRORS), self._np.uint8)
         item, block = self._text, self._control
@@ -128,13 +147,18 @@ class LineWriter(KnownHeads):
         number, item = self.add_map(body, table_map.table_id), self._map_item
         if number == len(self._tables):
             if number == len(self._map_entries):
-                self._map_entries = self._np.concatenate([self._map_entries, self._np.zeros_like(self._map_entries)])
+                self._map_entries = self._np.concatenate(
+                    [self._map_entries, self._np.zeros_like(self._map_entries)]
+                )
             self._tables.append(table_map)
             self._map_entries[number] = (0, *self._told(info))
         self._map_entries[number, item.TRANSACTION] = self._control[self._text.TRANSACTION]
 
-    def add_head(self, map_body: bytes, head: RowsHead, text: bytes, info: str, rows: ShownRows | None) -> None:
-        """A rows event's head, whose bytes are `text`, behind a table map. `rows`: how its rows are shown."""
+    def add_head(
+        self, map_body: bytes, head: RowsHead, text: bytes, info: str, rows: ShownRows | None
+    ) -> None:
+        """A rows event's head, whose bytes are `text`, behind a table map. `rows`: how its rows are
+        shown."""
         if not self.may_add(map_body, head, text):
             return
         shown: tuple[int, ...] = (0,) * 6
@@ -155,16 +179,34 @@ class LineWriter(KnownHeads):
         for at, column in enumerate(columns):
             kind, first, second = _kind(column, self._kind)
             name = self._told(f"{', ' if at else ''}{column.name}=")
-            entries.append((column.wire.size, column.wire.kind == "prefixed", kind, first, second, len(self._fillers), *name))
+            entries.append(
+                (
+                    column.wire.size,
+                    column.wire.kind == "prefixed",
+                    kind,
+                    first,
+                    second,
+                    len(self._fillers),
+                    *name,
+                )
+            )
             self._fillers.append(column.text_of)
-        return self._kept_array(self._np.array([*entries, (0,) * self._column.SIZE_OF_ENTRY], self._np.int64))
+        return self._kept_array(
+            self._np.array([*entries, (0,) * self._column.SIZE_OF_ENTRY], self._np.int64)
+        )
 
     def run(self, position: int, limit: int, state: int) -> Iterator[Lines]:
-        """The lines of events from `position` on, up to one that the kernel does not take. `state`: a TransactionTracker's."""
+        """The lines of events from `position` on, up to one that the kernel does not take. `state`:
+        a TransactionTracker's."""
         item, block = self._text, self._control
         self._bind(position, limit)
         block[item.MAPS] = address(self._map_entries)
-        block[item.STATE], block[item.OPENING], block[item.SECOND], block[item.ENDED] = state, -1, -1, 0
+        block[item.STATE], block[item.OPENING], block[item.SECOND], block[item.ENDED] = (
+            state,
+            -1,
+            -1,
+            0,
+        )
         while True:
             block[item.AT], block[item.HOLES_COUNT] = address(self._out), 0
             status = self._kernel(address(block))
@@ -182,8 +224,14 @@ class LineWriter(KnownHeads):
         if block[item.STATE]:
             numbers = self._ids.entries[:, 1]
             known = numbers >= 0
-            current = self._map_entries[numbers[known], self._map_item.TRANSACTION] == block[item.TRANSACTION]
-            tables = {table.table_id: table for table in (self._tables[number] for number in numbers[known][current].tolist())}
+            current = (
+                self._map_entries[numbers[known], self._map_item.TRANSACTION]
+                == block[item.TRANSACTION]
+            )
+            tables = {
+                table.table_id: table
+                for table in (self._tables[number] for number in numbers[known][current].tolist())
+            }
         return Stopped(int(block[item.STATE]), bool(block[item.ENDED]), heads, tables)
 
     def _filled(self, text: bytes, position: int) -> Lines:
@@ -191,7 +239,9 @@ class LineWriter(KnownHeads):
         parts, done, item = [], 0, self._hole
         for hole in self._holes[: int(self._control[self._text.HOLES_COUNT])].tolist():
             try:
-                filled = self._fillers[hole[item.NUMBER]](ctypes.string_at(hole[item.START], hole[item.LENGTH]))
+                filled = self._fillers[hole[item.NUMBER]](
+                    ctypes.string_at(hole[item.START], hole[item.LENGTH])
+                )
             except UNREADABLE:
                 parts.append(text[done : hole[item.LINE]] if done <= hole[item.LINE] else b"")
                 bad = BadRows(hole[item.POSITION], *self._rows[hole[item.SHAPE]])
@@ -209,28 +259,53 @@ def _kind(column: ShownColumn, kinds: Any) -> tuple[int, int, int]:
     if sql is None:
         return (kinds.TEXT if column.wire.kind == "prefixed" else kinds.HOLE), 0, 0
     if is_number(source, sql):
-        return {"int": kinds.SIGNED, "uint": kinds.UNSIGNED, "bits": kinds.BITS}[column.wire.kind], 0, 0
+        return (
+            {"int": kinds.SIGNED, "uint": kinds.UNSIGNED, "bits": kinds.BITS}[column.wire.kind],
+            0,
+            0,
+        )
     if sql.type in ("char", "varchar"):
-        return (kinds.TEXT if charset(sql.charset).shown(PRINTABLE) == PRINTABLE.decode() else kinds.HOLE), 0, 0
+        return (
+            (
+                kinds.TEXT
+                if charset(sql.charset).shown(PRINTABLE) == PRINTABLE.decode()
+                else kinds.HOLE
+            ),
+            0,
+            0,
+        )
     if sql.type in ("binary", "varbinary"):
-        return kinds.HEX, (1 if sql.length is None else sql.length) if sql.type == "binary" else 0, 0
+        return (
+            kinds.HEX,
+            (1 if sql.length is None else sql.length) if sql.type == "binary" else 0,
+            0,
+        )
     if sql.type == "decimal":
         return kinds.DECIMAL, (sql.length or 10) - sql.scale, sql.scale
-    timed = {"date": kinds.DATE, "datetime": kinds.DATETIME, "timestamp": kinds.TIMESTAMP, "time": kinds.TIME}
+    timed = {
+        "date": kinds.DATE,
+        "datetime": kinds.DATETIME,
+        "timestamp": kinds.TIMESTAMP,
+        "time": kinds.TIME,
+    }
     return timed.get(sql.type, kinds.HOLE), sql.scale, 0
 
 
 def _names(width: int) -> Any:
     import numpy as np
 
-    names = b"".join(SERVER_NAMES.get(code, "").ljust(width).encode()[:width] for code in range(256))
+    names = b"".join(
+        SERVER_NAMES.get(code, "").ljust(width).encode()[:width] for code in range(256)
+    )
     return np.frombuffer(names, np.uint8)
 
 
 def _words(width: int, texts: dict[Any, bytes]) -> Any:
     import numpy as np
 
-    return np.frombuffer(b"".join(text.ljust(width - 1) + bytes([len(text)]) for text in texts.values()), np.uint8)
+    return np.frombuffer(
+        b"".join(text.ljust(width - 1) + bytes([len(text)]) for text in texts.values()), np.uint8
+    )
 
 
 def _variables() -> Any:

@@ -1,12 +1,22 @@
-"""The parts of the text kernel that write one value of a row image as `binlag events --rows` shows it.
+"""The parts of the text kernel that write one value of a row image as `binlag events --rows` shows
+it.
 
-Each writes at an address and gives the one behind; 0 stands for a value that Python has to write. The caller sees to it
-that there is room: VALUE_ROOM bytes, and twice the bytes of a string.
+Each writes at an address and gives the one behind; 0 stands for a value that Python has to write.
+The caller sees to it that there is room: VALUE_ROOM bytes, and twice the bytes of a string.
 """
 
 from __future__ import annotations
 
-from applier.binlog.columnar.memory import copy_bytes, kernel, load1, load2, load8, store1, store2, store8
+from applier.binlog.columnar.memory import (
+    copy_bytes,
+    kernel,
+    load1,
+    load2,
+    load8,
+    store1,
+    store2,
+    store8,
+)
 from applier.binlog.columnar.text_control import TextColumn, TextKind
 from applier.binlog.columnar.value_kernels import POWERS, big, fraction_value, little
 
@@ -67,7 +77,8 @@ def signed(value: int, size: int) -> int:
 
 @kernel
 def put_text(at: int, start: int, end: int) -> int:
-    """Printable ASCII between quotes; 0 for all else, and for what looks like hexadecimal digits."""
+    """Printable ASCII between quotes; 0 for all else, and for what looks like hexadecimal
+    digits."""
     if end - start >= 2 and load2(start) == HEX_MARK:
         return 0
     store1(at, QUOTE)
@@ -75,7 +86,12 @@ def put_text(at: int, start: int, end: int) -> int:
     while start + 8 <= end:
         word = load8(start)
         quotes, deletes = word ^ QUOTES, word ^ DELETES
-        odd = word | ((word - SPACES) & ~word) | ((quotes - ONES) & ~quotes) | ((deletes - ONES) & ~deletes)
+        odd = (
+            word
+            | ((word - SPACES) & ~word)
+            | ((quotes - ONES) & ~quotes)
+            | ((deletes - ONES) & ~deletes)
+        )
         if odd & HIGH_BITS:
             break
         store8(at, word)
@@ -224,7 +240,9 @@ def put_timestamp(at: int, start: int, digits: int) -> int:
         days = moment // 86400 + 719468
         era = days // 146097
         day_of_era = days - era * 146097
-        year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096) // 365
+        year_of_era = (
+            day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096
+        ) // 365
         day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
         turned = (5 * day_of_year + 2) // 153
         day = day_of_year - (153 * turned + 2) // 5 + 1
@@ -246,14 +264,18 @@ def put_time(at: int, start: int, digits: int) -> int:
         fraction *= 10_000
     elif extra == 2:
         fraction *= 100
-    total = ((whole >> 12 & 0x3FF) * 3600 + (whole >> 6 & 63) * 60 + (whole & 63)) * MICROSECONDS + fraction
+    total = (
+        (whole >> 12 & 0x3FF) * 3600 + (whole >> 6 & 63) * 60 + (whole & 63)
+    ) * MICROSECONDS + fraction
     seconds = total // MICROSECONDS
     store1(at, QUOTE)
     at += 1
     if packed < 0 and total:
         store1(at, MINUS)
         at += 1
-    return put_clock(at, seconds // 3600, seconds // 60 % 60, seconds % 60, total % MICROSECONDS, digits)
+    return put_clock(
+        at, seconds // 3600, seconds // 60 % 60, seconds % 60, total % MICROSECONDS, digits
+    )
 
 
 @kernel
@@ -327,8 +349,6 @@ def is_printable(start: int, end: int) -> bool:
             return False
         start += 1
     return True
-
-
 
 
 @kernel

@@ -1,12 +1,23 @@
 """The parts of the decode kernel that turn one value of a row image into one Arrow value.
 
-Formats: `my_time.cc` and `decimal.c` of MySQL, and sql/field.cc 5.6 to 9.7. What cannot be an Arrow value (zero dates, 30
-February, a decimal with a digit group out of range) yields INVALID, and its bytes are kept beside the column.
+Formats: `my_time.cc` and `decimal.c` of MySQL, and sql/field.cc 5.6 to 9.7. What cannot be an Arrow
+value (zero dates, 30 February, a decimal with a digit group out of range) yields INVALID, and its
+bytes are kept beside the column.
 """
 
 from __future__ import annotations
 
-from applier.binlog.columnar.memory import kernel, load1, load2, load4, load8, store1, store2, store4, store8
+from applier.binlog.columnar.memory import (
+    kernel,
+    load1,
+    load2,
+    load4,
+    load8,
+    store1,
+    store2,
+    store4,
+    store8,
+)
 
 INVALID = -(1 << 62)
 MICROSECONDS = 1_000_000
@@ -65,7 +76,15 @@ def days(year: int, month: int, day: int) -> int:
     if month <= 2:
         year -= 1
         month += 12
-    return 365 * year + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5 + day - 719469
+    return (
+        365 * year
+        + year // 4
+        - year // 100
+        + year // 400
+        + (153 * (month - 3) + 2) // 5
+        + day
+        - 719469
+    )
 
 
 @kernel
@@ -127,7 +146,8 @@ def timestamp_value(at: int, digits: int) -> int:
 
 @kernel
 def time_value(at: int, digits: int) -> int:
-    """A negative TIME with up to four digits has its whole part rounded down and a fraction that counts up from there."""
+    """A negative TIME with up to four digits has its whole part rounded down and a fraction that
+    counts up from there."""
     if digits > 4:
         packed = big(at, 6) - 0x800000000000
     else:
@@ -200,7 +220,8 @@ def negate(limbs: int, count: int) -> None:
 
 @kernel
 def decimal_value(at: int, whole: int, fraction: int, target: int, width: int) -> bool:
-    """Writes a NEWDECIMAL as a two's complement integer of `width` bytes; False when a digit group is out of range."""
+    """Writes a NEWDECIMAL as a two's complement integer of `width` bytes; False when a digit group
+    is out of range."""
     flip = 0 if load1(at) & 0x80 else 0xFFFFFFFF
     first = 0x80
     small = whole + fraction <= 18

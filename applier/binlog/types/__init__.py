@@ -1,7 +1,9 @@
-"""Column values. One module per type family; here the table of types that says which functions a type uses.
+"""Column values. One module per type family; here the table of types that says which functions a
+type uses.
 
-The stored value of a column is what the row image holds, in a form that compares with == as the server compares bytes:
-an int for integers, ENUM, SET, BIT, DATE and YEAR, bytes for everything else, None for NULL.
+The stored value of a column is what the row image holds, in a form that compares with == as the
+server compares bytes: an int for integers, ENUM, SET, BIT, DATE and YEAR, bytes for everything
+else, None for NULL.
 """
 
 from __future__ import annotations
@@ -59,7 +61,9 @@ def _json_from_sql(_column: Column) -> Converter:
 
 
 INTEGER = TypeRules("text", _same, _number_text, numbers.integer_from_sql)
-FLOATING = TypeRules("double", numbers.float_to_python, numbers.float_to_text, numbers.float_from_sql)
+FLOATING = TypeRules(
+    "double", numbers.float_to_python, numbers.float_to_text, numbers.float_from_sql
+)
 TEXT = TypeRules("text", texts.text_to_python, texts.text_to_text, texts.text_from_sql)
 BINARY = TypeRules("hex", texts.binary_to_python, texts.binary_to_text, texts.binary_from_sql)
 ADDRESS = TypeRules("text", texts.address_to_text, texts.address_to_text, texts.address_from_sql)
@@ -68,21 +72,28 @@ TYPES: dict[str, TypeRules] = {
     **dict.fromkeys(("tinyint", "smallint", "mediumint", "int", "bigint"), INTEGER),
     **dict.fromkeys(("float", "double"), FLOATING),
     **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), TEXT),
-    **dict.fromkeys(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "vector"), BINARY),
+    **dict.fromkeys(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "vector"),
+        BINARY),
     **dict.fromkeys(
         (
-            "geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon", "geometrycollection",
+            "geometry", "point", "linestring", "polygon", "multipoint", "multilinestring",
+            "multipolygon", "geometrycollection",
         ),
         BINARY,
     ),
     **dict.fromkeys(("inet4", "inet6"), ADDRESS),
     "decimal": TypeRules("text", numbers.decimal_to_python, _decimal_text, _decimal_from_sql),
     "bit": TypeRules("uint", _same, _number_text, texts.bit_from_sql),
-    "year": TypeRules("text", temporal.year_to_python, temporal.year_to_text, temporal.year_from_sql),
-    "date": TypeRules("text", temporal.date_to_python, temporal.date_to_text, temporal.date_from_sql),
-    "datetime": TypeRules("text", temporal.datetime_to_python, temporal.datetime_to_text, temporal.datetime_from_sql),
-    "timestamp": TypeRules("text", temporal.timestamp_to_python, temporal.timestamp_to_text, temporal.timestamp_from_sql),
-    "time": TypeRules("text", temporal.time_to_python, temporal.time_to_text, temporal.time_from_sql),
+    "year": TypeRules("text", temporal.year_to_python, temporal.year_to_text,
+        temporal.year_from_sql),
+    "date": TypeRules("text", temporal.date_to_python, temporal.date_to_text,
+        temporal.date_from_sql),
+    "datetime": TypeRules("text", temporal.datetime_to_python, temporal.datetime_to_text,
+        temporal.datetime_from_sql),
+    "timestamp": TypeRules("text", temporal.timestamp_to_python, temporal.timestamp_to_text,
+        temporal.timestamp_from_sql),
+    "time": TypeRules("text", temporal.time_to_python, temporal.time_to_text,
+        temporal.time_from_sql),
     "enum": TypeRules("text", texts.enum_to_python, texts.enum_to_text, texts.enum_from_sql),
     "set": TypeRules("text", texts.set_to_python, texts.set_to_text, texts.set_from_sql),
     "json": TypeRules("text", _json_text, _json_text, _json_from_sql),
@@ -102,7 +113,8 @@ def _nullable(convert: Converter) -> Converter:
 
 
 def to_python(column: Column) -> Converter:
-    """Stored value -> Python value: int, float, Decimal, str, bytes, date, datetime, timedelta or None."""
+    """Stored value -> Python value: int, float, Decimal, str, bytes, date, datetime, timedelta or
+    None."""
     return _nullable(TYPES[column.type].to_python(column))
 
 
@@ -112,7 +124,8 @@ def to_text(column: Column) -> Converter:
 
 
 def from_sql(column: Column) -> Converter:
-    """A SQL literal's value (str, bytes, int, Decimal, float, None) -> stored value. Raises ValueRefused."""
+    """A SQL literal's value (str, bytes, int, Decimal, float, None) -> stored value. Raises
+    ValueRefused."""
     return _nullable(TYPES[column.type].from_sql(column))
 
 

@@ -6,7 +6,8 @@ from typing import NoReturn
 
 
 class ValueRefused(ValueError):
-    """A SQL value does not fit its column. `number` is the server's error; `closest` what non-strict mode would store."""
+    """A SQL value does not fit its column. `number` is the server's error; `closest` what
+    non-strict mode would store."""
 
     def __init__(self, number: int, message: str, closest: object = None) -> None:
         super().__init__(message)
@@ -25,9 +26,11 @@ def text_of(value: object) -> str:
 
 
 class Unevaluated:
-    """The stored value of a column that could not be computed. Whatever needs it gets the refusal that it stands for.
+    """The stored value of a column that could not be computed. Whatever needs it gets the refusal
+    that it stands for.
 
-    It compares with nothing, has no hash and converts to nothing, so that it cannot end up in a key or in a dump unnoticed.
+    It compares with nothing, has no hash and converts to nothing, so that it cannot end up in a key
+    or in a dump unnoticed.
     """
 
     __slots__ = ("_error", "_name")
@@ -42,7 +45,9 @@ class Unevaluated:
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = refuse
     __hash__ = refuse
-    __int__ = __float__ = __bytes__ = __str__ = __len__ = __iter__ = __getitem__ = __index__ = refuse
+    __int__ = __float__ = __bytes__ = __str__ = __len__ = __iter__ = __getitem__ = __index__ = (
+        refuse
+    )
 
     def __getattr__(self, name: str) -> NoReturn:
         self.refuse()

@@ -23,8 +23,9 @@ MOST_DIGITS = 100
 FLOAT_MAX = 3.4028234663852886e38
 INTEGER_BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 SHORTEST_FIXED, LONGEST_FIXED = -14, 15
-"""Decimal point positions between which the server writes a double without an exponent; behind them too where digits follow the point
-(`my_gcvt`, strings/dtoa.cc; held against 5.6, 5.7, 9.7 and MariaDB 10.11)."""
+"""Decimal point positions between which the server writes a double without an exponent; behind them
+too where digits follow the point (`my_gcvt`, strings/dtoa.cc; held against 5.6, 5.7, 9.7 and
+MariaDB 10.11)."""
 
 
 def double_text(value: float) -> str:
@@ -54,7 +55,8 @@ def integer_range(column: Column) -> tuple[int, int]:
 
 
 def to_decimal(value: object) -> Decimal:
-    """A SQL literal as a number. Text that does not read as one is refused; `closest` is what it starts with."""
+    """A SQL literal as a number. Text that does not read as one is refused; `closest` is what it
+    starts with."""
     if isinstance(value, (bool, int)):
         return Decimal(int(value))
     if isinstance(value, (Decimal, float)):
@@ -65,12 +67,15 @@ def to_decimal(value: object) -> Decimal:
     text = text_of(value).strip()
     match = _NUMBER.match(text)
     if match is None or match.end() != len(text):
-        raise ValueRefused(1366, f"Incorrect number value: '{text}'", Decimal(match[0] if match else 0))
+        raise ValueRefused(
+            1366, f"Incorrect number value: '{text}'", Decimal(match[0] if match else 0)
+        )
     return Decimal(text)
 
 
 def _truncating(convert: Callable[[object], Any]) -> Callable[[object], Any]:
-    """Text that only starts like a number: what is refused carries the stored form of that start."""
+    """Text that only starts like a number: what is refused carries the stored form of that
+    start."""
 
     def truncated(value: object) -> Any:
         try:
@@ -89,7 +94,8 @@ def _is_huge(number: Decimal) -> bool:
 
 
 def integer_from_sql(column: Column) -> Callable[[object], int]:
-    """Integers from SQL values. The function raises ValueRefused: 1264 out of range, 1366 no number."""
+    """Integers from SQL values. The function raises ValueRefused: 1264 out of range, 1366 no
+    number."""
     low, high = integer_range(column)
 
     def convert(value: object) -> int:
@@ -99,9 +105,17 @@ def integer_from_sql(column: Column) -> Callable[[object], int]:
             number = int.from_bytes(value, "big")
         else:
             decimal = to_decimal(value)
-            number = (low - 1 if decimal < 0 else high + 1) if _is_huge(decimal) else int(decimal.to_integral_value(ROUND_HALF_UP))
+            number = (
+                (low - 1 if decimal < 0 else high + 1)
+                if _is_huge(decimal)
+                else int(decimal.to_integral_value(ROUND_HALF_UP))
+            )
         if not low <= number <= high:
-            raise ValueRefused(1264, f"Out of range value for column '{column.name}'", low if number < low else high)
+            raise ValueRefused(
+                1264,
+                f"Out of range value for column '{column.name}'",
+                low if number < low else high,
+            )
         return number
 
     return _truncating(convert)
@@ -125,19 +139,26 @@ def float_to_text(column: Column) -> Callable[[bytes], str]:
 
 
 def float_from_sql(column: Column) -> Callable[[object], bytes]:
-    """FLOAT and DOUBLE from SQL values. The function raises ValueRefused: 1264 out of range, 1366 no number."""
+    """FLOAT and DOUBLE from SQL values. The function raises ValueRefused: 1264 out of range, 1366
+    no number."""
     pack = float_codec(column).pack
 
     def convert(value: object) -> bytes:
         number = float(to_decimal(value)) if not isinstance(value, float) else value
         if math.isinf(number):
             most = FLOAT_MAX if column.type == "float" else sys.float_info.max
-            raise ValueRefused(1264, f"Out of range value for column '{column.name}'", pack(math.copysign(most, number)))
+            raise ValueRefused(
+                1264,
+                f"Out of range value for column '{column.name}'",
+                pack(math.copysign(most, number)),
+            )
         try:
             return pack(number)
         except OverflowError:
             most = math.copysign(FLOAT_MAX, number)
-            raise ValueRefused(1264, f"Out of range value for column '{column.name}'", pack(most)) from None
+            raise ValueRefused(
+                1264, f"Out of range value for column '{column.name}'", pack(most)
+            ) from None
 
     return _truncating(convert)
 

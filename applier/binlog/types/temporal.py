@@ -1,7 +1,8 @@
 """Dates and times: stored value <-> Python <-> the server's text.
 
-Packed forms: sql-common/my_time.cc (`TIME_to_longlong_datetime_packed`, `my_datetime_packed_to_binary`, ...), 5.6.4 to 9.7.
-A value that Python's types cannot hold (zero dates, zero months or days) comes out as the server's text instead.
+Packed forms: sql-common/my_time.cc (`TIME_to_longlong_datetime_packed`,
+`my_datetime_packed_to_binary`, ...), 5.6.4 to 9.7. A value that Python's types cannot hold (zero
+dates, zero months or days) comes out as the server's text instead.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ def datetime_parts(stored: bytes) -> Parts:
     packed = int.from_bytes(stored[:5], "big") - 0x8000000000
     year_month, day = packed >> 22, packed >> 17 & 0x1F
     return (
-        year_month // 13, year_month % 13, day, packed >> 12 & 0x1F, packed >> 6 & 0x3F, packed & 0x3F, _fraction(stored, 5),
+        year_month // 13, year_month % 13, day, packed >> 12 & 0x1F, packed >> 6 & 0x3F,
+        packed & 0x3F, _fraction(stored, 5),
     )  # fmt: skip
 
 
@@ -97,7 +99,9 @@ def pack_datetime(parts: Parts, digits: int) -> bytes:
 
 def parts_text(parts: Parts, digits: int) -> str:
     """Parts as the server prints a DATETIME."""
-    return "{:04d}-{:02d}-{:02d} {:02d}:{:02d}:{:02d}".format(*parts[:6]) + fraction_text(parts[6], digits)
+    return "{:04d}-{:02d}-{:02d} {:02d}:{:02d}:{:02d}".format(*parts[:6]) + fraction_text(
+        parts[6], digits
+    )
 
 
 def datetime_to_text(column: Column) -> Callable[[bytes], str]:
@@ -119,8 +123,11 @@ def datetime_to_python(column: Column) -> Callable[[bytes], datetime | str]:
 
 
 def datetime_from_sql(column: Column) -> Callable[[object], bytes]:
-    """DATETIME from SQL values, rounded to the column's digits. The function raises ValueRefused: 1264 out of range, 1292 no time."""
-    return lambda value: pack_datetime(_rounded(parse_datetime(value, column), column.scale), column.scale)
+    """DATETIME from SQL values, rounded to the column's digits. The function raises ValueRefused:
+    1264 out of range, 1292 no time."""
+    return lambda value: pack_datetime(
+        _rounded(parse_datetime(value, column), column.scale), column.scale
+    )
 
 
 # TIMESTAMP
@@ -139,7 +146,9 @@ def timestamp_to_text(column: Column) -> Callable[[bytes], str]:
         if microseconds == 0:
             return "0000-00-00 00:00:00" + fraction_text(0, column.scale)
         moment = _EPOCH + timedelta(microseconds=microseconds)
-        return moment.strftime("%Y-%m-%d %H:%M:%S") + fraction_text(moment.microsecond, column.scale)
+        return moment.strftime("%Y-%m-%d %H:%M:%S") + fraction_text(
+            moment.microsecond, column.scale
+        )
 
     return convert
 
@@ -156,7 +165,8 @@ def timestamp_to_python(column: Column) -> Callable[[bytes], datetime | str]:
 
 
 def pack_timestamp(microseconds: int, digits: int) -> bytes:
-    """The stored form of a TIMESTAMP2, from microseconds since 1970. Raises ValueRefused 1292 behind 2106."""
+    """The stored form of a TIMESTAMP2, from microseconds since 1970. Raises ValueRefused 1292
+    behind 2106."""
     seconds, fraction = divmod(microseconds, 1_000_000)
     if not 0 <= seconds < 1 << 32:
         raise ValueRefused(1292, "Incorrect datetime value for a TIMESTAMP column")
@@ -164,7 +174,8 @@ def pack_timestamp(microseconds: int, digits: int) -> bytes:
 
 
 def timestamp_from_sql(column: Column, zone: tzinfo = UTC) -> Callable[[object], bytes]:
-    """TIMESTAMP from SQL values in a session's time zone. The function raises ValueRefused 1292; a day that is none becomes zero."""
+    """TIMESTAMP from SQL values in a session's time zone. The function raises ValueRefused 1292; a
+    day that is none becomes zero."""
 
     def convert(value: object) -> bytes:
         zero = pack_timestamp(0, column.scale)
@@ -174,7 +185,9 @@ def timestamp_from_sql(column: Column, zone: tzinfo = UTC) -> Callable[[object],
         try:
             moment = to_utc(datetime(*parts), zone)
         except (ValueError, OverflowError):
-            raise ValueRefused(1292, f"Incorrect datetime value: '{value}' for column '{column.name}'", zero) from None
+            raise ValueRefused(
+                1292, f"Incorrect datetime value: '{value}' for column '{column.name}'", zero
+            ) from None
         return pack_timestamp((moment - _EPOCH) // timedelta(microseconds=1), column.scale)
 
     return convert
@@ -207,7 +220,8 @@ def time_text(microseconds: int, digits: int) -> str:
     """Microseconds as the server prints a TIME."""
     seconds, fraction = divmod(abs(microseconds), 1_000_000)
     sign = "-" if microseconds < 0 else ""
-    return f"{sign}{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}{fraction_text(fraction, digits)}"
+    clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    return f"{sign}{clock}{fraction_text(fraction, digits)}"
 
 
 def time_to_text(column: Column) -> Callable[[bytes], str]:
@@ -221,7 +235,8 @@ def time_to_python(_column: Column) -> Callable[[bytes], timedelta]:
 
 
 def time_from_sql(column: Column) -> Callable[[object], bytes]:
-    """TIME from SQL values, rounded to the column's digits. The function raises ValueRefused: 1264 out of range, 1292 no time."""
+    """TIME from SQL values, rounded to the column's digits. The function raises ValueRefused: 1264
+    out of range, 1292 no time."""
 
     def convert(value: object) -> bytes:
         step = 10 ** (6 - column.scale)
@@ -230,7 +245,11 @@ def time_from_sql(column: Column) -> Callable[[object], bytes]:
         sign = -1 if microseconds < 0 else 1
         most = (838 * 3600 + 59 * 60 + 59) * 1_000_000
         if rounded >= most + 1_000_000:
-            raise ValueRefused(1264, f"Out of range value for column '{column.name}'", pack_time(sign * most, column.scale))
+            raise ValueRefused(
+                1264,
+                f"Out of range value for column '{column.name}'",
+                pack_time(sign * most, column.scale),
+            )
         return pack_time(sign * min(rounded, most), column.scale)
 
     return convert
@@ -252,7 +271,8 @@ def year_to_text(column: Column) -> Callable[[int], str]:
 
 
 def year_from_sql(column: Column) -> Callable[[object], int]:
-    """YEAR from SQL values; two digits mean 1970 to 2069. The function raises ValueRefused: 1264 out of range, 1366 no year."""
+    """YEAR from SQL values; two digits mean 1970 to 2069. The function raises ValueRefused: 1264
+    out of range, 1366 no year."""
 
     def convert(value: object) -> int:
         text = text_of(value).strip()
@@ -274,11 +294,21 @@ def year_from_sql(column: Column) -> Callable[[object], int]:
 def parse_datetime(value: object, column: Column) -> Parts:
     """A DATE or DATETIME literal in the forms the server takes. Raises ValueRefused (1292)."""
     if isinstance(value, datetime):
-        return (value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond)
+        return (
+            value.year,
+            value.month,
+            value.day,
+            value.hour,
+            value.minute,
+            value.second,
+            value.microsecond,
+        )
     if isinstance(value, date):
         return (value.year, value.month, value.day, 0, 0, 0, 0)
     text = text_of(value).strip()
-    refused = ValueRefused(1292, f"Incorrect {column.type} value: '{text}' for column '{column.name}'")
+    refused = ValueRefused(
+        1292, f"Incorrect {column.type} value: '{text}' for column '{column.name}'"
+    )
     zone = _ZONE.fullmatch(text) if ":" in text else None
     if zone is not None:
         text = zone[1]
@@ -298,7 +328,15 @@ def parse_datetime(value: object, column: Column) -> Parts:
     if zone is not None:
         offset = timedelta(hours=int(zone[3]), minutes=int(zone[4]))
         moment = datetime(*parts) - (offset if zone[2] == "+" else -offset)
-        parts = (moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second, moment.microsecond)
+        parts = (
+            moment.year,
+            moment.month,
+            moment.day,
+            moment.hour,
+            moment.minute,
+            moment.second,
+            moment.microsecond,
+        )
     return parts
 
 
@@ -306,7 +344,12 @@ def _clock(text: str) -> tuple[int, int, int, int] | None:
     match = re.fullmatch(r"(\d{1,2})(?::(\d{1,2}))?(?::(\d{1,2}))?(?:\.(\d*))?\s*", text)
     if match is None:
         return None
-    return int(match[1]), int(match[2] or 0), int(match[3] or 0), int((match[4] or "").ljust(6, "0")[:7][:6] or 0)
+    return (
+        int(match[1]),
+        int(match[2] or 0),
+        int(match[3] or 0),
+        int((match[4] or "").ljust(6, "0")[:7][:6] or 0),
+    )
 
 
 def _packed_digits(text: str) -> Parts | None:
@@ -323,7 +366,8 @@ def _packed_digits(text: str) -> Parts | None:
     whole = whole.ljust(14, "0")
     microsecond = int(fraction.ljust(6, "0")[:6] or 0)
     return (
-        int(whole[:4]), int(whole[4:6]), int(whole[6:8]), int(whole[8:10]), int(whole[10:12]), int(whole[12:14]), microsecond,
+        int(whole[:4]), int(whole[4:6]), int(whole[6:8]), int(whole[8:10]), int(whole[10:12]),
+        int(whole[12:14]), microsecond,
     )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """Text and numbers as dates and times, read as the server reads them when it stores them.
 
-`str_to_datetime`, `str_to_time`, `number_to_datetime` and `number_to_time` (sql-common/my_time.cc 5.7 to 9.7; MariaDB 10.11 where
-the table of its readings says so). What is wrong is not refused: the server stores zero, or the nearest time, with a warning.
+`str_to_datetime`, `str_to_time`, `number_to_datetime` and `number_to_time` (sql-common/my_time.cc
+5.7 to 9.7; MariaDB 10.11 where the table of its readings says so). What is wrong is not refused:
+the server stores zero, or the nearest time, with a warning.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class DateRules:
 
 @dataclass(frozen=True, slots=True)
 class DateTimeValue:
-    """A date with its time of day; `nanoseconds` are those behind the microseconds. `is_date`: text without a time of day."""
+    """A date with its time of day; `nanoseconds` are those behind the microseconds. `is_date`: text
+    without a time of day."""
 
     parts: Parts
     nanoseconds: int = 0
@@ -56,7 +58,9 @@ class DateTimeValue:
 
 def moment_of(when: datetime) -> DateTimeValue:
     """A datetime as a moment."""
-    return DateTimeValue((when.year, when.month, when.day, when.hour, when.minute, when.second, when.microsecond))
+    return DateTimeValue(
+        (when.year, when.month, when.day, when.hour, when.minute, when.second, when.microsecond)
+    )
 
 
 def _days_in_month(year: int, month: int) -> int:
@@ -68,7 +72,9 @@ def _days_in_month(year: int, month: int) -> int:
 def in_range(parts: Parts) -> bool:
     """`check_datetime_range`."""
     year, month, day, hour, minute, second, _ = parts
-    return year <= 9999 and month <= 12 and day <= 31 and hour <= 23 and minute <= 59 and second <= 59
+    return (
+        year <= 9999 and month <= 12 and day <= 31 and hour <= 23 and minute <= 59 and second <= 59
+    )
 
 
 class _Text:
@@ -90,7 +96,11 @@ class _Text:
     def digits(self, most: int | None = None) -> str:
         """Passes up to `most` digits."""
         start = self.at
-        while self.at < self.end and self.text[self.at] in _DIGITS and (most is None or self.at - start < most):
+        while (
+            self.at < self.end
+            and self.text[self.at] in _DIGITS
+            and (most is None or self.at - start < most)
+        ):
             self.at += 1
         return self.text[start : self.at]
 
@@ -104,7 +114,9 @@ def text_moment(text: str, rules: DateRules) -> DateTimeValue | None:
     return _read_moment(text, rules)[1]
 
 
-def _read_moment(text: str, rules: DateRules, *, with_time: bool = False) -> tuple[bool, DateTimeValue | None]:
+def _read_moment(
+    text: str, rules: DateRules, *, with_time: bool = False
+) -> tuple[bool, DateTimeValue | None]:
     """Whether the text looks like a date, and the date, None for one that is wrong.
 
     `with_time`: only a date that has a time of day counts, as when a TIME is read.
@@ -113,7 +125,14 @@ def _read_moment(text: str, rules: DateRules, *, with_time: bool = False) -> tup
     cursor.spaces()
     if cursor.peek() not in _DIGITS or not cursor.peek():
         return False, None
-    run = next((at for at in range(cursor.at, cursor.end) if cursor.text[at] not in _DIGITS and cursor.text[at] != "T"), cursor.end)
+    run = next(
+        (
+            at
+            for at in range(cursor.at, cursor.end)
+            if cursor.text[at] not in _DIGITS and cursor.text[at] != "T"
+        ),
+        cursor.end,
+    )
     count = run - cursor.at
     internal = run == cursor.end or cursor.text[run] == "."
     year_length = 4 if count in (4, 8) or count >= 14 else 2
@@ -137,7 +156,8 @@ def _read_moment(text: str, rules: DateRules, *, with_time: bool = False) -> tup
 
 
 def _fields(cursor: _Text, internal: bool, year_length: int) -> tuple[list[str] | None, bool, bool]:
-    """The runs of digits; whether spaces, and whether any delimiters, stood between them. None for a run that is too long."""
+    """The runs of digits; whether spaces, and whether any delimiters, stood between them. None for
+    a run that is too long."""
     fields: list[str] = []
     spaced = delimited = False
     width = year_length if internal else 4
@@ -205,14 +225,24 @@ def number_moment(number: int, rules: DateRules) -> Parts | None:
     if full > 99999999999999:
         return None
     day, clock = divmod(full, 1_000_000)
-    parts = (day // 10000, day // 100 % 100, day % 100, clock // 10000, clock // 100 % 100, clock % 100, 0)
+    parts = (
+        day // 10000,
+        day // 100 % 100,
+        day % 100,
+        clock // 10000,
+        clock // 100 % 100,
+        clock % 100,
+        0,
+    )
     return parts if in_range(parts) and rules.allow(parts) else None
 
 
 def text_time(text: str, rules: DateRules, most: int = TIME_LIMIT) -> tuple[int, int]:
-    """`str_to_time`: signed microseconds, and nanoseconds behind them. Zero for what is no time; a longer one is cut.
+    """`str_to_time`: signed microseconds, and nanoseconds behind them. Zero for what is no time; a
+    longer one is cut.
 
-    `rules` are for a text that has a date before the time, `most` is the longest time in microseconds.
+    `rules` are for a text that has a date before the time, `most` is the longest time in
+    microseconds.
     """
     cursor = _Text(text)
     cursor.spaces()
@@ -257,7 +287,12 @@ def _clock_fields(cursor: _Text) -> list[int] | None:
         return [0, value // 10000, value // 100 % 100, value % 100]
     while True:
         found.append(int(cursor.digits() or 0))
-        if len(found) == 4 or cursor.left < 2 or cursor.peek() != ":" or cursor.peek(1) not in _DIGITS:
+        if (
+            len(found) == 4
+            or cursor.left < 2
+            or cursor.peek() != ":"
+            or cursor.peek(1) not in _DIGITS
+        ):
             break
         cursor.at += 1
     found += [0] * (4 - len(found))
@@ -270,7 +305,9 @@ def _clock_fraction(cursor: _Text) -> tuple[int | None, int]:
         cursor.at += 1
         digits = cursor.digits()
         fraction = int(digits[:6].ljust(6, "0"))
-        nanoseconds = 100 * int(digits[-1]) if len(digits) > 6 else 0  # the last digit, as the server takes it
+        nanoseconds = (
+            100 * int(digits[-1]) if len(digits) > 6 else 0
+        )  # the last digit, as the server takes it
     sign = cursor.peek(1) in ("-", "+") and cursor.peek(1) != ""
     follows = cursor.peek(2) if sign else cursor.peek(1)
     if cursor.left > 1 and cursor.peek() in ("e", "E") and follows and follows in _DIGITS:
@@ -279,7 +316,8 @@ def _clock_fraction(cursor: _Text) -> tuple[int | None, int]:
 
 
 def number_time(number: int) -> int:
-    """`number_to_time`: hhmmss, or a whole date with its time, in signed microseconds; a longer one is cut."""
+    """`number_to_time`: hhmmss, or a whole date with its time, in signed microseconds; a longer one
+    is cut."""
     if number > _MOST_TIME:
         parts = number_moment(number, DateRules()) if number >= 10_000_000_000 else None
         if parts is None:
@@ -295,7 +333,8 @@ def number_time(number: int) -> int:
 
 
 def round_moment(moment: DateTimeValue, digits: int, *, truncate: bool) -> Parts | None:
-    """The fraction at `digits`; None where a second is carried out of the year 9999, or into a date with a zero."""
+    """The fraction at `digits`; None where a second is carried out of the year 9999, or into a date
+    with a zero."""
     step = 10 ** (6 - digits)
     parts = moment.parts
     if truncate:
@@ -314,6 +353,10 @@ def round_time(microseconds: int, nanoseconds: int, digits: int, *, truncate: bo
     """Signed microseconds at `digits`."""
     step: int = 10 ** (6 - digits)
     size: int = abs(microseconds)
-    size = size // step * step if truncate else (size * 1000 + nanoseconds + step * 500) // (step * 1000) * step
+    size = (
+        size // step * step
+        if truncate
+        else (size * 1000 + nanoseconds + step * 500) // (step * 1000) * step
+    )
     size = size if truncate else min(size, TIME_LIMIT)
     return -size if microseconds < 0 else size

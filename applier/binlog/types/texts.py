@@ -1,4 +1,5 @@
-"""Text, binary strings, ENUM, SET, BIT, and MariaDB's UUID and INET types: stored value <-> Python <-> the server's text."""
+"""Text, binary strings, ENUM, SET, BIT, and MariaDB's UUID and INET types: stored value <-> Python
+<-> the server's text."""
 
 from __future__ import annotations
 
@@ -18,16 +19,19 @@ TEXT_TYPES = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "lo
 MAX_BYTES = {"tinytext": 255, "text": 65535, "mediumtext": (1 << 24) - 1, "longtext": (1 << 32) - 1}
 MAX_BYTES |= {name.replace("text", "blob"): size for name, size in MAX_BYTES.items()}
 UUID_ORDER = (slice(10, 16), slice(8, 10), slice(6, 8), slice(4, 6), slice(0, 4))
-"""MariaDB before 10.11.5 logged a UUID of RFC 4122's versions 1 to 5 in the order of its index, last group first (sql_type_uuid.h)."""
+"""MariaDB before 10.11.5 logged a UUID of RFC 4122's versions 1 to 5 in the order of its index,
+last group first (sql_type_uuid.h)."""
 
 
 def _is_turned(raw: bytes) -> bool:
-    """Whether the bytes of a UUID can only stand in the order of the index. A real 10.11.19 refuses text that reads like that."""
+    """Whether the bytes of a UUID can only stand in the order of the index. A real 10.11.19 refuses
+    text that reads like that."""
     return raw[6] & 0xC0 == 0x80 and 1 <= raw[8] >> 4 <= 5
 
 
 def text_to_python(column: Column) -> Callable[[bytes], str | bytes]:
-    """CHAR, VARCHAR and TEXT as str; as the stored bytes where they are no text of the character set."""
+    """CHAR, VARCHAR and TEXT as str; as the stored bytes where they are no text of the character
+    set."""
     decode = charset(column.charset).decode
 
     def convert(stored: bytes) -> str | bytes:
@@ -43,7 +47,8 @@ def text_to_text(column: Column) -> Callable[[bytes], str]:
 
 
 def text_from_sql(column: Column) -> Callable[[object], bytes]:
-    """CHAR, VARCHAR and TEXT from SQL values, in the column's character set. The function raises ValueRefused 1406 or 1366."""
+    """CHAR, VARCHAR and TEXT from SQL values, in the column's character set. The function raises
+    ValueRefused 1406 or 1366."""
     own = charset(column.charset)
     is_char, limit, width = column.type == "char", column.length, MAX_BYTES.get(column.type)
     plain_utf8 = own.codec == "utf-8"
@@ -52,17 +57,27 @@ def text_from_sql(column: Column) -> Callable[[object], bytes]:
         if isinstance(value, bytes):
             data = value
         else:
-            text = double_text(value) if isinstance(value, float) else format(value, "f") if isinstance(value, Decimal) else text_of(value)
+            text = (
+                double_text(value)
+                if isinstance(value, float)
+                else format(value, "f")
+                if isinstance(value, Decimal)
+                else text_of(value)
+            )
             try:
                 data = own.encode(text)
             except UnicodeError:
-                raise ValueRefused(1366, f"Incorrect string value for column '{column.name}'") from None
+                raise ValueRefused(
+                    1366, f"Incorrect string value for column '{column.name}'"
+                ) from None
         if is_char:
             data = strip_pad(data, own.pad)
         if limit is not None and width is None and len(data) > limit:
             count = len(own.decode(data)) if plain_utf8 or own.max_bytes > 1 else len(data)
             if count > limit:
-                raise ValueRefused(1406, f"Data too long for column '{column.name}'", own.cut(data, limit))
+                raise ValueRefused(
+                    1406, f"Data too long for column '{column.name}'", own.cut(data, limit)
+                )
         if width is not None and len(data) > width:
             raise ValueRefused(1406, f"Data too long for column '{column.name}'", data[:width])
         return data
@@ -80,11 +95,14 @@ def strip_pad(data: bytes, pad: bytes) -> bytes:
 
 
 def binary_from_sql(column: Column) -> Callable[[object], bytes]:
-    """BINARY, VARBINARY and BLOB from SQL values. The function raises ValueRefused 1406, too long."""
+    """BINARY, VARBINARY and BLOB from SQL values. The function raises ValueRefused 1406, too
+    long."""
     fixed, limit = column.type == "binary", column.length or MAX_BYTES.get(column.type)
 
     def convert(value: object) -> bytes:
-        data = value if isinstance(value, bytes) else text_of(value).encode("utf-8", "surrogateescape")
+        data = (
+            value if isinstance(value, bytes) else text_of(value).encode("utf-8", "surrogateescape")
+        )
         if limit is not None and len(data) > limit:
             raise ValueRefused(1406, f"Data too long for column '{column.name}'", data[:limit])
         return data.rstrip(b"\0") if fixed else data
@@ -111,7 +129,8 @@ def binary_to_text(column: Column) -> Callable[[bytes], str]:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The labels of an ENUM or SET as keys: exactly, and in whatever case and without spaces at the end. Numbers begin with 1."""
+    """The labels of an ENUM or SET as keys: exactly, and in whatever case and without spaces at the
+    end. Numbers begin with 1."""
 
     exact: dict[str, int]
     folded: dict[str, int]
@@ -120,9 +139,16 @@ class Labels:
 
 @lru_cache(maxsize=256)
 def labels_of(labels: tuple[str, ...]) -> Labels:
-    """Made once for all values of a column: there may be 65,535 labels, and a statement may have as many values."""
-    numbers = {label.rstrip(" ").casefold(): at for at, label in reversed(list(enumerate(labels, 1)))}
-    return Labels({label: at for at, label in enumerate(labels, 1)}, numbers, all(label.isascii() for label in labels))
+    """Made once for all values of a column: there may be 65,535 labels, and a statement may have as
+    many values."""
+    numbers = {
+        label.rstrip(" ").casefold(): at for at, label in reversed(list(enumerate(labels, 1)))
+    }
+    return Labels(
+        {label: at for at, label in enumerate(labels, 1)},
+        numbers,
+        all(label.isascii() for label in labels),
+    )
 
 
 def enum_to_text(column: Column) -> Callable[[int], str]:
@@ -144,7 +170,11 @@ def enum_from_sql(column: Column) -> Callable[[object], int]:
     def convert(value: object) -> int:
         if isinstance(value, int):
             return int(value)
-        text = decode(value) if isinstance(value, bytes) and column.charset not in ("utf8", "utf8mb3") else text_of(value)
+        text = (
+            decode(value)
+            if isinstance(value, bytes) and column.charset not in ("utf8", "utf8mb3")
+            else text_of(value)
+        )
         found = labels.exact.get(text) or labels.folded.get(text.rstrip(" ").casefold())
         if found is None and text.isdigit() and int(text) <= len(labels.exact):
             found = int(text)
@@ -223,12 +253,19 @@ def uuid_to_text(_column: Column) -> Callable[[bytes], str]:
 
 
 def uuid_from_sql(column: Column) -> Callable[[object], bytes]:
-    """Stored as the log of a real 10.11.19 has it: in the order of the text, whatever the version."""
+    """Stored as the log of a real 10.11.19 has it: in the order of the text, whatever the
+    version."""
 
     def convert(value: object) -> bytes:
-        refused = ValueRefused(1292, f"Incorrect uuid value: '{text_of(value)}' for column '{column.name}'")
+        refused = ValueRefused(
+            1292, f"Incorrect uuid value: '{text_of(value)}' for column '{column.name}'"
+        )
         try:
-            raw = value if isinstance(value, bytes) and len(value) == 16 else uuid.UUID(text_of(value)).bytes
+            raw = (
+                value
+                if isinstance(value, bytes) and len(value) == 16
+                else uuid.UUID(text_of(value)).bytes
+            )
         except ValueError:
             raise refused from None
         if _is_turned(raw):
@@ -246,9 +283,14 @@ def address_to_text(column: Column) -> Callable[[bytes], str]:
 
 
 def _inet6_text(raw: bytes) -> str:
-    """As MariaDB prints it: IPv4 addresses keep their dots, and a single group of zeros is left out, too (10.11.18)."""
+    """As MariaDB prints it: IPv4 addresses keep their dots, and a single group of zeros is left
+    out, too (10.11.18)."""
     address = ipaddress.IPv6Address(raw)
-    if raw[:10] == bytes(10) and raw[10:12] in (b"\xff\xff", b"\0\0") and (raw[10:12] != b"\0\0" or raw[12:14] != b"\0\0"):
+    if (
+        raw[:10] == bytes(10)
+        and raw[10:12] in (b"\xff\xff", b"\0\0")
+        and (raw[10:12] != b"\0\0" or raw[12:14] != b"\0\0")
+    ):
         return f"::{'ffff:' if raw[10] else ''}{ipaddress.IPv4Address(raw[12:])}"
     text = str(address)
     groups = text.split(":")
@@ -259,20 +301,31 @@ def _inet6_text(raw: bytes) -> str:
 
 
 def _inet6(value: bytes | str) -> ipaddress.IPv6Address:
-    """An IPv4 address goes into an INET6 column as a mapped one (Inet4 to Inet6, sql_type_inet.cc)."""
+    """An IPv4 address goes into an INET6 column as a mapped one (Inet4 to Inet6,
+    sql_type_inet.cc)."""
     address = ipaddress.ip_address(value)
-    return address if isinstance(address, ipaddress.IPv6Address) else ipaddress.IPv6Address(b"\0" * 10 + b"\xff\xff" + address.packed)
+    return (
+        address
+        if isinstance(address, ipaddress.IPv6Address)
+        else ipaddress.IPv6Address(b"\0" * 10 + b"\xff\xff" + address.packed)
+    )
 
 
 def address_from_sql(column: Column) -> Callable[[object], bytes]:
-    """MariaDB's INET4 and INET6 from text or bytes. The function raises ValueRefused 1292 for what is no address."""
+    """MariaDB's INET4 and INET6 from text or bytes. The function raises ValueRefused 1292 for what
+    is no address."""
     size, kind = (4, ipaddress.IPv4Address) if column.type == "inet4" else (16, _inet6)
 
     def convert(value: object) -> bytes:
         try:
-            address = kind(value if isinstance(value, bytes) and len(value) == size else text_of(value))
+            address = kind(
+                value if isinstance(value, bytes) and len(value) == size else text_of(value)
+            )
         except ValueError:
-            raise ValueRefused(1292, f"Incorrect {column.type} value: '{text_of(value)}' for column '{column.name}'") from None
+            raise ValueRefused(
+                1292,
+                f"Incorrect {column.type} value: '{text_of(value)}' for column '{column.name}'",
+            ) from None
         return address.packed.rstrip(b"\0")
 
     return convert
