@@ -222,8 +222,10 @@ LAST = _Last()
 
 
 class OrderedView:
-    """The entries of one key in index order, as tuples (*value, ref). Implements
-    lookup.handler.OrderedKey. Implements `View`."""
+    """The entries of one key in index order, as tuples (*value, ref).
+
+    Implements lookup.handler.OrderedKey. Implements `View`.
+    """
 
     __slots__ = ("_definition", "_entries", "_extract", "_extractors", "_key")
 
@@ -381,8 +383,9 @@ SPARE_CHECKSUMS = 10_000
 
 
 class ChecksumView:
-    """Checksum of some columns -> the contents that have it. Implements `View` and
-    `lookup.handler.Checksums`.
+    """Checksum of some columns -> the contents that have it.
+
+    Implements `View` and `lookup.handler.Checksums`.
 
     Contents that have gone are not taken out, since their checksum would have to be worked out
     again; when they are too many, all is forgotten and gathered anew when it is asked for.

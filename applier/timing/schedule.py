@@ -34,8 +34,10 @@ class Scheduler(Protocol):
 
 
 class ByDatabase:
-    """One worker a database at a time; transactions queue behind each other there. Implements
-    `Scheduler`."""
+    """One worker a database at a time; transactions queue behind each other there.
+
+    Implements `Scheduler`.
+    """
 
     def __init__(self, coordinator: Coordinator, workers: list[SimulatedWorker]) -> None:
         self._coordinator = coordinator
