@@ -69,7 +69,7 @@ SETUPS = st.builds(
 )
 
 
-@settings(max_examples=12 if ALL_CASES else 1)
+@settings(max_examples=3 if ALL_CASES else 1)
 @given(SETUPS, st.sampled_from([1, 1, 2, 5]), st.integers(0, 1000), st.integers(1, 3 if ALL_CASES else 1))
 def test_what_is_remembered_changes_no_verdict(setup: Setup, period: int, seed: int, transactions: int) -> None:
     """The same crash points, the same disks, the same verdict of each, on random workloads and configurations; one memory for a whole

@@ -22,7 +22,7 @@ from tests.binlog import build
 from tests.hardening.runner import ROOT
 
 ALL = os.environ.get("BINLAG_ALL_CASES") == "1"
-ROUNDS = 6 if ALL else 2
+ROUNDS = 3 if ALL else 2
 MOST_ROUNDS = ROUNDS + 20
 """A command that always ends before its signal comes does not show what it does then."""
 INTERRUPTED = 130

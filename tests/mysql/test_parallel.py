@@ -49,7 +49,7 @@ class Made:
     def of(self, version: str) -> tuple[Server, Workload]:
         if version not in self._made:
             server = self._factory(version, options=OPTIONS)
-            self._made[version] = server, make(server, self._folder, 600 if ALL else 160)
+            self._made[version] = server, make(server, self._folder, 300 if ALL else 160)
         server, workload = self._made[version]
         server.execute("DROP DATABASE IF EXISTS w", "DROP DATABASE IF EXISTS binlag")
         return server, workload

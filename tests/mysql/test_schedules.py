@@ -31,7 +31,7 @@ from tests.mysql.simulated_log import UNIQUE, SimulatedLog, create, make_log
 from tests.mysql.simulated_server import Fault, Killed, SimulatedServer
 
 ALL = os.environ.get("BINLAG_ALL_CASES") == "1"
-SCHEDULES = int(os.environ.get("BINLAG_SCHEDULES") or (3000 if ALL else 120))
+SCHEDULES = int(os.environ.get("BINLAG_SCHEDULES") or (1500 if ALL else 120))
 PARTS = 10
 FAULTS = ("wait", "wait", "deadlock", "lost", "lost after", "crash", "crash after", "kill")
 MOST_RUNS = 40

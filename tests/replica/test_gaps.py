@@ -32,7 +32,7 @@ from checkpoints.gtid import GtidSet
 from checkpoints.simulated_disk import SimulatedDisk
 
 DATABASES = ("d1", "d2", "d3", "d4")
-CASES = 150 if os.environ.get("BINLAG_ALL_CASES") == "1" else 12
+CASES = 60 if os.environ.get("BINLAG_ALL_CASES") == "1" else 12
 INT_COLUMN = bytes([3])
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 

@@ -5,7 +5,9 @@ A test that passes then is listed as flaky, to be mended next. More than three o
 
 from __future__ import annotations
 
+import gc
 import os
+import warnings
 
 import pytest
 from pytest_rerunfailures import suspended_finalizers
@@ -33,6 +35,9 @@ def uses_processes(item: pytest.Item) -> bool:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """The second run gets servers of its own, since the first left its rows in those of the module."""
     if getattr(item, "execution_count", 1) > 1:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            gc.collect()  # what the first run left open is not the fault of a later test
         state = item.session._setupstate
         state.stack.update(suspended_finalizers)  # the plugin would keep the module's fixtures
         suspended_finalizers.clear()
