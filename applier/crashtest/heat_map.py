@@ -35,7 +35,7 @@ th { background: #f6f8fa; font-weight: 600 } td a { color: inherit; text-decorat
 .twice { background: #ffd8a8 } .lost { background: #ff9d94 }
 .broken { outline: 3px solid #82071e; font-weight: 700 }
 code { background: #f6f8fa; padding: .1em .3em; user-select: all; overflow-wrap: anywhere }
-li { margin: .4em 0 } :target { background: #fff8c5 } .legend span { padding: .1em .6em; border: 1px solid #d0d7de; margin-right: .5em }
+li { margin: .4em 0 } :target { background: #fff8c5 } .legend span { display: inline-block; padding: .1em .6em; border: 1px solid #d0d7de; margin-right: .5em }
 """
 
 
