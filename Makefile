@@ -49,6 +49,7 @@ kills: $(VENV)/.dev
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
+	$(BIN)/codespell
 	$(BIN)/mypy
 
 docs: $(VENV)/.docs
