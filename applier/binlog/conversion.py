@@ -13,7 +13,13 @@ from applier.binlog.payload import MAX_EVENT_BYTES
 from applier.binlog.table_map import SourceColumn
 from applier.binlog.types import ValueRefused, from_sql, to_text
 from applier.binlog.types.numbers import decimal_to_text, float_to_python, integer_range
-from applier.binlog.types.temporal import pack_datetime, pack_time, pack_timestamp
+from applier.binlog.types.temporal import (
+    number_to_parts,
+    pack_datetime,
+    pack_time,
+    pack_timestamp,
+)
+from applier.binlog.types.temporal_parse import in_range
 from applier.error_codes import Code
 from applier.errors import InputError
 from lookup.table import Column
@@ -212,24 +218,8 @@ def _old_timestamp(local: Column) -> Convert:
 
 def _old_datetime(local: Column) -> Convert:
     def convert(value: int) -> bytes:
-        day, clock = divmod(value, 1_000_000)
-        parts = (
-            day // 10000,
-            day // 100 % 100,
-            day % 100,
-            clock // 10000,
-            clock // 100 % 100,
-            clock % 100,
-            0,
-        )
-        if (
-            parts[0] > 9999
-            or parts[1] > 12
-            or parts[2] > 31
-            or parts[3] > 23
-            or parts[4] > 59
-            or parts[5] > 59
-        ):
+        parts = number_to_parts(value)
+        if not in_range(parts):
             raise InputError(f"a DATETIME of the old format holds {value}", code=Code.BAD_VALUE)
         return pack_datetime(parts, local.scale)
 

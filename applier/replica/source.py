@@ -258,16 +258,9 @@ class BinlogFiles:
 
 
 def _event_at(content: bytes, position: int, name: str) -> bytes:
-    if position + HEADER_LENGTH > len(content):
-        raise ReplicationError(
-            1236,
-            INSIDE,
-            file=name,
-            position=position,
-            hint="the position is not the start of an event",
-        )
     length = int.from_bytes(content[position + 9 : position + 13], "little")
-    if length < HEADER_LENGTH or position + length > len(content):
+    is_cut = position + max(length, HEADER_LENGTH) > len(content)
+    if length < HEADER_LENGTH or is_cut:
         raise ReplicationError(
             1236,
             INSIDE,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from applier.binlog.types.temporal import Parts
+from applier.binlog.types.temporal import Parts, datetime_to_parts
 from applier.tables.comparisons import moment_of
 from applier.tables.functions import WHOLE, Call, Domain, Function, integer_result
 from applier.tables.operands import (
@@ -20,7 +20,6 @@ from applier.tables.operands import (
     Session,
     Value,
     constant,
-    datetime_to_parts,
     mapped,
     real_moment,
     unsupported,

@@ -23,6 +23,7 @@ from applier.binlog.types.temporal import (
     Parts,
     date_parts,
     datetime_parts,
+    datetime_to_parts,
     parts_text,
     time_microseconds,
     time_text,
@@ -266,19 +267,6 @@ def local_parts(microseconds: int, session: Session) -> Parts:
         from_utc(
             datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds), session.zone
         )
-    )
-
-
-def datetime_to_parts(moment: datetime) -> Parts:
-    """A datetime's parts."""
-    return (
-        moment.year,
-        moment.month,
-        moment.day,
-        moment.hour,
-        moment.minute,
-        moment.second,
-        moment.microsecond,
     )
 
 

@@ -25,6 +25,33 @@ _TIME = re.compile(r"(-?)(?:(\d+)\s+)?(\d+)(?::(\d{1,2}))?(?::(\d{1,2}))?(?:\.(\
 _ZONE = re.compile(r"(.*)([+-])(\d\d):(\d\d)$", re.DOTALL)
 
 
+def datetime_to_parts(moment: datetime) -> Parts:
+    """A datetime's parts."""
+    return (
+        moment.year,
+        moment.month,
+        moment.day,
+        moment.hour,
+        moment.minute,
+        moment.second,
+        moment.microsecond,
+    )
+
+
+def number_to_parts(number: int) -> Parts:
+    """The parts of a moment written as YYYYMMDDhhmmss."""
+    day, clock = divmod(number, 1_000_000)
+    return (
+        day // 10000,
+        day // 100 % 100,
+        day % 100,
+        clock // 10000,
+        clock // 100 % 100,
+        clock % 100,
+        0,
+    )
+
+
 def fraction_text(microseconds: int, digits: int) -> str:
     """The fraction of a second with its point; "" for 0 digits."""
     return f".{microseconds:06d}"[: digits + 1] if digits else ""
@@ -328,15 +355,7 @@ def parse_datetime(value: object, column: Column) -> Parts:
     if zone is not None:
         offset = timedelta(hours=int(zone[3]), minutes=int(zone[4]))
         moment = datetime(*parts) - (offset if zone[2] == "+" else -offset)
-        parts = (
-            moment.year,
-            moment.month,
-            moment.day,
-            moment.hour,
-            moment.minute,
-            moment.second,
-            moment.microsecond,
-        )
+        parts = datetime_to_parts(moment)
     return parts
 
 

@@ -12,7 +12,7 @@ import string
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from applier.binlog.types.temporal import Parts
+from applier.binlog.types.temporal import Parts, number_to_parts
 
 ZERO: Parts = (0, 0, 0, 0, 0, 0, 0)
 _DIGITS = frozenset("0123456789")
@@ -224,16 +224,7 @@ def number_moment(number: int, rules: DateRules) -> Parts | None:
         full = number
     if full > 99999999999999:
         return None
-    day, clock = divmod(full, 1_000_000)
-    parts = (
-        day // 10000,
-        day // 100 % 100,
-        day % 100,
-        clock // 10000,
-        clock // 100 % 100,
-        clock % 100,
-        0,
-    )
+    parts = number_to_parts(full)
     return parts if in_range(parts) and rules.allow(parts) else None
 
 
