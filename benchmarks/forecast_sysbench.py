@@ -1,0 +1,271 @@
+"""How right the forecast is for loads that nobody here wrote: sysbench (Debian's package) on a real source, applied by a real replica.
+
+    apt-get install sysbench strace
+    python docker/servers/bring.py 9.7
+    python benchmarks/forecast_sysbench.py --output benchmarks/results/forecast_sysbench_9.7.json
+
+For each load: sysbench's tables are made once, the source runs the load from there with eight threads, and for each stratum
+(`forecast_strata.py`: workers, durable or relaxed, tables beside the buffer pool, a slower disk) a replica starts from the same files,
+with or without the primary key of sbtest1, and fetches the log with its applier stopped. Then
+
+    binlag forecast LOG --schema mysql://THE_REPLICA --json
+
+says seconds (replica.utilisation times log_seconds), pages read and an error bar: once with the prices that ship and, with
+`--calibration`, with those. Only then does the applier start; it is timed to its last transaction (WAIT_FOR_EXECUTED_GTID_SET), and
+Innodb_pages_read is taken before and after. What is there already in --output is not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from decode import machine
+from forecast_strata import STRATA, Stratum
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "docker"))
+from servers.server import Server
+
+KEYS = {"keys": (), "keyless": ("ALTER TABLE sbtest.sbtest1 MODIFY id INT NOT NULL, DROP PRIMARY KEY",)}
+"""The replica's tables: as sysbench makes them, or one of them without its primary key (KEY k is left)."""
+OLD_WORDS = {
+    "CHANGE REPLICATION SOURCE TO": "CHANGE MASTER TO", "SHOW BINARY LOG STATUS": "SHOW MASTER STATUS", "SOURCE_": "MASTER_",
+    "REPLICA": "SLAVE",
+}  # fmt: skip
+READ_MICROSECONDS = 25
+"""Of this disk, without strace's."""
+STANDARD = ("1-relaxed-0-0", "2-relaxed-0-0", "4-relaxed-0-0", "1-durable-0-0", "2-durable-0-0", "4-durable-0-0")
+ON_DISK = ("1-relaxed-4-0", "4-relaxed-4-0", "1-relaxed-16-0", "1-relaxed-4-500", "4-durable-4-500", "1-relaxed-16-500")
+
+
+@dataclass(frozen=True)
+class Load:
+    """What sysbench runs: its script, so many transactions over so many tables of so many rows."""
+
+    script: str
+    transactions: int
+    tables: int = 4
+    rows: int = 100_000
+
+    @property
+    def table_bytes(self) -> int:
+        """sysbench's rows take some 190 bytes each, and as much again for free space and the index."""
+        return self.tables * self.rows * 240
+
+
+@dataclass(frozen=True)
+class Case:
+    """A load in a stratum."""
+
+    load: str
+    keys: str
+    stratum: str
+
+
+LOADS = {
+    "write_only": Load("oltp_write_only", 30_000),
+    "update_index": Load("oltp_update_index", 60_000),
+    "update_non_index": Load("oltp_update_non_index", 60_000),
+    "insert": Load("oltp_insert", 60_000),
+    "delete": Load("oltp_delete", 60_000),
+    "write_only_large": Load("oltp_write_only", 6_000, 2, 500_000),
+    "update_index_large": Load("oltp_update_index", 12_000, 2, 500_000),
+}
+
+
+def cases() -> Iterator[Case]:
+    for load, keys, strata in (
+        ("write_only", ("keys", "keyless"), STANDARD),
+        ("update_index", ("keys", "keyless"), STANDARD),
+        ("update_non_index", ("keys",), STANDARD),
+        ("insert", ("keys",), STANDARD),
+        ("delete", ("keys",), STANDARD),
+        ("write_only_large", ("keys",), ON_DISK),
+        ("update_index_large", ("keys",), ON_DISK),
+    ):
+        yield from (Case(load, one, stratum) for one in keys for stratum in strata)
+
+
+def sysbench(server: Server, load: Load, command: str, threads: int) -> None:
+    """The load's command against a server, over its socket."""
+    server.execute(
+        "CREATE DATABASE IF NOT EXISTS sbtest", "CREATE USER IF NOT EXISTS bench@localhost IDENTIFIED BY 'bench'",
+        "GRANT ALL ON *.* TO bench@localhost",
+    )  # fmt: skip
+    given = ["sysbench", load.script, f"--mysql-socket={server.socket}", "--mysql-user=bench", "--mysql-password=bench", "--time=0"]
+    given += [f"--tables={load.tables}", f"--table-size={load.rows}", f"--threads={threads}", f"--events={load.transactions}", command]
+    subprocess.run(given, check=True, stdout=subprocess.DEVNULL)
+
+
+class Stand:
+    """One load: the tables' files, and a source that has run it behind them."""
+
+    def __init__(self, name: str, load: Load, folder: Path) -> None:
+        self.name, self.load, self.folder = name, load, folder
+        self.old = name in ("5.6", "5.7")
+        self.files = folder / "tables"
+        with self._server("tables") as server:
+            sysbench(server, load, "prepare", threads=2)
+            tables = ", ".join(f"sbtest.sbtest{number + 1}" for number in range(load.tables))
+            server.execute(f"ANALYZE TABLE {tables}")
+            server.stop()
+        self.source = self._server("source", copied=True)
+        self.source.start()
+        self.source.execute("FLUSH BINARY LOGS")
+        before = self.source.binlog_files()[-1]
+        sysbench(self.source, load, "run", threads=8)
+        self.source.execute("FLUSH BINARY LOGS")
+        self.log = Path(shutil.copy(before, folder / before.name))
+
+    def __enter__(self) -> Stand:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.source.close()
+        shutil.rmtree(self.folder)
+
+    def _server(self, folder: str, *, copied: bool = False, **options: str | int) -> Server:
+        place = self.folder / folder
+        if copied:
+            shutil.copytree(self.files / "data", place / "data")
+            (place / "data" / "auto.cnf").unlink(missing_ok=True)
+        relaxed = {"innodb_flush_log_at_trx_commit": 2, "sync_binlog": 0, "innodb_buffer_pool_size": "768M"}
+        return Server(self.name, options={**relaxed, "max_binlog_size": 1 << 30, **options}, gtids=True, folder=place)
+
+    def words(self, statement: str) -> str:
+        """A statement of replication as this version writes it."""
+        for word, old in OLD_WORDS.items() if self.old else ():
+            statement = statement.replace(word, old)
+        return statement
+
+    @contextmanager
+    def replica(self, keys: str, stratum: Stratum) -> Iterator[Server]:
+        """One that has the log and has applied nothing of it."""
+        options = stratum.options(self.load.table_bytes)
+        workers = stratum.workers if stratum.workers > 1 or not self.old else 0
+        options[f"{'slave' if self.old else 'replica'}_parallel_workers"] = workers
+        with self._server("replica", copied=True, server_id=2, **options) as server:
+            server.execute("SET SESSION sql_log_bin = 0", *KEYS[keys])
+            change = (
+                f"CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {self.source.port}, SOURCE_USER = 'root', "
+                f"SOURCE_PASSWORD = '{self.source.password}', {'' if self.old else 'GET_SOURCE_PUBLIC_KEY = 1, '}SOURCE_AUTO_POSITION = 1"
+            )
+            server.execute(self.words(change), self.words("START REPLICA IO_THREAD"))
+            wanted = self.source.query(self.words("SHOW BINARY LOG STATUS"))[0][:2]
+            while server.query(self.words("SHOW REPLICA STATUS"))[0][5:7] != wanted:
+                time.sleep(0.1)
+            if stratum.pool:
+                server.restart(**{f"skip_{'slave' if self.old else 'replica'}_start": "ON"})
+            else:
+                for number in range(self.load.tables):
+                    server.query(f"SELECT SUM(LENGTH(c)) FROM sbtest.sbtest{number + 1}")
+                    server.query(f"SELECT SUM(k) FROM sbtest.sbtest{number + 1} FORCE INDEX (k_{number + 1})")
+            yield server
+        shutil.rmtree(self.folder / "replica")
+
+    def forecast(self, replica: Server, stratum: Stratum, calibration: str | None) -> dict[str, Any]:
+        """What `binlag forecast` says before anything is applied."""
+        given = [sys.executable, "-m", "applier", "forecast", str(self.log), "--json", "--schema", f"mysql://root@127.0.0.1:{replica.port}"]
+        given += ["--calibration", calibration] if calibration else []
+        given += ["--read-latency", f"{stratum.read_microseconds + READ_MICROSECONDS}us"] if stratum.read_microseconds else []
+        done = subprocess.run(given, check=True, capture_output=True, env={**os.environ, "BINLAG_PASSWORD": replica.password})
+        said = json.loads(done.stdout)
+        seconds = said["replica"]["utilisation"] * said["log_seconds"]
+        return {
+            "seconds": seconds, "page_reads": said["replica"]["page_reads"], "margin": said["margin"],
+            "peak": [said["replica"]["peak_lag_seconds"], said["peak_low_seconds"], said["peak_high_seconds"]],
+        }  # fmt: skip
+
+    def run(self, case: Case, calibrations: dict[str, str | None]) -> dict[str, Any]:
+        """A case, forecast with each of the calibrations and then applied."""
+        stratum = STRATA[case.stratum]
+        with self.replica(case.keys, stratum) as replica:
+            said = {name: self.forecast(replica, stratum, file) for name, file in calibrations.items()}
+            end = self.source.query("SELECT @@global.gtid_executed")[0][0].replace("\n", "")
+            before = pages_read(replica)
+            with slow_disk(replica, stratum):
+                start = time.monotonic()
+                replica.execute(self.words("START REPLICA SQL_THREAD"))
+                replica.query(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{end}', 1200)")
+                seconds = time.monotonic() - start
+            pages = pages_read(replica) - before
+        return {"load": case.load, "keys": case.keys, "stratum": case.stratum, "seconds": seconds, "page_reads": pages, "forecast": said}
+
+
+def pages_read(server: Server) -> int:
+    """Innodb_pages_read."""
+    return int(server.query("SHOW GLOBAL STATUS LIKE 'Innodb_pages_read'")[0][1])
+
+
+@contextmanager
+def slow_disk(server: Server, stratum: Stratum) -> Iterator[None]:
+    """strace adds its microseconds to each read of the server."""
+    if not stratum.slow_disk:
+        yield
+        return
+    with subprocess.Popen(["strace", "-f", "-q", "-o", "/dev/null", "-p", str(server.pid), *stratum.slow_disk]) as strace:
+        time.sleep(1)
+        yield
+        strace.terminate()
+
+
+def show(done: list[dict[str, Any]]) -> None:
+    """Each case, and the medians and worst of the strata."""
+    names = done[0]["forecast"]
+    factors: dict[tuple[str, str], list[float]] = {}
+    held = dict.fromkeys(names, 0)
+    for one in done:
+        row = [f"{one['load']:20s} {one['keys']:8s} {one['stratum']:16s} {one['seconds']:7.2f} s {one['page_reads']:8d} pages"]
+        for name in names:
+            said = one["forecast"][name]
+            factor = said["seconds"] / one["seconds"]
+            factors.setdefault((name, one["stratum"]), []).append(max(factor, 1 / factor))
+            held[name] += abs(math.log(factor)) <= math.log1p(said["margin"])
+            row.append(f"{name} {said['seconds']:7.2f} s ({factor:4.2f}) {said['page_reads']:8.0f} pages ±{said['margin']:.0%}")
+        print("  ".join(row))
+    for (name, stratum), values in sorted(factors.items()):
+        print(f"{name:10s} {stratum:16s} factor {statistics.median(values):.2f} at the median, {max(values):.2f} at worst of {len(values)}")
+    for name, number in held.items():
+        print(f"{name:10s} the margin held {number} of {len(done)}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--server", default="9.7")
+    parser.add_argument("--calibration", help="forecast with these prices, too")
+    parser.add_argument("--only", default="", help="cases whose load, keys and stratum hold this")
+    parser.add_argument("--output", type=Path, required=True)
+    arguments = parser.parse_args()
+    calibrations: dict[str, str | None] = {"shipped": None}
+    calibrations |= {"measured": arguments.calibration} if arguments.calibration else {}
+    found: dict[str, Any] = json.loads(arguments.output.read_text()) if arguments.output.exists() else {}
+    done = found.setdefault("cases", [])
+    there = {Case(one["load"], one["keys"], one["stratum"]) for one in done}
+    wanted = [one for one in cases() if one not in there and arguments.only in f"{one.load} {one.keys} {one.stratum}"]
+    for load, group in groupby(wanted, lambda one: one.load):
+        with tempfile.TemporaryDirectory(prefix="binlag-sysbench-") as folder, Stand(arguments.server, LOADS[load], Path(folder)) as stand:
+            for case in group:
+                done.append(stand.run(case, calibrations))
+                show(done[-1:])
+                found |= {"machine": machine(), "server": arguments.server}
+                arguments.output.write_text(json.dumps(found, indent=1) + "\n")
+    show(done)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
