@@ -3,6 +3,7 @@ for `binlag forecast`."""
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -128,7 +129,7 @@ def command(
     check_output("--output", output)
     keeper = MeasurementFile(table_file)
     with ExitStack() as stack:
-        target, cells = _target(into, stack, **given)
+        target, cells = _target(into, stack, is_alone=master is None, **given)
         kept = len(keeper.all)
         try:
             for number in range(rounds):
@@ -151,24 +152,28 @@ def _target(
     largest: int,
     quick: bool,
     password_file: str | None,
+    is_alone: bool,
 ) -> tuple[MeasurementTarget, list[Cell]]:
     from applier.forecast.measured import Memory
-    from applier.forecast.measurement_grid import grid
+    from applier.forecast.measurement_grid import LOOKUP_ROWS, grid
+    from applier.forecast.scale_up import spread
     from lookup.versions import rules_for
 
+    scale_up: list[Cell] = []
     if into == "memory":
         rules_of(server)
         target: MeasurementTarget = Memory(server)
     else:
         from applier.forecast.on_server import ServerTarget
+        from applier.forecast.scale_up import scale_up_cells
         from applier.mysql.url import find_password, parse_url
 
-        endpoint = parse_url(into)
-        target = stack.enter_context(
-            ServerTarget(
-                endpoint.with_password(find_password(password_file)), relay_folder=relay_folder
-            )
-        )
+        endpoint = parse_url(into).with_password(find_password(password_file))
+        on_server = ServerTarget(endpoint, relay_folder=relay_folder, is_alone=is_alone)
+        target = stack.enter_context(on_server)
+        if is_alone:
+            rows = min(largest, LOOKUP_ROWS)
+            scale_up += scale_up_cells(rows, workers=on_server.runs_workers, quick=quick)
     rules = rules_for(target.server_version)
     selectable = rules.row_search_selectable
     if row_search and not selectable:
@@ -179,7 +184,8 @@ def _target(
     searches = row_search or (
         ("INDEX_SCAN,TABLE_SCAN", "INDEX_SCAN,HASH_SCAN") if selectable else ("",)
     )
-    return target, grid(rules, largest=largest, row_searches=searches, quick=quick)
+    units = grid(rules, largest=largest, row_searches=searches, quick=quick)
+    return target, spread(scale_up, units)
 
 
 def _measure(
@@ -220,7 +226,8 @@ def _calibrate(done: list[Measured], target: MeasurementTarget, output: str) -> 
         for one in done
         if (one.target, one.server_version) == (target.name, target.server_version)
     ]
-    calibration = fit(mine, settings=getattr(target, "settings", {}))
+    cores = os.cpu_count() if getattr(target, "relay_folder", None) is not None else None
+    calibration = fit(mine, settings=getattr(target, "settings", {}), cores=cores)
     calibration.save(output)
     residuals = calibration.residuals
     note(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -45,9 +45,23 @@ SHARED: dict[str, TimePrice] = {
 """What workers share, and its price where nobody measured it: a sync of one log at a commit, a page
 read into the buffer pool, and what the coordinator takes to read a transaction and each of its
 events. Of 9.7.4 with sysbench's oltp_write_only in twelve settings, 2 cores, a virtual disk."""
+RELAXED = {"innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0"}
+"""Commits as unit prices are measured: syncs come on top."""
+DURABLE = {"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1"}
 LACKS_SHARED = 2
+ON = ("ON", "1")
 CORES = 2
 """Of the machine where it does not say: that of the calibrations that ship."""
+
+
+def commit_syncs(settings: Mapping[str, str]) -> float:
+    """Syncs of a replica's commit that waits for nobody, by the text of a server's variables: of
+    the redo log, and of the binary log where the replica has one of its own."""
+    redo = settings.get("innodb_flush_log_at_trx_commit") == "1"
+    every = int(settings.get("sync_binlog", "0"))
+    own_log = settings.get("log_replica_updates", settings.get("log_slave_updates", "OFF"))
+    logs = every > 0 and all(text.upper() in ON for text in (settings.get("log_bin", ""), own_log))
+    return float(redo) + (1.0 / every if logs else 0.0)
 
 
 @dataclass(frozen=True)
@@ -84,11 +98,22 @@ class Calibration:
     cores: int = CORES
     assumed: tuple[str, ...] = ()
     """What it lacks, and what is taken instead."""
+    unsteadiness: float = 0.0
+    """How far the machine's speed was off its median while it was measured, in nine of ten
+    readings."""
+    ships: bool = False
+    """It comes with the package: its prices are those of another machine."""
 
     @property
     def rules_name(self) -> str:
         """Whose rules it was measured under: a name of `lookup.versions.RULES`."""
         return rules_for(self.server_version).name
+
+    @property
+    def syncs(self) -> float:
+        """Syncs of a commit that the price of a transaction holds already: of a calibration that
+        was measured with durable commits."""
+        return commit_syncs(self.settings)
 
     @property
     def spread(self) -> float:
@@ -116,6 +141,7 @@ class Calibration:
                 name: {"processor": one.processor, "waiting": one.waiting}
                 for name, one in self.shared.items()
             },
+            "unsteadiness": self.unsteadiness,
             "residuals": {
                 name: getattr(self.residuals, name) for name in Residuals.__dataclass_fields__
             },
@@ -167,7 +193,7 @@ def default_calibration(rules_name: str) -> Calibration:
     }  # MariaDB scans row by row, as 5.7 does
     name = rules_name if rules_name in known else nearest[rules_name]
     text = (folder / f"{name}.json").read_text()
-    return _of(json.loads(text), f"the default for {name}")
+    return replace(_of(json.loads(text), f"the default for {name}"), ships=True)
 
 
 def _of(data: dict[str, Any], source: str) -> Calibration:
@@ -216,4 +242,5 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
         SHARED | shared,
         int(data.get("cores", CORES)),
         assumed,
+        float(data.get("unsteadiness", 0.0)),
     )

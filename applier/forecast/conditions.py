@@ -167,6 +167,8 @@ class Live:
     is_here: bool = False
     source_id: int | None = None
     """server_id of its source."""
+    read_seconds: float | None = None
+    """Of a read of its data files, on average since its start."""
     refused: str = ""
 
 
@@ -261,6 +263,8 @@ def conditions(
 
 def _told(name: str, kind: SettingKind, live: Live) -> tuple[Any, str | None]:
     """What the live replica says of a setting, and what is wrong with it."""
+    if name == "read_latency":
+        return live.read_seconds, None
     for variable in kind.variables:
         text = live.variables.get(variable)
         if text is None:

@@ -23,8 +23,16 @@ import numpy.typing as npt
 
 from applier.error_codes import Code
 from applier.errors import InputError, UsageError
-from applier.forecast.calibration import Calibration, Residuals
+from applier.forecast.calibration import (
+    CORES,
+    DURABLE,
+    SHARED,
+    Calibration,
+    Residuals,
+    commit_syncs,
+)
 from applier.forecast.measured import Measured, middles
+from applier.forecast.scale_up import shared_prices, unsteadiness
 from applier.forecast.units import Prices
 
 Floats = npt.NDArray[np.float64]
@@ -45,10 +53,14 @@ def fit(
     settings: Mapping[str, str] | None = None,
     machine: str | None = None,
     date: str | None = None,
+    cores: int | None = None,
 ) -> Calibration:
-    """The calibration of one target on one server version. Raises InputError when there is nothing
-    to fit."""
-    measured = [one for one in middles(measured) if one.seconds >= LEAST_SECONDS]
+    """The calibration of one target on one server version; `cores` of the server's machine.
+
+    Raises InputError when there is nothing to fit.
+    """
+    every = [one for one in middles(measured) if one.seconds >= LEAST_SECONDS]
+    measured = [one for one in every if not one.cell.workers]
     if not measured:
         raise InputError(
             "no cell was measured: there is nothing to fit",
@@ -72,16 +84,22 @@ def fit(
         *(_round(float(value)) for value in largest),
         *(_round(float(value)) for value in (np.median(unseen), np.quantile(unseen, 0.9))),
     )  # fmt: skip
+    found, settings = Prices(tuple(map(float, prices))), dict(settings or {})
+    cores, scale_up = cores or CORES, [one for one in every if one.cell.workers]
+    syncs = commit_syncs(settings | DURABLE)
     return Calibration(
         measured[0].server_version,
-        Prices(tuple(map(float, prices))),
+        found,
         Prices(tuple(map(float, np.minimum(low, prices)))),
         Prices(tuple(map(float, np.maximum(high, prices)))),
         residuals,
         measured[0].target,
         machine or describe_machine(),
         date or datetime.now(UTC).strftime("%Y-%m-%d"),
-        dict(settings or {}),
+        settings,
+        shared=SHARED | shared_prices(scale_up, found, cores=cores, syncs=syncs),
+        cores=cores,
+        unsteadiness=_round(unsteadiness(scale_up, found)),
     )
 
 

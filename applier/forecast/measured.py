@@ -50,6 +50,9 @@ class Measured:
     log_bytes: int
     amounts: Amounts
     counters: Mapping[str, int] = field(default_factory=dict)
+    beside_seconds: float = 0.0
+    """Of the same cell with one worker and no syncs, measured right before it; 0 for a cell that is
+    so itself."""
     round: int = 0
     """A grid is gone through several times: a machine's speed may change for minutes."""
 
@@ -68,7 +71,7 @@ class Measured:
                 "seconds": self.seconds,
                 "log_bytes": self.log_bytes,
             }
-            | {"round": self.round}
+            | {"beside_seconds": self.beside_seconds, "round": self.round}
             | {
                 _column("unit", name): amount
                 for name, amount in zip(UNITS, self.amounts, strict=True)
@@ -79,14 +82,15 @@ class Measured:
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Measured:
         """From a row of a table of measurements."""
-        cell = Cell(**{one.name: row[one.name] for one in fields(Cell)})
+        cell = Cell(**{one.name: row[one.name] for one in fields(Cell) if one.name in row})
         amounts = tuple(float(row[_column("unit", name)]) for name in UNITS)
         told = {name: row.get(_column("handler", name)) for name in COUNTERS}
         counters = {
             name: int(value) for name, value in told.items() if value is not None and value == value
         }  # Spark makes NULL a NaN
         head = row["target"], row["server_version"], float(row["seconds"]), int(row["log_bytes"])
-        return cls(cell, *head, amounts, counters, int(row["round"]))
+        beside = float(row.get("beside_seconds", 0.0))
+        return cls(cell, *head, amounts, counters, beside, int(row["round"]))
 
 
 def _column(kind: str, name: str) -> str:
@@ -99,14 +103,12 @@ def middle(runs: Sequence[Measured]) -> Measured:
 
     Of an even number the two in the middle, half of each.
     """
-    ordered = sorted(runs, key=lambda one: one.seconds)
+    ordered = sorted(runs, key=lambda one: one.seconds / (one.beside_seconds or 1.0))
     low, high = ordered[(len(runs) - 1) // 2], ordered[len(runs) // 2]
     between = tuple((one + other) / 2 for one, other in zip(low.amounts, high.amounts, strict=True))
-    return (
-        low
-        if low is high
-        else replace(low, seconds=(low.seconds + high.seconds) / 2, amounts=between)
-    )
+    if low is high or low.beside_seconds:
+        return low
+    return replace(low, seconds=(low.seconds + high.seconds) / 2, amounts=between)
 
 
 def middles(measured: Iterable[Measured]) -> list[Measured]:
@@ -324,7 +326,7 @@ def arrow_schema() -> Any:
         ("seconds", pa.float64()),
         ("log_bytes", pa.int64()),
     ]
-    columns += [("round", pa.int64())]
+    columns += [("beside_seconds", pa.float64()), ("round", pa.int64())]
     columns += [(_column("unit", name), pa.float64()) for name in UNITS]
     columns += [(_column("handler", name), pa.int64()) for name in COUNTERS]
     return pa.schema(columns)

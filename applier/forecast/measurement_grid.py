@@ -58,7 +58,8 @@ class Cell:
     """`rows` of the table; `rows_per_event` in each of `events` of a transaction, `transactions` of them; `filler` bytes of a row.
 
     `indexes` are further secondary indexes, `columns` further columns. `row_search` "" stands for the server's default. The events of a
-    transaction are those of so many `statements`.
+    transaction are those of so many `statements`. `workers` 0 is what unit prices are made of: one worker, no syncs; more are for
+    `scale_up`, with `durable` commits for 1.
     """
 
     key: str
@@ -73,6 +74,8 @@ class Cell:
     columns: int = 0
     row_search: str = ""
     statements: int = 1
+    workers: int = 0
+    durable: int = 0
 
     @property
     def changed(self) -> int:
@@ -206,13 +209,13 @@ class _Log:
         raw = struct.pack("<IBIIIH", START_TIME, kind, SERVER_ID, length, self.size, 0) + body
         self.parts += [raw, struct.pack("<I", zlib.crc32(raw))]
 
-    def transaction(self, events: Iterable[tuple[int, bytes]]) -> None:
-        """With a GTID, BEGIN and the commit around its events."""
+    def transaction(self, events: Iterable[tuple[int, bytes]], *, is_last: bool = False) -> None:
+        """With a GTID, BEGIN and the commit around its events. The last one waits for all before it."""
         self.transactions += 1
         number, gtids = self.transactions, self.gtids
         if gtids is not None:
             # Independent but for the first, as writesets (the default since 8.4) leave most: a dependent one waits for two threads to wake.
-            clock = min(number - 1, 1), number
+            clock = number - 1 if is_last else min(number - 1, 1), number
             head = struct.pack("<B16sqBqq", 1, self.source if gtids else bytes(16), number if gtids else 0, 2, *clock)
             self.put(EventType.GTID if gtids else EventType.ANONYMOUS_GTID, head)
         self.put(EventType.QUERY, struct.pack("<IIBHH", 7, 0, len(self.database), 0, 0) + self.database + b"\0BEGIN")
@@ -242,7 +245,7 @@ def make_log(
             log.transaction(_mark(database, 1))
         log.transaction(event for events in statements for event in _statement(database, cell, events))
     if marks:
-        log.transaction(_mark(database, 2))
+        log.transaction(_mark(database, 2), is_last=True)
     return b"".join(log.parts)
 
 

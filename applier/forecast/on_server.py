@@ -18,12 +18,14 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError, UsageError
+from applier.forecast.calibration import DURABLE, RELAXED
 from applier.forecast.loads import LoadReader
 from applier.forecast.measured import Measured, middle, work_of_cell
 from applier.forecast.measurement_grid import (
@@ -38,6 +40,8 @@ from applier.forecast.measurement_grid import (
 )
 from applier.mysql.connection import connect
 from applier.mysql.url import Endpoint
+from applier.replica.scheduling import LOGICAL_CLOCK
+from applier.replica.scheduling import rules_for as scheduling_of
 from lookup.versions import RULES, rules_for
 
 WAIT_SECONDS = 600.0
@@ -64,6 +68,7 @@ SETTINGS = (
     "log_slave_updates", "log_replica_updates",
     "innodb_doublewrite", "binlog_format", "gtid_mode",
 )  # fmt: skip
+
 
 
 class ThreadClock:
@@ -95,8 +100,11 @@ class ServerTarget:
         *,
         relay_folder: str | os.PathLike[str] | None = None,
         database: str = DATABASE,
+        is_alone: bool = True,
     ) -> None:
         self.endpoint = endpoint
+        self.is_alone = is_alone
+        """Nobody else measures on this server: its durability can be set for each cell."""
         self.database = database
         self.relay_folder = None if relay_folder is None else Path(relay_folder)
         self.server = connect(endpoint)
@@ -118,17 +126,34 @@ class ServerTarget:
 
     @property
     def settings(self) -> dict[str, str]:
-        """What of the server's settings weighs on the time."""
+        """What of the server's settings weighs on the time, as unit prices are measured."""
         names = ", ".join(f"'{name}'" for name in SETTINGS)
-        return {
+        found = {
             str(name): str(value)
             for name, value in self._rows(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})")
         }
+        return found | (RELAXED if self.is_alone else {})
+
+    @property
+    def runs_workers(self) -> bool:
+        """Whether cells can have several workers: they need the applier itself, and marks of what
+        depends on what in the log."""
+        return (
+            self.relay_folder is not None
+            and self.gtids is not None
+            and LOGICAL_CLOCK in scheduling_of(self.server_version).parallel_types
+        )
 
     def measure(self, cell: Cell) -> Measured:
         """A cell that is over soon is measured several times, on other rows, and the median
         taken."""
-        with TemporaryDirectory(prefix="binlag-cell-") as folder, self._row_search(cell):
+        if not cell.workers:
+            return self._measured(cell)
+        beside = self._measured(replace(cell, workers=0, durable=0)).seconds
+        return replace(self._measured(cell), beside_seconds=beside)
+
+    def _measured(self, cell: Cell) -> Measured:
+        with TemporaryDirectory(prefix="binlag-cell-") as folder, self._set(cell):
             log = Path(folder) / "binlog.000001"
             taken: list[Measured] = []
             while len(taken) < REPEATS and (not taken or taken[0].seconds < SHORT_SECONDS):
@@ -145,6 +170,8 @@ class ServerTarget:
                     )
                 )
                 seconds = self._by_relay_log(log) if self.relay_folder else self._by_statements(log)
+                if cell.workers > 1:  # one worker's wait for a core is no time of all
+                    seconds += self.queue_seconds
                 work = work_of_cell(
                     cell, log, self.server_version, skip=AHEAD, database=self.database, rows=rows
                 )
@@ -381,9 +408,9 @@ class ServerTarget:
             )
 
     @contextmanager
-    def _row_search(self, cell: Cell) -> Iterator[None]:
-        """slave_rows_search_algorithms and one worker for the time of a cell."""
-        wanted: dict[str, str] = {}
+    def _set(self, cell: Cell) -> Iterator[None]:
+        """The settings that a cell is measured with, for its time."""
+        wanted = dict(DURABLE if cell.durable else RELAXED) if self.is_alone else {}
         if cell.row_search:
             if not RULES[self.rules.name].row_search_selectable:
                 raise UsageError(
@@ -392,7 +419,11 @@ class ServerTarget:
                 )
             wanted["slave_rows_search_algorithms"] = cell.row_search
         if self.relay_folder is not None:
-            wanted[self._words("replica_parallel_workers")] = "0" if self._old else "1"
+            alone = "0" if self._old else "1"
+            workers = str(cell.workers) if cell.workers > 1 else alone
+            wanted[self._words("replica_parallel_workers")] = workers
+            if cell.workers > 1 and self._old:
+                wanted["slave_parallel_type"] = "LOGICAL_CLOCK"
         before: dict[str, str] = {}
         try:
             with self._connected_again():

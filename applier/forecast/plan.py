@@ -136,7 +136,7 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
     scenarios = [
         base,
         replace(base, name="rows found at once", found_at_once=True),
-        replace(base, name="low", factor=max(1 - spread, 0.1)),
+        replace(base, name="low", factor=1 / (1 + spread)),
         replace(base, name="high", factor=1 + spread),
         *(what_if(text, base) for text in plan.what_ifs or DEFAULT_WHAT_IFS),
     ]
@@ -227,6 +227,7 @@ def _start(plan: ForecastPlan) -> _Start:
     calibration, notes = _calibration(plan.calibration, rules)
     known = _conditions(plan, version, calibration)
     base = _base(rules, row_search_of(plan.row_search, plan.server), known)
+    base = replace(base, syncs=max(base.syncs - calibration.syncs, 0.0))
     return _Start(_in_memory(base, facts), facts, calibration, known, [*remarks, *said, *notes])
 
 

@@ -163,7 +163,7 @@ class Forecast:
         self.conditions: Conditions | None = None
         """Where the first scenario's settings come from, if somebody said."""
         self.margin = calibration.spread
-        """The relative error that nine of ten forecasts should stay below."""
+        """Nine of ten forecasts should be off by a factor of 1 + margin at most."""
         self.assumed: list[str] = []
         prices, self._borrowed = borrowed(calibration.prices)
         self.runs: list[ScenarioRun] = []

@@ -51,7 +51,7 @@ class ServerFactory:
     def __call__(self, task: int) -> MeasurementTarget:
         from applier.forecast.on_server import ServerTarget
 
-        return ServerTarget(self.endpoint, database=f"{DATABASE}_{task}")
+        return ServerTarget(self.endpoint, database=f"{DATABASE}_{task}", is_alone=False)
 
 
 Factory = MemoryFactory | ServerFactory

@@ -1,0 +1,142 @@
+"""What workers share, measured: prices from ratios, and cells with several workers on real servers."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from applier.forecast import live_settings
+from applier.forecast.calibration import DURABLE, RELAXED, TimePrice, commit_syncs
+from applier.forecast.margin import margin
+from applier.forecast.measured import Measured, middle, read_parquet, write_parquet
+from applier.forecast.measurement_grid import Cell
+from applier.forecast.on_server import ServerTarget
+from applier.forecast.plan import ForecastPlan, run
+from applier.forecast.scale_up import scale_up_cells, shared_prices, spread, unsteadiness
+from applier.forecast.scenario import Scenario
+from applier.forecast.units import Prices, amounts
+from applier.mysql.connection import connect
+from applier.mysql.url import Endpoint
+from applier.timing.work_clock import Machine, Turn, WorkClock
+from lookup.shape import PRIMARY
+from lookup.versions import RULES
+from tests.forecast import logs
+from tests.servers.fixtures import ServerFactory
+
+US = 1e-6
+PRICES = Prices.of({"transaction": 100 * US, "event": 50 * US})
+
+
+def applied(cell: Cell, speed: float, sync: TimePrice, transaction: float, event: float) -> Measured:
+    """A cell on a machine that is `speed` times as slow as the prices say."""
+    alone = 100 * US + cell.events * 50 * US
+    syncs = 2.0 * cell.durable
+    machine = Machine(2, cell.workers > 1, sync.processor * syncs, sync.waiting * syncs, transaction, event)
+    clock, done = WorkClock(cell.workers, machine=machine), 0.0
+    for number in range(1, cell.transactions + 1):
+        turn = Turn(alone, 0, 0, 2 * cell.events + 3, min(number - 1, 1), number)
+        done = max(done, clock.take(0.0, turn))
+    beside = cell.transactions * alone
+    asked = amounts(transaction=cell.transactions, event=cell.transactions * cell.events)
+    return Measured(cell, "test", "9.7.4", done * speed, 1, asked, beside_seconds=beside * speed)
+
+
+@pytest.mark.parametrize("sync", [TimePrice(64 * US, 36 * US), TimePrice(70 * US, 800 * US)])
+@pytest.mark.parametrize(("transaction", "event"), [(10 * US, 4 * US), (30 * US, 12 * US)])
+def test_the_prices_are_found_whatever_the_speed(sync: TimePrice, transaction: float, event: float) -> None:
+    cells = list(scale_up_cells(4_000, workers=True))
+    measured = [applied(cell, 1 + number % 3, sync, transaction, event) for number, cell in enumerate(cells)]
+    found = shared_prices(measured, PRICES, cores=2, syncs=2.0)
+    for one in measured:
+        again = applied(one.cell, 1.0, found["sync"], found["coordinator transaction"].processor, found["coordinator event"].processor)
+        assert again.seconds / again.beside_seconds == pytest.approx(one.seconds / one.beside_seconds, rel=0.12)
+    total = found["sync"].processor + found["sync"].waiting
+    assert total == pytest.approx(sync.processor + sync.waiting, rel=0.15)
+
+
+def test_nothing_measured_is_nothing_said() -> None:
+    assert shared_prices([], PRICES, cores=2, syncs=2.0) == {}
+    assert unsteadiness([], PRICES) == 0.0
+
+
+def test_unsteadiness_is_that_of_the_readings_beside() -> None:
+    cell = Cell(PRIMARY, 1000, "update", 1, 1, 10, workers=1, durable=1)
+    steady = [applied(cell, 2.0, TimePrice(1 * US), 0.0, 0.0)] * 9
+    assert unsteadiness(steady, PRICES) == pytest.approx(0.0)
+    wild = [*steady, *(replace(one, beside_seconds=one.beside_seconds * 1.5) for one in steady[:2])]
+    assert unsteadiness(wild, PRICES) == pytest.approx(0.5)
+
+
+def test_cells_of_scale_up_stand_among_the_others_in_their_order() -> None:
+    units = [Cell(PRIMARY, 1000 + number, "update", 1, 1, 10) for number in range(10)]
+    cells = list(scale_up_cells(1_000, workers=True))
+    mixed = spread(cells, units)
+    assert [one for one in mixed if one.workers] == cells
+    assert [one for one in mixed if not one.workers] == units
+    assert spread([], units) == units
+    assert {one.workers for one in scale_up_cells(1_000, workers=False)} == {1}
+
+
+def test_a_table_keeps_what_was_measured_beside(tmp_path: Path) -> None:
+    cell = Cell(PRIMARY, 1000, "update", 1, 1, 10, workers=4, durable=1)
+    one = applied(cell, 1.0, TimePrice(1 * US), 0.0, 0.0)
+    write_parquet([one], tmp_path / "cells.parquet")
+    assert read_parquet(tmp_path / "cells.parquet") == [one]
+    other = replace(one, seconds=2 * one.seconds, beside_seconds=4 * one.beside_seconds)
+    assert middle([one, other]) == other  # the ratio counts
+
+
+def test_prices_that_hold_syncs_are_not_charged_for_them_again(tmp_path: Path) -> None:
+    log = logs.file(tmp_path, logs.transaction(1, b"keyed", logs.WRITE, 1), logs.transaction(2, b"keyed", logs.WRITE, 2))
+    free = logs.calibration()
+    shared = {**free.shared, "sync": TimePrice(0.01)}
+    found = {}
+    for name, settings in (("relaxed", RELAXED), ("durable", DURABLE | {"log_bin": "ON", "log_replica_updates": "ON"})):
+        prices = replace(free, shared=shared, settings=settings)
+        plan = ForecastPlan(files=[log], calibration=prices, settings={"log_replica_updates": True}, workers=1)
+        found[name] = run(plan).forecast.base.span
+    assert found["relaxed"] - found["durable"] == pytest.approx(2 * 2 * 0.01)
+    assert commit_syncs({"sync_binlog": "10", "log_bin": "ON", "log_slave_updates": "ON"}) == pytest.approx(0.1)
+
+
+def test_prices_of_another_machine_have_a_wide_margin() -> None:
+    base = Scenario("as it is", RULES["9.7"])
+    own, other = logs.calibration(spread=0.2), replace(logs.calibration(spread=0.2), ships=True)
+    assert margin(base, {}, own)[0] == pytest.approx(0.2)
+    assert margin(base, {}, other)[0] > 1
+    assert margin(base, {}, replace(own, unsteadiness=0.4))[0] > 0.4
+
+
+@pytest.mark.parametrize("version", ["5.7", "9.7"])
+def test_a_server_applies_it_and_gets_its_settings_back(version: str, server_factory: ServerFactory) -> None:
+    with closing(server_factory(version)) as server:
+        endpoint = Endpoint(server.host, server.port, server.user, password=server.password)
+        names = "Variable_name LIKE '%parallel%' OR Variable_name IN ('sync_binlog', 'innodb_flush_log_at_trx_commit')"
+        before = server.query(f"SHOW GLOBAL VARIABLES WHERE {names}")
+        with ServerTarget(endpoint, relay_folder=server.data) as target:
+            assert target.runs_workers
+            for workers, durable in ((1, 1), (4, 0), (4, 1)):
+                cell = Cell(PRIMARY, 5000, "update", 1, 4, 500, statements=4, workers=workers, durable=durable)
+                measured = target.measure(cell)
+                assert measured.cell == cell
+                assert measured.seconds > 0 < measured.beside_seconds
+            assert target.settings.items() >= RELAXED.items()
+        assert server.query(f"SHOW GLOBAL VARIABLES WHERE {names}") == before
+        with ServerTarget(endpoint) as target:
+            assert not target.runs_workers
+
+
+def test_a_replica_tells_what_a_read_takes(server_factory: ServerFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(server_factory("9.7")) as server:
+        connection = connect(Endpoint(server.host, server.port, server.user, password=server.password))
+        try:
+            assert live_settings.read_seconds(connection) is None  # too few since its start
+            monkeypatch.setattr(live_settings, "FEWEST_READS", 1)
+            found = live_settings.read_seconds(connection)
+            reads, timed = server.query(live_settings.READS)[0]
+            assert found == pytest.approx(int(timed) / int(reads) * 1e-12, rel=0.2)
+        finally:
+            connection.close()
