@@ -35,7 +35,7 @@ demo: $(VENV)/.run
 
 test: $(VENV)/.dev
 	-$(BIN)/python docker/servers/bring.py
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 3
 
 # Every script of the servers' own test suites: some hours. What came of each is in peers.tsv.
 peers: $(VENV)/.dev

@@ -33,8 +33,10 @@ class Steps(NamedTuple):
 PYTHON = Steps(apply_steps.apply, apply_steps.charge)
 
 
-def steps_for(transactions: int) -> Steps:
-    """The steps for a log of so many transactions or more."""
+def steps_for(transactions: int, *, is_large: bool = False) -> Steps:
+    """The steps for a log of so many transactions or more; `is_large`: its files say that more
+    than WORTH_LOADING come."""
+    transactions = max(transactions, WORTH_LOADING if is_large else 0)
     if compiled_steps.cache_info().currsize:
         return compiled_steps()
     if transactions < WORTH_LOADING or find_spec("numba") is None:

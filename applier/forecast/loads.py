@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from applier.binlog.describe import read_table_map
 from applier.binlog.events import Query, parse
@@ -112,13 +113,19 @@ class _LoadPlan:
     keys: Callable[[Event], list[int]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LoadBatch:
     """Plain transactions of one file that follow each other, as the kernel summed them up; each can be had as a load."""
 
     file: str
     stretch: Stretch
     plans: Mapping[int, _LoadPlan]
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        """Where each transaction's events end."""
+        ends: list[int] = self.stretch.transactions[:, -1].cumsum().tolist()
+        return ends
 
     def __len__(self) -> int:
         return len(self.stretch.transactions)
@@ -130,9 +137,8 @@ class LoadBatch:
             first += row[-1]
 
     def __getitem__(self, at: int) -> TransactionLoad:
-        counts = self.stretch.transactions[:, -1]
-        first = int(counts[:at].sum())
-        return self._load(self.stretch.transactions[at].tolist(), self.stretch.events[first : first + int(counts[at])].tolist())
+        first = self._ends[at - 1] if at else 0
+        return self._load(self.stretch.transactions[at].tolist(), self.stretch.events[first : self._ends[at]].tolist())
 
     def _load(self, row: Sequence[int], events: Sequence[Sequence[int]]) -> TransactionLoad:
         start, end, kind, low, high, number, server_id, before, sequence, stamp, timestamp, _ = row

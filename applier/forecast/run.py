@@ -306,7 +306,9 @@ class Forecast:
     ) -> None:
         """Applies transactions in every scenario, hands them on, and keeps those that take
         longest."""
-        count, do = len(loads), steps_for(self.transactions)
+        # Transactions come in batches from large files only.
+        do = steps_for(self.transactions, is_large=self._batches is not None)
+        count = len(loads)
         ready = self.ready(self.first_commit)
         for run in self.runs:
             run.numbers.numbers[steps.READY] = ready

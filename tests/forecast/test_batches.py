@@ -41,7 +41,7 @@ def forecast(log: str, text: str | None, at_once: bool, **given: Any) -> dict[st
         patch.setattr(compiled, "WORTH_COMPILING", 0)
         if not at_once:
             patch.setattr(loads, "compiled_loads", lambda: None)
-            patch.setattr("applier.forecast.run.steps_for", lambda transactions: compiled.PYTHON)
+            patch.setattr("applier.forecast.run.steps_for", lambda transactions, **_: compiled.PYTHON)
         facts = None if text is None else facts_of_file(text)
         plan = ForecastPlan(files=[log], facts=facts, calibration=calibration(), what_ifs=WHAT_IFS, **given)
         try:
