@@ -21,15 +21,15 @@ MOST_TABLES = 12
 WIDTH, HEIGHT = 720, 120
 _STYLE = """
 body { max-width: 80rem; }
-.bar { display: inline-block; height: .6rem; background: #c2410c; border-radius: .15rem; vertical-align: middle; }
+.bar { display: inline-block; height: .6rem; background: var(--lag); border-radius: .15rem; vertical-align: middle; }
 .heat td, .heat th { padding: .2rem .35rem; } .heat th { font-weight: 500; vertical-align: bottom; border-bottom: 0; }
 .heat th.c { text-align: left; }
 .heat th.c span { writing-mode: vertical-rl; transform: rotate(180deg); max-height: 11rem; overflow: hidden; }
-.heat td { text-align: center; min-width: 3.6rem; font-size: .8rem; border: 1px solid #fff; }
-.heat td.l { text-align: left; } .heat td.l, th.l, td.l { position: sticky; left: 0; background: #fff; }
+.heat td { text-align: center; min-width: 3.6rem; font-size: .8rem; border: 1px solid var(--paper); }
+.heat td.l { text-align: left; } .heat td.l, th.l, td.l { position: sticky; left: 0; background: var(--paper); }
 td.l { max-width: 16rem; overflow: hidden; text-overflow: ellipsis; }
-details { border-top: 1px solid #e2e8f0; padding: .4rem 0; } summary { cursor: pointer; } h3 { font-size: 1rem; margin: 1rem 0 .3rem; }
-svg { width: 100%; height: auto; } .over { color: #b91c1c; font-weight: 600; }
+details { border-top: 1px solid var(--line); padding: .4rem 0; } summary { cursor: pointer; } h3 { font-size: 1rem; margin: 1rem 0 .3rem; }
+svg { width: 100%; height: auto; } .over { color: var(--alarm); font-weight: 600; }
 """
 _SCRIPT = """
 const open = () => { const one = document.getElementById(decodeURIComponent(location.hash.slice(1))); if (one) one.open = true; };
@@ -186,7 +186,7 @@ def _cell(spent: float | None, most: float) -> str:
     if not spent:
         return "<td></td>"
     share = max(1 + math.log10(spent / most) / 4, 0.0) if most else 0.0  # four powers of ten
-    ink = "#fff" if share > 0.6 else "#1e293b"
+    ink = "#fff" if share > 0.6 else "var(--text)"
     return f'<td style="background:rgba(194,65,12,{0.05 + 0.95 * share:.2f});color:{ink}">{duration(spent)}</td>'
 
 
@@ -226,7 +226,7 @@ def _curve(points: Sequence[Sequence[float]]) -> str:
     )
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Lag over time"><path'
-        f' d="{path}" fill="none" stroke="#c2410c" stroke-width="1.5"'
-        f' vector-effect="non-scaling-stroke"/><path d="M0,{HEIGHT - 0.5}H{WIDTH}" stroke="#94a3b8"'
+        f' d="{path}" fill="none" stroke="var(--lag)" stroke-width="1.5"'
+        f' vector-effect="non-scaling-stroke"/><path d="M0,{HEIGHT - 0.5}H{WIDTH}" stroke="var(--edge)"'
         f' stroke-width="1"/></svg><p class=quiet>Lag over time, {escape(text)}</p>'
     )

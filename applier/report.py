@@ -23,27 +23,29 @@ from applier.forecast.words import (
     split,
     when,
 )
+from applier.page_colours import COLOURS, VARIABLES
 from applier.report_charts import HINT, charts
 from applier.whole_file import write_whole
 
-STYLE = """
-:root { color-scheme: light; } * { box-sizing: border-box; }
-body { font: 16px/1.5 system-ui, "DejaVu Sans", sans-serif; color: #1e293b; background: #fff; }
+STYLE = COLOURS + """* { box-sizing: border-box; }
+body { font: 16px/1.5 system-ui, "DejaVu Sans", sans-serif; }
 body { margin: 0 auto; max-width: 60rem; padding: 1rem; }
 h1 { font-size: 1.35rem; line-height: 1.3; margin: .3rem 0 .6rem; } h2 { font-size: 1.1rem; margin: 1.8rem 0 .4rem; }
-p { margin: .4rem 0; } .quiet { color: #475569; font-size: .9rem; }
+p { margin: .4rem 0; } .quiet { color: var(--quiet); font-size: .9rem; }
 ul { padding-left: 1.2rem; margin: .3rem 0; } li { overflow-wrap: anywhere; }
 .chart { width: 100%; min-height: 4rem; } .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .88rem; }
 th, td { padding: .3rem .55rem; text-align: right; white-space: nowrap; }
-th { font-weight: 600; border-bottom: 2px solid #cbd5e1; } td { border-bottom: 1px solid #e2e8f0; }
-ol { padding-left: 1.5rem; } ol > li { margin-bottom: 1rem; } li ul { color: #475569; font-size: .9rem; }
+th { font-weight: 600; border-bottom: 2px solid var(--edge); } td { border-bottom: 1px solid var(--line); }
+ol { padding-left: 1.5rem; } ol > li { margin-bottom: 1rem; } li ul { color: var(--quiet); font-size: .9rem; }
 .sql { display: flex; gap: .5rem; align-items: flex-start; }
-.sql pre { flex: 1; min-width: 0; margin: 0; padding: .5rem .7rem; background: #f1f5f9; border-radius: .3rem; font-size: .85rem;
+.sql pre { flex: 1; min-width: 0; margin: 0; padding: .5rem .7rem; background: var(--panel); border-radius: .3rem; font-size: .85rem;
     white-space: pre-wrap; overflow-wrap: anywhere; }
-.sql button { font: inherit; font-size: .85rem; padding: .4rem .7rem; border: 1px solid #94a3b8; border-radius: .3rem;
-    background: #fff; color: inherit; cursor: pointer; }
-th.l, td.l { text-align: left; } .never { color: #b91c1c; font-weight: 600; }
+.sql button { font: inherit; font-size: .85rem; padding: .4rem .7rem; border: 1px solid var(--edge); border-radius: .3rem;
+    background: none; color: inherit; cursor: pointer; }
+th.l, td.l { text-align: left; } .never { color: var(--alarm); font-weight: 600; }
+@media print { .sql button { display: none; } .chart svg { max-width: 100%; height: auto; } .wide { overflow: visible; }
+    th, td { white-space: normal; overflow-wrap: anywhere; } }
 """
 COPY = """
 for (const button of document.querySelectorAll(".sql button")) button.addEventListener("click", async () => {
@@ -75,7 +77,7 @@ def write_report(summary: Mapping[str, Any], path: str | os.PathLike[str]) -> No
 
 def page(summary: Mapping[str, Any]) -> str:
     """The whole file."""
-    drawn = charts(summary)
+    drawn = charts(summary, VARIABLES)
     parts = [
         (
             f"<p class=quiet>{_heading(summary)}</p>{_now(summary)}<h1>{escape(headline(summary))}</h1><p>{escape(split(summary))}</p>"

@@ -15,16 +15,19 @@ from typing import Any
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.forecast.words import duration
+from applier.page_colours import LIGHT
 
 HINT = "pip install 'binlag[report]'"
-NOW, CURED = "#c2410c", "#0f766e"
+LINES = ("lag", "cured", "other-1", "other-2", "other-3", "other-4")
+"""The colours of curves, that of the replica as it is first."""
 MOST_TABLES = 12
 Chart = dict[str, Any]
+Colours = Mapping[str, str]
 
 
-def charts(summary: Mapping[str, Any]) -> dict[str, Chart]:
-    """Name -> specification; only those that have something to show. Raises UsageError without
-    altair."""
+def charts(summary: Mapping[str, Any], colours: Colours = LIGHT) -> dict[str, Chart]:
+    """Name -> specification; only those that have something to show. `colours` are LIGHT for a
+    picture, VARIABLES for a page. Raises UsageError without altair."""
     try:
         import altair
     except ImportError:
@@ -33,15 +36,15 @@ def charts(summary: Mapping[str, Any]) -> dict[str, Chart]:
         ) from None
     found = {}
     if summary["curve"]["points"]:
-        found["lag"] = _lag(altair, summary)
+        found["lag"] = _lag(altair, summary, colours)
     if summary["tables"]:
-        found["tables"] = _tables(altair, summary)
+        found["tables"] = _tables(altair, summary, colours)
     if summary["heat"] and summary["heat"]["cells"]:
         found["heat"] = _heat(altair, summary["heat"])
-    return found
+    return {name: chart | {"config": _config(colours)} for name, chart in found.items()}
 
 
-def _lag(altair: Any, summary: Mapping[str, Any]) -> Chart:
+def _lag(altair: Any, summary: Mapping[str, Any], colours: Colours) -> Chart:
     curves = {"as it is": summary["curve"]["points"], **summary["curves"]}
     rows = [
         {
@@ -53,7 +56,7 @@ def _lag(altair: Any, summary: Mapping[str, Any]) -> Chart:
         for time, lag in points
     ]
     names = list(curves)
-    colours = [NOW, CURED, "#7c3aed", "#2563eb", "#a16207", "#be185d"][: len(names)]
+    drawn = [colours[name] for name in LINES][: len(names)]
     base = altair.Chart(altair.Data(values=rows)).mark_line(interpolate="step-after", strokeWidth=2)
     return _done(
         base.encode(
@@ -61,7 +64,7 @@ def _lag(altair: Any, summary: Mapping[str, Any]) -> Chart:
             y=altair.Y("lag:Q", title="seconds behind"),
             color=altair.Color(
                 "replica:N",
-                scale=altair.Scale(domain=names, range=colours),
+                scale=altair.Scale(domain=names, range=drawn),
                 legend=altair.Legend(orient="top", title=None, columns=2),
             ),
             tooltip=["replica:N", "time:T", altair.Tooltip("lag:Q", format=",.1f")],
@@ -70,7 +73,7 @@ def _lag(altair: Any, summary: Mapping[str, Any]) -> Chart:
     )
 
 
-def _tables(altair: Any, summary: Mapping[str, Any]) -> Chart:
+def _tables(altair: Any, summary: Mapping[str, Any], colours: Colours) -> Chart:
     rows = []
     for one in summary["tables"][:MOST_TABLES]:
         rows.append(
@@ -90,7 +93,9 @@ def _tables(altair: Any, summary: Mapping[str, Any]) -> Chart:
             }
         )
     chart = altair.Chart(altair.Data(values=rows)).mark_bar()
-    scale = altair.Scale(domain=["finding rows", "changing rows"], range=[NOW, "#64748b"])
+    scale = altair.Scale(
+        domain=["finding rows", "changing rows"], range=[colours["lag"], colours["rest"]]
+    )
     return _done(
         chart.encode(
             x=altair.X("seconds:Q", title="seconds of applying"),
@@ -150,6 +155,22 @@ def _done(chart: Any, height: int) -> Chart:
         "bottom": 5,
     }  # another font than the one at hand may be wider
     return specification
+
+
+def _config(colours: Colours) -> dict[str, Any]:
+    """Everything but the marks."""
+    words = {"labelColor": colours["text"], "titleColor": colours["text"]}
+    return {
+        "background": colours["paper"],
+        "view": {"stroke": colours["line"]},
+        "axis": words
+        | {
+            "domainColor": colours["edge"],
+            "tickColor": colours["edge"],
+            "gridColor": colours["line"],
+        },
+        "legend": words,
+    }
 
 
 def images(summary: Mapping[str, Any], folder: Path, *, width: int = 760) -> list[Path]:

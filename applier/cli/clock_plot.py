@@ -49,7 +49,7 @@ def draw(samples: Mapping[str, Sequence[LagSample]], path: Path, title: str) -> 
         ).resolve_scale(y="shared")
         picture = altair.vconcat(picture, left)
     try:
-        picture.properties(title=title).save(str(path))
+        picture.properties(title=title).save(str(path), inline=path.suffix == ".html")
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}", code=Code.CANNOT_WRITE) from None
 

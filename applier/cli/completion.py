@@ -16,11 +16,12 @@ VARIABLE = "_BINLAG_COMPLETE"
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def command(context: click.Context, shell: str) -> None:
-    """Print the script that completes commands, options and values in SHELL.
+    """Print the script that completes commands, options, values and names of files in SHELL.
 
     \b
     bash   eval "$(binlag completion bash)"       in ~/.bashrc
-    zsh    eval "$(binlag completion zsh)"        in ~/.zshrc
+    zsh    autoload -Uz compinit && compinit      in ~/.zshrc, unless it is there
+           eval "$(binlag completion zsh)"        in ~/.zshrc, below that
     fish   binlag completion fish | source        in ~/.config/fish/config.fish
     """
     kind = get_completion_class(shell)

@@ -10,7 +10,7 @@ import click
 
 from applier.cli.exit_codes import GATE_CROSSED
 from applier.cli.notes import note
-from applier.cli.options import DEFAULT_DATABASE_HELP, name_options, rules_of
+from applier.cli.options import DEFAULT_DATABASE_HELP, INPUT, name_options, rules_of
 from applier.cli.tls_options import tls_options
 from applier.error_codes import Code
 from applier.errors import UsageError
@@ -43,7 +43,7 @@ def _levels(
     name="explain",
     short_help="List the tables that make a replica read too much, why, and the fix.",
 )
-@click.argument("schema", metavar="SCHEMA|URL")
+@click.argument("schema", type=INPUT, metavar="SCHEMA|URL")
 @click.option(
     "--server",
     metavar="VERSION",

@@ -14,6 +14,7 @@ from applier.cli.notes import draws, note
 from applier.cli.options import (
     DEFAULT_DATABASE_HELP,
     DUMPS,
+    INPUT,
     Number,
     check_inputs,
     check_output,
@@ -60,7 +61,7 @@ def seconds(text: str, option: str = "--max-lag") -> float:
 @click.command(name="forecast", short_help="Say how far behind a replica will be, why, and what a key would change.")
 @click.argument("files", nargs=-1, type=click.Path(), metavar="FILE...")
 @filter_options
-@click.option("--schema", metavar="DUMP|URL", help=f"The replica's tables: {DUMPS}")
+@click.option("--schema", type=INPUT, metavar="DUMP|URL", help=f"The replica's tables: {DUMPS}")
 @click.option("--replica", metavar="URL", help="The live replica: its tables, its settings, and how far it is; stands in for --schema.")
 @click.option("--behind", metavar="TIME", help="The replica is so far behind as it begins with the log (90s, 5m, 2h).")
 @click.option("--follow", is_flag=True, help="With --replica: where it is, in one line every 5 seconds, until interrupted.")

@@ -16,6 +16,8 @@ from applier.sources import STANDARD_INPUT
 from applier.whole_file import can_write
 from lookup.versions import ServerRules
 
+INPUT = click.Path(readable=False)
+"""A file, a folder or a server: shells complete names of files; the reader of it checks it."""
 DUMPS = (
     "a mysqldump (plain, .gz, .zst, .xz, or -), a folder of mydumper, MySQL Shell or skeema, or"
     " mysql://USER@HOST:PORT."
@@ -67,7 +69,12 @@ _PARTS = (
     click.option("--exclude-gtids", metavar="SET", help="Not these transactions."),
 )
 _REPLAY = (
-    click.option("--schema", metavar="DUMP", help=f"Tables and rows before the log: {DUMPS}"),
+    click.option(
+        "--schema",
+        type=INPUT,
+        metavar="DUMP",
+        help=f"Tables and rows before the log: {DUMPS}",
+    ),
     click.option("--default-database", metavar="D", help=DEFAULT_DATABASE_HELP),
     click.option(
         "--server",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from applier.cli.notes import note
-from applier.cli.options import rules_of
+from applier.cli.options import INPUT, rules_of
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, UsageError
 from applier.spelling import did_you_mean
@@ -37,18 +37,21 @@ MEANING = {
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False))
 @click.option(
     "--info",
+    type=INPUT,
     metavar="FILE.sql",
     help="Rows of mysql.slave_relay_log_info, slave_master_info and slave_worker_info (mysqldump).",
 )
 @click.option(
     "--source",
     "sources",
+    type=INPUT,
     multiple=True,
     metavar="FILE",
     help="A binary log of the source, oldest first (repeatable).",
 )
 @click.option(
     "--schema",
+    type=INPUT,
     metavar="DUMP",
     help="The replica's tables as the crash left them: errors of rows are found, too.",
 )

@@ -11,6 +11,7 @@ from typing import Any
 from applier.crashtest.checkers import Verdict
 from applier.crashtest.explorer import Trial
 from applier.crashtest.matrix import SEVERITY, MatrixCell, Setup
+from applier.page_colours import COLOURS
 
 ROW = ("position", "relay_log_recovery", "repository", "sync")
 COLUMN = ("engine", "workers", "crash")
@@ -27,15 +28,15 @@ CLASSES = {
     Verdict.LOSES: "lost",
 }
 
-_STYLE = """
-body { font: 14px/1.4 system-ui, sans-serif; margin: 2em; color: #1b1f24; background: #fff; max-width: 110em }
-table { border-collapse: collapse; margin: 1em 0 } th, td { padding: .25em .6em; border: 1px solid #d0d7de; text-align: center }
-th { background: #f6f8fa; font-weight: 600 } td a { color: inherit; text-decoration: none; display: block }
-.ok { background: #aceebb } .ok.luck { background: #e6f7ea } .stop { background: #c9d1d9 }
-.twice { background: #ffd8a8 } .lost { background: #ff9d94 }
-.broken { outline: 3px solid #82071e; font-weight: 700 }
-code { background: #f6f8fa; padding: .1em .3em; user-select: all; overflow-wrap: anywhere }
-li { margin: .4em 0 } :target { background: #fff8c5 } .legend span { display: inline-block; padding: .1em .6em; border: 1px solid #d0d7de; margin-right: .5em }
+_STYLE = COLOURS + """body { font: 14px/1.4 system-ui, sans-serif; margin: 2em; max-width: 110em }
+table { border-collapse: collapse; margin: 1em 0 } th, td { padding: .25em .6em; border: 1px solid var(--edge); text-align: center }
+th { background: var(--panel); font-weight: 600 } td a { color: inherit; text-decoration: none; display: block }
+.ok { background: var(--safe) } .ok.luck { background: var(--lucky) } .stop { background: var(--stops) }
+.twice { background: var(--twice) } .lost { background: var(--loses) }
+.wide { overflow-x: auto; } @media print { .wide { overflow: visible; } }
+.broken { outline: 3px solid var(--alarm); font-weight: 700 }
+code { background: var(--panel); padding: .1em .3em; user-select: all; overflow-wrap: anywhere }
+li { margin: .4em 0 } :target { background: var(--chosen) } .legend span { display: inline-block; padding: .1em .6em; border: 1px solid var(--edge); margin: 0 .5em .3em 0 }
 """
 
 
@@ -75,8 +76,9 @@ def heat_map(cells: list[MatrixCell], title: str, reproducer: Callable[[Setup, T
     return "".join(
         [
             (
-                '<!doctype html><html lang="en"><meta'
-                f' charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
+                '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport"'
+                ' content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
+                f"<title>{escape(title)}</title><style>{_STYLE}</style>"
             ),
             f"<h1>{escape(title)}</h1><p>{'<br>'.join(map(escape, summary(cells)))}</p>",
             _legend(),
@@ -161,7 +163,7 @@ def _table(cells: list[MatrixCell]) -> str:
         body.append(
             f"<tr>{''.join(f'<th>{escape(value)}</th>' for value in row)}{''.join(texts)}</tr>"
         )
-    return f"<table>{''.join(head)}{''.join(body)}</table>"
+    return f'<div class="wide"><table>{"".join(head)}{"".join(body)}</table></div>'
 
 
 def _cell(cell: MatrixCell, number: int) -> str:

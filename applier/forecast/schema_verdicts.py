@@ -11,7 +11,7 @@ from applier.binlog.table_filter import EVERYTHING
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.forecast.facts import STATISTICS, TableFacts, facts_of_tables, with_rows
-from applier.forecast.table_verdicts import TableVerdict, verdicts
+from applier.forecast.table_verdicts import TableVerdict, number, verdicts
 from applier.mysql.live_schema import is_url
 from applier.options import parse_options, row_search_of
 from applier.schema_source import Selection, tables_of
@@ -25,7 +25,11 @@ from lookup.versions import NEWEST, RULES, ServerRules
 Note = Callable[[str], None]
 
 
-@dataclass(frozen=True)
+MOST_SHOWN = 15
+"""Tables in a text of one screen."""
+
+
+@dataclass(frozen=True, repr=False)
 class SchemaVerdicts(Sequence[TableVerdict]):
     """The tables of a schema, the most dangerous one first; `names` are they in the schema's
     order."""
@@ -43,6 +47,19 @@ class SchemaVerdicts(Sequence[TableVerdict]):
 
     def __len__(self) -> int:
         return len(self.tables)
+
+    def __repr__(self) -> str:
+        """One screen: each table with what one change reads, and why."""
+        tables = f"{len(self):,} {'table' if len(self) == 1 else 'tables'}"
+        rules = ", ".join(rules.name for rules in self.servers)
+        lines = [
+            f"  {one.definition.full_name}: rows read for one change:"
+            f" {number(one.worst.reads_per_change())}. {one.why}"
+            for one in self.tables[:MOST_SHOWN]
+        ]
+        more = len(self) - MOST_SHOWN
+        head = f"SchemaVerdicts: {tables}, rules of {rules}"
+        return "\n".join([head, *lines] + [f"  … and {more:,} more tables"] * (more > 0))
 
     def as_dicts(self) -> Iterator[dict[str, Any]]:
         """The lines of `binlag explain --json`: each table in the schema's order, in every version

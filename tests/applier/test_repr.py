@@ -41,6 +41,24 @@ def test_public_names_are_listed() -> None:
     assert not [name for name in dir(applier) if name.startswith("_") and name != "__version__"]
 
 
+def test_an_explained_schema() -> None:
+    verdicts = applier.explain(DEMO / "before.sql", server="5.7")
+    assert repr(verdicts) == (
+        "SchemaVerdicts: 2 tables, rules of 5.7\n"
+        "  shop.cart_item: rows read for one change: 1,250. The table has no key.\n"
+        "  shop.parcel: rows read for one change: 10. Key `order_no` is not unique: a value occurs in 20 rows on average."
+    )
+
+
+def test_an_explained_schema_of_many_tables_is_one_screen(tmp_path: Path) -> None:
+    (tmp_path / "schema.sql").write_text("CREATE DATABASE d; USE d;" + "".join(f"CREATE TABLE t{at} (a INT);" for at in range(300)))
+    lines = repr(applier.explain(tmp_path / "schema.sql")).splitlines()
+    assert len(lines) <= SCREEN
+    assert lines[0] == "SchemaVerdicts: 300 tables, rules of 5.6, 5.7, 8.0, 8.4, 9.7, mariadb"
+    assert lines[1] == "  d.t0: rows read for one change: ?. The table has no key."
+    assert lines[-1].endswith("more tables")
+
+
 def test_a_forecast() -> None:
     captures = Path(__file__).parent.parent / "captures" / "forecast"
     facts = facts_of_file(captures / "schema.sql")

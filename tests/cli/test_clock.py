@@ -16,6 +16,7 @@ from applier.errors import UsageError
 from applier.timing.scenarios import SCENARIOS
 from tests.binlog.build import gtid, log, query, table_map, write, xid
 from tests.binlog.build import rows as rows_event
+from tests.report.test_report import Outside
 from tests.status.test_status import FILE_SCENARIOS
 
 
@@ -79,6 +80,15 @@ def test_a_picture(binlog: Path, tmp_path: Path) -> None:
     assert len(curve["hconcat"]) == 1
     assert len(gap["vconcat"][0]["hconcat"]) == len(gap["vconcat"][1]["hconcat"]) == 3
     assert gap["title"] == SCENARIOS["gap"].title
+
+
+def test_a_page_with_a_picture_asks_no_address(tmp_path: Path) -> None:
+    pytest.importorskip("altair")
+    page = tmp_path / "gap.html"
+    assert run(clock.command, "--scenario", "gap", "--every", 60, "--plot", page).exit_code == 0
+    outside = Outside()
+    outside.feed(page.read_text())
+    assert outside.found == []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Where the output goes: a pipe, a terminal, a reader that leaves; completion in a shell; every --help."""
+"""Where the output goes: a pipe, a terminal, a reader that leaves; every --help."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ import pytest
 
 from applier.cli.help import EXAMPLES, GROUPS, REST
 from applier.cli.main import COMMANDS, cli
-from applier.cli.notes import LEVELS
 from tests.cli.test_replay import Run, binlag
-from tests.docs.session import environment
 
 __all__ = ["binlag"]
 ROOT = Path(__file__).parent.parent.parent
@@ -236,35 +234,3 @@ def test_examples_of_help_run(tmp_path: Path) -> None:
         done = run([argument for argument in arguments if argument != "--dir"])
         gate = "--fail-on" in arguments
         assert done.returncode == 3 * gate, f"{name} --help: {example}: {done.stderr}"
-
-
-# completion
-
-
-def test_completion_in_bash(tmp_path: Path) -> None:
-    """The script is read by a bash, and its function fills COMPREPLY."""
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    (programs / "binlag").write_text(f'#!/bin/sh\nexec {" ".join(BINLAG)} "$@"\n')
-    (programs / "binlag").chmod(0o755)
-
-    def completed(*words: str) -> list[str]:
-        script = f"""eval "$(binlag completion bash)"
-COMP_WORDS=({shlex.join(["binlag", *words])}) COMP_CWORD={len(words)}
-_binlag_completion binlag; printf '%s\\n' "${{COMPREPLY[@]}}" """
-        variables = environment(tmp_path / "home", programs) | {"PYTHONPATH": str(ROOT)}
-        done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=True, env=variables)
-        return done.stdout.split()
-
-    assert completed("cl") == ["clock"]
-    assert completed("") == list(COMMANDS)
-    assert completed("replay", "--exec-mode", "") == ["strict", "idempotent"]
-    assert completed("events", "--log-level", "") == list(LEVELS)
-    assert completed("forecast", "--openm") == ["--openmetrics"]
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_scripts(shell: str, binlag: Run) -> None:
-    code, script, err = binlag("completion", shell)
-    assert (code, err) == (0, "")
-    assert f"_BINLAG_COMPLETE={shell}_complete" in script

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -36,9 +37,15 @@ def test_every_page_is_there(site: Path) -> None:
 
 
 def test_raw_results_and_examples_are_there(site: Path) -> None:
-    files = [*ROOT.glob("benchmarks/results/*.json"), *ROOT.glob("examples/*.py")]
+    files = [*ROOT.glob("benchmarks/results/*.json"), *ROOT.glob("examples/*.py"), *ROOT.glob("examples/notebooks/*.ipynb")]
     assert files
     assert [path for path in files if (site / path.relative_to(ROOT)).read_bytes() != path.read_bytes()] == []
+
+
+def test_every_notebook_has_a_page(site: Path) -> None:
+    for path in ROOT.glob("examples/notebooks/*.ipynb"):
+        first = json.loads(path.read_text())["cells"][0]["source"][0]
+        assert f">{first.removeprefix('# ').strip()}" in (site / path.relative_to(ROOT).with_suffix(".html")).read_text()
 
 
 def test_a_page_opens_without_a_network(site: Path) -> None:

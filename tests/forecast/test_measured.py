@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from applier.cli.measure import command
 from applier.errors import InputError
 from applier.forecast.fit import fit, relative_errors, report_lines, solve
 from applier.forecast.loads import LoadReader
@@ -58,6 +59,15 @@ def test_the_grid_lets_each_unit_weigh() -> None:
         assert {cell.key for cell in cells} == {PRIMARY, UNIQUE, NULLABLE_UNIQUE, OTHER, NO_KEY}
         assert {cell.kind for cell in cells} == {"write", "update", "delete"}
         assert {cell.row_search for cell in cells} == set(searches)
+
+
+def test_the_help_and_the_page_say_how_many_cells_there_are() -> None:
+    both = ("INDEX_SCAN,TABLE_SCAN", "INDEX_SCAN,HASH_SCAN")
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "forecast.md").read_text()
+    for text in (command.help or "", page):
+        assert f"{len(grid(RULES['9.7']))} cells" in text
+    assert f"--quick measures {len(grid(RULES['9.7'], quick=True))} of them" in (command.help or "")
+    assert f"up to 8.0 have {len(grid(RULES['8.0'], row_searches=both))} cells" in page
 
 
 def test_logs_of_one_table_never_share_a_row() -> None:

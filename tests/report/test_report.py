@@ -14,9 +14,11 @@ import pytest
 
 from applier.forecast.facts import facts_of_file
 from applier.forecast.plan import ForecastPlan, run
+from applier.page_colours import DARK, LIGHT
 from applier.report import page, write_report
 from applier.report_charts import charts, images
 from tests.forecast.logs import UPDATE, calibration, file, schema, transaction
+from tests.report.test_page_colours import rgb
 
 STORY = Path(__file__).parent.parent / "captures" / "forecast"
 CHROMIUM = os.environ.get("BINLAG_CHROMIUM") or shutil.which("chromium")
@@ -125,4 +127,29 @@ def test_a_browser_draws_it(browser: Any, report: Path, size: dict[str, int]) ->
     assert opened.evaluate("parseFloat(getComputedStyle(document.querySelector('p')).fontSize)") >= 12
     if folder := os.environ.get("BINLAG_SCREENSHOTS"):
         opened.screenshot(path=f"{folder}/report-{size['width']}.png", full_page=True)
+    context.close()
+
+
+@pytest.mark.parametrize(("scheme", "medium", "is_dark"), [("light", "screen", False), ("dark", "screen", True), ("dark", "print", False)])
+def test_it_is_dark_where_the_reader_wants_it_and_light_on_paper(
+    browser: Any, report: Path, scheme: str, medium: str, is_dark: bool
+) -> None:
+    """The charts follow, although they are drawn before."""
+    context = browser.new_context(viewport=DESK, offline=True)
+    context.set_default_timeout(BROWSER_MILLISECONDS)
+    opened = context.new_page()
+    opened.goto(report.as_uri())
+    opened.wait_for_function("window.drawn === 3")
+    opened.emulate_media(color_scheme=scheme, media=medium)
+    colours = DARK if is_dark else LIGHT
+
+    def used(selector: str, what: str) -> str:
+        return str(opened.evaluate(f"getComputedStyle(document.querySelector({selector!r})).{what}"))
+
+    assert used("body", "backgroundColor") == rgb(colours["paper"])
+    assert used("body", "color") == rgb(colours["text"])
+    assert used("#lag svg .role-axis text", "fill") == rgb(colours["text"])
+    assert used("#lag svg .role-legend text", "fill") == rgb(colours["text"])
+    assert used("#lag svg .mark-line path", "stroke") == rgb(colours["lag"])
+    assert used("#tables svg .mark-rect.role-mark path", "fill") == rgb(colours["lag"])
     context.close()
