@@ -68,10 +68,26 @@ class _Inode:
     cached: bytearray = field(default_factory=bytearray)
     durable: bytes = b""
     pending: list[Change] = field(default_factory=list)
+    digests: dict[FileRemains | None, bytes] = field(default_factory=dict)
+    """What may be left of it as it stands -> digest of the content; None: what programs see."""
 
     def change(self, change: Change) -> None:
         change.apply(self.cached)
         self.pending.append(change)
+        self.digests.clear()
+
+    def take_back(self, size: int, offset: int, old: bytes) -> None:
+        """Undoes the last change, which wrote over `old` at an offset and made the file no smaller than `size`."""
+        self.pending.pop()
+        self.cached[offset : offset + len(old)] = old
+        del self.cached[size:]
+        self.digests.clear()
+
+    def keep(self, content: bytes) -> None:
+        """What is pending is on the disk now, or never gets there: `content` is what is durable."""
+        self.durable = content
+        self.pending.clear()
+        self.digests.clear()
 
 
 @dataclass(frozen=True)
@@ -205,15 +221,14 @@ class SimulatedDisk:
 
     def _left_by(self, outcomes: Iterable[CrashOutcome], kind: CrashKind) -> Iterator[Left]:
         seen = set()
-        digests: dict[tuple[int, FileRemains | None], bytes] = {}
         for outcome in outcomes:
             files = {}
             for name, inode in sorted(self._names_left(outcome).items()):
                 kept = None if kind is CrashKind.PROCESS else outcome.files.get(inode.number, FileRemains())
-                digest = digests.get((inode.number, kept))
+                digest = inode.digests.get(kept)
                 if digest is None:
                     content = inode.cached if kept is None else self._left(inode, outcome)
-                    digest = digests[inode.number, kept] = hashlib.blake2b(content, digest_size=16).digest()
+                    digest = inode.digests[kept] = hashlib.blake2b(content, digest_size=16).digest()
                 files[name] = digest
             whole = hashlib.blake2b(repr(files).encode(), digest_size=16).digest()
             if whole not in seen:
@@ -335,9 +350,7 @@ class SimulatedDisk:
         size, old = len(inode.cached), bytes(inode.cached[part.offset : part.offset + len(part.data)])
         inode.change(part)
         self._reach(point)
-        inode.pending.pop()
-        inode.cached[part.offset : part.offset + len(old)] = old
-        del inode.cached[size:]
+        inode.take_back(size, part.offset, old)
 
     def _grows(self, inode: _Inode, offset: int, size: int) -> int:
         has, block = len(inode.cached), self.medium.block_bytes
@@ -357,10 +370,9 @@ class SimulatedDisk:
     def _fsync(self, inode: _Inode, name: str) -> None:
         with self._operation("fsync", name) as step:
             if step.fault:
-                inode.pending.clear()
+                inode.keep(inode.durable)
                 raise _error(step.fault.number, name)
-            inode.durable = FileRemains(len(inode.pending)).apply(inode.durable, inode.pending, self.medium.block_bytes)
-            inode.pending.clear()
+            inode.keep(FileRemains(len(inode.pending)).apply(inode.durable, inode.pending, self.medium.block_bytes))
             if self.medium.fsync_names:
                 own = [number for number, change in enumerate(self._pending_names, 1) if change.inode is inode]
                 self._keep_names(max(own, default=0))

@@ -63,7 +63,9 @@ class System(Protocol):
     True`: then an operation that fails is a crash before or inside of it, and needs no run of its
     own. One that knows what it raises when it refuses to start says so with `refusals`, exception
     classes: any other exception ends the exploration with a RecoveryMistake. Without it, any is a
-    refusal.
+    refusal. One that begins by cutting off what is not whole may say so with a method
+    `what_counts(name)`, which returns None or a function from the content of a file of this name to
+    the part that is kept: two disks that have the same there are recovered once.
     """
 
     def run(self, disk: Disk) -> Iterator[Hashable]:

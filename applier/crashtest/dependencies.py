@@ -8,15 +8,18 @@ nobody asks for do not count: after most crashes they are most of what differs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from checkpoints.disk import Disk, DiskFile, plain
+from checkpoints.disk import Disk, DiskFile, digest, plain
+from checkpoints.simulated_disk import Left
 
 T = TypeVar("T")
 Files = Mapping[str, bytes]
 """Name -> digest of the content, as `checkpoints.simulated_disk.Left` has it."""
+WhatCounts = Callable[[str], Callable[[bytes], bytes] | None]
+"""As `System` may have it; None: all of the content."""
 
 
 class WatchedDisk:
@@ -104,6 +107,19 @@ class RecoveryResults(Generic[T]):
 
     def __init__(self) -> None:
         self._roots: dict[tuple[str, ...], _Node[T]] = {}
+        self._counting: dict[tuple[str, bytes], bytes] = {}
+
+    def counting(self, left: Left, what_counts: WhatCounts) -> Files:
+        """The files of a disk, each by what counts of its content."""
+        files = dict(left.files)
+        for name, whole in left.files.items():
+            if (part := what_counts(name)) is not None:
+                found = self._counting.get((name, whole))
+                if found is None:
+                    content = part(left.contents()[name])
+                    found = self._counting[name, whole] = digest(content) or b""
+                files[name] = found
+        return files
 
     def find(self, files: Files) -> T | None:
         """The result of a disk with these files; None when it is not known."""

@@ -106,14 +106,17 @@ class RecoveryMemory:
     """What recoveries have worked out before, by the bytes it was worked out from."""
 
     parsed: Parsed = field(default_factory=Parsed)
-    chains: dict[tuple[int, int], int] = field(default_factory=dict)
-    """A chain of records and the next one, by its identity: `parsed` makes the same bytes the same
-    record -> the longer chain."""
-    redone: dict[int, _Redone] = field(default_factory=dict)
-    """A chain of records -> what they leave when they are redone."""
+    redone: dict[tuple[int, ...], _Redone] = field(default_factory=dict)
+    """Records in order, by their identities -> what they leave when they are redone. `parsed` makes
+    the same bytes the same record."""
     executed: dict[tuple[str, ...], GtidSet] = field(default_factory=dict)
     histories: dict[tuple[int, Hashable, Hashable], int] = field(default_factory=dict)
     """A history, a line of the ledger and what it changed -> the history that they make."""
+
+
+def is_record_file(name: str) -> bool:
+    """Whether a file is one of records, of which a start cuts off what is not whole."""
+    return name in (REDO_LOG, BINARY_LOG) or name.endswith(DATA_SUFFIX)
 
 
 class DurableStorage:
@@ -209,15 +212,13 @@ class DurableStorage:
         """Goes on from the longest beginning of the log that was redone before."""
         pieces = [piece for file in self._data.values() for piece in file.records]
         records = sorted([*self._committed, *pieces], key=lambda record: record.sequence)
-        chains, redone = self._known.chains, self._known.redone
-        chain = done = 0
-        found = redone.get(0) or _Redone(
+        chain, redone = tuple(map(id, records)), self._known.redone
+        done = len(chain)
+        while done and chain[:done] not in redone:
+            done -= 1
+        found = redone.get(chain[:done]) or _Redone(
             self._base, (), 0, MemoryTableStore(transactional=self._info.transactional), {}
         )
-        for count, record in enumerate(records, start=1):
-            chain = chains.setdefault((chain, id(record)), len(chains) + 1)
-            if chain in redone:
-                done, found = count, redone[chain]
         self._tables, self.ledger, self.history = (
             found.tables.copy(),
             list(found.ledger),

@@ -26,7 +26,7 @@ from enum import StrEnum
 
 from applier.crashtest.checkers import Judgement, Verdict, judge
 from applier.crashtest.contract import RecoveryMistake, State, System
-from applier.crashtest.dependencies import RecoveryResults, WatchedDisk
+from applier.crashtest.dependencies import RecoveryResults, WatchedDisk, WhatCounts
 from applier.error_codes import Code
 from applier.errors import UsageError
 from checkpoints.crash import (
@@ -171,12 +171,14 @@ class _Explorer:
     last_tried: int = -1
     derived: frozenset[Kind] = frozenset()
     """The faults that are crashes of this very run."""
+    what_counts: WhatCounts = lambda name: None
 
     def watch(self) -> SimulatedDisk:
         """The run without a fault, with all its crashes."""
         system = self.make()
         if getattr(system, "stops_on_error", False):
             self.derived = self.kinds & FAULTS.keys()
+        self.what_counts = getattr(system, "what_counts", self.what_counts)
         disk = SimulatedDisk(self.files, medium=self.medium, observer=self._reached, halves=bool(self.derived))
         for work in system.run(disk):
             self.result.acknowledged.append(work)
@@ -227,14 +229,15 @@ class _Explorer:
             known.places.append((acknowledged, point, left.outcome))
 
     def _recover(self, left: Left, place: str) -> State | Exception:
-        found = self.recovered.find(left.files)
+        files = self.recovered.counting(left, self.what_counts)
+        found = self.recovered.find(files)
         if found is None:
             watched = WatchedDisk(MemoryDisk(left.contents()))
             try:
                 found = recover(self.make, watched)
             except Exception as error:
                 raise _Stop(error, place) from error
-            self.recovered.add(left.files, watched.looked_at, found)
+            self.recovered.add(files, watched.looked_at, found)
             self.result.recoveries += 1
         return found
 

@@ -27,6 +27,18 @@ class Parsed:
     records: dict[bytes, Any] = field(default_factory=dict)
     """Bytes of a record -> the record, which nobody changes."""
 
+    def whole(self, content: bytes) -> tuple[tuple[Any, ...], int]:
+        """The records at the beginning of a file that are whole, and where they end."""
+        key = digest(content)
+        found = self.files.get(key)
+        if found is None:
+            records = list(whole_records(content, self.records))
+            found = self.files[key] = (
+                tuple(record for record, _ in records),
+                (records[-1][1] if records else 0),
+            )
+        return found
+
 
 def framed(record: Any) -> bytes:
     """A record as it stands in a file."""
@@ -56,16 +68,7 @@ class RecordFile:
         self._file = disk.open(name, create=True)
         self._buffer = bytearray()
         content = self._file.read()
-        known = known or Parsed()
-        key = digest(content)
-        parsed = known.files.get(key)
-        if parsed is None:
-            whole = list(whole_records(content, known.records))
-            parsed = known.files[key] = (
-                tuple(record for record, _ in whole),
-                (whole[-1][1] if whole else 0),
-            )
-        self.records, self.size = parsed
+        self.records, self.size = (known or Parsed()).whole(content)
         if len(content) > self.size:
             self._file.truncate(self.size)
 

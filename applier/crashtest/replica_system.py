@@ -12,12 +12,17 @@ once: right behind the start, and again between any two groups later on.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from itertools import cycle
 
 from applier.crashtest.contract import CannotStart, State
-from applier.crashtest.durable import Durability, DurableStorage, RecoveryMemory
+from applier.crashtest.durable import (
+    Durability,
+    DurableStorage,
+    RecoveryMemory,
+    is_record_file,
+)
 from applier.crashtest.workload import EPOCH, Workload, content_of
 from applier.errors import InputError, ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
@@ -70,6 +75,13 @@ class ReplicaSystem:
         self.configuration = configuration
         self.seed = seed
         self.shared = shared or Shared()
+
+    def what_counts(self, name: str) -> Callable[[bytes], bytes] | None:
+        """The torn end of the storage's files is cut off before anything else."""
+        return self._whole_part if is_record_file(name) else None
+
+    def _whole_part(self, content: bytes) -> bytes:
+        return content[: self.shared.storage.parsed.whole(content)[1]]
 
     def run(self, disk: Disk) -> Iterator[Hashable]:
         """Until the source has nothing more. Yields what the storage has committed."""

@@ -21,7 +21,7 @@ from applier.crashtest.replica_system import ReplicaSystem, Shared, expected_sta
 from applier.crashtest.trace import trace
 from applier.replica.configuration import FILE, TABLE
 from applier.replica.replica import Replica
-from checkpoints.disk import Disk
+from checkpoints.disk import Disk, read_file
 from checkpoints.outcomes import Medium
 from checkpoints.simulated_disk import Coverage, SimulatedDisk
 
@@ -130,6 +130,42 @@ def test_a_trace_tells_runs_apart() -> None:
     assert [trace(Steps(*steps), SimulatedDisk()) for steps in programs] == digests[:-1]
 
 
+class Lines:
+    """Writes lines into a file. A start cuts off a line that is not whole."""
+
+    def run(self, disk: Disk) -> Iterator[Hashable]:
+        file = disk.open("lines", create=True)
+        for number in range(3):
+            file.write(file.size(), b"%05d\n" % number)
+            file.fsync()
+            yield number
+
+    def recover(self, disk: Disk) -> State:
+        whole = self.whole_part(read_file(disk, "lines") or b"")
+        file = disk.open("lines", create=True)
+        file.truncate(len(whole))
+        done = [int(line) for line in whole.split()]
+        return State((*done, *range(len(done), 3)))
+
+    @staticmethod
+    def whole_part(content: bytes) -> bytes:
+        return content[: content.rfind(b"\n") + 1]
+
+
+class LinesThatCount(Lines):
+    """Says so."""
+
+    def what_counts(self, name: str) -> Callable[[bytes], bytes] | None:
+        return self.whole_part if name == "lines" else None
+
+
+def test_disks_that_differ_in_what_a_start_cuts_off_are_recovered_once() -> None:
+    """The torn line makes another disk, with a verdict of its own, and no recovery more."""
+    plain, quick = (explore(make, medium=Medium(sector_bytes=1)) for make in (Lines, LinesThatCount))
+    assert verdicts(quick) == verdicts(plain)
+    assert plain.recoveries > quick.recoveries == 5, "no file; no line, one, two and three"
+
+
 def first_file_only(found: Callable[..., Any]) -> Callable[..., Any]:
     """A recovery is said to depend on less than it looked at."""
     return lambda self, files, looked_at, result: found(self, files, looked_at[:1], result)
@@ -141,6 +177,11 @@ def ledger_only(self: DurableStorage, line: Hashable, changes: Hashable) -> None
 
 
 enter = DurableStorage._enter
+
+
+def half_counts(self: ReplicaSystem, name: str) -> Callable[[bytes], bytes]:
+    """A start is said to go by less of a file than it does."""
+    return lambda content: content[: len(content) // 2]
 
 
 def without(*left_out: int) -> Callable[[Replica], Hashable]:
@@ -167,12 +208,13 @@ def plainly(setup: Setup) -> list[tuple[str, str, int]]:
     ("owner", "name", "mutant", "setup"),
     [
         (DurableStorage, "_enter", ledger_only, Setup(repository=FILE, auto_position=False, recovery=False)),
+        (ReplicaSystem, "what_counts", half_counts, Setup(repository=FILE, auto_position=False)),
         (RecoveryResults, "add", first_file_only(RecoveryResults.add), Setup(repository=FILE, auto_position=False)),
         (Replica, "standing_behind_start", without(APPLIED, RECEIVED), Setup(repository=FILE, auto_position=False)),
         (Replica, "standing_behind_start", without(UNREAD), Setup(repository=FILE, auto_position=False, recovery=False)),
         (Replica, "standing_behind_start", without(GTIDS, UNREAD), Setup(repository=FILE, recovery=False)),
     ],
-    ids=["changes", "files", "positions", "relay logs", "GTIDs"],
+    ids=["changes", "contents", "files", "positions", "relay logs", "GTIDs"],
 )
 def test_a_memory_that_confuses_recoveries_is_noticed(owner: type, name: str, mutant: Callable[..., Any], setup: Setup) -> None:
     plain = plainly(setup)
