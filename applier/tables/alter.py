@@ -50,7 +50,7 @@ from applier.tables.table_options import option_ahead, read_option, refuse_subst
 from lookup.handler import DuplicateKey, Row, traits_of
 from lookup.table import Column, TableDefinition
 
-MAINTENANCE = frozenset("REBUILD ANALYZE CHECK OPTIMIZE REPAIR REMOVE PARTITION".split())
+MAINTENANCE = frozenset("REBUILD ANALYZE CHECK OPTIMIZE REPAIR REMOVE PARTITION SECONDARY_LOAD SECONDARY_UNLOAD".split())
 """Words of ALTER TABLE that change no row and no definition; with them a statement ends."""
 CHECKED_PARTITIONS = frozenset({"ANALYZE", "CHECK", "OPTIMIZE", "REPAIR"})
 """What ALTER TABLE does with partitions beside changing them; it is logged, and succeeds, for a table that is not there, too."""
@@ -465,7 +465,7 @@ class _Alteration:
             self.parts.options.pop(word, None)
 
     def _maintenance(self, word: str) -> None:
-        """Partition clauses that keep every row."""
+        """Clauses that keep every row."""
         text = self.parser.skip_until()
         if word == "REMOVE" or text.upper().startswith("PARTITION BY"):
             self.parts.partitioned = word != "REMOVE"

@@ -66,6 +66,8 @@ def number(*statements: str, **options: Any) -> int:
         ("DROP PRIMARY KEY, ORDER BY id DESC", [(3, 30, None), (2, None, "é"), (1, 10, "x")]),
         ("", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
         ("FORCE, ALGORITHM=INPLACE, LOCK=NONE", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
+        ("SECONDARY_LOAD", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
+        ("SECONDARY_UNLOAD PARTITION (p0, p1)", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
         ("ADD COLUMN IF NOT EXISTS a int, DROP COLUMN IF EXISTS zz", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
     ],
 )
