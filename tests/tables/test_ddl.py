@@ -209,6 +209,19 @@ def test_sequences_of_mariadb() -> None:
     assert "d.s" not in tables
 
 
+@pytest.mark.parametrize(
+    ("sql", "keys"),
+    [
+        ("CREATE INDEX i ON t (a) WAIT 1", ["PRIMARY", "k", "i"]),
+        ("CREATE INDEX i USING BTREE ON t (a) NOWAIT COMMENT 'WAIT' ALGORITHM=INPLACE", ["PRIMARY", "k", "i"]),
+        ("DROP INDEX k ON t WAIT 1", ["PRIMARY"]),
+        ("DROP INDEX IF EXISTS k ON t NOWAIT LOCK=NONE", ["PRIMARY"]),
+    ],
+)
+def test_mariadb_says_how_long_an_index_waits_for_its_table(sql: str, keys: list[str]) -> None:
+    assert [key.name for key in run(sql, server="mariadb")["d.t"].definition.keys] == keys
+
+
 def test_or_replace_of_mariadb() -> None:
     tables = run("CREATE OR REPLACE TABLE t (z int)", "CREATE OR REPLACE DATABASE e", server="mariadb")
     assert [column.name for column in tables["d.t"].definition.columns] == ["z"]

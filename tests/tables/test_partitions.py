@@ -50,6 +50,17 @@ def test_a_partition_and_a_table_change_places() -> None:
     assert [row[0] for row in tables["d.t"].rows()] == [1, 23, 12]
 
 
+@pytest.mark.parametrize(("kind", "theirs", "ours"), [("VIRTUAL", (1, 0), (10, 11)), ("STORED", (1, 2), (10, 9))])
+def test_a_table_reads_virtual_columns_by_its_own_expression(kind: str, theirs: tuple[int, int], ours: tuple[int, int]) -> None:
+    """Seen on 5.7.29; later servers refuse the exchange of such tables."""
+    tables = applier.load_schema(
+        f"CREATE TABLE d.t (a INT, b INT AS (a - 1) {kind}) PARTITION BY RANGE (a) (PARTITION p VALUES LESS THAN MAXVALUE);"
+        f"CREATE TABLE d.u (a INT, b INT AS (a + 1) {kind}); INSERT INTO d.t (a) VALUES (10); INSERT INTO d.u (a) VALUES (1);"
+    )
+    apply_ddl(tables, "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u", "d", DdlSession(server="5.7"))
+    assert (tables["d.t"].rows(), tables["d.u"].rows()) == ([theirs], [ours])
+
+
 @pytest.mark.parametrize(
     ("partitions", "clause", "columns", "error"),
     [
