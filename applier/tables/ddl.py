@@ -20,6 +20,7 @@ from applier.tables.engine import MemoryTable
 from applier.tables.expressions import Session
 from applier.tables.index_statements import created_index, dropped_index, pass_wait
 from applier.tables.merge_tables import refuse_merge
+from applier.tables.partition_conversion import conversion, converts
 from applier.tables.schema import read_table_body
 from applier.tables.sequences import read_sequence, sequence_definition
 from applier.tables.sql_text import Lexis, Parser, statement_kind, without_set_statement
@@ -336,6 +337,10 @@ class _Ddl:
             return "ALTER TABLE IF EXISTS of a table that is not there"
         if self.parser.word() in CHECKED_PARTITIONS and self.parser.word(1) == "PARTITION" and self.tables.get(*target) is None:
             return f"ALTER TABLE … {self.parser.word()} PARTITION of a table that is not there"
+        if converts(self.parser):
+            for sql in conversion(self.parser, target, self.database):
+                apply_ddl(self.tables, sql, self.database, self.session)
+            return None
         clause = "" if self.parser.done else self.parser.rest()
         self._alter_by(target, clause)
         return None
