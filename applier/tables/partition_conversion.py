@@ -1,4 +1,4 @@
-"""MariaDB's ALTER TABLE … CONVERT PARTITION p TO TABLE u, and CONVERT TABLE u TO PARTITION p, as the
+"""MariaDB's ALTER TABLE … CONVERT PARTITION p TO TABLE u, and CONVERT TABLE u TO PARTITION p: the
 statements that leave the same (seen on 10.11.18)."""
 
 from __future__ import annotations
