@@ -92,7 +92,8 @@ def alter_table(
     if change.order_by and definition.primary is None:
         for name, down in reversed(change.order_by):
             kept.sort(key=_order_key(table.definition, name), reverse=down)
-    rows = numbered(table.definition, definition, change.sources, map(convert, kept), change.auto_increment or 1, rules.sql_mode)
+    start = change.auto_increment or 0
+    rows = numbered(table.definition, definition, change.sources, map(convert, kept), start, rules.session, copied=copied)
     try:
         if ignoring:
             _load_first(new, rows)

@@ -10,6 +10,7 @@ import pytest
 
 import applier
 from applier.errors import BinlagError, InputError, ReplicationError
+from applier.tables.auto_numbers import NumberSteps
 from applier.tables.catalog import Tables
 from applier.tables.ddl import DdlSession, apply_ddl, statement_kind
 from applier.tables.literals import string_literal
@@ -73,6 +74,27 @@ def number(*statements: str, **options: Any) -> int:
 )
 def test_alter_table_and_the_rows(clause: str, found: list[tuple[Any, ...]]) -> None:
     assert rows(f"ALTER TABLE t {clause}") == found
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "increment", "offset", "start", "numbers"),
+    [
+        ("COPY", 5, 3, "", [3, 8, 13]),
+        ("COPY", 5, 30, "", [4, 9, 14]),
+        ("COPY", 5, 30, ", AUTO_INCREMENT = 42", [45, 50, 55]),
+        ("INPLACE", 1, 1, ", AUTO_INCREMENT = 42", [42, 43, 44]),
+        ("INPLACE", 5, 3, "", [8, 13, 18]),
+        ("INPLACE", 5, 3, ", AUTO_INCREMENT = 42", [43, 48, 53]),
+        ("INPLACE", 5, 5, "", [15, 20, 25]),
+        ("INPLACE", 5, 30, ", AUTO_INCREMENT = 3", [5, 10, 15]),
+    ],
+)
+def test_numbers_of_a_new_column(algorithm: str, increment: int, offset: int, start: str, numbers: list[int]) -> None:
+    """Seen on 5.7.29, 9.7.4 and MariaDB 10.11.18."""
+    tables = applier.load_schema(SCHEMA)
+    session = DdlSession(expressions=Session(numbers=NumberSteps(increment, offset)))
+    apply_ddl(tables, f"ALTER TABLE t DROP PRIMARY KEY, ADD n INT AUTO_INCREMENT PRIMARY KEY{start}, ALGORITHM={algorithm}", "d", session)
+    assert [row[-1] for row in tables["d.t"].rows()] == numbers
 
 
 def test_names_after_a_change() -> None:
