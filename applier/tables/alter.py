@@ -479,7 +479,7 @@ class _Alteration:
         self.parts.options["PARTITION"] = "" if after is None else after.sql
 
     def _tablespace(self, word: str) -> None:
-        raise not_exact(self.old, f"ALTER TABLE … {word} TABLESPACE")
+        raise not_exact(self.old, f"ALTER TABLE … {word} TABLESPACE", "its rows are in files that the log does not have")
 
 
 def _named(key: Any, definition: TableDefinition) -> NamedKey:

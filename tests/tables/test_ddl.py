@@ -97,6 +97,13 @@ def test_numbers_of_a_new_column(algorithm: str, increment: int, offset: int, st
     assert [row[-1] for row in tables["d.t"].rows()] == numbers
 
 
+@pytest.mark.parametrize("word", ["DISCARD", "IMPORT"])
+def test_a_tablespace_comes_and_goes_as_a_file(word: str) -> None:
+    with pytest.raises(ReplicationError, match="its rows are in files that the log does not have") as caught:
+        run(f"ALTER TABLE t {word} TABLESPACE")
+    assert caught.value.number == 1235
+
+
 def test_names_after_a_change() -> None:
     definition = run(
         "ALTER TABLE t CHANGE a z int, RENAME INDEX k TO kk, ALTER b DROP DEFAULT",
