@@ -318,7 +318,7 @@ class Code(Enum):
     )
     NOTHING_CHOSEN = Situation(
         "BL315",
-        "Nothing is left to replay or to compare",
+        "Nothing is left to show, replay or compare",
         "The filters leave nothing of the log: a name is misspelt, or it is the one that --rewrite-db makes (names are those of the log; % "
         "stands for any characters, _ for one). Or neither the log nor the server has a table that verify could compare.",
         "name what the log has (binlag events FILE)",

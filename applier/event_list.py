@@ -39,7 +39,7 @@ class LogEvents:
     """The events of logs, in order. Each iteration reads the logs anew.
 
     `incomplete` says after one whether the last transaction has no end in these logs; None: it has
-    one.
+    one. `nothing` says that no event lies in the times.
     """
 
     def __init__(self, files: LogFiles, *, rows: bool = False, **options: Any) -> None:
@@ -47,6 +47,7 @@ class LogEvents:
         self._rows = rows
         self._options = options
         self.incomplete: str | None = None
+        self.nothing: str | None = None
 
     def __iter__(self) -> Iterator[EventRecord]:
         return self._records()
@@ -91,7 +92,7 @@ class LogEvents:
             **self._options,
         )
         yield from listing
-        self.incomplete = listing.incomplete
+        self.incomplete, self.nothing = listing.incomplete, listing.nothing
 
 
 def arrow_schema() -> pa.Schema:

@@ -36,7 +36,7 @@ from applier.tables.catalog import Tables
 from applier.tables.engine import Change
 from applier.tables.session import StatementApplier
 from applier.tables.sql_text import unquoted
-from applier.tables.statement_names import is_wanted, names_of, needs_more
+from applier.tables.statement_names import is_wanted, names_of, needs_more, needs_relative
 from applier.tables.target import RowsApplier
 from checkpoints.gtid import GtidSet
 from lookup.batch import ApplyOptions
@@ -374,13 +374,12 @@ class ReplayLoop:
             self._statement(event, query)
 
     def _statement(self, event: Event, query: Query) -> None:
-        transaction = self.transaction
-        if not transaction.skipped:
+        if not self.transaction.skipped:
             if is_wanted(self.tally, query):
                 self._execute(event, query)
             else:
                 self.statements.forget()
-        if not transaction.begun:
+        if not self.transaction.begun:
             self._commit(event)
 
     def _execute(self, event: Event, query: Query) -> None:
@@ -467,6 +466,7 @@ class ReplayLoop:
     def _stop(self, error: ReplicationError, event: Event | None) -> None:
         if event is not None:
             error.locate(file=event.file, position=event.position)
+        error.hint = needs_relative(self.options.only, error, self.options.rewrite) or error.hint
         self.result.error = error
         self.tables.rollback()
         self.transaction.end()

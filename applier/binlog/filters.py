@@ -117,8 +117,13 @@ class LogFilter:
     include_gtids: AnyGtidSet | None = None
     exclude_gtids: AnyGtidSet | None = None
     _tracker: TransactionTracker = field(default_factory=TransactionTracker)
+    nothing: str | None = None
+    """What is said at the end where no event lies in the times."""
     _started: bool = False
     _skip: bool = False
+    _included: bool = False
+    _last: str = ""
+    """The last GTID of the log."""
 
     @classmethod
     def of(
@@ -156,13 +161,30 @@ class LogFilter:
         """The wanted events, in order. Format descriptions always pass; the stop time ends the
         stream."""
         by_gtid = self.include_gtids is not None or self.exclude_gtids is not None
+        reached, event = False, None
         for event, fde in events:
             if self.stop_time is not None and event.timestamp >= self.stop_time:
+                if not reached:
+                    self._says_nothing("begins", event)
                 return
             if not self._in_time(event):
                 continue
+            reached = reached or event.type != EventType.FORMAT_DESCRIPTION
             if not by_gtid or not self._is_skipped(event, fde):
                 yield event, fde
+        if self.start_time is not None and not reached:
+            self._says_nothing("ends", event)
+
+    def _says_nothing(self, does: str, event: Event | None) -> None:
+        self.nothing = "no event lies in these times"
+        if event is not None and event.timestamp:
+            moment = datetime.fromtimestamp(event.timestamp, UTC).isoformat(" ")
+            self.nothing += f": the log {does} at {moment}"
+
+    def check(self) -> None:
+        """Raises UsageError where --include-gtids named nothing of the log."""
+        if self.include_gtids is not None and not self._included:
+            raise none_included(self.include_gtids, self._last)
 
     def _in_time(self, event: Event) -> bool:
         if self._started or self.start_time is None or event.type == EventType.FORMAT_DESCRIPTION:
@@ -183,6 +205,8 @@ class LogFilter:
         return inside and self._skip
 
     def _is_wanted(self, identity: Gtid | MariadbGtidEvent) -> bool:
+        self._last = identity.text or self._last
         if self.include_gtids is not None and not holds(self.include_gtids, identity):
             return False
+        self._included = True
         return self.exclude_gtids is None or not holds(self.exclude_gtids, identity)

@@ -21,7 +21,7 @@ from applier.binlog.reader import LogReader
 from applier.binlog.refusals import unknown_table
 from applier.binlog.row_values import WORDS, RowValues, Values, image_text
 from applier.binlog.rows import DUMMY_TABLE_IDS, STATEMENT_END, RowsHead
-from applier.binlog.table_filter import EVERYTHING, StatementNames, TableFilter
+from applier.binlog.table_filter import EVERYTHING, FilterTally, StatementNames, TableFilter
 from applier.binlog.table_map import TableMap
 from applier.binlog.transactions import TransactionTracker, with_formats
 
@@ -86,7 +86,10 @@ class Listing:
     `with_rows` decodes values, `count_rows` only counts. `only` picks tables; `names_of` says which
     a statement changes.
 
-    Raises InputError for logs that cannot be read, UsageError for options.
+    `nothing` says at the end that no event lies in the times.
+
+    Raises InputError for logs that cannot be read, UsageError for options, and at the end for names
+    and GTIDs of which the log has none.
     """
 
     def __init__(
@@ -119,13 +122,14 @@ class Listing:
             include_gtids=include_gtids,
             exclude_gtids=exclude_gtids,
         )
-        self._wanted, self._names_of = only, names_of
+        self._wanted, self._names_of = FilterTally(only), names_of
         self._with_rows, self._count_rows = with_rows, with_rows or count_rows
         self._values = RowValues()
         self._maps: dict[int, TableMap] = {}
         self._known_maps: dict[bytes, TableMap] = {}
         self._fast: PlainLines | None = None
         self.incomplete: str | None = None
+        self.nothing: str | None = None
 
     def __iter__(self) -> Iterator[EventRecord]:
         for listed in self._walk():
@@ -166,6 +170,10 @@ class Listing:
                 f"the transaction{name} that starts at {unfinished.file}:{unfinished.start} has no"
                 " end in this log"
             )
+        self.nothing = self._filter.nothing
+        if self.nothing is None:
+            self._filter.check()
+            self._wanted.check()
 
     def _list(self, event: Event, fde: FormatDescription, gtid: str | None) -> EventRecord | None:
         if event.type == EventType.TABLE_MAP:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +19,10 @@ from applier.cli.options import check_positions, name_options
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.sources import log_name
+
+if TYPE_CHECKING:
+    from applier.binlog.listing import Listing
+    from applier.event_list import LogEvents
 
 COLUMNS = ("File", "Position", "Event_type", "Server_id", "End_log_pos", "Info")
 TYPE_WIDTH = 20
@@ -117,7 +121,7 @@ def _print(
     if as_json:
         for listed in listing:
             write(json.dumps(listed.as_dict(), ensure_ascii=False) + "\n")
-        _warn(listing.incomplete)
+        _warn(listing)
         output.flush()
         return
     width = max(len(log_name(name)) for name in files)
@@ -144,7 +148,7 @@ def _print(
         for row in part.row_lines():
             write(f"{'':{width}}    {row}\n")
     output.flush()
-    _warn(listing.incomplete)
+    _warn(listing)
 
 
 def _line(
@@ -154,8 +158,8 @@ def _line(
     return f"{head}  {server_id:>10}  {end:>11}  {info}".rstrip()
 
 
-def _warn(message: str | None) -> None:
-    if message is not None:
+def _warn(read: Listing | LogEvents) -> None:
+    for message in filter(None, (read.incomplete, read.nothing)):
         note(message)
 
 
@@ -172,9 +176,10 @@ def _write_arrow(directory: str, files: tuple[str, ...], options: dict[str, Any]
             code=Code.OPTIONS_CLASH,
             hint="choose tables with --table",
         )
-    for written in export(
-        files, directory, file_format="arrow", tables=only, verify_checksum=verify
-    ):
+    found = export(files, directory, file_format="arrow", tables=only, verify_checksum=verify)
+    if not found:
+        note(f"the log has no row images{' of these tables' if only else ''}")
+    for written in found:
         click.echo(
             f"{written.path}: {written.rows:,} row images of {written.database}.{written.table}"
         )
@@ -196,7 +201,7 @@ def _write_parquet(target: str, files: tuple[str, ...], options: dict[str, Any])
     ) as writer:
         for batch in events.batches():
             writer.write_batch(batch)
-    _warn(events.incomplete)
+    _warn(events)
 
 
 @contextmanager

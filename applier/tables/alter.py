@@ -50,7 +50,7 @@ from applier.tables.table_options import option_ahead, read_option, refuse_subst
 from lookup.handler import DuplicateKey, Row, traits_of
 from lookup.table import Column, TableDefinition
 
-MAINTENANCE = frozenset("REBUILD ANALYZE CHECK OPTIMIZE REPAIR REMOVE PARTITION".split())
+MAINTENANCE = frozenset("REBUILD ANALYZE CHECK OPTIMIZE REPAIR REMOVE PARTITION SECONDARY_LOAD SECONDARY_UNLOAD".split())
 """Words of ALTER TABLE that change no row and no definition; with them a statement ends."""
 CHECKED_PARTITIONS = frozenset({"ANALYZE", "CHECK", "OPTIMIZE", "REPAIR"})
 """What ALTER TABLE does with partitions beside changing them; it is logged, and succeeds, for a table that is not there, too."""
@@ -92,7 +92,8 @@ def alter_table(
     if change.order_by and definition.primary is None:
         for name, down in reversed(change.order_by):
             kept.sort(key=_order_key(table.definition, name), reverse=down)
-    rows = numbered(table.definition, definition, change.sources, map(convert, kept), change.auto_increment or 1, rules.sql_mode)
+    start = change.auto_increment or 0
+    rows = numbered(table.definition, definition, change.sources, map(convert, kept), start, rules.session, copied=copied)
     try:
         if ignoring:
             _load_first(new, rows)
@@ -465,7 +466,7 @@ class _Alteration:
             self.parts.options.pop(word, None)
 
     def _maintenance(self, word: str) -> None:
-        """Partition clauses that keep every row."""
+        """Clauses that keep every row."""
         text = self.parser.skip_until()
         if word == "REMOVE" or text.upper().startswith("PARTITION BY"):
             self.parts.partitioned = word != "REMOVE"
@@ -478,7 +479,7 @@ class _Alteration:
         self.parts.options["PARTITION"] = "" if after is None else after.sql
 
     def _tablespace(self, word: str) -> None:
-        raise not_exact(self.old, f"ALTER TABLE … {word} TABLESPACE")
+        raise not_exact(self.old, f"ALTER TABLE … {word} TABLESPACE", "its rows are in files that the log does not have")
 
 
 def _named(key: Any, definition: TableDefinition) -> NamedKey:

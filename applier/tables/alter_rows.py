@@ -59,23 +59,29 @@ def numbered(
     sources: list[int | None],
     rows: Iterable[Row],
     start: int,
-    sql_mode: SqlModeFlag,
+    session: Session,
+    *,
+    copied: bool,
 ) -> Iterable[Row]:
     """A column that becomes AUTO_INCREMENT numbers the rows in their order; one that was it keeps
-    even its zeros.
+    even its zeros. `start`: the table option AUTO_INCREMENT, 0 without it.
 
     Of a column that was there, NO_AUTO_VALUE_ON_ZERO keeps the zeros (`copy_data_between_tables`,
     sql/sql_table.cc).
     """
-    for source, column in zip(sources, new.columns, strict=False):
+    for at, (source, column) in enumerate(zip(sources, new.columns, strict=False)):
+        if column.auto_increment and source is None and not (copied or column.nullable):
+            numbers = session.numbers.in_place(start)
+            return ((*row[:at], next(numbers), *row[at + 1 :]) for row in rows)
         if column.auto_increment and source is None:
-            return number_rows(new, rows, start)
+            return number_rows(new, rows, start or 1, steps=session.numbers)
         if column.auto_increment and source is not None and not old.columns[source].auto_increment:
             return number_rows(
                 new,
                 rows,
-                start,
-                (None,) if SqlModeFlag.NO_AUTO_VALUE_ON_ZERO in sql_mode else (None, 0),
+                start or 1,
+                (None,) if SqlModeFlag.NO_AUTO_VALUE_ON_ZERO in session.sql_mode else (None, 0),
+                session.numbers,
             )
     return rows
 

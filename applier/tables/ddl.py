@@ -18,7 +18,9 @@ from applier.tables.create_select import create_from_select
 from applier.tables.defaults import complete_rows
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions import Session
+from applier.tables.index_statements import created_index, dropped_index, pass_wait
 from applier.tables.merge_tables import refuse_merge
+from applier.tables.partition_conversion import conversion, converts
 from applier.tables.schema import read_table_body
 from applier.tables.sequences import read_sequence, sequence_definition
 from applier.tables.sql_text import Lexis, Parser, statement_kind, without_set_statement
@@ -175,11 +177,6 @@ class _Ddl:
         if not self.parser.done:
             raise self.parser.refuse("the end was expected")
 
-    def _wait(self) -> None:
-        """MariaDB's WAIT n and NOWAIT."""
-        if self.session.is_mariadb and not self.parser.accept("NOWAIT") and self.parser.accept("WAIT"):
-            self.parser.next()
-
     # CREATE
 
     def _create(self) -> str | None:
@@ -191,7 +188,7 @@ class _Ddl:
         if what == "TABLE":
             return self._create_table(replacing, temporary)
         if what == "INDEX":
-            self._create_index(replacing)
+            self._alter_by(*created_index(self.parser, self.database, self.modifiers))
             return None
         if what == "SEQUENCE":
             return self._create_sequence(replacing)
@@ -292,20 +289,6 @@ class _Ddl:
         if start is not None and start.isdigit():
             table.auto_increment = int(start)
 
-    def _create_index(self, replacing: bool) -> None:
-        """CREATE INDEX is ALTER TABLE … ADD KEY."""
-        parser = self.parser
-        exists_ok = parser.accept("IF", "NOT", "EXISTS")
-        name = parser.raw_name()
-        using = parser.accept_any("USING", "TYPE") and parser.name()
-        parser.expect("ON")
-        target = parser.table_name(self.database)
-        kind = next((word for word in ("UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR") if word in self.modifiers), "")
-        dropping = f"DROP INDEX IF EXISTS {name}, " if replacing else ""
-        exists = "IF NOT EXISTS" if exists_ok else ""
-        clause = f"{dropping}ADD {kind} INDEX {exists} {name} {'USING ' + using if using else ''} {parser.rest()}"
-        self._alter_by(target, clause)
-
     def _create_sequence(self, replacing: bool) -> str | None:
         parser = self.parser
         exists_ok = parser.accept("IF", "NOT", "EXISTS")
@@ -349,11 +332,15 @@ class _Ddl:
             return f"ALTER {what or 'of something unknown'} is not replayed"
         missing_ok = self.parser.accept("IF", "EXISTS")
         target = self.parser.table_name(self.database)
-        self._wait()
+        pass_wait(self.parser)
         if missing_ok and self.tables.get(*target) is None:
             return "ALTER TABLE IF EXISTS of a table that is not there"
         if self.parser.word() in CHECKED_PARTITIONS and self.parser.word(1) == "PARTITION" and self.tables.get(*target) is None:
             return f"ALTER TABLE … {self.parser.word()} PARTITION of a table that is not there"
+        if converts(self.parser):
+            for sql in conversion(self.parser, target, self.database):
+                apply_ddl(self.tables, sql, self.database, self.session)
+            return None
         clause = "" if self.parser.done else self.parser.rest()
         self._alter_by(target, clause)
         return None
@@ -381,11 +368,7 @@ class _Ddl:
         if what in ("TABLE", "TABLES", "SEQUENCE"):
             return self._drop_tables(exists_ok, temporary)
         if what == "INDEX":
-            name = parser.raw_name()
-            parser.expect("ON")
-            target = parser.table_name(self.database)
-            rest = "" if parser.done else parser.rest()
-            self._alter_by(target, f"DROP INDEX {'IF EXISTS' if exists_ok else ''} {name} {rest}")
+            self._alter_by(*dropped_index(parser, self.database, exists_ok))
             return None
         if what == "TRIGGER":
             self.tables.triggers.drop(parser, self.database)
@@ -403,7 +386,7 @@ class _Ddl:
         """Up to 5.7 and in MariaDB each table by itself; from 8.0 on all or none (`mysql_rm_table_no_locks`)."""
         find = self.tables.temporary if temporary else self.tables.get
         names = self._names()
-        self._wait()
+        pass_wait(self.parser)
         self.parser.accept_any("RESTRICT", "CASCADE")
         self._end()
         found = [table for name in names if (table := find(*name)) is not None]
@@ -444,7 +427,7 @@ class _Ddl:
         pairs = []
         while True:
             old = parser.table_name(self.database)
-            self._wait()
+            pass_wait(self.parser)
             parser.expect("TO")
             pairs.append((old, parser.table_name(self.database)))
             if not parser.accept(","):
@@ -473,7 +456,7 @@ class _Ddl:
     def _truncate(self) -> None:
         self.parser.accept("TABLE")
         table = self._table(self.parser.table_name(self.database))
-        self._wait()
+        pass_wait(self.parser)
         if self.session.is_mariadb and self.parser.accept_any("DROP", "REUSE"):  # Oracle's
             self.parser.expect("STORAGE")
         self._end()

@@ -19,6 +19,7 @@ from applier.binlog.types.temporal import (
     timestamp_to_text,
 )
 from applier.errors import ReplicationError
+from applier.tables.auto_numbers import ONE_BY_ONE, NumberSteps
 from applier.tables.end_of_time import END_OF_TIME
 from lookup.handler import Row
 from lookup.table import Column, TableDefinition
@@ -149,11 +150,12 @@ def number_rows(
     rows: Iterable[Row],
     start: int,
     unnumbered: tuple[Any, ...] = (None, 0),
+    steps: NumberSteps = ONE_BY_ONE,
 ) -> Iterator[Row]:
     """Rows with their AUTO_INCREMENT column filled: each of the values `unnumbered` in it becomes
     the next number.
 
-    The first number is `start`, or one above what the rows before have
+    The first number is the first of the `steps` from `start` on, or above what the rows before have
     (`handler::update_auto_increment`, sql/handler.cc). In a column AUTO_INCREMENT NULL a NULL uses
     a number up and stays NULL (seen on 5.7.29, 9.7.4, MariaDB 10.11.18).
     """
@@ -166,7 +168,7 @@ def number_rows(
         if row[at] is None and may_be_null:
             start += None in unnumbered
         elif row[at] in unnumbered:
-            row = (*row[:at], start, *row[at + 1 :])
+            row = (*row[:at], steps.after(start - 1), *row[at + 1 :])
         if isinstance(row[at], int) and row[at] >= start:
             start = row[at] + 1
         yield row

@@ -50,7 +50,7 @@ from applier.tables.sql_text import Lexis, Parser, hex_bytes
 from lookup.table import TableDefinition
 
 _COMPARISONS = ("=", "<=>", "<>", "!=", "<", "<=", ">", ">=")
-_BINARY_LEVELS: tuple[tuple[str, ...], ...] = (("|",), ("&",), ("<<", ">>"), ("+", "-"), ("*", "/", "DIV", "%", "MOD"), ("^",))
+_BINARY_LEVELS = {"|": 0, "&": 1, "<<": 2, ">>": 2, "+": 3, "-": 3, "*": 4, "/": 4, "DIV": 4, "%": 4, "MOD": 4, "^": 5}
 _BITWISE = frozenset({"|", "&", "<<", ">>", "^"})
 _WITHOUT_PARENTHESES = frozenset("CURRENT_TIMESTAMP CURRENT_DATE CURRENT_TIME LOCALTIME LOCALTIMESTAMP UTC_TIMESTAMP UTC_DATE".split())
 _EXTRACTED = frozenset({"YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "MICROSECOND", "QUARTER"})
@@ -73,10 +73,11 @@ class ExpressionParser:
     # expr
 
     def expression(self) -> Operand:
-        """OR and what binds tighter."""
-        concatenates = self.dialect.sql_mode & SqlModeFlag.PIPES_AS_CONCAT
+        """OR and what binds tighter. Nothing binds what stands alone."""
+        if self.parser.op(1) in (",", ")"):
+            return self._primary()
         left = self._exclusive()
-        while self.parser.accept_any("OR", "" if concatenates else "||"):
+        while self.parser.accept_any("OR", "" if self.dialect.sql_mode & SqlModeFlag.PIPES_AS_CONCAT else "||"):
             left = either(left, self._exclusive())
         return left
 
@@ -120,12 +121,12 @@ class ExpressionParser:
         return inverse(found) if negated else found
 
     def _predicate(self) -> Operand:
-        left = self._binary(0)
+        left = self._binary()
         negated = self.parser.word() == "NOT" and self.parser.word(1) in ("IN", "BETWEEN", "LIKE") and self.parser.accept("NOT")
         if self.parser.accept("IN"):
             found = self._in(left)
         elif self.parser.accept("BETWEEN"):
-            low = self._binary(0)
+            low = self._binary()
             self.parser.expect("AND")
             found = between(left, low, self._predicate(), self.dialect)
         elif self.parser.accept("LIKE"):
@@ -154,15 +155,14 @@ class ExpressionParser:
 
     # bit_expr
 
-    def _binary(self, level: int) -> Operand:
-        if level == len(_BINARY_LEVELS):
-            return self._concatenated()
-        left = self._binary(level + 1)
-        while operator := self.parser.accept_any(*_BINARY_LEVELS[level]):
+    def _binary(self, level: int = 0) -> Operand:
+        left = self._concatenated()
+        while _BINARY_LEVELS.get(operator := self.parser.op() or self.parser.word(), -1) >= level:
+            self.parser.at += 1
             if operator in "+-" and self.parser.word() == "INTERVAL":
                 left = self._interval(left, 1 if operator == "+" else -1)
                 continue
-            right = self._binary(level + 1)
+            right = self._binary(_BINARY_LEVELS[operator] + 1)
             if operator in _BITWISE:
                 left = bits(operator, left, right)
             else:
@@ -404,7 +404,7 @@ class ExpressionParser:
 
     def _position(self) -> Operand:
         self.parser.expect("(")
-        wanted = self._binary(0)
+        wanted = self._binary()
         self.parser.expect("IN")
         value = self.expression()
         self.parser.expect(")")

@@ -26,6 +26,7 @@ from applier.tables.collation import pads_with_spaces
 from applier.tables.defaults import row_generator
 from applier.tables.end_of_time import ENDS_OF_TIME
 from applier.tables.engine import MemoryTable
+from applier.tables.sql_text import quoted
 from applier.tables.table_draft import generated_number
 from lookup.handler import (
     CascadeTooDeep,
@@ -446,10 +447,15 @@ def _name(definition: TableDefinition) -> Name:
 
 
 def _message(what: str, definition: TableDefinition, key: ForeignKey) -> str:
-    own = ", ".join(f"`{name}`" for name in key.columns)
-    theirs = ", ".join(f"`{name}`" for name in key.referenced_columns)
+    """As the server words it: the parent's database is named where it is another one than the
+    child's."""
+    own = ", ".join(map(quoted, key.columns))
+    theirs = ", ".join(map(quoted, key.referenced_columns))
+    parent = quoted(key.referenced_table)
+    if key.referenced_database != definition.database:
+        parent = f"{quoted(key.referenced_database)}.{parent}"
     return (
         f"Cannot {what}: a foreign key constraint fails"
-        f" (`{definition.database}`.`{definition.name}`, CONSTRAINT `{key.name}` FOREIGN KEY"
-        f" ({own}) REFERENCES `{key.referenced_table}` ({theirs}))"
+        f" ({quoted(definition.database)}.{quoted(definition.name)}, CONSTRAINT {quoted(key.name)}"
+        f" FOREIGN KEY ({own}) REFERENCES {parent} ({theirs}))"
     )

@@ -31,6 +31,7 @@ from applier.binlog.types.temporal import (
 )
 from applier.binlog.types.texts import TEXT_TYPES
 from applier.errors import ReplicationError
+from applier.tables.auto_numbers import ONE_BY_ONE, NumberSteps
 from applier.tables.sql_mode_flags import NO_MODES, SqlModeFlag
 from lookup.handler import Row
 from lookup.table import Column
@@ -111,6 +112,7 @@ class Session:
     client: str = "utf8mb4"
     collation: str = "utf8mb4_0900_ai_ci"
     comment_version: int | None = None
+    numbers: NumberSteps = ONE_BY_ONE
 
     @property
     def dialect(self) -> Dialect:

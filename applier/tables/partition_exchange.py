@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from applier.errors import ReplicationError
 from applier.tables.catalog import Tables
+from applier.tables.defaults import row_generator
 from applier.tables.engine import MemoryTable
 from applier.tables.operands import Session
 from applier.tables.partitions import PartitionChange, locator, not_exact
+from lookup.handler import Row
+from lookup.table import TableDefinition
 
 
 def exchange_rows(
@@ -33,6 +38,21 @@ def exchange_rows(
     counter = max(table.auto_increment, other.auto_increment)
     for old, rows in ((table, [*staying, *coming]), (other, leaving)):
         new = MemoryTable(old.definition)
-        new.load(rows)
+        new.load(_as_read(old.definition, rows))
         new.auto_increment = counter
         tables.replace(old, new)
+
+
+def _as_read(definition: TableDefinition, rows: Iterable[Row]) -> Iterator[Row]:
+    """Rows that come from another table, as this one reads them: a virtual column follows its own
+    expression, which need not be the other table's on 5.7; a stored one keeps its value."""
+    virtual = [at for at, column in enumerate(definition.columns) if column.is_virtual]
+    generate = row_generator(definition) if virtual else None
+    if generate is None:
+        yield from rows
+        return
+    for row in rows:
+        made, new = generate(row), list(row)
+        for at in virtual:
+            new[at] = made[at]
+        yield tuple(new)

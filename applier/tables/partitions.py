@@ -357,11 +357,15 @@ def _by_key(definition: TableDefinition, partitioning: Partitioning) -> Locate:
     return locate
 
 
-def not_exact(definition: TableDefinition, what: str) -> ReplicationError:
-    """The error of rows whose partition is not known."""
+def not_exact(
+    definition: TableDefinition,
+    what: str,
+    why: str = "which rows stand in a partition is not known",
+) -> ReplicationError:
+    """The error of rows whose partition, or whereabouts, are not known."""
     return ReplicationError(
         1235,
-        f"{what} is not supported in memory: which rows stand in a partition is not known",
+        f"{what} is not supported in memory: {why}",
         table=definition.full_name,
         hint="skip it with --skip-errors 1235, or replay into a test DB",
     )

@@ -21,6 +21,7 @@ from applier.binlog.types.numbers import decimal_to_text
 from applier.binlog.wire import decimal_bytes
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError
+from applier.tables.auto_numbers import NumberSteps
 from applier.tables.catalog import Tables
 from applier.tables.ddl import (
     COMMENT_VERSIONS,
@@ -220,10 +221,7 @@ class StatementApplier:
                 charset_of_collation(client).name,
                 collation_name(connection),
             )
-        increment = query.variables.auto_increment
-        self.statement.auto_increment_increment, self.statement.auto_increment_offset = (
-            increment or (1, 1)
-        )
+        session.numbers = NumberSteps(*(query.variables.auto_increment or ()))
         self.statement.explicit_defaults_for_timestamp = self._explicit_defaults(query.variables)
 
 

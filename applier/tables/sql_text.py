@@ -299,8 +299,9 @@ class Parser:
 
     def accept(self, *words: str) -> bool:
         """Steps over the words (or operators) when they stand there in this order."""
-        for ahead, wanted in enumerate(words):
-            if self.word(ahead) != wanted and self.op(ahead) != wanted:
+        tokens = self.tokens
+        for at, wanted in enumerate(words, self.at):
+            if at >= len(tokens) or tokens[at].kind not in ("word", "op") or tokens[at].value.upper() != wanted:
                 return False
         self.at += len(words)
         return True

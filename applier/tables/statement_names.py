@@ -7,14 +7,22 @@ reads from.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from applier.binlog.charsets import charset_of_collation, statement_text
 from applier.binlog.events import Query
 from applier.binlog.table_filter import SYSTEM_SCHEMAS, StatementNames, TableFilter
-from applier.errors import BinlagError
-from applier.tables.sql_text import DEFAULT_LEXIS, UNREADABLE, Lexis, Parser, statement_kind
+from applier.errors import BinlagError, ReplicationError
+from applier.tables.sql_text import (
+    DEFAULT_LEXIS,
+    UNREADABLE,
+    Lexis,
+    Parser,
+    statement_kind,
+    unquoted,
+)
 
 Name = tuple[str, str]
 
@@ -43,6 +51,11 @@ _NO_ALIAS = frozenset(
     """.split()
 )
 _NOTHING = StatementNames()
+_QUOTED = r"(`(?:[^`]|``)+`)"
+_CONSTRAINT = re.compile(
+    rf"\({_QUOTED}\.{_QUOTED}, CONSTRAINT .* REFERENCES (?:{_QUOTED}\.)?{_QUOTED} \("
+)
+"""In errors 1451 and 1452: database and name of the child, database and name of the parent."""
 
 
 def names_of(query: Query) -> StatementNames:
@@ -87,6 +100,32 @@ def needs_more(only: TableFilter, number: int, query: Query) -> str | None:
         if left_out
         else None
     )
+
+
+def needs_relative(
+    only: TableFilter, error: ReplicationError, rewrite: Mapping[str, str]
+) -> str | None:
+    """What to do about a foreign key's error, if a filter left one of its two tables out.
+
+    `rewrite`: databases of the log -> here, where the message has its names from.
+    """
+    found = _CONSTRAINT.search(error.message) if only and error.number in (1451, 1452) else None
+    if found is None:
+        return None
+    database, child, other, parent = (unquoted(name or "") for name in found.groups())
+    in_log = {here: log for log, here in rewrite.items()}
+    pair = [
+        (in_log.get(here, here), name)
+        for here, name in ((database, child), (other or database, parent))
+    ]
+    for left_out, relative in (pair, pair[::-1]):
+        if not only.wants_table(*left_out):
+            name, of = ".".join(left_out), ".".join(relative)
+            return (
+                f"a foreign key ties {of} to {name}, which the filters leave out; a replica stops"
+                f" here, too: leave {of} out as well, or do not leave {name} out"
+            )
+    return None
 
 
 def may_name_system_schema(query: Query) -> bool:

@@ -47,18 +47,9 @@ class StatementSession:
 
     expressions: Session = field(default_factory=Session)
     insert_id: int | None = None
-    auto_increment_increment: int = 1
-    auto_increment_offset: int = 1
     explicit_defaults_for_timestamp: bool | None = None
     files: dict[int, bytearray] = field(default_factory=dict)
     """LOAD DATA files by their number."""
-
-    def number_after(self, number: int) -> int:
-        """The next AUTO_INCREMENT number (`compute_next_insert_id`, sql/handler.cc)."""
-        step = self.auto_increment_increment
-        if step == 1:
-            return number + 1
-        return (number + step - self.auto_increment_offset) // step * step + self.auto_increment_offset
 
 
 def execute_statement(tables: Tables, sql: str, database: str, session: StatementSession) -> int:
@@ -301,12 +292,12 @@ class Statement:
         zero = None if self.dialect.sql_mode & SqlModeFlag.NO_AUTO_VALUE_ON_ZERO else from_sql(column)(0)
         if row[at] is not None and row[at] != zero:
             if session.insert_id is not None and isinstance(row[at], int) and row[at] >= session.insert_id:
-                session.insert_id = session.number_after(row[at])
+                session.insert_id = session.expressions.numbers.after(row[at])
             return
         number = session.insert_id if session.insert_id is not None else table.auto_increment
         if row[at] is not None or not column.nullable:  # AUTO_INCREMENT NULL uses a number up and stays NULL
             row[at] = from_sql(column)(number)
-        session.insert_id = session.number_after(number) if session.insert_id is not None else None
+        session.insert_id = session.expressions.numbers.after(number) if session.insert_id is not None else None
 
     # UPDATE, DELETE
 

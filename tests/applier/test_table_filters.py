@@ -9,7 +9,7 @@ import pytest
 
 import applier
 from applier.errors import ReplicationError
-from tests.applier.logs import ints, replay_log, transaction
+from tests.applier.logs import insert, ints, replay_log, transaction
 from tests.binlog.build import gtid, log, query, rows, table_map
 
 TWO = "CREATE TABLE shop.t (a INT PRIMARY KEY); CREATE TABLE shop.u (a INT PRIMARY KEY); INSERT INTO shop.t VALUES (1), (2);"
@@ -52,6 +52,36 @@ def test_a_rename_says_which_table_the_filter_lacks(tmp_path: Path) -> None:
     assert result.error.hint == (
         "the statement also names shop._t_old, shop._t_new, which the filters leave out: name it with --table"
     )
+
+
+PARENT = """
+CREATE TABLE shop.p (a INT PRIMARY KEY); CREATE TABLE d.t (a INT NOT NULL PRIMARY KEY, FOREIGN KEY (a) REFERENCES shop.p (a));
+"""
+
+
+@pytest.mark.parametrize("rewrite_db", [None, {"d": "e"}])
+def test_a_foreign_key_says_which_table_the_filter_leaves_out(tmp_path: Path, rewrite_db: dict[str, str] | None) -> None:
+    content = log(*insert(1, 7))
+    schema = PARENT.replace("d.t", "e.t") if rewrite_db else PARENT
+    _, result = replay_log(tmp_path, content, schema, exclude_table="shop.p", rewrite_db=rewrite_db or {})
+    assert isinstance(result.error, ReplicationError)
+    assert result.error.number == 1452
+    assert "REFERENCES `shop`.`p` (`a`)" in result.error.message
+    assert result.error.hint == (
+        "a foreign key ties d.t to shop.p, which the filters leave out; a replica stops here, too: "
+        "leave d.t out as well, or do not leave shop.p out"
+    )
+    _, result = replay_log(tmp_path, content, schema, rewrite_db=rewrite_db or {})
+    assert result.error is not None
+    assert "filters" not in str(result.error.hint)
+
+
+def test_a_foreign_key_that_forbids_a_delete_names_the_child(tmp_path: Path) -> None:
+    content = log(gtid(1), query(b"BEGIN"), query(b"DELETE FROM shop.p"), query(b"COMMIT"))
+    schema = f"{PARENT} INSERT INTO shop.p VALUES (7); INSERT INTO d.t VALUES (7);"
+    _, result = replay_log(tmp_path, content, schema, table="shop.p")
+    assert isinstance(result.error, ReplicationError)
+    assert (result.error.number, str(result.error.hint).split(",")[0]) == (1451, "a foreign key ties shop.p to d.t")
 
 
 def test_what_comes_before_a_statement_that_is_left_out_is_forgotten(tmp_path: Path) -> None:

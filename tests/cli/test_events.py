@@ -227,3 +227,30 @@ def test_help_imports_nothing_heavy() -> None:
     heavy = ("pyarrow", "numpy", "numba", "sqlglot", "rich", "zstandard")
     code = f"import sys, applier.cli.events; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--table", "d.tt"], "--table d.tt: names nothing that is in the log. Next: did you mean d.t? the log has d.other, d.t"),
+        (["--database", "d3"], "--database d3: names nothing that is in the log."),
+        (["--include-gtids", f"{UUID_TEXT}:7"], f"--include-gtids {UUID_TEXT}:7: the log has none of these. Next: the log has others"),
+    ],
+)
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_names_that_the_log_does_not_have(path: Path, options: list[str], said: str, form: list[str]) -> None:
+    """As `replay` has it."""
+    result = run(*form, *options, path)
+    assert (result.exit_code, said in result.stderr) == (2, True), result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--start-datetime", "2035-01-01"], "no event lies in these times: the log ends at 2023-11-14 22:13:20+00:00"),
+        (["--stop-datetime", "2001-01-01"], "no event lies in these times: the log begins at 2023-11-14 22:13:20+00:00"),
+    ],
+)
+def test_times_without_an_event(path: Path, options: list[str], said: str) -> None:
+    result = run(*options, path)
+    assert (result.exit_code, said in result.stderr) == (0, True), result.stderr

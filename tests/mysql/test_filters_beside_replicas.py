@@ -27,6 +27,9 @@ USE s2; CREATE TABLE b (i INT PRIMARY KEY); INSERT INTO b VALUES (4); USE s1; CR
 CREATE TABLE b (i INT PRIMARY KEY); INSERT INTO a VALUES (1), (2); INSERT INTO b VALUES (3)
 """
 """The databases are on the replica before: what a filter leaves out of a log must not be missing for another reason."""
+KEY = """
+SET foreign_key_checks = 0; CREATE TABLE s1.c (i INT PRIMARY KEY, FOREIGN KEY (i) REFERENCES s2.b (i)); SET foreign_key_checks = 1;
+"""
 CASES = {
     "rows across databases": "USE s2; INSERT INTO s1.a VALUES (7); INSERT INTO b VALUES (8); UPDATE s1.b SET i = 9; DELETE FROM s2.b",
     "two tables at once": "UPDATE s1.a, s2.b SET a.i = a.i + 10, b.i = b.i + 20",
@@ -45,6 +48,9 @@ CASES = {
     "an index": "USE s3; CREATE INDEX k ON s1.b (i); DROP INDEX k ON s1.b; CREATE UNIQUE INDEX u ON s2.b (i)",
     "views": "CREATE VIEW s1.v AS SELECT i FROM s1.a; CREATE VIEW s2.v AS SELECT 1 AS i; USE s2; CREATE VIEW s1.w AS SELECT 1 AS i",
     "a view goes": "CREATE VIEW s1.v AS SELECT 1 AS i; CREATE VIEW s2.v AS SELECT 1 AS i; DROP VIEW IF EXISTS s2.v, s1.v",
+    "a parent elsewhere": f"{KEY} INSERT INTO s1.c VALUES (4)",
+    "a parent elsewhere, unchecked": f"{KEY} SET foreign_key_checks = 0; INSERT INTO s1.c VALUES (4); SET foreign_key_checks = 1",
+    "a child elsewhere": f"{KEY} INSERT INTO s1.c VALUES (4); DELETE FROM s1.c; DELETE FROM s2.b",
     "a database goes": "DROP DATABASE s2; INSERT INTO s1.a VALUES (15)",
     "another database goes": "USE s2; DROP DATABASE s1",
 }  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from servers.server import Server
 
@@ -136,7 +138,24 @@ INSERT INTO too_long VALUES (1, REPEAT('abcdefg', 10000), REPEAT('x', 300), REPE
 ALTER TABLE too_long MODIFY a TEXT CHARACTER SET latin1, MODIFY b TINYBLOB, MODIFY c TINYTEXT CHARACTER SET utf8mb4,
     MODIFY d TINYTEXT CHARACTER SET utf8mb4, MODIFY e BLOB, MODIFY f TINYTEXT CHARACTER SET latin1 COLLATE latin1_bin;
 """
+NUMBERS = "".join(
+    f"""
+CREATE TABLE numbers_{at} (id INT NOT NULL, a INT, KEY (id)) ENGINE={engine};
+INSERT INTO numbers_{at} VALUES (0, 1), (0, 2), (1, 3), (0, 4), (9, 5), (0, 6), (13, 7), (2, 8), (0, 9);
+SET auto_increment_increment = {increment}, auto_increment_offset = {offset};
+ALTER TABLE numbers_{at} {clause};
+SET auto_increment_increment = 1, auto_increment_offset = 1;
+"""
+    for at, (engine, clause, (increment, offset)) in enumerate(
+        product(
+            ("InnoDB", "MyISAM"),
+            ("MODIFY id INT NOT NULL AUTO_INCREMENT", "ADD n INT AUTO_INCREMENT UNIQUE", "ADD n INT AUTO_INCREMENT UNIQUE, ALGORITHM=COPY"),
+            ((5, 3), (5, 5), (10, 7), (5, 30)),
+        )
+    )
+)
 CASES = {
+    "numbers with an increment and an offset": (NUMBERS, SERVERS),
     "TEXT and BLOB that are too long": (TOO_LONG, SERVERS),
     "surrogates that stand alone": (LONE_SURROGATES, SERVERS),
     "one geometry in another": (SHAPES, SERVERS),

@@ -10,6 +10,7 @@ import pytest
 
 import applier
 from applier.errors import BinlagError, InputError, ReplicationError
+from applier.tables.auto_numbers import NumberSteps
 from applier.tables.catalog import Tables
 from applier.tables.ddl import DdlSession, apply_ddl, statement_kind
 from applier.tables.literals import string_literal
@@ -66,11 +67,41 @@ def number(*statements: str, **options: Any) -> int:
         ("DROP PRIMARY KEY, ORDER BY id DESC", [(3, 30, None), (2, None, "é"), (1, 10, "x")]),
         ("", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
         ("FORCE, ALGORITHM=INPLACE, LOCK=NONE", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
+        ("SECONDARY_LOAD", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
+        ("SECONDARY_UNLOAD PARTITION (p0, p1)", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
         ("ADD COLUMN IF NOT EXISTS a int, DROP COLUMN IF EXISTS zz", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
     ],
 )
 def test_alter_table_and_the_rows(clause: str, found: list[tuple[Any, ...]]) -> None:
     assert rows(f"ALTER TABLE t {clause}") == found
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "increment", "offset", "start", "numbers"),
+    [
+        ("COPY", 5, 3, "", [3, 8, 13]),
+        ("COPY", 5, 30, "", [4, 9, 14]),
+        ("COPY", 5, 30, ", AUTO_INCREMENT = 42", [45, 50, 55]),
+        ("INPLACE", 1, 1, ", AUTO_INCREMENT = 42", [42, 43, 44]),
+        ("INPLACE", 5, 3, "", [8, 13, 18]),
+        ("INPLACE", 5, 3, ", AUTO_INCREMENT = 42", [43, 48, 53]),
+        ("INPLACE", 5, 5, "", [15, 20, 25]),
+        ("INPLACE", 5, 30, ", AUTO_INCREMENT = 3", [5, 10, 15]),
+    ],
+)
+def test_numbers_of_a_new_column(algorithm: str, increment: int, offset: int, start: str, numbers: list[int]) -> None:
+    """Seen on 5.7.29, 9.7.4 and MariaDB 10.11.18."""
+    tables = applier.load_schema(SCHEMA)
+    session = DdlSession(expressions=Session(numbers=NumberSteps(increment, offset)))
+    apply_ddl(tables, f"ALTER TABLE t DROP PRIMARY KEY, ADD n INT AUTO_INCREMENT PRIMARY KEY{start}, ALGORITHM={algorithm}", "d", session)
+    assert [row[-1] for row in tables["d.t"].rows()] == numbers
+
+
+@pytest.mark.parametrize("word", ["DISCARD", "IMPORT"])
+def test_a_tablespace_comes_and_goes_as_a_file(word: str) -> None:
+    with pytest.raises(ReplicationError, match="its rows are in files that the log does not have") as caught:
+        run(f"ALTER TABLE t {word} TABLESPACE")
+    assert caught.value.number == 1235
 
 
 def test_names_after_a_change() -> None:
@@ -205,6 +236,19 @@ def test_sequences_of_mariadb() -> None:
     assert tables["d.plain"].rows() == [(1, 1, 9223372036854775806, 1, 1, 1000, 0, 0)]
     apply_ddl(tables, "DROP SEQUENCE s", "d", DdlSession())
     assert "d.s" not in tables
+
+
+@pytest.mark.parametrize(
+    ("sql", "keys"),
+    [
+        ("CREATE INDEX i ON t (a) WAIT 1", ["PRIMARY", "k", "i"]),
+        ("CREATE INDEX i USING BTREE ON t (a) NOWAIT COMMENT 'WAIT' ALGORITHM=INPLACE", ["PRIMARY", "k", "i"]),
+        ("DROP INDEX k ON t WAIT 1", ["PRIMARY"]),
+        ("DROP INDEX IF EXISTS k ON t NOWAIT LOCK=NONE", ["PRIMARY"]),
+    ],
+)
+def test_mariadb_says_how_long_an_index_waits_for_its_table(sql: str, keys: list[str]) -> None:
+    assert [key.name for key in run(sql, server="mariadb")["d.t"].definition.keys] == keys
 
 
 def test_or_replace_of_mariadb() -> None:

@@ -8,8 +8,8 @@ import applier
 from applier.errors import ReplicationError
 from applier.tables.catalog import Tables
 from applier.tables.ddl import DdlSession, apply_ddl
-from applier.tables.partitions import read_partitioning
-from applier.tables.sql_text import Parser
+from applier.tables.partitions import partitioning_of, read_partitioning
+from applier.tables.sql_text import DEFAULT_LEXIS, Parser
 
 
 def altered(partitions: str, *clauses: str, columns: str = "a INT, b INT", server: str = "9.7") -> Tables:
@@ -48,6 +48,28 @@ def test_a_partition_and_a_table_change_places() -> None:
     assert ([row[0] for row in tables["d.t"].rows()], tables["d.u"].rows()) == ([1, 23], [(12, 2)])
     apply_ddl(tables, "ALTER TABLE t EXCHANGE PARTITION p1 WITH TABLE u", "d", DdlSession())
     assert [row[0] for row in tables["d.t"].rows()] == [1, 23, 12]
+
+
+def test_mariadb_makes_a_table_of_a_partition_and_the_other_way_round() -> None:
+    tables = altered(RANGE, "CONVERT PARTITION p1 TO TABLE x", server="mariadb")
+    assert ([row[0] for row in tables["d.t"].rows()], tables["d.x"].rows()) == ([1, 23], [(12, 2)])
+    assert not tables["d.x"].definition.partitioned
+    tables = altered(RANGE, "DROP PARTITION p2", "CONVERT TABLE u TO PARTITION p3 VALUES LESS THAN (40)", server="mariadb")
+    assert "d.u" not in tables
+    partitioning = partitioning_of(tables["d.t"].definition, DEFAULT_LEXIS)
+    assert partitioning is not None
+    assert [part.name for part in partitioning.parts] == ["p0", "p1", "p3"]
+
+
+@pytest.mark.parametrize(("kind", "theirs", "ours"), [("VIRTUAL", (1, 0), (10, 11)), ("STORED", (1, 2), (10, 9))])
+def test_a_table_reads_virtual_columns_by_its_own_expression(kind: str, theirs: tuple[int, int], ours: tuple[int, int]) -> None:
+    """Seen on 5.7.29; later servers refuse the exchange of such tables."""
+    tables = applier.load_schema(
+        f"CREATE TABLE d.t (a INT, b INT AS (a - 1) {kind}) PARTITION BY RANGE (a) (PARTITION p VALUES LESS THAN MAXVALUE);"
+        f"CREATE TABLE d.u (a INT, b INT AS (a + 1) {kind}); INSERT INTO d.t (a) VALUES (10); INSERT INTO d.u (a) VALUES (1);"
+    )
+    apply_ddl(tables, "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u", "d", DdlSession(server="5.7"))
+    assert (tables["d.t"].rows(), tables["d.u"].rows()) == ([theirs], [ours])
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 
 import applier
 from applier.errors import ReplicationError
+from applier.tables.auto_numbers import NumberSteps
 from applier.tables.load_file import load_data
 from applier.tables.operands import Session
 from applier.tables.statements import StatementSession, execute_statement
@@ -98,7 +99,7 @@ def test_replace_removes_every_row_in_the_way() -> None:
 
 
 def test_the_insert_id_of_the_log_counts() -> None:
-    session = StatementSession(insert_id=100, auto_increment_increment=5, auto_increment_offset=5)
+    session = StatementSession(Session(numbers=NumberSteps(5, 5)), insert_id=100)
     assert [row[0] for row in run("INSERT INTO t (a) VALUES (1), (2), (3)", session=session)] == [1, 2, 3, 100, 105, 110]
 
 
