@@ -35,7 +35,7 @@ from applier.result import ReplayResult, RowsRecord
 from applier.tables.catalog import Tables
 from applier.tables.engine import Change
 from applier.tables.session import StatementApplier
-from applier.tables.sql_text import unquoted
+from applier.tables.quoting import unquoted
 from applier.tables.statement_names import is_wanted, names_of, needs_more
 from applier.tables.target import RowsApplier
 from checkpoints.gtid import GtidSet
