@@ -21,7 +21,8 @@ from applier.replica.applier import Applier
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.execute import Executor, ExecutorOf
 from applier.replica.gaps import find_gaps
-from applier.replica.parallel import Interleaving, ParallelApplier
+from applier.replica.interleaving import Interleaving
+from applier.replica.parallel import ParallelApplier
 from applier.replica.receiver import Receiver
 from applier.replica.recovery import (
     FILL_AGAIN,

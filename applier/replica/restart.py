@@ -27,7 +27,7 @@ from applier.replica.executed import (
     prepared_by,
 )
 from applier.replica.info_dump import RECORDS
-from applier.replica.parallel import Eager, InOrder, Interleaving
+from applier.replica.interleaving import Eager, InOrder, Interleaving
 from applier.replica.relay_reader import FIRST_EVENT
 from applier.replica.remains import Remains
 from applier.replica.replica import Replica, Stand
