@@ -13,9 +13,10 @@ from decimal import Decimal
 
 from applier.binlog.charsets import CHARSETS, charset_of_collation_name, literal_bytes
 from applier.errors import ReplicationError
+from applier.tables.calls import Function
 from applier.tables.comparisons import among, between, compared, like_operand
 from applier.tables.date_functions import DATE_FUNCTIONS, UNITS, with_interval
-from applier.tables.functions import FUNCTIONS, Function
+from applier.tables.functions import FUNCTIONS
 from applier.tables.json_functions import JSON_FUNCTIONS
 from applier.tables.literals import (
     bit_bytes,
