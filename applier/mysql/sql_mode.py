@@ -31,7 +31,7 @@ from applier.mysql.outcome import Remark, place_of
 from applier.mysql.pipeline import HEADER_BYTES, Pipeline, PipelineStatement
 from applier.mysql.row_sql import SETTINGS, RowSql
 from applier.options import ReplayOptions
-from applier.tables.ddl import DdlSession
+from applier.tables.ddl_session import DdlSession
 from applier.tables.images import RowImages
 from applier.tables.quoting import quoted
 from applier.tables.schema import parse_create_table
