@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from html import escape
+from importlib.resources import files
 from typing import Any
 
 from applier.crashtest.checkers import Verdict
@@ -27,16 +28,7 @@ CLASSES = {
     Verdict.LOSES: "lost",
 }
 
-_STYLE = """
-body { font: 14px/1.4 system-ui, sans-serif; margin: 2em; color: #1b1f24; background: #fff; max-width: 110em }
-table { border-collapse: collapse; margin: 1em 0 } th, td { padding: .25em .6em; border: 1px solid #d0d7de; text-align: center }
-th { background: #f6f8fa; font-weight: 600 } td a { color: inherit; text-decoration: none; display: block }
-.ok { background: #aceebb } .ok.luck { background: #e6f7ea } .stop { background: #c9d1d9 }
-.twice { background: #ffd8a8 } .lost { background: #ff9d94 }
-.broken { outline: 3px solid #82071e; font-weight: 700 }
-code { background: #f6f8fa; padding: .1em .3em; user-select: all; overflow-wrap: anywhere }
-li { margin: .4em 0 } :target { background: #fff8c5 } .legend span { display: inline-block; padding: .1em .6em; border: 1px solid #d0d7de; margin-right: .5em }
-"""
+_STYLE = files("applier.crashtest").joinpath("heat_map.css").read_text("utf-8")
 
 
 def row_of(setup: Setup) -> tuple[str, ...]:
@@ -76,7 +68,7 @@ def heat_map(cells: list[MatrixCell], title: str, reproducer: Callable[[Setup, T
         [
             (
                 '<!doctype html><html lang="en"><meta'
-                f' charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
+                f' charset="utf-8"><title>{escape(title)}</title><style>\n{_STYLE}</style>'
             ),
             f"<h1>{escape(title)}</h1><p>{'<br>'.join(map(escape, summary(cells)))}</p>",
             _legend(),
@@ -146,14 +138,15 @@ def _legend() -> str:
 def _table(cells: list[MatrixCell]) -> str:
     rows, columns, found = grid(cells)
     numbers = {id(cell): number for number, cell in enumerate(cells)}
+
+    def heads(at: int) -> str:
+        return "".join(f"<th>{escape(column[at])}</th>" for column in columns)
+
     head = [
-        "<tr><th"
-        f' colspan="{len(ROW)}">{name}</th>{"".join(f"<th>{escape(column[at])}</th>" for column in columns)}</tr>'
+        f'<tr><th colspan="{len(ROW)}">{name}</th>{heads(at)}</tr>'
         for at, name in enumerate(COLUMN[:-1])
     ]
-    head.append(
-        f"<tr>{''.join(f'<th>{name}</th>' for name in ROW)}{''.join(f'<th>{escape(column[-1])}</th>' for column in columns)}</tr>"
-    )
+    head.append(f"<tr>{''.join(f'<th>{name}</th>' for name in ROW)}{heads(-1)}</tr>")
     body = []
     for row in rows:
         shown = (found.get((row, column)) for column in columns)
@@ -186,7 +179,8 @@ def _cell(cell: MatrixCell, number: int) -> str:
 
 def _example(number: int, cell: MatrixCell, reproducer: Callable[[Setup, Trial], str]) -> str:
     setup = cell.setup
-    name = f"{', '.join(f'{word} {value}' for word, value in zip(ROW + COLUMN, row_of(setup) + column_of(cell), strict=True))}"
+    values = zip(ROW + COLUMN, row_of(setup) + column_of(cell), strict=True)
+    name = ", ".join(f"{word} {value}" for word, value in values)
     promise = f"promised ({cell.promised})" if cell.promised else "nothing is promised"
     lines: list[Any] = [f'<li id="c{number}">{escape(name)}: {promise}<ul>']
     for verdict in reversed(SEVERITY[1:]):
