@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Sequence
 from html import escape
+from importlib.resources import files
 from urllib.parse import quote
 
 from applier.error_codes import Code
@@ -18,23 +19,10 @@ from applier.whole_file import write_whole
 
 MOST_HEAT_SOURCES, MOST_HEAT_TABLES = 60, 16
 MOST_TABLES = 12
+NEVER = "<span class=never>never</span>"
 WIDTH, HEIGHT = 720, 120
-_STYLE = """
-body { max-width: 80rem; }
-.bar { display: inline-block; height: .6rem; background: var(--lag); border-radius: .15rem; vertical-align: middle; }
-.heat td, .heat th { padding: .2rem .35rem; } .heat th { font-weight: 500; vertical-align: bottom; border-bottom: 0; }
-.heat th.c { text-align: left; }
-.heat th.c span { writing-mode: vertical-rl; transform: rotate(180deg); max-height: 11rem; overflow: hidden; }
-.heat td { text-align: center; min-width: 3.6rem; font-size: .8rem; border: 1px solid var(--paper); }
-.heat td.l { text-align: left; } .heat td.l, th.l, td.l { position: sticky; left: 0; background: var(--paper); }
-td.l { max-width: 16rem; overflow: hidden; text-overflow: ellipsis; }
-details { border-top: 1px solid var(--line); padding: .4rem 0; } summary { cursor: pointer; } h3 { font-size: 1rem; margin: 1rem 0 .3rem; }
-svg { width: 100%; height: auto; } .over { color: var(--alarm); font-weight: 600; }
-"""
-_SCRIPT = """
-const open = () => { const one = document.getElementById(decodeURIComponent(location.hash.slice(1))); if (one) one.open = true; };
-addEventListener("hashchange", open); open();
-"""
+_STYLE = files("applier").joinpath("fleet_report.css").read_text("utf-8")
+_SCRIPT = files("applier").joinpath("fleet_report.js").read_text("utf-8")
 """A link to a source opens its section."""
 
 
@@ -70,9 +58,9 @@ def fleet_page(result: FleetResult, limit: float | None = None) -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport"'
         ' content="width=device-width, initial-scale=1"><link rel="icon"'
         ' href="data:,"><title>Replica lag of a'
-        f" fleet</title><style>{STYLE}{_STYLE}</style></head><body>"
+        f" fleet</title><style>\n{STYLE}\n{_STYLE}</style></head><body>"
         + "".join(parts)
-        + f'<script type="module">{COPY}{_SCRIPT}</script></body></html>\n'
+        + f'<script type="module">\n{COPY}\n{_SCRIPT}</script></body></html>\n'
     )
 
 
@@ -133,7 +121,7 @@ def _ranking(ranked: Sequence[Outcome], limit: float | None) -> str:
         bar = f'<span class=bar style="width:{6 * one.peak / most:.2f}rem"></span>'
         rows.append([
             _link(one), f"{late} {bar}", duration(row["end_lag_seconds"]),
-            duration(row["catch_up_seconds"]) if row["catches_up"] else "<span class=never>never</span>",
+            duration(row["catch_up_seconds"]) if row["catches_up"] else NEVER,
             "-" if row["capacity"] is None else f"{shown_times(row['capacity'])}×",
             escape(row["worst_table"] or "-"),
             "-" if row["worst_table_share"] is None else f"{row['worst_table_share']:.0%}",
@@ -187,7 +175,8 @@ def _cell(spent: float | None, most: float) -> str:
         return "<td></td>"
     share = max(1 + math.log10(spent / most) / 4, 0.0) if most else 0.0  # four powers of ten
     ink = "#fff" if share > 0.6 else "var(--text)"
-    return f'<td style="background:rgba(194,65,12,{0.05 + 0.95 * share:.2f});color:{ink}">{duration(spent)}</td>'
+    style = f"background:rgba(194,65,12,{0.05 + 0.95 * share:.2f});color:{ink}"
+    return f'<td style="{style}">{duration(spent)}</td>'
 
 
 def _source(one: Outcome) -> str:
@@ -227,6 +216,7 @@ def _curve(points: Sequence[Sequence[float]]) -> str:
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Lag over time"><path'
         f' d="{path}" fill="none" stroke="var(--lag)" stroke-width="1.5"'
-        f' vector-effect="non-scaling-stroke"/><path d="M0,{HEIGHT - 0.5}H{WIDTH}" stroke="var(--edge)"'
-        f' stroke-width="1"/></svg><p class=quiet>Lag over time, {escape(text)}</p>'
+        f' vector-effect="non-scaling-stroke"/><path d="M0,{HEIGHT - 0.5}H{WIDTH}"'
+        f' stroke="var(--edge)" stroke-width="1"/></svg>'
+        f"<p class=quiet>Lag over time, {escape(text)}</p>"
     )

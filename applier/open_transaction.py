@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from applier.binlog.gtid_events import gtid_text
 from applier.binlog.header import Event, EventType
 
@@ -41,6 +43,17 @@ class OpenTransaction:
         """COMMIT, ROLLBACK, or whatever else ends it: nothing is open."""
         self.first = self._gtid = self.xid = None
         self.begun = self.skipped = self.open = False
+
+    def in_time(self, events: Iterable[Event], start: float, stop: float) -> Iterator[Event]:
+        """--start-datetime and --stop-datetime go by the header's timestamp; a transaction that
+        began is read to its end."""
+        for event in events:
+            if event.type in (EventType.TABLE_MAP, EventType.FORMAT_DESCRIPTION) or self.begun:
+                yield event
+            elif event.timestamp >= stop and not self.open:
+                return
+            elif start <= event.timestamp < stop:
+                yield event
 
     @property
     def gtid(self) -> str | None:

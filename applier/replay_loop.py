@@ -19,7 +19,15 @@ from applier.binlog.events import ExecuteLoadQuery, Query, XaPrepare, parse
 from applier.binlog.filters import holds, none_included
 from applier.binlog.follow import LogFiles, LogFollower, log_files, open_reader
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent, plain_gtid
-from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventFlag, EventType, FormatDescription, version_number
+from applier.binlog.header import (
+    GTID_TYPES,
+    ROWS_TYPES,
+    Event,
+    EventFlag,
+    EventType,
+    FormatDescription,
+    version_number,
+)
 from applier.binlog.reader import LogReader
 from applier.binlog.refusals import OLD_LOAD_TYPES, lost_events, old_load, unknown_table
 from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHeads
@@ -34,8 +42,8 @@ from applier.options import ReplayOptions, parse_options, row_search_text
 from applier.result import ReplayResult, RowsRecord
 from applier.tables.catalog import Tables
 from applier.tables.engine import Change
+from applier.tables.quoting import unquoted
 from applier.tables.session import StatementApplier
-from applier.tables.sql_text import unquoted
 from applier.tables.statement_names import is_wanted, names_of, needs_more, needs_relative
 from applier.tables.target import RowsApplier
 from checkpoints.gtid import GtidSet
@@ -117,7 +125,8 @@ class ReplayLoop:
         self._reader = reader
         events: Iterable[Event] = reader if on_event is None else _shown(reader, on_event)
         if options.start_time is not None or options.stop_time is not None:
-            events = self._in_time(events)
+            start, stop = options.start_time or 0, options.stop_time or math.inf
+            events = self.transaction.in_time(events, start, stop)
         event: Event | None = None
         find = self._find
         try:
@@ -228,17 +237,6 @@ class ReplayLoop:
         included = include is None or holds(include, parsed)
         self._included = self._included or included
         return not included or (exclude is not None and holds(exclude, parsed))
-
-    def _in_time(self, events: Iterable[Event]) -> Iterator[Event]:
-        """--start-datetime and --stop-datetime go by the header's timestamp; a transaction that began is read to its end."""
-        start, stop = self.options.start_time or 0, self.options.stop_time or math.inf
-        for event in events:
-            if event.type in (EventType.TABLE_MAP, EventType.FORMAT_DESCRIPTION) or self.transaction.begun:
-                yield event
-            elif event.timestamp >= stop and not self.transaction.open:
-                return
-            elif start <= event.timestamp < stop:
-                yield event
 
     def _commit(self, event: Event) -> None:
         self.before_commit(event)

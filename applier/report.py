@@ -8,6 +8,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from html import escape
+from importlib.resources import files
 from typing import Any
 
 from applier.error_codes import Code
@@ -27,34 +28,8 @@ from applier.page_colours import COLOURS, VARIABLES
 from applier.report_charts import HINT, charts
 from applier.whole_file import write_whole
 
-STYLE = COLOURS + """* { box-sizing: border-box; }
-body { font: 16px/1.5 system-ui, "DejaVu Sans", sans-serif; }
-body { margin: 0 auto; max-width: 60rem; padding: 1rem; }
-h1 { font-size: 1.35rem; line-height: 1.3; margin: .3rem 0 .6rem; } h2 { font-size: 1.1rem; margin: 1.8rem 0 .4rem; }
-p { margin: .4rem 0; } .quiet { color: var(--quiet); font-size: .9rem; }
-ul { padding-left: 1.2rem; margin: .3rem 0; } li { overflow-wrap: anywhere; }
-.chart { width: 100%; min-height: 4rem; } .wide { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-size: .88rem; }
-th, td { padding: .3rem .55rem; text-align: right; white-space: nowrap; }
-th { font-weight: 600; border-bottom: 2px solid var(--edge); } td { border-bottom: 1px solid var(--line); }
-ol { padding-left: 1.5rem; } ol > li { margin-bottom: 1rem; } li ul { color: var(--quiet); font-size: .9rem; }
-.sql { display: flex; gap: .5rem; align-items: flex-start; }
-.sql pre { flex: 1; min-width: 0; margin: 0; padding: .5rem .7rem; background: var(--panel); border-radius: .3rem; font-size: .85rem;
-    white-space: pre-wrap; overflow-wrap: anywhere; }
-.sql button { font: inherit; font-size: .85rem; padding: .4rem .7rem; border: 1px solid var(--edge); border-radius: .3rem;
-    background: none; color: inherit; cursor: pointer; }
-th.l, td.l { text-align: left; } .never { color: var(--alarm); font-weight: 600; }
-@media print { .sql button { display: none; } .chart svg { max-width: 100%; height: auto; } .wide { overflow: visible; }
-    th, td { white-space: normal; overflow-wrap: anywhere; } }
-"""
-COPY = """
-for (const button of document.querySelectorAll(".sql button")) button.addEventListener("click", async () => {
-    const statement = button.previousElementSibling;
-    getSelection().selectAllChildren(statement);
-    try { await navigator.clipboard.writeText(statement.textContent); } catch { document.execCommand("copy"); }
-    button.textContent = "Copied";
-});
-"""
+STYLE = COLOURS + files("applier").joinpath("report.css").read_text("utf-8")
+COPY = files("applier").joinpath("report.js").read_text("utf-8")
 """A page opened as a file may be kept from the clipboard; then the selected text is copied the old
 way."""
 TITLES = {"lag": "Lag over time", "tables": "Cost by table", "heat": "What finding one row costs"}
@@ -79,9 +54,8 @@ def page(summary: Mapping[str, Any]) -> str:
     """The whole file."""
     drawn = charts(summary, VARIABLES)
     parts = [
-        (
-            f"<p class=quiet>{_heading(summary)}</p>{_now(summary)}<h1>{escape(headline(summary))}</h1><p>{escape(split(summary))}</p>"
-        ),
+        f"<p class=quiet>{_heading(summary)}</p>{_now(summary)}",
+        f"<h1>{escape(headline(summary))}</h1><p>{escape(split(summary))}</p>",
         *(_chart(name, summary) for name in drawn if name == "lag"),
         _section("What if", what_if_table(summary)),
         _section("What to do, in order", fix_list(summary["fixes"])),
@@ -96,12 +70,12 @@ def page(summary: Mapping[str, Any]) -> str:
     data = json.dumps(drawn).replace("</", "<\\/")
     script = (
         f"{_bundle()}\nfor (const [name, chart] of Object.entries({data})) window.draw('#' + name,"
-        f" chart);{COPY}"
+        f" chart);\n{COPY}"
     )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport"'
         ' content="width=device-width, initial-scale=1"><link rel="icon"'
-        f' href="data:,"><title>Replica lag forecast</title><style>{STYLE}</style></head><body>'
+        f' href="data:,"><title>Replica lag forecast</title><style>\n{STYLE}</style></head><body>'
         + "".join(parts)
         + f'<script type="module">{script}</script></body></html>\n'
     )
@@ -121,7 +95,10 @@ def _bundle() -> str:
     window.drawn = 0;
     window.draw = (selector, chart) => vegaEmbed(selector, chart, {actions: false, renderer: "svg"})
         .then(() => { window.drawn += 1; })
-        .catch((error) => { document.querySelector(selector).textContent = String(error); throw error; });
+        .catch((error) => {
+            document.querySelector(selector).textContent = String(error);
+            throw error;
+        });
     """
     return str(vl_convert.javascript_bundle(draw)).replace("</script", "<\\/script")
 
@@ -162,10 +139,8 @@ def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int) -
             + "</tr>"
         )
 
-    return (
-        "<div"
-        f' class="wide"><table>{line(heads, "th")}{"".join(line(row, "td") for row in rows)}</table></div>'
-    )
+    body = "".join(line(row, "td") for row in rows)
+    return f'<div class="wide"><table>{line(heads, "th")}{body}</table></div>'
 
 
 def what_if_table(summary: Mapping[str, Any]) -> str:

@@ -1,19 +1,22 @@
-"""All rows of an event at once: hash the before images, then run over an index or the table and look each row up.
+"""All rows of an event at once: hash the before images, then run over an index or the table and
+look each row up.
 
-`do_hash_scan_and_update`, `do_hash_row` and `do_scan_and_update` (sql/log_event.cc, 5.6 to 9.7). A hash over the table
-reads until the row that empties the hash; a hash over an index visits the distinct key values of the event in key order
-and reads the entries of each. Rows that match nothing are counted and never visited: the engine tells how far the next
-match is. The order of the matches is kept in a heap, since an update may move a row ahead of the scan, where it is met again.
+`do_hash_scan_and_update`, `do_hash_row` and `do_scan_and_update` (sql/log_event.cc, 5.6 to 9.7). A
+hash over the table reads until the row that empties the hash; a hash over an index visits the
+distinct key values of the event in key order and reads the entries of each. Rows that match nothing
+are counted and never visited: the engine tells how far the next match is. The order of the matches
+is kept in a heap, since an update may move a row ahead of the scan, where it is met again.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lookup.handler import Checksums, Counters, Handler, Image, Ref, Row
+from lookup.scan_cursors import DeadIndexCursor, IndexCursor, TableCursor
 from lookup.search import END_OF_FILE, KEY_NOT_FOUND, ReadCosts, pick
 from lookup.server_hash import EntryOrder, entry_order, row_checksum
 from lookup.table import Key
@@ -23,120 +26,15 @@ LOOK_ALIKE = -1
 """In the place of a content's number: a row that is to be met for its checksum alone."""
 
 
-class ScanCursor(Protocol):
-    """A scan that can be moved to a row ahead of it. Adds to the counters what the moves read."""
-
-    def groups(self) -> Iterator[Any]:
-        """The key values to visit in order; one None for the table. Leaving a value reads it to its end."""
-
-    def move(self, ref: Ref) -> None:
-        """To this row, which stands behind the one it is at; what lies between is read."""
-
-    def position(self) -> Ref | None:
-        """The row read last, None at the start of a group."""
-
-
-@dataclass(slots=True)
-class TableCursor:
-    """A scan of the whole table: rnd_next until a row is wanted. Implements `ScanCursor`."""
-
-    handler: Handler
-    counters: Counters
-    costs: ReadCosts
-    end_error: str = END_OF_FILE
-    _at: Ref | None = None
-
-    def groups(self) -> Iterator[Any]:
-        self._at = None
-        self.counters.read_first += self.costs.scan_first
-        self.counters.read_key += self.costs.scan_key
-        yield None
-        self.counters.read_rnd_next += self.handler.reads_to_end(self._at)
-
-    def move(self, ref: Ref) -> None:
-        self.counters.read_rnd_next += self.handler.reads_to(ref, self._at)
-        self._at = ref
-
-    def position(self) -> Ref | None:
-        return self._at
-
-
-@dataclass(slots=True)
-class IndexCursor:
-    """`next_record_scan` with a key: index_read of a value, then index_next_same until a read fails, then the next value.
-
-    `missed` is called for each value that has no entry at all; it tells whether the scan goes on.
-
-    Implements `ScanCursor`.
-    """
-
-    handler: Handler
-    counters: Counters
-    key: Key
-    values: list[tuple[Any, ...]]
-    missed: Callable[[], bool]
-    end_error: str = KEY_NOT_FOUND
-    _at: Ref | None = None
-    _value: tuple[Any, ...] = ()
-    _start: int = 0
-    """Rank of the value's first entry when it was come to; good until the first move, since rows change behind moves only."""
-
-    def groups(self) -> Iterator[Any]:
-        entries = self.handler.ordered(self.key)
-        for value in self.values:
-            self._at, self._value = None, value
-            self.counters.read_key += 1
-            start, end = entries.group(value)
-            if start == end:
-                if not self.missed():
-                    return
-                self.counters.read_next += 1
-                continue
-            self._start = start
-            yield value
-            left = end - start - 1 if self._at is None else entries.group(value)[1] - entries.rank_after(value, self._at)
-            self.counters.read_next += left + 1
-
-    def move(self, ref: Ref) -> None:
-        entries = self.handler.ordered(self.key)
-        read = self._start + 1 if self._at is None else entries.rank_after(self._value, self._at)
-        target = entries.rank(self._value, ref) + 1
-        self.counters.read_next += target - read
-        self._at = ref
-
-    def position(self) -> Ref | None:
-        return self._at
-
-
-@dataclass(slots=True)
-class DeadIndexCursor:
-    """A SPATIAL key (5.7): each value is one read that finds nothing. Implements `ScanCursor`."""
-
-    counters: Counters
-    values: list[tuple[Any, ...]]
-    missed: Callable[[], bool]
-    end_error: str = KEY_NOT_FOUND
-
-    def groups(self) -> Iterator[Any]:
-        for _ in self.values:
-            self.counters.read_key += 1
-            if not self.missed():
-                return
-            self.counters.read_next += 1
-        yield from ()
-
-    def move(self, ref: Ref) -> None:
-        raise AssertionError("a scan of nothing was moved")
-
-    def position(self) -> Ref | None:
-        return None
-
-
 class RowVerdict(Protocol):
-    """Carries one match out. `buffer` is the row as the server's record buffer has it, None when that is the row as it stands."""
+    """Carries one match out. `buffer` is the row as the server's record buffer has it, None when
+    that is the row as it stands."""
 
-    def __call__(self, entry: int, ref: Ref, buffer: Row | None) -> tuple[Ref | None, Row | None, str | None]:
-        """(the row's ref after the change, None when it is gone; the buffer; what ends the scan, None to go on).
+    def __call__(
+        self, entry: int, ref: Ref, buffer: Row | None
+    ) -> tuple[Ref | None, Row | None, str | None]:
+        """(the row's ref after the change, None when it is gone; the buffer; what ends the scan,
+        None to go on).
 
         The end is "stop" (an error) or "leave" (an error that is ignored).
         """
@@ -146,13 +44,12 @@ class RowVerdict(Protocol):
 class HashPlan:
     """What the hash scans of events of one shape have in common.
 
-    `columns` are those of the before images, `compared` those that are compared (no virtual columns).
-    `ignores_missing` says that error 1032 is in the skip list.
-    `hashes_nulls` says that NULL flags are part of the hash. `null_filter` holds (column, must be
-    NULL) for replica columns that the source lacks: 5.6 and 5.7 hash their default NULL bits into
-    the event's side and the row's own into the table's side, so rows that differ there are not
-    found. `defaults` is the row that a before image is laid over to be compared; None: NULL in
-    every column.
+    `columns` are those of the before images, `compared` those that are compared (no virtual
+    columns). `ignores_missing` says that error 1032 is in the skip list. `hashes_nulls` says that
+    NULL flags are part of the hash. `null_filter` holds (column, must be NULL) for replica columns
+    that the source lacks: 5.6 and 5.7 hash their default NULL bits into the event's side and the
+    row's own into the table's side, so rows that differ there are not found. `defaults` is the row
+    that a before image is laid over to be compared; None: NULL in every column.
     """
 
     handler: Handler
@@ -175,13 +72,16 @@ class HashPlan:
         return entry_order(self.rules.hash_order, self.handler.definition, self.compared, hashed)
 
     def checksums(self) -> Checksums | None:
-        """What images and rows are hashed by; only where a collision matters (`ServerRules.collisions_apply`)."""
+        """What images and rows are hashed by; only where a collision matters
+        (`ServerRules.collisions_apply`)."""
         if not (self.rules.collisions_apply and self.looks_again):
             return None
         definition = self.handler.definition
         whole = self.hashes_nulls and len(self.columns) == len(definition.columns)
         flags: frozenset[int] | None = frozenset() if whole else None
-        return self.handler.checksums(self.compared, lambda: row_checksum(definition, self.compared, flags), flags=whole)
+        return self.handler.checksums(
+            self.compared, lambda: row_checksum(definition, self.compared, flags), flags=whole
+        )
 
 
 class HashScan:
@@ -200,11 +100,13 @@ class HashScan:
         self._values: Sequence[int] = ()
         """The checksums of the contents, in their order."""
         self._doubtful: Mapping[int, Iterable[Image]] | None = None
-        """Those that several contents have, with all of these. As a rule there is none, and then no row can be taken for another."""
+        """Those that several contents have, with all of these. As a rule there is none, and then no
+        row can be taken for another."""
         self._alike: dict[int, list[Image]] | None = None
         """Checksum -> the contents that have it; made when one is doubtful."""
         self._row_of: list[int] = []
-        """Entry -> the row of the event. A repeated scan puts rows in again, as entries of their own."""
+        """Entry -> the row of the event. A repeated scan puts rows in again, as entries of their
+        own."""
         self._value_of: dict[Image, tuple[Any, ...]] = {}
         self._orders_of: dict[tuple[Any, ...], list[int]] = {}
         """Distinct key value -> the numbers of the contents that have it."""
@@ -212,7 +114,8 @@ class HashScan:
         self._errors = 0
 
     def hash_row(self, index: int, image: Image) -> None:
-        """`do_hash_row`: one before image goes into the hash, its key value into the set of distinct values."""
+        """`do_hash_row`: one before image goes into the hash, its key value into the set of
+        distinct values."""
         content = pick(image, self.plan.columns, self.compared)
         self.entries.add(content, len(self._row_of))
         self._row_of.append(index)
@@ -220,15 +123,21 @@ class HashScan:
         if self.key is None or content in self._value_of:
             return
         spatial = self.key.kind == "spatial"
-        value = (image,) if spatial else self.handler.ordered(self.key).value_of(image, self.plan.columns)
+        value = (
+            (image,)
+            if spatial
+            else self.handler.ordered(self.key).value_of(image, self.plan.columns)
+        )
         self._value_of[content] = value
         self._orders_of.setdefault(value, []).append(self.entries.order_of(content))
 
     def scan(self, apply: RowVerdict) -> tuple[str | None, int | None]:
-        """`do_scan_and_update`. Returns (error, the entry that the event's read position is left at).
+        """`do_scan_and_update`. Returns (error, the entry that the event's read position is left
+        at).
 
-        The error is KEY_NOT_FOUND, END_OF_FILE, "stop" (the verdict's own) or None. The position is None when the server
-        sets it back to the end of the event, else the index of the last entry that matched.
+        The error is KEY_NOT_FOUND, END_OF_FILE, "stop" (the verdict's own) or None. The position is
+        None when the server sets it back to the end of the event, else the index of the last entry
+        that matched.
         """
         self._errors = 0
         self._met = None
@@ -242,7 +151,9 @@ class HashScan:
             return TableCursor(self.handler, self.counters, self.plan.costs)
         if self.key.kind == "spatial":
             return DeadIndexCursor(self.counters, list(self._orders_of), self._missed)
-        return IndexCursor(self.handler, self.counters, self.key, sorted(self._orders_of), self._missed)
+        return IndexCursor(
+            self.handler, self.counters, self.key, sorted(self._orders_of), self._missed
+        )
 
     def _run(self, cursor: Any, apply: RowVerdict) -> str | None:
         groups = cursor.groups()
@@ -254,7 +165,8 @@ class HashScan:
         return self._exhausted(cursor.end_error)
 
     def _run_group(self, cursor: Any, group: Any, apply: RowVerdict) -> str | None:
-        """Meets the rows of one key value (or of the table) that match, in order. None when the group is read to its end."""
+        """Meets the rows of one key value (or of the table) that match, in order. None when the
+        group is read to its end."""
         heap = self._candidates(group)
         queued = set(heap)
         while heap:
@@ -262,7 +174,9 @@ class HashScan:
             queued.discard((ref, order))
             at = cursor.position()
             if order == LOOK_ALIKE:
-                taken, buffer = self._taken_for(ref, None) if at is None or at < ref else (None, None)
+                taken, buffer = (
+                    self._taken_for(ref, None) if at is None or at < ref else (None, None)
+                )
                 if taken is not None:
                     cursor.move(ref)
                     verdict = self._match(heap, queued, ref, taken, group, apply, buffer)
@@ -309,7 +223,9 @@ class HashScan:
         heapq.heapify(heap)
         return heap
 
-    def _look_alikes(self, doubtful: Mapping[int, Iterable[Image]], group: Any) -> Iterator[tuple[Ref, int]]:
+    def _look_alikes(
+        self, doubtful: Mapping[int, Iterable[Image]], group: Any
+    ) -> Iterator[tuple[Ref, int]]:
         """The rows that have the checksum of a before image that they are not."""
         for value, contents in doubtful.items():
             live = set(self._live(value))
@@ -317,7 +233,11 @@ class HashScan:
                 if live - {content}:
                     for ref in self.handler.matches(self.compared, content):
                         row = self.handler.get(ref)
-                        if group is None or (row is not None and self.key is not None and self._key_value(row) == group):
+                        if group is None or (
+                            row is not None
+                            and self.key is not None
+                            and self._key_value(row) == group
+                        ):
                             yield ref, LOOK_ALIKE
 
     def _live(self, value: int) -> list[Image]:
@@ -333,10 +253,12 @@ class HashScan:
         return self.handler.ordered(self.key).value_of(row, tuple(range(len(row))))
 
     def _taken_for(self, ref: Ref, buffer: Row | None) -> tuple[Image | None, Row | None]:
-        """The before image that a row without one is taken for, and the record buffer that the change starts from; None: it is passed over.
+        """The before image that a row without one is taken for, and the record buffer that the
+        change starts from; None: it is passed over.
 
-        `do_scan_and_update` unpacks each entry of the row's checksum into record[0] to compare it, does not restore the row when none is
-        equal, and asks the hash again with what is in record[0]: the last entry's own before image. That one is equal to itself.
+        `do_scan_and_update` unpacks each entry of the row's checksum into record[0] to compare it,
+        does not restore the row when none is equal, and asks the hash again with what is in
+        record[0]: the last entry's own before image. That one is equal to itself.
         """
         row = self.handler.get(ref) if buffer is None else buffer
         if row is None or self._checksums is None:
@@ -354,9 +276,15 @@ class HashScan:
         return taken, tuple(unpacked)
 
     def _content(self, row: Row) -> Image:
-        return row if len(self.compared) == len(row) else tuple(row[column] for column in self.compared)
+        return (
+            row
+            if len(self.compared) == len(row)
+            else tuple(row[column] for column in self.compared)
+        )
 
-    def _requeue(self, heap: list[tuple[Ref, int]], queued: set[tuple[Ref, int]], order: int, after: Ref) -> None:
+    def _requeue(
+        self, heap: list[tuple[Ref, int]], queued: set[tuple[Ref, int]], order: int, after: Ref
+    ) -> None:
         content = self._contents[order]
         if not self.entries.has(content):
             return
@@ -381,10 +309,12 @@ class HashScan:
         apply: RowVerdict,
         buffer: Row | None = None,
     ) -> str | None:
-        """Applies the match, and from 8.0.17 on what the changed row matches in turn. None when the scan goes on.
+        """Applies the match, and from 8.0.17 on what the changed row matches in turn. None when the
+        scan goes on.
 
-        An update that was refused and forgiven leaves its after image in the record buffer, and it is that which is looked up
-        again; what matches it is then applied to the row that never changed.
+        An update that was refused and forgiven leaves its after image in the record buffer, and it
+        is that which is looked up again; what matches it is then applied to the row that never
+        changed.
         """
         standing: Ref | None = ref
         found: Image | None = content
@@ -407,13 +337,19 @@ class HashScan:
             self._queue_again(heap, queued, standing, group)
         return "done" if self._finished() else None
 
-    def _queue_again(self, heap: list[tuple[Ref, int]], queued: set[tuple[Ref, int]], ref: Ref, group: Any) -> None:
-        """A row that moved ahead of the scan is met again, as it stands: that need not be what the record buffer held."""
+    def _queue_again(
+        self, heap: list[tuple[Ref, int]], queued: set[tuple[Ref, int]], ref: Ref, group: Any
+    ) -> None:
+        """A row that moved ahead of the scan is met again, as it stands: that need not be what the
+        record buffer held."""
         row = self.handler.get(ref)
         if row is None or (group is not None and self._key_value(row) != group):
             return
         content = self._content(row)
-        for item in ((ref, LOOK_ALIKE), *([(ref, self.entries.order_of(content))] if self.entries.has(content) else [])):
+        for item in (
+            (ref, LOOK_ALIKE),
+            *([(ref, self.entries.order_of(content))] if self.entries.has(content) else []),
+        ):
             if item not in queued:
                 queued.add(item)
                 heapq.heappush(heap, item)
@@ -426,7 +362,14 @@ class HashScan:
         content = self._content(row)
         return content if self.entries.has(content) else None
 
-    def _queue_moved(self, heap: list[tuple[Ref, int]], queued: set[tuple[Ref, int]], ref: Ref, content: Image, group: Any) -> None:
+    def _queue_moved(
+        self,
+        heap: list[tuple[Ref, int]],
+        queued: set[tuple[Ref, int]],
+        ref: Ref,
+        content: Image,
+        group: Any,
+    ) -> None:
         if group is not None and self._value_of[content] != group:
             return
         item = (ref, self.entries.order_of(content))
@@ -438,7 +381,8 @@ class HashScan:
         return len(self.entries) == 0 or self._errors >= len(self.entries)
 
     def _missed(self) -> bool:
-        """A key value without a row: the end in STRICT mode, one more idempotent error otherwise."""
+        """A key value without a row: the end in STRICT mode, one more idempotent error
+        otherwise."""
         if not self.plan.idempotent:
             return False
         self._errors += 1
@@ -447,8 +391,9 @@ class HashScan:
     def _exhausted(self, end_error: str) -> str | None:
         """The scan ran out of rows with entries left in the hash.
 
-        Over the table that is END_OF_FILE whatever the mode. Over an index each further call reads once more and fails,
-        which exec mode IDEMPOTENT counts until there are as many errors as entries.
+        Over the table that is END_OF_FILE whatever the mode. Over an index each further call reads
+        once more and fails, which exec mode IDEMPOTENT counts until there are as many errors as
+        entries.
         """
         if end_error == END_OF_FILE:
             return END_OF_FILE

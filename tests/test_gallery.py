@@ -17,7 +17,8 @@ from servers.server import Server
 import applier
 from applier.crashtest.explorer import Kind
 from applier.crashtest.matrix import Setup, WorkloadSpec, try_all
-from applier.mysql.into import IntoOptions, replay_into
+from applier.mysql.into import replay_into
+from applier.mysql.into_options import IntoOptions
 from applier.mysql.url import Endpoint
 from applier.options import parse_options
 from applier.tables.catalog import Tables

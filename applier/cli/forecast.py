@@ -1,4 +1,5 @@
-"""`binlag forecast`: how far behind a replica of this schema will be, why, and what would mend it."""
+"""`binlag forecast`: how far behind a replica of this schema will be, why, and what would mend
+it."""
 
 from __future__ import annotations
 
@@ -38,14 +39,17 @@ if TYPE_CHECKING:
     from applier.forecast.transaction_load import TransactionLoad
     from applier.mysql.url import Endpoint
 
-SETTINGS = ("cores", "buffer_pool", "read_latency", "iops", "innodb_flush_log_at_trx_commit", "sync_binlog", "log_replica_updates",
-            "parallel_type")  # fmt: skip
+SETTINGS = (
+    "cores", "buffer_pool", "read_latency", "iops", "innodb_flush_log_at_trx_commit",
+    "sync_binlog", "log_replica_updates", "parallel_type",
+)  # fmt: skip
 """Options of the replica that go by the names of `conditions.KINDS`."""
 _UNITS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _PLACEMENTS = ("anywhere", "oldest", "newest")
 WHAT_IF_HELP = (
-    "Also forecast with this changed (repeatable; join several by +): primary-key[:D.T], gipk, index=N, row-search=LIST, "
-    "minimal-image, event-size=BYTES, workers=N, rows=FACTOR, durable, relaxed, buffer-pool=SIZE, cores=N. [default: primary-key]"
+    "Also forecast with this changed (repeatable; join several by +): primary-key[:D.T], gipk, "
+    "index=N, row-search=LIST, minimal-image, event-size=BYTES, workers=N, rows=FACTOR, durable, "
+    "relaxed, buffer-pool=SIZE, cores=N. [default: primary-key]"
 )
 
 
@@ -55,44 +59,122 @@ def seconds(text: str, option: str = "--max-lag") -> float:
     try:
         return float(match[1]) * _UNITS[match[2]] if match else float("nan") + int("x")
     except (ValueError, KeyError):
-        raise UsageError(f"{option}: {text!r} is not a time", code=Code.OPTION_VALUE, hint="write it as 60s, 5m or 1h") from None
+        raise UsageError(
+            f"{option}: {text!r} is not a time",
+            code=Code.OPTION_VALUE,
+            hint="write it as 60s, 5m or 1h",
+        ) from None
 
 
-@click.command(name="forecast", short_help="Say how far behind a replica will be, why, and what a key would change.")
+@click.command(
+    name="forecast",
+    short_help="Say how far behind a replica will be, why, and what a key would change.",
+)
 @click.argument("files", nargs=-1, type=click.Path(), metavar="FILE...")
 @filter_options
-@click.option("--schema", type=INPUT, metavar="DUMP|URL", help=f"The replica's tables: {DUMPS}")
-@click.option("--replica", metavar="URL", help="The live replica: its tables, its settings, and how far it is; stands in for --schema.")
-@click.option("--behind", metavar="TIME", help="The replica is so far behind as it begins with the log (90s, 5m, 2h).")
-@click.option("--follow", is_flag=True, help="With --replica: where it is, in one line every 5 seconds, until interrupted.")
+@click.option(
+    "--schema", type=INPUT, metavar="DUMP|URL", help=f"The replica's tables: {DUMPS}"
+)
+@click.option(
+    "--replica",
+    metavar="URL",
+    help="The live replica: its tables, its settings, and how far it is; stands in for --schema.",
+)
+@click.option(
+    "--behind",
+    metavar="TIME",
+    help="The replica is so far behind as it begins with the log (90s, 5m, 2h).",
+)
+@click.option(
+    "--follow",
+    is_flag=True,
+    help="With --replica: where it is, in one line every 5 seconds, until interrupted.",
+)
 @click.option("--default-database", metavar="D", help=DEFAULT_DATABASE_HELP)
-@click.option("--workload", type=click.Path(dir_okay=False), metavar="FILE.yaml", help="A described workload instead of a log.")
-@click.option("--rows", "row_counts", multiple=True, metavar="D.T=N|@FILE",
-              help="Rows of a table; *=N for the rest; D.T.KEY=N rows per value; @FILE.csv: what information_schema says.")  # fmt: skip
-@click.option("--calibration", type=click.Path(dir_okay=False), metavar="FILE.json", help="From binlag measure. [default: one that ships]")
-@click.option("--server", metavar="VERSION", help="The replica's rules: 5.6, 5.7, 8.0, 8.4, 9.7, mariadb. [default: the log's]")
+@click.option(
+    "--workload",
+    type=click.Path(dir_okay=False),
+    metavar="FILE.yaml",
+    help="A described workload instead of a log.",
+)
+@click.option(
+    "--rows",
+    "row_counts",
+    multiple=True,
+    metavar="D.T=N|@FILE",
+    help="Rows of a table; *=N for the rest; D.T.KEY=N rows per value; "
+    "@FILE.csv: what information_schema says.",
+)
+@click.option(
+    "--calibration",
+    type=click.Path(dir_okay=False),
+    metavar="FILE.json",
+    help="From binlag measure. [default: one that ships]",
+)
+@click.option(
+    "--server",
+    metavar="VERSION",
+    help="The replica's rules: 5.6, 5.7, 8.0, 8.4, 9.7, mariadb. [default: the log's]",
+)
 @click.option("--row-search", metavar="LIST", help="slave_rows_search_algorithms (up to 8.0).")
 @replica_options
-@click.option("--placement", type=click.Choice(_PLACEMENTS), default="anywhere", show_default=True, help="Where changed rows stand.")
+@click.option(
+    "--placement",
+    type=click.Choice(_PLACEMENTS),
+    default="anywhere",
+    show_default=True,
+    help="Where changed rows stand.",
+)
 @click.option("--what-if", "what_ifs", multiple=True, metavar="CHANGE", help=WHAT_IF_HELP)
-@click.option("--max-lag", metavar="TIME", help="Exit with code 3 when the lag would exceed this (60s, 5m, 1h).")
-@click.option("--baseline", type=click.Path(dir_okay=False), metavar="FILE.json",
-              help="Exit with code 3 only when it is worse than this earlier --json output of the same log.")  # fmt: skip
-@click.option("--tolerance", type=Number(min=0), metavar="PERCENT", help="With --baseline: what is not worse yet. [default: 5]")
-@click.option("--junit", type=click.Path(dir_okay=False), metavar="FILE.xml", help="Also write the gate as a JUnit file.")
+@click.option(
+    "--max-lag",
+    metavar="TIME",
+    help="Exit with code 3 when the lag would exceed this (60s, 5m, 1h).",
+)
+@click.option(
+    "--baseline",
+    type=click.Path(dir_okay=False),
+    metavar="FILE.json",
+    help="Exit with code 3 only when it is worse than this earlier --json output of the same log.",
+)
+@click.option(
+    "--tolerance",
+    type=Number(min=0),
+    metavar="PERCENT",
+    help="With --baseline: what is not worse yet. [default: 5]",
+)
+@click.option(
+    "--junit",
+    type=click.Path(dir_okay=False),
+    metavar="FILE.xml",
+    help="Also write the gate as a JUnit file.",
+)
 @OPENMETRICS
-@click.option("--report", type=click.Path(dir_okay=False), metavar="FILE.html", help="Also write one self-contained HTML file.")
-@click.option("--password-file", type=click.Path(dir_okay=False), metavar="FILE", help="The password for a live server's schema.")
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False),
+    metavar="FILE.html",
+    help="Also write one self-contained HTML file.",
+)
+@click.option(
+    "--password-file",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="The password for a live server's schema.",
+)
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a comment on a change.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @tls_options
 def command(
-    files: tuple[str, ...], as_json: bool, markdown: bool, max_lag: str | None, baseline: str | None, tolerance: float | None,
-    junit: str | None, report: str | None, openmetrics: str | None, follow: bool, **given: Any,
+    files: tuple[str, ...], as_json: bool, markdown: bool, max_lag: str | None,
+    baseline: str | None, tolerance: float | None, junit: str | None, report: str | None,
+    openmetrics: str | None, follow: bool, **given: Any,
 ) -> int:  # fmt: skip
-    """How far behind a replica will be that applies the log in FILE..., by the cost of finding each row.
+    """How far behind a replica will be that applies the log in FILE..., by the cost of finding each
+    row.
 
-    Needs the replica's schema; row counts come from its INSERTs, from a live server, or from --rows.
+    Needs the replica's schema; row counts come from its INSERTs, from a live server, or from
+    --rows.
     """
     from applier.forecast.plan import run
     from applier.forecast.summary import offenders
@@ -107,14 +189,28 @@ def command(
         raise UsageError("--json and --markdown: one output", code=Code.OPTIONS_CLASH)
     gate = _gate(max_lag, baseline, tolerance)
     if junit is not None and not gate:
-        raise UsageError("--junit: nothing can fail", code=Code.OPTION_MISSING, hint="add --max-lag TIME or --baseline FILE.json")
+        raise UsageError(
+            "--junit: nothing can fail",
+            code=Code.OPTION_MISSING,
+            hint="add --max-lag TIME or --baseline FILE.json",
+        )
     if follow:
-        others = {"--max-lag": max_lag, "--baseline": baseline, "--report": report, "--markdown": markdown, "--behind": given["behind"]}
-        _follow(files, as_json, openmetrics, [name for name, value in others.items() if value], **given)
+        others = {
+            "--max-lag": max_lag,
+            "--baseline": baseline,
+            "--report": report,
+            "--markdown": markdown,
+            "--behind": given["behind"],
+        }
+        _follow(
+            files, as_json, openmetrics, [name for name, value in others.items() if value], **given
+        )
     plan = _plan(files, **given)
     found = run(plan, _progress(as_json or markdown))
     summary = found.summary()
-    verdict = gate.judge(summary, [] if gate.limit is None else offenders(found.forecast, gate.limit))
+    verdict = gate.judge(
+        summary, [] if gate.limit is None else offenders(found.forecast, gate.limit)
+    )
     _print(summary, verdict, as_json=as_json, markdown=markdown)
     if openmetrics is not None:
         from applier import metrics
@@ -134,16 +230,31 @@ def command(
     return GATE_CROSSED if verdict.failed else 0
 
 
-def _follow(files: tuple[str, ...], as_json: bool, openmetrics: str | None, others: list[str], **given: Any) -> NoReturn:
+def _follow(
+    files: tuple[str, ...], as_json: bool, openmetrics: str | None, others: list[str], **given: Any
+) -> NoReturn:
     """Ends with an interrupt, or with an error."""
     if given["replica"] is None or not files:
-        raise UsageError("--follow needs a replica and its logs", code=Code.OPTION_MISSING, hint="add --replica URL, and name the logs")
+        raise UsageError(
+            "--follow needs a replica and its logs",
+            code=Code.OPTION_MISSING,
+            hint="add --replica URL, and name the logs",
+        )
     if others:
-        raise UsageError(f"--follow and {others[0]}: a line says where the replica is, no more", code=Code.OPTIONS_CLASH)
+        raise UsageError(
+            f"--follow and {others[0]}: a line says where the replica is, no more",
+            code=Code.OPTIONS_CLASH,
+        )
     from applier.cli.forecast_follow import follow
 
     replica = _endpoint(given["replica"], "--replica", given["password_file"])
-    follow(_plan(files, **given), replica, lambda: logs_of(files), as_json=as_json, openmetrics=openmetrics)
+    follow(
+        _plan(files, **given),
+        replica,
+        lambda: logs_of(files),
+        as_json=as_json,
+        openmetrics=openmetrics,
+    )
 
 
 def _gate(max_lag: str | None, baseline: str | None, tolerance: float | None) -> Gate:
@@ -151,10 +262,20 @@ def _gate(max_lag: str | None, baseline: str | None, tolerance: float | None) ->
     from applier.forecast.baseline import TOLERANCE, load_baseline
 
     if tolerance is not None and baseline is None:
-        raise UsageError("--tolerance: nothing to compare with", code=Code.OPTION_MISSING, hint="add --baseline FILE.json")
+        raise UsageError(
+            "--tolerance: nothing to compare with",
+            code=Code.OPTION_MISSING,
+            hint="add --baseline FILE.json",
+        )
     limit = None if max_lag is None else seconds(max_lag)
     kept = None if baseline is None else load_baseline(baseline)
-    return Gate(limit, max_lag or "", kept, baseline or "", TOLERANCE if tolerance is None else tolerance / 100)
+    return Gate(
+        limit,
+        max_lag or "",
+        kept,
+        baseline or "",
+        TOLERANCE if tolerance is None else tolerance / 100,
+    )
 
 
 def _print(summary: dict[str, Any], verdict: GateVerdict, *, as_json: bool, markdown: bool) -> None:
@@ -193,7 +314,9 @@ def _plan(
 
     late = None if behind is None else seconds(behind, "--behind")
     if bool(files) == bool(workload):
-        raise UsageError("forecast needs binlog files or --workload, one of them", code=Code.OPTION_MISSING)
+        raise UsageError(
+            "forecast needs binlog files or --workload, one of them", code=Code.OPTION_MISSING
+        )
     if replica is not None:
         _endpoint(replica, "--replica", password_file)
     schema = replica if schema is None else schema
@@ -210,7 +333,9 @@ def _plan(
         clash = next((name for name in (redo, binary) if settings.get(name) is not None), None)
         if clash is not None:
             option, other = "--durable" if durable else "--relaxed", clash.replace("_", "-")
-            raise UsageError(f"{option} sets --{other}, too", code=Code.OPTIONS_CLASH, hint="give one of them")
+            raise UsageError(
+                f"{option} sets --{other}, too", code=Code.OPTIONS_CLASH, hint="give one of them"
+            )
         settings |= {redo: 1, binary: 1} if durable else {redo: 2, binary: 0}
     check_inputs(files, schema)
     files = tuple(logs_of(files)) if files else ()
@@ -232,11 +357,14 @@ def _plan(
     if given["server"] is None and live is not None:
         given["server"] = server_of(live, note)
     is_live = replica is not None and workload is None and late is None
-    progress = _progress_of(_endpoint(replica, "--replica", password_file), files) if replica is not None and is_live else None
-    place = PLACEMENTS[placement]
+    progress = (
+        _progress_of(_endpoint(replica, "--replica", password_file), files)
+        if replica is not None and is_live
+        else None
+    )
     return ForecastPlan(
-        files=files, loads=loads, facts=facts, live=live, settings=settings, placement=place, chosen=chosen, progress=progress,
-        behind=late, **given,
+        files=files, loads=loads, facts=facts, live=live, settings=settings,
+        placement=PLACEMENTS[placement], chosen=chosen, progress=progress, behind=late, **given,
     )  # fmt: skip
 
 
@@ -258,10 +386,21 @@ def _chosen(files: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
 
     names = [given.pop(name) for name in ("database", "table", "exclude_database", "exclude_table")]
     positions = {name: given.pop(name) for name in ("start_position", "stop_position")}
-    part = {name: given.pop(name) for name in ("start_datetime", "stop_datetime", "include_gtids", "exclude_gtids")}
-    if not files and (any(names) or any(value is not None for value in (*positions.values(), *part.values()))):
-        raise UsageError("--workload: there is no log to pick a part of", code=Code.OPTIONS_CLASH, hint="leave the filters out")
-    check_positions(files, **{name.removesuffix("_position"): value for name, value in positions.items()})
+    part = {
+        name: given.pop(name)
+        for name in ("start_datetime", "stop_datetime", "include_gtids", "exclude_gtids")
+    }
+    if not files and (
+        any(names) or any(value is not None for value in (*positions.values(), *part.values()))
+    ):
+        raise UsageError(
+            "--workload: there is no log to pick a part of",
+            code=Code.OPTIONS_CLASH,
+            hint="leave the filters out",
+        )
+    check_positions(
+        files, **{name.removesuffix("_position"): value for name, value in positions.items()}
+    )
     return {**positions, "part": LogFilter.of(**part), "only": TableFilter.of(*names)}
 
 

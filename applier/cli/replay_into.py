@@ -59,7 +59,8 @@ def replay_into_server(
     """The command for a target that is a server. Returns the exit code. `applying` is told what
     happens."""
     from applier.binlog.follow import IndexedLogs
-    from applier.mysql.into import IntoOptions, replay_into
+    from applier.mysql.into import replay_into
+    from applier.mysql.into_options import IntoOptions
     from applier.mysql.url import find_password, parse_url
     from applier.options import parse_options
 

@@ -27,17 +27,31 @@ if TYPE_CHECKING:
 
 ROWS_SHOWN = 3
 """Differing rows of a table that are printed; --json has more."""
-TRUSTED = "rows and definitions are taken from the log (and --schema), replayed in memory; the server is the side under test"
+TRUSTED = (
+    "rows and definitions are taken from the log (and --schema), replayed in memory; "
+    "the server is the side under test"
+)
 VALUE_WIDTH = 60
 """Characters of a value that are printed."""
 
 
-@click.command(name="verify", short_help="Compare a server's tables with those of the replay in memory.")
+@click.command(
+    name="verify", short_help="Compare a server's tables with those of the replay in memory."
+)
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
 @click.option("--into", required=True, metavar="URL", help="The server: mysql://USER@HOST:PORT.")
-@click.option("--password-file", type=click.Path(dir_okay=False), metavar="FILE", help="The password is this file's first line.")
+@click.option(
+    "--password-file",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="The password is this file's first line.",
+)
 @replay_options
-@click.option("--replay-id", metavar="NAME", help="The replay whose position on the server holds. [default: from the source and its log]")
+@click.option(
+    "--replay-id",
+    metavar="NAME",
+    help="The replay whose position on the server holds. [default: from the source and its log]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @tls_options
 def command(
@@ -52,11 +66,13 @@ def command(
 ) -> int:
     """Replay FILES, in order, into tables in memory, and compare the tables of a server with them.
 
-    The log counts up to where the server's own replay of it stands; to its end when it has none. A folder stands for the logs that
-    its index names. What is trusted: the rows and definitions of the log (and --schema), replayed in memory; the server is under test.
-    Every row of every table is compared, tables without a key too, and columns and keys of its definition. A table that memory
-    does not hold exactly is "not comparable". Exit code 0: no difference; 1: the tables differ, or the log stops with a
-    replication error; 2: bad usage, unreadable input, or no difference and a table that is not comparable.
+    The log counts up to where the server's own replay of it stands; to its end when it has none. A
+    folder stands for the logs that its index names. What is trusted: the rows and definitions of
+    the log (and --schema), replayed in memory; the server is under test. Every row of every table
+    is compared, tables without a key too, and columns and keys of its definition. A table that
+    memory does not hold exactly is "not comparable". Exit code 0: no difference; 1: the tables
+    differ, or the log stops with a replication error; 2: bad usage, unreadable input, or no
+    difference and a table that is not comparable.
     """
     from applier.mysql.checkpoint import read_checkpoint
     from applier.mysql.checkpoint import replay_id as default_id
@@ -72,11 +88,18 @@ def command(
     parsed = parse_options(**options)
     logs = tuple(logs_of(files, follow=False, stop_position=options["stop_position"]))
     check_positions(logs, options["start_position"], options["stop_position"])
-    endpoint = parse_url(into).with_password(find_password(password_file, ask=_ask if sys.stdin.isatty() else None))
+    endpoint = parse_url(into).with_password(
+        find_password(password_file, ask=_ask if sys.stdin.isatty() else None)
+    )
     server = connect(endpoint)
     try:
-        rules, selection = options["server"] or server.rules_version, Selection.of(parsed, default_database)
-        tables = tables_of(schema, server=rules, selection=selection, password_file=password_file, note=note) if schema else Tables()
+        rules = options["server"] or server.rules_version
+        selection = Selection.of(parsed, default_database)
+        tables = Tables()
+        if schema:
+            tables = tables_of(
+                schema, server=rules, selection=selection, password_file=password_file, note=note
+            )
         checkpoint = read_checkpoint(server, replay_id or default_id(list(logs)))
         if checkpoint is not None:
             logs, options["stop_position"] = _recorded(server, checkpoint, logs)
@@ -94,11 +117,18 @@ def command(
     looked_at = bool(verification.tables) or (checkpoint is not None and bool(checkpoint.databases))
     if not looked_at and result.error is None:
         raise UsageError(
-            f"no table to compare: neither the log nor {endpoint} has one", code=Code.NOTHING_CHOSEN,
+            f"no table to compare: neither the log nor {endpoint} has one",
+            code=Code.NOTHING_CHOSEN,
             hint="give the log, and the --schema, that the server was filled with",
-        )  # fmt: skip
+        )
+    return _tell(verification, result, as_json)
+
+
+def _tell(verification: Verification, result: ReplayResult, as_json: bool) -> int:
+    """Prints the result; returns the exit code."""
     if as_json:
-        click.echo(json.dumps({**verification.as_dict(), "replay": result.as_dict()}, ensure_ascii=False))
+        found = {**verification.as_dict(), "replay": result.as_dict()}
+        click.echo(json.dumps(found, ensure_ascii=False))
     else:
         for line in report_lines(verification):
             click.echo(line)
@@ -110,7 +140,8 @@ def command(
 
 
 def _inexact(result: ReplayResult) -> Callable[[str, str], str | None]:
-    """Why memory does not hold what a server would have of a table: a refusal, skipped or not, is ours and not the server's."""
+    """Why memory does not hold what a server would have of a table: a refusal, skipped or not, is
+    ours and not the server's."""
     error = result.error
     if error is not None and error.number == NOT_SUPPORTED:
         return lambda database, table: f"the replay in memory stopped: {error.message}"
@@ -118,8 +149,11 @@ def _inexact(result: ReplayResult) -> Callable[[str, str], str | None]:
     return lambda database, table: known.get(f"{database}.{table}", known.get(""))
 
 
-def _recorded(server: Server, checkpoint: Checkpoint, files: tuple[str, ...]) -> tuple[tuple[str, ...], int | None]:
-    """The files, and the byte of the last one, up to which the server's own replay of them has come."""
+def _recorded(
+    server: Server, checkpoint: Checkpoint, files: tuple[str, ...]
+) -> tuple[tuple[str, ...], int | None]:
+    """The files, and the byte of the last one, up to which the server's own replay of them has
+    come."""
     from applier.mysql.checkpoint import check_mark
     from applier.mysql.commit_ranges import CommitRanges
 
@@ -134,7 +168,9 @@ def _recorded(server: Server, checkpoint: Checkpoint, files: tuple[str, ...]) ->
     for what, is_so in under_way.items():
         if is_so:
             raise UsageError(
-                f"the replay {checkpoint.replay!r} ended {what}", code=Code.REPLAY_UNFINISHED, hint="run it again, then verify"
+                f"the replay {checkpoint.replay!r} ended {what}",
+                code=Code.REPLAY_UNFINISHED,
+                hint="run it again, then verify",
             )
     if not checkpoint.file:
         return (), None
@@ -154,7 +190,8 @@ def _ask() -> str:
 
 
 def _wanted(options: ReplayOptions) -> Callable[[str, str], bool]:
-    """--database and --table name what stands in the log; the server has it under the names that --rewrite-db made."""
+    """--database and --table name what stands in the log; the server has it under the names that
+    --rewrite-db made."""
     names = {new: old for old, new in options.rewrite.items()}
     return lambda database, table: options.wants(names.get(database, database), table)
 
@@ -175,13 +212,16 @@ def report_lines(verification: Verification) -> list[str]:
 
 
 def _table_lines(table: TableReport) -> list[str]:
-    lines = [f"{table.table}: not comparable: {table.not_comparable}"] if table.not_comparable else []
+    lines = (
+        [f"{table.table}: not comparable: {table.not_comparable}"] if table.not_comparable else []
+    )
     if table.definition:
         lines.append(f"{table.table}: {'; '.join(table.definition)}")
     if table.problem or table.missing or table.extra:
         told = f": {table.problem}" if table.problem else ""
         counts = f"{table.missing:,} missing, {table.extra:,} too many"
-        lines.append(f"{table.table}{told}; {table.found_rows:,} rows where {table.expected_rows:,} are expected, {counts}")
+        rows = f"{table.found_rows:,} rows where {table.expected_rows:,} are expected"
+        lines.append(f"{table.table}{told}; {rows}, {counts}")
     lines += [f"  {_row_line(row)}" for row in table.differences[:ROWS_SHOWN]]
     hidden = max(table.missing, table.extra, len(table.differences)) - ROWS_SHOWN
     return lines + ([f"  … and {hidden:,} more"] if hidden > 0 else [])
@@ -192,7 +232,10 @@ def _row_line(row: RowDifference) -> str:
     expected, found = shown["expected"], shown["found"]
     if expected is not None and found is not None:
         same = {name: value for name, value in expected.items() if name not in shown["differing"]}
-        changes = ", ".join(f"{name} is {_value(found[name])}, should be {_value(expected[name])}" for name in shown["differing"])
+        changes = ", ".join(
+            f"{name} is {_value(found[name])}, should be {_value(expected[name])}"
+            for name in shown["differing"]
+        )
         return f"differs: {changes}; in the row {_cells(dict(list(same.items())[:4]))}"
     return f"missing: {_cells(expected)}" if expected is not None else f"too many: {_cells(found)}"
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from html import escape
+from importlib.resources import files
 from typing import Any
 
 from applier.crashtest.checkers import Verdict
@@ -28,16 +29,7 @@ CLASSES = {
     Verdict.LOSES: "lost",
 }
 
-_STYLE = COLOURS + """body { font: 14px/1.4 system-ui, sans-serif; margin: 2em; max-width: 110em }
-table { border-collapse: collapse; margin: 1em 0 } th, td { padding: .25em .6em; border: 1px solid var(--edge); text-align: center }
-th { background: var(--panel); font-weight: 600 } td a { color: inherit; text-decoration: none; display: block }
-.ok { background: var(--safe) } .ok.luck { background: var(--lucky) } .stop { background: var(--stops) }
-.twice { background: var(--twice) } .lost { background: var(--loses) }
-.wide { overflow-x: auto; } @media print { .wide { overflow: visible; } }
-.broken { outline: 3px solid var(--alarm); font-weight: 700 }
-code { background: var(--panel); padding: .1em .3em; user-select: all; overflow-wrap: anywhere }
-li { margin: .4em 0 } :target { background: var(--chosen) } .legend span { display: inline-block; padding: .1em .6em; border: 1px solid var(--edge); margin: 0 .5em .3em 0 }
-"""
+_STYLE = COLOURS + files("applier.crashtest").joinpath("heat_map.css").read_text("utf-8")
 
 
 def row_of(setup: Setup) -> tuple[str, ...]:
@@ -148,14 +140,15 @@ def _legend() -> str:
 def _table(cells: list[MatrixCell]) -> str:
     rows, columns, found = grid(cells)
     numbers = {id(cell): number for number, cell in enumerate(cells)}
+
+    def heads(at: int) -> str:
+        return "".join(f"<th>{escape(column[at])}</th>" for column in columns)
+
     head = [
-        "<tr><th"
-        f' colspan="{len(ROW)}">{name}</th>{"".join(f"<th>{escape(column[at])}</th>" for column in columns)}</tr>'
+        f'<tr><th colspan="{len(ROW)}">{name}</th>{heads(at)}</tr>'
         for at, name in enumerate(COLUMN[:-1])
     ]
-    head.append(
-        f"<tr>{''.join(f'<th>{name}</th>' for name in ROW)}{''.join(f'<th>{escape(column[-1])}</th>' for column in columns)}</tr>"
-    )
+    head.append(f"<tr>{''.join(f'<th>{name}</th>' for name in ROW)}{heads(-1)}</tr>")
     body = []
     for row in rows:
         shown = (found.get((row, column)) for column in columns)
@@ -188,7 +181,8 @@ def _cell(cell: MatrixCell, number: int) -> str:
 
 def _example(number: int, cell: MatrixCell, reproducer: Callable[[Setup, Trial], str]) -> str:
     setup = cell.setup
-    name = f"{', '.join(f'{word} {value}' for word, value in zip(ROW + COLUMN, row_of(setup) + column_of(cell), strict=True))}"
+    values = zip(ROW + COLUMN, row_of(setup) + column_of(cell), strict=True)
+    name = ", ".join(f"{word} {value}" for word, value in values)
     promise = f"promised ({cell.promised})" if cell.promised else "nothing is promised"
     lines: list[Any] = [f'<li id="c{number}">{escape(name)}: {promise}<ul>']
     for verdict in reversed(SEVERITY[1:]):

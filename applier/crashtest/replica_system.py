@@ -26,7 +26,7 @@ from applier.crashtest.durable import (
 from applier.crashtest.workload import EPOCH, Workload, content_of
 from applier.errors import InputError, ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
-from applier.replica.parallel import Shuffled
+from applier.replica.interleaving import Shuffled
 from applier.replica.relay_event import KnownRelayLogs
 from applier.replica.replica import Replica
 from checkpoints.disk import Disk

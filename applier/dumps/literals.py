@@ -23,7 +23,7 @@ from applier.dumps.session import DumpSession
 from applier.error_codes import Code
 from applier.errors import InputError
 from applier.tables.engine import MemoryTable
-from applier.tables.sql_text import hex_bytes
+from applier.tables.quoting import hex_bytes
 from applier.tables.value_lists import value_rows
 from lookup.table import Column
 

@@ -21,7 +21,8 @@ from applier.dumps.statement import NAME_BYTES, in_backticks, unquoted
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError
 from applier.tables.catalog import Tables
-from applier.tables.ddl import DDL_STATEMENTS, IGNORED_STATEMENTS, DdlSession, apply_ddl
+from applier.tables.ddl import DDL_STATEMENTS, IGNORED_STATEMENTS, apply_ddl
+from applier.tables.ddl_session import DdlSession
 from applier.tables.defaults import complete_rows, number_rows
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions import Session

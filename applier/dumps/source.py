@@ -24,7 +24,8 @@ from applier.error_codes import Code
 from applier.errors import BinlagError, InputError
 from applier.options import ReplayOptions
 from applier.sources import STANDARD_INPUT, open_source, source_name
-from applier.tables.sql_text import UNREADABLE, quoted, reason
+from applier.tables.quoting import quoted
+from applier.tables.sql_text import UNREADABLE, reason
 from lookup.handler import NoReferencedRow, RowError
 
 DEFAULT_DATABASE = "--default-database"

@@ -15,7 +15,7 @@ import numpy as np
 
 from applier.binlog.columnar.control import Summed, SummedEvent
 from applier.forecast.apply_steps import Parts, Turns
-from applier.forecast.loads import LoadBatch
+from applier.forecast.load_batch import LoadBatch
 from applier.forecast.pricing import Part, TableState
 from applier.forecast.row_counts import Count
 from applier.forecast.transaction_load import Applied, LoadShape

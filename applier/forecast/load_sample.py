@@ -13,7 +13,7 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from applier.forecast.loads import LoadRun
+from applier.forecast.load_batch import LoadRun
 from applier.forecast.transaction_load import TransactionLoad
 
 STRETCH = 256

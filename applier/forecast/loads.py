@@ -1,8 +1,10 @@
-"""What each transaction of a log asks of a replica: its rows events by table, kind and size, its dependencies, its commit time.
+"""What each transaction of a log asks of a replica: its rows events by table, kind and size, its
+dependencies, its commit time.
 
-One pass, nothing gathered but the transaction at hand, and of that only how often each size of event occurs: a transaction of a
-hundred million rows takes no more memory than one of ten. Row values are not decoded; with a schema, the columns of the key
-that the replica would use are looked at, to tell how many distinct values an event has.
+One pass, nothing gathered but the transaction at hand, and of that only how often each size of
+event occurs: a transaction of a hundred million rows takes no more memory than one of ten. Row
+values are not decoded; with a schema, the columns of the key that the replica would use are looked
+at, to tell how many distinct values an event has.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ import os
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from applier.binlog.describe import read_table_map
 from applier.binlog.events import Query, parse
@@ -25,7 +26,6 @@ from applier.binlog.table_map import TableMap
 from applier.binlog.transactions import (
     STATEMENT_TYPES,
     Transaction,
-    TransactionKind,
     TransactionTracker,
     query_text,
     with_formats,
@@ -33,25 +33,31 @@ from applier.binlog.transactions import (
 from applier.errors import InputError
 from applier.forecast.bulk_loads import (
     BulkLoads,
-    Stretch,
     compiled_loads,
-    gtid_text,
     smallest_log_bytes,
 )
-from applier.forecast.row_counts import Count, key_numbers, row_counter, rows_layout
-from applier.forecast.transaction_load import Applied, Columns, LoadShape, TransactionLoad
+from applier.forecast.load_batch import LoadBatch, LoadPlan, add_event
+from applier.forecast.row_counts import key_numbers, row_counter, rows_layout
+from applier.forecast.transaction_load import Columns, LoadShape, TransactionLoad
 from applier.masking import mask
 from applier.tables.statement_names import is_wanted
 from lookup.decision import decide
 from lookup.table import Key, TableDefinition
 from lookup.versions import ServerRules
 
-TABLE_MAP, FORMAT_DESCRIPTION, QUERY = int(EventType.TABLE_MAP), int(EventType.FORMAT_DESCRIPTION), int(EventType.QUERY)
+TABLE_MAP, FORMAT_DESCRIPTION, QUERY = (
+    int(EventType.TABLE_MAP),
+    int(EventType.FORMAT_DESCRIPTION),
+    int(EventType.QUERY),
+)
 FIRST_TYPES = GTID_TYPES | {EventType.QUERY}
 """Events that a transaction may begin with."""
 MOST_FRUITLESS = 255
-"""Transactions that are read event by event before the kernel is asked again, where it took none."""
-_CONTROL = re.compile(rb"\s*(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|XA|START\s+TRANSACTION)\b", re.IGNORECASE)
+"""Transactions that are read event by event before the kernel is asked again, where it took
+none."""
+_CONTROL = re.compile(
+    rb"\s*(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|XA|START\s+TRANSACTION)\b", re.IGNORECASE
+)
 
 
 MOST_KEYS = 20_000
@@ -68,7 +74,8 @@ def _beginning(sql: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The tables of the replica, and the rules it finds rows by: which key's values are worth counting."""
+    """The tables of the replica, and the rules it finds rows by: which key's values are worth
+    counting."""
 
     tables: Mapping[str, TableDefinition]
     rules: ServerRules
@@ -78,7 +85,8 @@ class Schema:
     """Tables of which the key of each row counts, since the buffer pool does not hold them all."""
 
     def place_of(self, table: str, kind: str, columns: Columns) -> Columns | None:
-        """The columns of the key by which rows are found, or written; None for a scan and for other tables."""
+        """The columns of the key by which rows are found, or written; None for a scan and for other
+        tables."""
         definition = self.tables.get(table)
         if definition is None or table not in self.with_keys:
             return None
@@ -99,78 +107,22 @@ class Schema:
         statistics = None if known is None else lambda key: known(definition, key)
         local = tuple(at for at in columns if at < len(definition.columns))
         decision = decide(definition, local, self.rules, self.row_search, statistics)
-        if decision.key is None or decision.key_class != "other" or not set(decision.key.columns) <= set(columns):
+        if (
+            decision.key is None
+            or decision.key_class != "other"
+            or not set(decision.key.columns) <= set(columns)
+        ):
             return None
         return decision.key
 
 
-@dataclass(slots=True)
-class _LoadPlan:
-    table_map: TableMap
-    target: LoadShape
-    count: Callable[[Event], Count]
-    ends_statement: bool
-    keys: Callable[[Event], list[int]] | None = None
-
-
-@dataclass(frozen=True)
-class LoadBatch:
-    """Plain transactions of one file that follow each other, as the kernel summed them up; each can be had as a load."""
-
-    file: str
-    stretch: Stretch
-    plans: Mapping[int, _LoadPlan]
-
-    @cached_property
-    def _ends(self) -> list[int]:
-        """Where each transaction's events end."""
-        ends: list[int] = self.stretch.transactions[:, -1].cumsum().tolist()
-        return ends
-
-    def __len__(self) -> int:
-        return len(self.stretch.transactions)
-
-    def __iter__(self) -> Iterator[TransactionLoad]:
-        first, events = 0, self.stretch.events.tolist()
-        for row in self.stretch.transactions.tolist():
-            yield self._load(row, events[first : first + row[-1]])
-            first += row[-1]
-
-    def __getitem__(self, at: int) -> TransactionLoad:
-        first = self._ends[at - 1] if at else 0
-        return self._load(self.stretch.transactions[at].tolist(), self.stretch.events[first : self._ends[at]].tolist())
-
-    def _load(self, row: Sequence[int], events: Sequence[Sequence[int]]) -> TransactionLoad:
-        start, end, kind, low, high, number, server_id, before, sequence, stamp, timestamp, _ = row
-        load = TransactionLoad(
-            self.file, start, self.file, end, gtid_text(kind, low, high, number), TransactionKind.TRANSACTION, server_id,
-            stamp / 1e6 if stamp else float(timestamp), before, sequence, end - start,
-        )  # fmt: skip
-        for shape, rows, distinct, row_bytes in events:
-            _apply(load, self.plans[shape], (rows, distinct), row_bytes)
-        return load
-
-
-LoadRun = Sequence[TransactionLoad] | LoadBatch
-"""Transactions of a log that follow one another, read one by one or at once."""
-
-
-def _apply(load: TransactionLoad, plan: _LoadPlan, count: Count, row_bytes: int) -> None:
-    """Adds a rows event to its transaction."""
-    applied = load.applied.get(plan.target)
-    if applied is None:
-        applied = load.applied[plan.target] = Applied(plan.target)
-    applied.add(count, row_bytes, plan.ends_statement)
-    load.rows += count[0]
-    load.rows_events += 1
-
-
 class LoadReader:
-    """Iterates over the transactions of `paths`; see LogReader for the positions. Raises InputError naming file and position.
+    """Iterates over the transactions of `paths`; see LogReader for the positions. Raises InputError
+    naming file and position.
 
-    The last transaction may not be complete. `part` picks transactions by time and GTID, `only` tables; of others neither rows nor
-    statements count. `tolerant`: a file that ends in the middle of an event is a note.
-    `notes` says what was passed over or is missing, and how often.
+    The last transaction may not be complete. `part` picks transactions by time and GTID, `only`
+    tables; of others neither rows nor statements count. `tolerant`: a file that ends in the middle
+    of an event is a note. `notes` says what was passed over or is missing, and how often.
     """
 
     def __init__(
@@ -200,15 +152,16 @@ class LoadReader:
         self._load: TransactionLoad | None = None
         self._maps: dict[int, TableMap] = {}
         self._known_maps: dict[bytes, tuple[int, TableMap]] = {}
-        self._plans: dict[RowsHead, _LoadPlan] = {}
+        self._plans: dict[RowsHead, LoadPlan] = {}
         self._targets: dict[tuple[str, str, Columns, Columns, str | None], LoadShape] = {}
         self._map_bodies: dict[int, bytes] = {}
         self._bulk: BulkLoads | None = None
-        """The kernel that reads plain transactions of the file at hand; None where it does not, or not yet."""
+        """The kernel that reads plain transactions of the file at hand; None where it does not, or
+        not yet."""
         self._may_bulk = False
         self._smallest_bytes = smallest_log_bytes()
         self._compiled: BulkLoads | None = None
-        self._bulk_plans: dict[int, _LoadPlan] = {}
+        self._bulk_plans: dict[int, LoadPlan] = {}
         self._fruitless = self._pause = 0
 
     def __iter__(self) -> Iterator[TransactionLoad]:
@@ -230,7 +183,11 @@ class LoadReader:
                     self._table_map(event)
                 elif type_code == FORMAT_DESCRIPTION:
                     self._format_description()
-                elif self._may_bulk and type_code in FIRST_TYPES and (yield from self._in_bulk(event)):
+                elif (
+                    self._may_bulk
+                    and type_code in FIRST_TYPES
+                    and (yield from self._in_bulk(event))
+                ):
                     continue
                 else:
                     yield from self._other(event)
@@ -248,8 +205,12 @@ class LoadReader:
         return (event for event, _ in self._part.select(with_formats(self._reader)))
 
     def _cut_off(self, error: InputError) -> None:
-        """The transaction at the end of a file that was cut off is not known as a whole: it does not count."""
-        self.notes[f"{error.file} is cut off at {error.position}: {error.message}; what came before it counts"] = 1
+        """The transaction at the end of a file that was cut off is not known as a whole: it does
+        not count."""
+        self.notes[
+            f"{error.file} is cut off at {error.position}: {error.message}; "
+            "what came before it counts"
+        ] = 1
         self._tracker, self._load = TransactionTracker(), None
 
     def _format_description(self) -> None:
@@ -265,17 +226,22 @@ class LoadReader:
         self._map_bodies.clear()
         self._bulk = None
         wants_keys = self.schema is not None and bool(self.schema.with_keys)
-        self._may_bulk = not wants_keys and not self._only and (self._part is None or not self._part.is_active)
+        self._may_bulk = (
+            not wants_keys and not self._only and (self._part is None or not self._part.is_active)
+        )
 
     # plain transactions, many at a time
 
     def _bulk_of(self, event: Event) -> BulkLoads | None:
-        """The kernel, ready for the content at hand; None where it is not worth its start, or cannot be had."""
+        """The kernel, ready for the content at hand; None where it is not worth its start, or
+        cannot be had."""
         if len(event.buffer) < self._smallest_bytes:
             return None
         if self._bulk is None:
             bulk = self._compiled = self._compiled or compiled_loads()
-            self._may_bulk = bulk is not None and bulk.begin(self._fde, verify=self._reader.verify_checksum)
+            self._may_bulk = bulk is not None and bulk.begin(
+                self._fde, verify=self._reader.verify_checksum
+            )
             if bulk is None or not self._may_bulk:
                 return None
             for table_id, body in self._map_bodies.items():
@@ -308,7 +274,8 @@ class LoadReader:
     # transactions
 
     def _other(self, event: Event) -> Sequence[TransactionLoad]:
-        """The transactions that are over with this event: its own, or the one before it that was cut off."""
+        """The transactions that are over with this event: its own, or the one before it that was
+        cut off."""
         boundary = self._tracker.feed(event, self._fde)
         is_statement = event.type == QUERY or event.type in STATEMENT_TYPES
         if boundary is None:
@@ -334,16 +301,32 @@ class LoadReader:
         load = self._load or self._open(transaction)
         self._load = None
         load.end_file, load.end = transaction.end_file or transaction.file, transaction.end
-        load.gtid, load.kind, load.server_id = transaction.gtid, transaction.kind, transaction.server_id
-        load.last_committed, load.sequence_number = transaction.last_committed, transaction.sequence_number
+        load.gtid, load.kind, load.server_id = (
+            transaction.gtid,
+            transaction.kind,
+            transaction.server_id,
+        )
+        load.last_committed, load.sequence_number = (
+            transaction.last_committed,
+            transaction.sequence_number,
+        )
         load.complete = transaction.complete
         stamp = transaction.immediate_commit_timestamp
-        load.commit_time = stamp / 1e6 if stamp else float(transaction.timestamp if last is None else last.timestamp)
-        load.log_bytes = load.end - load.position if load.end_file == load.file else transaction.transaction_length
+        load.commit_time = (
+            stamp / 1e6
+            if stamp
+            else float(transaction.timestamp if last is None else last.timestamp)
+        )
+        load.log_bytes = (
+            load.end - load.position
+            if load.end_file == load.file
+            else transaction.transaction_length
+        )
         return load
 
     def _statement(self, event: Event) -> None:
-        """A statement in the log's text runs on the replica about as long as it did on the source."""
+        """A statement in the log's text runs on the replica about as long as it did on the
+        source."""
         start = end = 0
         if event.type == QUERY:
             if event.buffer[event.end - 6 : event.end] == b"\0BEGIN":
@@ -355,7 +338,9 @@ class LoadReader:
         if load is not None and self._wants(event):
             load.statement = load.statement or _beginning(event.buffer[start:end])
             load.statements += 1
-            load.statement_seconds += int.from_bytes(event.buffer[event.body + 4 : event.body + 8], "little")
+            load.statement_seconds += int.from_bytes(
+                event.buffer[event.body + 4 : event.body + 8], "little"
+            )
 
     def _wants(self, event: Event) -> bool:
         if not self._only:
@@ -403,14 +388,18 @@ class LoadReader:
             if head.table_id in DUMMY_TABLE_IDS:
                 return
             table_map = self._maps.get(head.table_id)
-            if self._only and table_map is not None and not self._only.wants_table(table_map.database, table_map.table):
+            if (
+                self._only
+                and table_map is not None
+                and not self._only.wants_table(table_map.database, table_map.table)
+            ):
                 return
             plan = self._plan(event, head)
-        _apply(load, plan, plan.count(event), event.end - event.body - head.length)
+        add_event(load, plan, plan.count(event), event.end - event.body - head.length)
         if plan.keys is not None and len(keys := load.applied[plan.target].keys) < MOST_KEYS:
             keys += plan.keys(event)
 
-    def _plan(self, event: Event, head: RowsHead) -> _LoadPlan:
+    def _plan(self, event: Event, head: RowsHead) -> LoadPlan:
         table_map = self._maps.get(head.table_id)
         if table_map is None:
             raise unknown_table(event, head.table_id)
@@ -422,9 +411,13 @@ class LoadReader:
         place = (table_map.full_name, head.kind, before, after, None if key is None else key.name)
         target = self._targets.get(place)
         if target is None:
-            target = self._targets[place] = LoadShape(place[0], head.kind, width, before, after, place[4])
+            target = self._targets[place] = LoadShape(
+                place[0], head.kind, width, before, after, place[4]
+            )
         keys = self._keys(head, table_map)
-        plan = self._plans[head] = _LoadPlan(table_map, target, row_counter(layout), head.ends_statement, keys)
+        plan = self._plans[head] = LoadPlan(
+            table_map, target, row_counter(layout), head.ends_statement, keys
+        )
         if self._bulk is not None:
             text = event.buffer[event.body : event.body + head.length]
             number = self._bulk.add_head(self._map_bodies[head.table_id], head, text, layout)
@@ -434,7 +427,11 @@ class LoadReader:
 
     def _keys(self, head: RowsHead, table_map: TableMap) -> Callable[[Event], list[int]] | None:
         images = head.columns()[1]
-        place = None if self.schema is None else self.schema.place_of(table_map.full_name, head.kind, images)
+        place = (
+            None
+            if self.schema is None
+            else self.schema.place_of(table_map.full_name, head.kind, images)
+        )
         return None if place is None else key_numbers(head, table_map, place)
 
     def _key(self, table: str, before: Columns) -> Key | None:

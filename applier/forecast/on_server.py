@@ -280,7 +280,8 @@ class ServerTarget:
             ) from None
 
     def _by_statements(self, log: Path) -> float:
-        from applier.mysql.into import IntoOptions, ReplayWatch, replay_into
+        from applier.mysql.into import ReplayWatch, replay_into
+        from applier.mysql.into_options import IntoOptions
         from applier.options import ReplayOptions
 
         failed: list[str] = []

@@ -19,7 +19,8 @@ from applier.forecast.conditions import Conditions
 from applier.forecast.costs import TableCharges, TableCost, WorstTransaction, WorstTransactions
 from applier.forecast.facts import ASSUMED, TableFacts
 from applier.forecast.gathered import Gathered
-from applier.forecast.loads import LoadBatch, LoadReader, LoadRun
+from applier.forecast.load_batch import LoadBatch, LoadRun
+from applier.forecast.loads import LoadReader
 from applier.forecast.pool import BufferPool, PageReads, Touches
 from applier.forecast.pricing import Part, Pricer, TableState, Work, part_of
 from applier.forecast.scenario import Scenario

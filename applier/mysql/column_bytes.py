@@ -12,7 +12,7 @@ from typing import Any
 
 from applier.binlog.types import TYPES, json, to_text
 from applier.binlog.types.numbers import double_text, float_to_python
-from applier.tables.sql_text import quoted
+from applier.tables.quoting import quoted
 from lookup.table import Column
 
 SETTINGS = "SET SESSION character_set_results = NULL, time_zone = '+00:00', sql_mode = ''"

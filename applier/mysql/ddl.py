@@ -15,8 +15,7 @@ from itertools import pairwise
 
 from applier.errors import ReplicationError
 from applier.mysql.connection import Server
-from applier.tables.ddl import statement_kind
-from applier.tables.sql_text import tokenize, without_set_statement
+from applier.tables.sql_text import statement_kind, tokenize, without_set_statement
 
 IMPLICIT_COMMIT = frozenset(
     """

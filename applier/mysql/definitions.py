@@ -18,10 +18,10 @@ from applier.binlog.charsets import charset
 from applier.binlog.types.names import DISPLAY_WIDTHS, column_type
 from applier.errors import BinlagError
 from applier.tables.collation import full_name
-from applier.tables.ddl import DdlSession
+from applier.tables.ddl_session import DdlSession
 from applier.tables.defaults import column_default
+from applier.tables.quoting import quoted
 from applier.tables.schema import parse_create_table
-from applier.tables.sql_text import quoted
 from lookup.table import BLOB_TYPES, Column, Key, KeyPart, TableDefinition
 
 SERVER, REPLAY = "on the server", "after the replay"

@@ -1,4 +1,5 @@
-"""`binlag replay --into mysql://...`: connects, looks at the target, finds where to go on, and replays."""
+"""`binlag replay --into mysql://...`: connects, looks at the target, finds where to go on, and
+replays."""
 
 from __future__ import annotations
 
@@ -8,14 +9,12 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 
-from applier.binlog.filters import gtids_of
 from applier.binlog.follow import IndexedLogs
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, UsageError
 from applier.logs import logger
-from applier.mysql.batches import DEFAULT_BATCH, Batches, Connected
+from applier.mysql.batches import Batches, Connected
 from applier.mysql.checkpoint import (
-    MOST_WORKERS,
     Checkpoint,
     check_mark,
     create_checkpoint,
@@ -31,10 +30,11 @@ from applier.mysql.connection import Server, connect
 from applier.mysql.dialect import TargetDialect
 from applier.mysql.feed import Feed, SourceTransaction
 from applier.mysql.footprint import Footprint
+from applier.mysql.into_options import IntoOptions, check_options
 from applier.mysql.native import EVENT_BYTES, NativeRows
 from applier.mysql.outcome import TargetOutcome
 from applier.mysql.pipeline import Pipeline
-from applier.mysql.reconnect import RECONNECT_SECONDS, Patience, Sessions, is_not_yet, is_passing
+from applier.mysql.reconnect import Patience, Sessions, is_not_yet, is_passing
 from applier.mysql.replay import Replay
 from applier.mysql.safety import check_target
 from applier.mysql.target_tables import TargetTables
@@ -46,46 +46,21 @@ from applier.options import ReplayOptions
 from checkpoints.gtid import parse_gtid_set
 
 _LOG = logger("replay")
-MODES = ("native", "sql")
 SUITED_WORKERS = 4
 LARGE_BYTES = 64 << 10
-"""Transactions from this mean size on are better carried out beside one another (benchmarks/into_server.py)."""
+"""Transactions from this mean size on are better carried out beside one another
+(benchmarks/into_server.py)."""
 LOOK_BYTES = 1 << 20
 """How much of the log is looked at for that."""
 WORKER_LOCK_WAIT_SECONDS = 1
-"""A batch that waits for a row lock of a later one, which waits for its commit, gives up so soon; then they go one after the other."""
-
-
-@dataclass(frozen=True)
-class IntoOptions:
-    """How a replay into a server goes, beside what of the log it replays."""
-
-    apply: str = "native"
-    batch: int = DEFAULT_BATCH
-    workers: int | None = None
-    """None: by the size of the log's transactions."""
-    any_commit_order: bool = False
-    gtid: bool = False
-    force: bool = False
-    dry_run: bool = False
-    replay_id: str | None = None
-    until_gtid: str | None = None
-    schema: str | None = None
-    password_file: str | None = None
-    """Of a live server that is the schema."""
-    default_database: str | None = None
-    """Of tables to which the dump gives none."""
-    with_routines: bool = False
-    """The dump's triggers, events and routines are installed, too."""
-    disable_log_bin: bool = False
-    """No session of the replay writes to the target's binary log."""
-    reconnect_seconds: float = RECONNECT_SECONDS
-    """So long a lost connection is tried again; 0: not at all."""
+"""A batch that waits for a row lock of a later one, which waits for its commit, gives up so soon;
+then they go one after the other."""
 
 
 @dataclass
 class ReplayWatch:
-    """Who looks on. `on_rows` gets the rows counted so far, about once a second, `on_start` the outcome before it grows."""
+    """Who looks on. `on_rows` gets the rows counted so far, about once a second, `on_start` the
+    outcome before it grows."""
 
     on_transaction: Callable[[SourceTransaction], None] = lambda source: None
     on_rows: Callable[[int], None] = lambda rows: None
@@ -97,15 +72,25 @@ class ReplayWatch:
 
 
 def replay_into(
-    files: Sequence[str], endpoint: Endpoint, options: ReplayOptions, into: IntoOptions, watch: ReplayWatch | None = None
+    files: Sequence[str],
+    endpoint: Endpoint,
+    options: ReplayOptions,
+    into: IntoOptions,
+    watch: ReplayWatch | None = None,
 ) -> TargetOutcome:
-    """Replays `files` into a server. An error that ended it is in the outcome; what is said there is committed.
+    """Replays `files` into a server. An error that ended it is in the outcome; what is said there
+    is committed.
 
     Raises UsageError and InputError for what is wrong before the first transaction.
     """
-    _check_options(options, into)
+    check_options(options, into)
     began = time.monotonic()
-    outcome = TargetOutcome(into.replay_id or replay_id(list(files)), str(endpoint), mode=into.apply, dry_run=into.dry_run)
+    outcome = TargetOutcome(
+        into.replay_id or replay_id(list(files)),
+        str(endpoint),
+        mode=into.apply,
+        dry_run=into.dry_run,
+    )
     watch = watch or ReplayWatch()
     watch.on_start(outcome)
     place = endpoint.without_log() if into.disable_log_bin else endpoint
@@ -124,7 +109,10 @@ def replay_into(
 def _met(server: Server, outcome: TargetOutcome, *, force: bool) -> TargetDialect:
     """Raises UsageError for a server that is no target."""
     outcome.server = server.version
-    _LOG.info("connected", extra={"server": str(server.endpoint), "version": server.version, "replay": outcome.replay})
+    _LOG.info(
+        "connected",
+        extra={"server": str(server.endpoint), "version": server.version, "replay": outcome.replay},
+    )
     dialect = TargetDialect.of(server)
     check_target(server, dialect, force=force)
     return dialect
@@ -152,7 +140,9 @@ class Into:
             begun = read_checkpoint(server, self.outcome.replay)
             if begun is None or not begun.transactions:
                 check_filters(self.files, self.options)
-            self._first = self._start = _start(self.files, server, self.options, self.into, self.outcome)
+            self._first = self._start = _start(
+                self.files, server, self.options, self.into, self.outcome
+            )
             self.outcome.file, self.outcome.position = self._start.file or None, self._start.offset
             error = self._replay(server, dialect)
         patience = Patience(self.into.reconnect_seconds, self.watch.stopped)
@@ -165,14 +155,18 @@ class Into:
             self.outcome.error = error
 
     def _reconnect(self, patience: Patience, lost: BinlagError) -> BinlagError | None:
-        """Goes on over new connections. Returns what ends that: `lost` itself when there is no connection in time."""
+        """Goes on over new connections. Returns what ends that: `lost` itself when there is no
+        connection in time."""
         while patience.wait():
             try:
                 with closing(connect(self.endpoint)) as server:
                     dialect = _met(server, self.outcome, force=self.into.force)
                     if self._go_back(server):
                         patience.renew()
-                    self.watch.say(f"connected to {self.endpoint} again at attempt {patience.tries}; continuing {self._start.onwards}")
+                    self.watch.say(
+                        f"connected to {self.endpoint} again at attempt {patience.tries}; "
+                        f"continuing {self._start.onwards}"
+                    )
                     self.outcome.reconnects += 1
                     patience.tries = 0
                     return self._replay(server, dialect)
@@ -183,7 +177,8 @@ class Into:
         return lost
 
     def _go_back(self, server: Server) -> bool:
-        """To what is committed, wherever that is. Whether it is more than when the run before began."""
+        """To what is committed, wherever that is. Whether it is more than when the run before
+        began."""
         self._sessions.end(server)
         lock_replay(server, self.outcome.replay)
         before, start = self._start, read_checkpoint(server, self.outcome.replay)
@@ -196,13 +191,23 @@ class Into:
         check_mark(list(self.files), start)
         self._start = start
         outcome, first = self.outcome, self._first
-        outcome.transactions, outcome.bytes = start.transactions - first.transactions, start.log_bytes - first.log_bytes
+        outcome.transactions, outcome.bytes = (
+            start.transactions - first.transactions,
+            start.log_bytes - first.log_bytes,
+        )
         self._tally.go_back_to(outcome.transactions)
         return start != before
 
     def _replay(self, server: Server, dialect: TargetDialect) -> BinlagError | None:
-        """Over this connection, and those that belong to it. Returns what ended it, if not the end of the log."""
-        files, options, into, outcome, start = self.files, self.options, self.into, self.outcome, self._start
+        """Over this connection, and those that belong to it. Returns what ended it, if not the end
+        of the log."""
+        files, options, into, outcome, start = (
+            self.files,
+            self.options,
+            self.into,
+            self.outcome,
+            self._start,
+        )
         with ExitStack() as stack:
             side = stack.enter_context(closing(connect(server.endpoint)))
             run_with = Connecting(side, dialect, options, into, outcome)
@@ -213,11 +218,19 @@ class Into:
             done.read(server)
             done.pass_before(start.position, files)
             count = into.workers or suited_workers(files, options, into, start)
-            workers = [run_with.worker(stack, number) for number in range(1, count + 1)] if count > 1 else []
+            workers = (
+                [run_with.worker(stack, number) for number in range(1, count + 1)]
+                if count > 1
+                else []
+            )
             keep(server, outcome.replay, len(workers), source_of(files))
             for connected in (target, *workers):
                 self._sessions.add(connected.server)
-            executed = parse_gtid_set(server.value("SELECT @@GLOBAL.gtid_executed") or "") if into.gtid and not dialect.is_mariadb else None
+            executed = (
+                parse_gtid_set(server.value("SELECT @@GLOBAL.gtid_executed") or "")
+                if into.gtid and not dialect.is_mariadb
+                else None
+            )
             run = Replay(
                 target,
                 _batches(target, workers, keeper, outcome, done, options, into),
@@ -228,7 +241,13 @@ class Into:
                 marker=start.ddl,
                 executed=executed,
             )
-            feed = Feed(files, options, start=start.position, source_file=start.source.file, until_gtid=into.until_gtid)
+            feed = Feed(
+                files,
+                options,
+                start=start.position,
+                source_file=start.source.file,
+                until_gtid=into.until_gtid,
+            )
             try:
                 run.run(feed, on_transaction=_ticking(self.watch, run), stopped=self.watch.stopped)
             except BinlagError as error:
@@ -238,8 +257,11 @@ class Into:
         return None
 
 
-def suited_workers(files: Sequence[str], options: ReplayOptions, into: IntoOptions, start: Checkpoint) -> int:
-    """Several where transactions are large. Small ones travel together, which saves more than their server's second core can give."""
+def suited_workers(
+    files: Sequence[str], options: ReplayOptions, into: IntoOptions, start: Checkpoint
+) -> int:
+    """Several where transactions are large. Small ones travel together, which saves more than their
+    server's second core can give."""
     if into.apply != "native" or into.gtid or (isinstance(files, IndexedLogs) and files.follow):
         return 1
     count = size = 0
@@ -268,7 +290,17 @@ def _batches(
     from applier.mysql.write_sets import WriteSets
 
     sets, ordered = WriteSets(target.side, options), not into.any_commit_order
-    return ParallelBatches(target, workers, keeper, outcome, done, sets, size=into.batch, gtid=into.gtid, ordered=ordered)
+    return ParallelBatches(
+        target,
+        workers,
+        keeper,
+        outcome,
+        done,
+        sets,
+        size=into.batch,
+        gtid=into.gtid,
+        ordered=ordered,
+    )
 
 
 @dataclass
@@ -282,12 +314,15 @@ class Connecting:
     outcome: TargetOutcome
 
     def connected(self, stack: ExitStack, server: Server) -> Connected:
-        """A connection that can be written over: its session set up, its pipeline and its writer."""
+        """A connection that can be written over: its session set up, its pipeline and its
+        writer."""
         _prepare_session(server, self.dialect, self.options)
         pipeline = Pipeline(server)
         tables = TargetTables(self.side)
         rows = _rows_writer(pipeline, self.dialect, tables, self.options, self.into, self.outcome)
-        writer = stack.enter_context(closing(Writer(self.dialect, self.options, rows, note=self.outcome.note)))
+        writer = stack.enter_context(
+            closing(Writer(self.dialect, self.options, rows, note=self.outcome.note))
+        )
         survey = Footprint(self.side, writer, tables, (), force=self.into.force)
         return Connected(server, self.side, self.dialect, pipeline, writer, survey)
 
@@ -298,7 +333,8 @@ class Connecting:
         server.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
         server.execute(f"SET @@session.innodb_lock_wait_timeout={WORKER_LOCK_WAIT_SECONDS}")
         if self.into.apply == "native":
-            server.execute("SET @@session.character_set_client=binary")  # base64 need not be looked through for characters of many bytes
+            # base64 need not be looked through for characters of many bytes
+            server.execute("SET @@session.character_set_client=binary")
         return self.connected(stack, server)
 
 
@@ -317,7 +353,13 @@ def _ticking(watch: ReplayWatch, run: Replay) -> Callable[[SourceTransaction], N
     return tick
 
 
-def _start(files: Sequence[str], server: Server, options: ReplayOptions, into: IntoOptions, outcome: TargetOutcome) -> Checkpoint:
+def _start(
+    files: Sequence[str],
+    server: Server,
+    options: ReplayOptions,
+    into: IntoOptions,
+    outcome: TargetOutcome,
+) -> Checkpoint:
     """The checkpoint to go on from, made when there is none."""
     lock_replay(server, outcome.replay)
     take_over(server, outcome.replay)
@@ -334,18 +376,31 @@ def _start(files: Sequence[str], server: Server, options: ReplayOptions, into: I
                 code=Code.REPLAY_UNFINISHED,
                 hint="give --schema FILE.sql again",
             )
-        load = importlib.import_module("applier.mysql.load")  # the parser that it needs takes longer to import than all the rest
-        dump = load.DumpOptions(load.Selection.of(options, into.default_database), into.with_routines, into.force)
-        start = load.load_dump(server, load.SchemaPlace(into.schema, into.password_file), start, dump, outcome.note)
+        # the parser that it needs takes longer to import than all the rest
+        load = importlib.import_module("applier.mysql.load")
+        dump = load.DumpOptions(
+            load.Selection.of(options, into.default_database), into.with_routines, into.force
+        )
+        start = load.load_dump(
+            server, load.SchemaPlace(into.schema, into.password_file), start, dump, outcome.note
+        )
     if start.file:
         check_mark(list(files), start)
         outcome.resumed_from = str(start.position)
-        _LOG.info("continuing after the last commit", extra={"file": start.file, "position": start.offset, "gtids": start.gtids or None})
+        _LOG.info(
+            "continuing after the last commit",
+            extra={"file": start.file, "position": start.offset, "gtids": start.gtids or None},
+        )
     return start
 
 
 def _look(
-    files: Sequence[str], server: Server, options: ReplayOptions, into: IntoOptions, watch: ReplayWatch, outcome: TargetOutcome
+    files: Sequence[str],
+    server: Server,
+    options: ReplayOptions,
+    into: IntoOptions,
+    watch: ReplayWatch,
+    outcome: TargetOutcome,
 ) -> None:
     """--dry-run: reads the log from where the replay would go on, and changes nothing."""
     start = read_checkpoint(server, outcome.replay) or Checkpoint(outcome.replay)
@@ -385,39 +440,23 @@ def _prepare_session(server: Server, dialect: TargetDialect, options: ReplayOpti
 
 
 def _rows_writer(
-    pipeline: Pipeline, dialect: TargetDialect, tables: TargetTables, options: ReplayOptions, into: IntoOptions, outcome: TargetOutcome
+    pipeline: Pipeline,
+    dialect: TargetDialect,
+    tables: TargetTables,
+    options: ReplayOptions,
+    into: IntoOptions,
+    outcome: TargetOutcome,
 ) -> RowsWriter:
     limit = min(EVENT_BYTES, pipeline.server.packet_bytes // 3)
     if into.apply == "sql":
-        rows: RowsWriter = importlib.import_module("applier.mysql.sql_mode").SqlRows(pipeline, dialect, options, outcome.note)
+        rows: RowsWriter = importlib.import_module("applier.mysql.sql_mode").SqlRows(
+            pipeline, dialect, options, outcome.note
+        )
         return rows
     if options.idempotent and not dialect.accepted.exec_mode:
-        raise UsageError(f"--exec-mode idempotent: {outcome.server} has no rbr_exec_mode", code=Code.VERSION_LACKS, hint="use --apply sql")
+        raise UsageError(
+            f"--exec-mode idempotent: {outcome.server} has no rbr_exec_mode",
+            code=Code.VERSION_LACKS,
+            hint="use --apply sql",
+        )
     return NativeRows(dialect, options, limit, tables if dialect.hashes else None)
-
-
-def _check_options(options: ReplayOptions, into: IntoOptions) -> None:
-    """Raises UsageError for options that only a replay into memory has, or that go with the other mode."""
-    if into.apply not in MODES:
-        raise UsageError(f"--apply: {into.apply!r} is neither native nor sql", code=Code.OPTION_VALUE)
-    if into.workers is not None and not 1 <= into.workers <= MOST_WORKERS:
-        raise UsageError(f"--workers: {into.workers} is not between 1 and {MOST_WORKERS}", code=Code.OPTION_VALUE)
-    if into.gtid and into.disable_log_bin:
-        raise UsageError(
-            "--gtid and --disable-log-bin: the target keeps the GTIDs of transactions in its binary log",
-            code=Code.OPTIONS_CLASH,
-            hint="leave one of them out",
-        )
-    gtids_of("--until-gtid", into.until_gtid)
-    if into.apply == "native" and options.conversions:
-        raise UsageError(
-            "--type-conversions: the target's own slave_type_conversions holds",
-            code=Code.OPTIONS_CLASH,
-            hint="SET GLOBAL it there, or use --apply sql",
-        )
-    if options.server is not None or options.row_search is not None:
-        raise UsageError(
-            "--server and --row-search: a real server follows its own rules",
-            code=Code.OPTIONS_CLASH,
-            hint="leave them out, or replay into memory",
-        )

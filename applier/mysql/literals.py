@@ -18,7 +18,7 @@ from applier.binlog.types.numbers import float_to_python
 from applier.error_codes import Code
 from applier.errors import InputError
 from applier.mysql.column_bytes import DIALECTS
-from applier.tables.sql_text import quoted
+from applier.tables.quoting import quoted
 from lookup.table import Column
 
 Literal = Callable[[Any], str]

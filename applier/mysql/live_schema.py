@@ -17,7 +17,7 @@ from applier.dumps.split import RawStatement
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.mysql.url import SCHEME, Endpoint, find_password, parse_url
-from applier.tables.sql_text import quoted
+from applier.tables.quoting import quoted
 
 if TYPE_CHECKING:
     from applier.mysql.connection import Server

@@ -21,7 +21,8 @@ from applier.mysql.live_schema import SchemaPlace
 from applier.mysql.pipeline import Pipeline, PipelineStatement
 from applier.mysql.safety import SYSTEM_SCHEMAS, foreign_data, holds_data
 from applier.sources import STANDARD_INPUT
-from applier.tables.sql_text import quoted, tokenize
+from applier.tables.quoting import quoted
+from applier.tables.sql_text import tokenize
 
 TEXT_BYTES = 1 << 20
 _GTID_PURGED = re.compile(rb"\bGTID_PURGED\b", re.IGNORECASE)

@@ -22,7 +22,7 @@ from applier.mysql.literals import (
     key_equals,
     literal,
 )
-from applier.tables.sql_text import quoted
+from applier.tables.quoting import quoted
 from lookup.decision import BY_INDEX, HASH_OVER_INDEX, HASH_OVER_TABLE, NOT_NEEDED, Decision, decide
 from lookup.handler import traits_of
 from lookup.rows import compared_columns

@@ -31,10 +31,10 @@ from applier.mysql.outcome import Remark, place_of
 from applier.mysql.pipeline import HEADER_BYTES, Pipeline, PipelineStatement
 from applier.mysql.row_sql import SETTINGS, RowSql
 from applier.options import ReplayOptions
-from applier.tables.ddl import DdlSession
+from applier.tables.ddl_session import DdlSession
 from applier.tables.images import RowImages
+from applier.tables.quoting import quoted
 from applier.tables.schema import parse_create_table
-from applier.tables.sql_text import quoted
 from applier.tables.table_draft import SchemaRules
 from lookup.handler import traits_of
 from lookup.table import TableDefinition

@@ -20,7 +20,7 @@ from applier.mysql.definitions import differences, found_definition
 from applier.tables.catalog import Tables
 from applier.tables.dump import current_rows
 from applier.tables.engine import MemoryTable
-from applier.tables.sql_text import quoted
+from applier.tables.quoting import quoted
 from lookup.handler import traits_of
 from lookup.table import TableDefinition
 

@@ -25,7 +25,7 @@ from applier.mysql.feed import Format, SourceTransaction
 from applier.mysql.session_state import hex_literal, quoted
 from applier.options import ReplayOptions
 from applier.tables.collation import is_exact
-from applier.tables.ddl import DdlSession
+from applier.tables.ddl_session import DdlSession
 from applier.tables.images import RowImages
 from applier.tables.keys import key_extractor
 from applier.tables.schema import parse_create_table

@@ -19,7 +19,8 @@ from applier.errors import ReplicationError
 from applier.replica.execute import BeforeCommit, GroupEnd
 from applier.replica.relay_event import RelayEvent
 from applier.replica.storage import Commit, Storage
-from applier.tables.ddl import DDL_STATEMENTS, statement_kind
+from applier.tables.ddl import DDL_STATEMENTS
+from applier.tables.sql_text import statement_kind
 
 _XA_ENDS = frozenset({TransactionKind.XA_COMMIT, TransactionKind.XA_ROLLBACK})
 

@@ -23,8 +23,9 @@ from applier.options import parse_options
 from applier.replay_loop import ReplayLoop
 from applier.replica.relay_event import RelayEvent
 from applier.replica.storage import Commit, DdlGroup, RowChange, Storage, row_changes
-from applier.tables.ddl import DDL_STATEMENTS, statement_kind
+from applier.tables.ddl import DDL_STATEMENTS
 from applier.tables.engine import Change
+from applier.tables.sql_text import statement_kind
 from lookup.handler import traits_of
 
 

@@ -1,23 +1,24 @@
-"""The applier with workers: a coordinator that hands out groups, workers that commit them in an order of their own, and the low-water mark.
+"""The applier with workers: a coordinator that hands out groups, workers that commit them in an
+order of their own, and the low-water mark.
 
-Time does not pass here: which of the workers commits next, and when the coordinator's checkpoint period has elapsed, is asked of an
-`Interleaving`, so that every order that a server may show can be had, and the same one again. What may run at the same time is the
-server's rule (DATABASE: Log_event::get_slave_worker; LOGICAL_CLOCK: Mts_submode_logical_clock::schedule_next_event). A group is executed as
-a whole at the moment of its commit.
+Time does not pass here: which of the workers commits next, and when the coordinator's checkpoint
+period has elapsed, is asked of an `Interleaving`, so that every order that a server may show can be
+had, and the same one again. What may run at the same time is the server's rule (DATABASE:
+Log_event::get_slave_worker; LOGICAL_CLOCK: Mts_submode_logical_clock::schedule_next_event). A group
+is executed as a whole at the moment of its commit.
 
-Positions (Slave_worker::commit_positions, mta_checkpoint_routine): each worker records its last group and, in a bitmap that counts from the
-last checkpoint it has heard of, which groups it executed; the applier's own record is the low-water mark and moves with checkpoints only.
-A worker that fails kills the coordinator, which makes none on its way out (slave_worker_ends_group,
+Positions (Slave_worker::commit_positions, mta_checkpoint_routine): each worker records its last
+group and, in a bitmap that counts from the last checkpoint it has heard of, which groups it
+executed; the applier's own record is the low-water mark and moves with checkpoints only. A worker
+that fails kills the coordinator, which makes none on its way out (slave_worker_ends_group,
 slave_stop_workers); after an error of its own it makes one.
 """
 
 from __future__ import annotations
 
-import random
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from applier.binlog.events import Query, parse
 from applier.binlog.gtid_events import Gtid
@@ -29,6 +30,7 @@ from applier.errors import BinlagError, ReplicationError
 from applier.replica.applier import Applier
 from applier.replica.execute import GroupEnd
 from applier.replica.gaps import starts_xa
+from applier.replica.interleaving import InOrder, Interleaving
 from applier.replica.relay_event import RelayEvent
 from applier.replica.scheduling import DATABASE, LogicalClockOrder
 from checkpoints import bitmap
@@ -38,63 +40,10 @@ from checkpoints.repository import Repository
 from checkpoints.sync_rules import Occasion
 
 
-class Interleaving(Protocol):
-    """What time and the machine decide in a server."""
-
-    def next(self, runnable: int) -> int:
-        """Which of the groups that may commit does so next: 0 is the oldest."""
-        ...
-
-    def checkpoint(self) -> bool:
-        """Whether the coordinator's checkpoint period has elapsed since it was asked last."""
-        ...
-
-    @property
-    def reads_ahead(self) -> bool:
-        """Whether the coordinator hands out more while groups wait to be executed."""
-        ...
-
-
-class InOrder:
-    """The oldest group first; a checkpoint only where it is forced. Implements `Interleaving`."""
-
-    reads_ahead = True
-
-    def next(self, runnable: int) -> int:
-        return 0
-
-    def checkpoint(self) -> bool:
-        return False
-
-
-class Eager(InOrder):
-    """The workers are never behind the coordinator: a group is executed as soon as it was handed out. Implements `Interleaving`."""
-
-    reads_ahead = False
-
-
-class Shuffled:
-    """Any group that may run, by a seed; a checkpoint after one group of `checkpoint_every` on average, never with 0.
-
-    Implements `Interleaving`.
-    """
-
-    reads_ahead = True
-
-    def __init__(self, seed: int, *, checkpoint_every: int = 8) -> None:
-        self._random = random.Random(seed)
-        self._checkpoint_every = checkpoint_every
-
-    def next(self, runnable: int) -> int:
-        return self._random.randrange(runnable)
-
-    def checkpoint(self) -> bool:
-        return bool(self._checkpoint_every) and self._random.randrange(self._checkpoint_every) == 0
-
-
 @dataclass(eq=False)
 class Job:
-    """One group on its way. `number` counts from the last checkpoint that the coordinator made before it was handed out."""
+    """One group on its way. `number` counts from the last checkpoint that the coordinator made
+    before it was handed out."""
 
     events: list[RelayEvent]
     end: Position
@@ -165,9 +114,14 @@ class ParallelApplier(Applier):
         self._started = False
 
     def stop(self) -> None:
-        """STOP REPLICA: workers finish what lies before a group that is done, so that no gap is left; the rest is dropped."""
+        """STOP REPLICA: workers finish what lies before a group that is done, so that no gap is
+        left; the rest is dropped."""
         last = max((at for at, job in enumerate(self.queue) if job.done), default=-1)
-        while (undone := next((job for at, job in enumerate(self.queue) if at <= last and not job.done), None)) is not None:
+        while (
+            undone := next(
+                (job for at, job in enumerate(self.queue) if at <= last and not job.done), None
+            )
+        ) is not None:
             self._execute(undone)
         self._checkpoint()
         super().stop()
@@ -198,7 +152,10 @@ class ParallelApplier(Applier):
             runnable = self._runnable()
             if runnable:
                 self._execute(runnable[self._order.next(len(runnable)) if len(runnable) > 1 else 0])
-                if self._order.checkpoint() or len(self.queue) >= self.configuration.checkpoint_group:
+                if (
+                    self._order.checkpoint()
+                    or len(self.queue) >= self.configuration.checkpoint_group
+                ):
                     self._checkpoint()
                 return True
             moved = self._checkpoint()
@@ -215,13 +172,15 @@ class ParallelApplier(Applier):
     # coordinator
 
     def _start_workers(self) -> None:
-        """START REPLICA: without gaps the workers begin with clean records (mts_finalize_recovery)."""
+        """START REPLICA: without gaps the workers begin with clean records
+        (mts_finalize_recovery)."""
         self._started = True
         if not self.recovery_groups:
             self._clear_workers()
 
     def gaps_filled(self) -> None:
-        """START REPLICA UNTIL SQL_AFTER_MTS_GAPS is through: the workers' records are not needed any more."""
+        """START REPLICA UNTIL SQL_AFTER_MTS_GAPS is through: the workers' records are not needed
+        any more."""
         self._clear_workers()
 
     def _clear_workers(self) -> None:
@@ -232,7 +191,9 @@ class ParallelApplier(Applier):
         self._crew = []
         for number in range(1, count + 1):
             size = bitmap.empty(self.configuration.checkpoint_group)
-            info = WorkerInfo(id=number, checkpoint_group_bitmap=size, channel_name=self.configuration.channel)
+            info = WorkerInfo(
+                id=number, checkpoint_group_bitmap=size, channel_name=self.configuration.channel
+            )
             worker = Worker(self.workers[number - 1], info)
             worker.repository.read()
             worker.repository.flush(info, Occasion.CHANGE)
@@ -242,13 +203,23 @@ class ParallelApplier(Applier):
         self._next_number = 0
 
     def _read(self) -> RelayEvent | Job | None:
-        """The next group, or the next event that stands between groups. None: neither is there as a whole."""
+        """The next group, or the next event that stands between groups. None: neither is there as a
+        whole."""
         while (relay := self._next()) is not None:
             event = relay.event
             if event.type not in MEMBER_TYPES:
-                if event.type == EventType.FORMAT_DESCRIPTION and self._partial and not relay.own and event.log_pos:
+                if (
+                    event.type == EventType.FORMAT_DESCRIPTION
+                    and self._partial
+                    and not relay.own
+                    and event.log_pos
+                ):
                     self._roll_back_partial(relay)
-                if event.type != EventType.PREVIOUS_GTIDS and not self._partial and not self._is_passed_by(relay):
+                if (
+                    event.type != EventType.PREVIOUS_GTIDS
+                    and not self._partial
+                    and not self._is_passed_by(relay)
+                ):
                     return relay
                 continue
             if event.type in GTID_TYPES and self._partial:
@@ -263,13 +234,14 @@ class ParallelApplier(Applier):
         return None
 
     def _roll_back_partial(self, relay: RelayEvent) -> None:
-        """The source sends a group of which a part is here from its beginning: the worker that has the part is given a ROLLBACK
-        (coord_handle_partial_binlog_transaction), which an XA transaction that is not at its end refuses."""
+        """The source sends a group of which a part is here from its beginning: the worker that has
+        the part is given a ROLLBACK (coord_handle_partial_binlog_transaction), which an XA
+        transaction that is not at its end refuses."""
         if any(starts_xa(member) for member in self._partial):
             raise ReplicationError(
                 1399,
-                "Error 'XAER_RMFAIL: The command cannot be executed when global transaction is in the ACTIVE state' on query. "
-                "Query: 'ROLLBACK'",
+                "Error 'XAER_RMFAIL: The command cannot be executed when global transaction "
+                "is in the ACTIVE state' on query. Query: 'ROLLBACK'",
                 file=relay.event.file,
                 position=relay.event.position,
             )
@@ -277,22 +249,33 @@ class ParallelApplier(Applier):
         self._tracker = TransactionTracker()
 
     def _is_passed_by(self, relay: RelayEvent) -> bool:
-        """Whether nobody waits for workers because of it: its own, or the copy of the source's format description at the
-        head of a relay log that was begun for its size (Log_event::get_mts_execution_mode: EVENT_EXEC_ASYNC)."""
+        """Whether nobody waits for workers because of it: its own, or the copy of the source's
+        format description at the head of a relay log that was begun for its size
+        (Log_event::get_mts_execution_mode: EVENT_EXEC_ASYNC)."""
         if relay.own or relay.event.server_id == self.configuration.server_id:
             return True
-        return bool(self.queue) and relay.event.type == EventType.FORMAT_DESCRIPTION and relay.event.log_pos == 0
+        return (
+            bool(self.queue)
+            and relay.event.type == EventType.FORMAT_DESCRIPTION
+            and relay.event.log_pos == 0
+        )
 
     def _job_of(self, events: list[RelayEvent]) -> Job:
         last, first = events[-1], events[0]
-        databases, isolated = _databases(events) if self.configuration.parallel_type == DATABASE else (frozenset[str](), False)
+        databases, isolated = (
+            _databases(events)
+            if self.configuration.parallel_type == DATABASE
+            else (frozenset[str](), False)
+        )
         last_committed = sequence_number = 0
         if first.event.type in GTID_TYPES:
             gtid = parse(first.event, first.format)
             if isinstance(gtid, Gtid):
                 last_committed, sequence_number = gtid.last_committed, gtid.sequence_number
         source_end = Position("", last.event.log_pos)
-        return Job(events, last.end, source_end, databases, isolated, last_committed, sequence_number)
+        return Job(
+            events, last.end, source_end, databases, isolated, last_committed, sequence_number
+        )
 
     def _hand_out(self) -> None:
         """Reads ahead and gives groups to workers, until a group or an event has to wait."""
@@ -314,8 +297,9 @@ class ParallelApplier(Applier):
             self._assign(head)
 
     def _read_or_finish(self) -> RelayEvent | Job | None:
-        """The next group or event. Where the relay log cannot be read on, the workers first execute what they have begun, or all, or
-        nothing: 5.6 kills them when a part of a group was handed out (MTS_KILLED_GROUP)."""
+        """The next group or event. Where the relay log cannot be read on, the workers first execute
+        what they have begun, or all, or nothing: 5.6 kills them when a part of a group was handed
+        out (MTS_KILLED_GROUP)."""
         try:
             return self._read()
         except BinlagError:
@@ -361,7 +345,8 @@ class ParallelApplier(Applier):
         self.queue.append(job)
 
     def _choose_worker(self, job: Job) -> int:
-        """DATABASE: who has the database, or else the one with the fewest groups, the last of equals. LOGICAL_CLOCK: the first free one."""
+        """DATABASE: who has the database, or else the one with the fewest groups, the last of
+        equals. LOGICAL_CLOCK: the first free one."""
         undone = [other for other in self.queue if not other.done]
         if self.configuration.parallel_type != DATABASE:
             busy = {other.worker for other in undone}
@@ -369,16 +354,20 @@ class ParallelApplier(Applier):
         owner = next((other.worker for other in undone if other.databases & job.databases), None)
         if owner is not None:
             return owner
-        load = [sum(other.worker == number for other in undone) for number in range(len(self._crew))]
+        load = [
+            sum(other.worker == number for other in undone) for number in range(len(self._crew))
+        ]
         return max(number for number, groups in enumerate(load) if groups == min(load))
 
     def _runnable(self) -> list[Job]:
-        """The groups that may commit now: the oldest of each worker; only the oldest of all where commit order is preserved."""
+        """The groups that may commit now: the oldest of each worker; only the oldest of all where
+        commit order is preserved."""
         jobs = self._heads()
         return jobs[:1] if self.configuration.preserve_commit_order else jobs
 
     def _heads(self) -> list[Job]:
-        """The groups that are being executed: the oldest of each worker, in the order of the log."""
+        """The groups that are being executed: the oldest of each worker, in the order of the
+        log."""
         found: dict[int, Job] = {}
         for job in self.queue:
             if not job.done:
@@ -386,7 +375,8 @@ class ParallelApplier(Applier):
         return list(found.values())
 
     def _checkpoint(self) -> bool:
-        """mta_checkpoint_routine: the low-water mark goes to the last group before which all are done. Whether it moved."""
+        """mta_checkpoint_routine: the low-water mark goes to the last group before which all are
+        done. Whether it moved."""
         count = 0
         while self.queue and self.queue[0].done:
             job = self.queue.popleft()
@@ -429,7 +419,9 @@ class ParallelApplier(Applier):
         """commit_positions: what the worker writes with this group."""
         worker = self._crew[job.worker]
         info = worker.info
-        executed = bitmap.with_group(bitmap.shifted(info.checkpoint_group_bitmap, job.shifted), job.number)
+        executed = bitmap.with_group(
+            bitmap.shifted(info.checkpoint_group_bitmap, job.shifted), job.number
+        )
         if job.checkpoint is not None:
             mark = job.checkpoint
             info = replace(
@@ -452,14 +444,24 @@ class ParallelApplier(Applier):
 
 
 def _databases(events: list[RelayEvent]) -> tuple[frozenset[str], bool]:
-    """The databases that a group touches, and whether it has to run alone since it may touch any."""
+    """The databases that a group touches, and whether it has to run alone since it may touch
+    any."""
     found: set[str] = set()
     isolated = False
     for relay in events:
-        inner = payload_events(relay.event) if relay.event.type == EventType.TRANSACTION_PAYLOAD else (relay.event,)
+        inner = (
+            payload_events(relay.event)
+            if relay.event.type == EventType.TRANSACTION_PAYLOAD
+            else (relay.event,)
+        )
         for event in inner:
             if event.type == EventType.TABLE_MAP:
-                table_map = parse_table_map(event.buffer, event.body, event.end, relay.format.post_header_length(EventType.TABLE_MAP))
+                table_map = parse_table_map(
+                    event.buffer,
+                    event.body,
+                    event.end,
+                    relay.format.post_header_length(EventType.TABLE_MAP),
+                )
                 found.add(table_map.database)
                 isolated = isolated or table_map.crosses_databases
             elif event.type == EventType.QUERY:

@@ -1,7 +1,9 @@
-"""One emulated replica: a server that receives a source's log into relay logs, applies it, and keeps its positions.
+"""One emulated replica: a server that receives a source's log into relay logs, applies it, and
+keeps its positions.
 
-Receiving and applying are asked for step by step, so that a run is the same every time. Whatever reaches the disk goes through `disk`, and
-the rows through `storage`; the next `Replica` on the disk and the storage that a crash left is the restarted server.
+Receiving and applying are asked for step by step, so that a run is the same every time. Whatever
+reaches the disk goes through `disk`, and the rows through `storage`; the next `Replica` on the disk
+and the storage that a crash left is the restarted server.
 
     replica = Replica(disk, ReplicaConfiguration("5.7"), source, storage)
     replica.start()
@@ -13,7 +15,7 @@ the rows through `storage`; the next `Replica` on the disk and the storage that 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from applier.error_codes import Code
 from applier.errors import BinlagError, ReplicationError, UsageError
@@ -21,13 +23,14 @@ from applier.replica.applier import Applier
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.execute import Executor, ExecutorOf
 from applier.replica.gaps import find_gaps
-from applier.replica.parallel import Interleaving, ParallelApplier
+from applier.replica.interleaving import Interleaving
+from applier.replica.parallel import ParallelApplier
 from applier.replica.receiver import Receiver
+from applier.replica.records import ReplicaRecords
 from applier.replica.recovery import (
     FILL_AGAIN,
     FORBIDDEN_BY_GAPS,
     SINCE_GAPS,
-    UNREADABLE,
     cut_behind,
     first_source_position,
     last_boundary,
@@ -41,47 +44,24 @@ from applier.replica.relay_event import KnownRelayLogs, RelayEvent
 from applier.replica.relay_log import Clock, RelayLogWriter, system_clock
 from applier.replica.relay_reader import FIRST_EVENT, START_AGAIN
 from applier.replica.source import Source
+from applier.replica.stand import ReplicaStatus, Stand
 from applier.replica.storage import Storage
 from applier.tables.catalog import Tables
 from checkpoints.disk import Disk, digest, plain, read_file
-from checkpoints.errors import InfoError
 from checkpoints.gtid import GtidSet
-from checkpoints.info import RelayLogInfo, SourceInfo, WorkerInfo
+from checkpoints.info import RelayLogInfo, SourceInfo
 from checkpoints.position import Position
-from checkpoints.repositories import Repositories
 from checkpoints.sync_rules import Occasion
 
 
-@dataclass(frozen=True, slots=True)
-class Stand:
-    """Where a replica stands, in memory or on disk. `source` is None where no receiver's record is."""
-
-    applied: RelayLogInfo | None
-    received: SourceInfo | None
-    workers: tuple[WorkerInfo, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicaStatus:
-    """`memory` is what SHOW REPLICA STATUS shows, `persisted` what a restart would read."""
-
-    memory: Stand
-    persisted: Stand
-    retrieved_gtids: GtidSet
-    executed_gtids: GtidSet
-    relay_logs: tuple[str, ...]
-    gaps: tuple[bool, ...]
-    """Of the groups that are still to be looked through after a crash with workers: whether each was executed."""
-    receiver_error: BinlagError | None
-    applier_error: BinlagError | None
-
-
 class Replica:
-    """A whole replica: receiver, relay logs, applier or workers, records of where they stand, and recovery.
+    """A whole replica: receiver, relay logs, applier or workers, records of where they stand, and
+    recovery.
 
-    `disk` has relay logs and info files, `storage` tables and info tables; give both to the next replica, and it stands where a restarted
-    server does. `source` is who is replicated. `interleaving` decides what the workers do next. `start_at` is what
-    CHANGE REPLICATION SOURCE gives on an empty disk. `clock` gives the seconds that events of its own carry.
+    `disk` has relay logs and info files, `storage` tables and info tables; give both to the next
+    replica, and it stands where a restarted server does. `source` is who is replicated.
+    `interleaving` decides what the workers do next. `start_at` is what CHANGE REPLICATION SOURCE
+    gives on an empty disk. `clock` gives the seconds that events of its own carry.
     """
 
     def __init__(
@@ -97,7 +77,8 @@ class Replica:
         known: KnownRelayLogs | None = None,
         executor_of: ExecutorOf = Executor,
     ) -> None:
-        """`known` is shared by replicas that read the same relay logs again and again. `executor_of` makes who carries events out."""
+        """`known` is shared by replicas that read the same relay logs again and again.
+        `executor_of` makes who carries events out."""
         self.disk = disk
         self.configuration = configuration
         self.source = source
@@ -111,11 +92,11 @@ class Replica:
         self._dump: Iterator[bytes] | None = None
         self._ignore_space_limit = False
         self._retrieved, self._last_gtid = GtidSet(), ""
-        self.relay_log = RelayLogWriter(disk, configuration, clock=clock, retrieved=self._retrieved_now)
+        self.relay_log = RelayLogWriter(
+            disk, configuration, clock=clock, retrieved=self._retrieved_now
+        )
         self.relay_log.index.known = known
-        self.repositories = self._repositories()
-        self._infos = self.repositories.relay_log_info(configuration.channel)
-        self._sources = self.repositories.source_info(configuration.channel)
+        self._records = ReplicaRecords(configuration, disk, storage.info)
         self._receiver: Receiver | None = None
         self._applier: Applier | None = None
         self._memory = Stand(None, None)
@@ -123,12 +104,13 @@ class Replica:
     # the server's life
 
     def start(self) -> None:
-        """Server start: tables, records, relay logs, recovery. The threads start with the first `receive` and `apply`.
+        """Server start: tables, records, relay logs, recovery. The threads start with the first
+        `receive` and `apply`.
 
         Raises ReplicationError (1872 and others) when START REPLICA would fail.
         """
         self.storage.recover()
-        info, source = self._read_records()
+        info, source = self._records.read()
         self._memory = Stand(info, source)
         self.relay_log.index.open()
         if info is None or source is None:
@@ -146,9 +128,11 @@ class Replica:
         self._open(info, source)
 
     def receive(self, events: int | None = None) -> int:
-        """Up to `events` events of the source, all that there are without it. Returns how many came.
+        """Up to `events` events of the source, all that there are without it. Returns how many
+        came.
 
-        Stops earlier when relay_log_space_limit is reached. Raises ReplicationError 1236 and others, which end the receiver.
+        Stops earlier when relay_log_space_limit is reached. Raises ReplicationError 1236 and
+        others, which end the receiver.
         """
         receiver = self._threads()[0]
         count = 0
@@ -168,7 +152,8 @@ class Replica:
         return count
 
     def apply(self, transactions: int | None = None) -> int:
-        """Up to `transactions` groups, all that are there without it. Returns how many. Raises what stops the applier."""
+        """Up to `transactions` groups, all that are there without it. Returns how many. Raises what
+        stops the applier."""
         applier = self._threads()[1]
         with relay_logs_read(self.configuration.rules):
             count = applier.apply(transactions)
@@ -202,21 +187,24 @@ class Replica:
         self._receiver = self._applier = None
 
     def reset(self) -> None:
-        """RESET REPLICA on a replica that is stopped: relay logs and positions go. `start` sets it up from the beginning."""
+        """RESET REPLICA on a replica that is stopped: relay logs and positions go. `start` sets it
+        up from the beginning."""
         receiver, applier = self._threads()
         self._dump, self._retrieved, self._last_gtid = None, GtidSet(), ""
         self._receiver = self._applier = None
         self.relay_log.reset()
         for number in range(1, applier.info.number_of_workers + 1):
-            self.repositories.worker_info(number, self.configuration.channel).remove()
-        self._infos.remove()
+            self._records.worker(number).remove()
+        self._records.applier.remove()
         source = receiver.info.at(Position("", FIRST_EVENT))
         if self.configuration.rules.reset_keeps_connection:
-            self._sources.flush(source, Occasion.CHANGE)
+            self._records.receiver.flush(source, Occasion.CHANGE)
         else:
-            self._sources.remove()
+            self._records.receiver.remove()
         first = Position(self.relay_log.index.names[-1], FIRST_EVENT)
-        self._memory = Stand(replace(applier.info, number_of_workers=0).at(first, Position("", 0)), source)
+        self._memory = Stand(
+            replace(applier.info, number_of_workers=0).at(first, Position("", 0)), source
+        )
 
     # what can be seen
 
@@ -243,27 +231,46 @@ class Replica:
         return Stand(applier.info, receiver.info)
 
     def standing_behind_start(self) -> Hashable:
-        """Right behind `start`: what both threads know, and the relay logs that are still to be read, byte for byte.
+        """Right behind `start`: what both threads know, and the relay logs that are still to be
+        read, byte for byte.
 
-        Two replicas of which this is the same, with the same data, go on alike: the rest of the disk is only written from here on. Where
-        the receiver stands is told by the dump with auto-position, whose first event names file and position.
+        Two replicas of which this is the same, with the same data, go on alike: the rest of the
+        disk is only written from here on. Where the receiver stands is told by the dump with
+        auto-position, whose first event names file and position.
         """
         receiver, applier = self._threads()
-        received = receiver.info.at(Position("", 0)) if receiver.info.enabled_auto_position else receiver.info
+        received = (
+            receiver.info.at(Position("", 0))
+            if receiver.info.enabled_auto_position
+            else receiver.info
+        )
         names = self.relay_log.index.names
         unread = names[names.index(applier.info.relay_log_name) :]
         gtids = str(self.storage.executed_gtids), str(receiver.retrieved), receiver.last_gtid
         gaps = tuple(applier.recovery_groups)
-        return applier.info, received, gtids, gaps, tuple((name, digest(read_file(self.disk, name))) for name in unread)
+        return (
+            applier.info,
+            received,
+            gtids,
+            gaps,
+            tuple((name, digest(read_file(self.disk, name))) for name in unread),
+        )
 
     def standing_between_groups(self) -> Hashable:
-        """Between groups, everything received being applied: all that the future depends on beside the data.
+        """Between groups, everything received being applied: all that the future depends on beside
+        the data.
 
-        Relay logs that are read are not read again, and which GTIDs came from where makes no difference any more.
+        Relay logs that are read are not read again, and which GTIDs came from where makes no
+        difference any more.
         """
         receiver, applier = self._threads()
         gtids = str(self.storage.executed_gtids.union(receiver.retrieved))
-        return gtids, applier.info.source_position, receiver.info.source_position, applier.executor.open_tables
+        return (
+            gtids,
+            applier.info.source_position,
+            receiver.info.source_position,
+            applier.executor.open_tables,
+        )
 
     @property
     def retrieved_gtids(self) -> GtidSet:
@@ -275,8 +282,10 @@ class Replica:
         """Where it stands in memory, and what a crash would leave of that."""
         applier = self._applier
         return ReplicaStatus(
-            memory=self._memory if applier is None or self._receiver is None else Stand(applier.info, self._receiver.info),
-            persisted=self._persisted(),
+            memory=self._memory
+            if applier is None or self._receiver is None
+            else Stand(applier.info, self._receiver.info),
+            persisted=ReplicaRecords(self.configuration, self.disk, self.storage.info).stand(),
             retrieved_gtids=self._retrieved_now(),
             executed_gtids=self.storage.executed_gtids,
             relay_logs=tuple(self.relay_log.index.names),
@@ -285,48 +294,20 @@ class Replica:
             applier_error=None if applier is None else applier.error,
         )
 
-    def _persisted(self) -> Stand:
-        """What is kept, read by somebody else than the running threads; nothing where it cannot be read."""
-        try:
-            return self._kept()
-        except InfoError:
-            return Stand(None, None)
-
-    def _kept(self) -> Stand:
-        fresh, channel = self._repositories(), self.configuration.channel
-        info = fresh.relay_log_info(channel).read()
-        count = info.number_of_workers if info is not None else 0
-        found = [fresh.worker_info(number, channel).read() for number in range(1, count + 1)]
-        return Stand(info, fresh.source_info(channel).read(), tuple(worker for worker in found if worker is not None))
-
-    def _repositories(self) -> Repositories:
-        configuration = self.configuration
-        return Repositories(
-            configuration.version,
-            self.disk,
-            self.storage.info,
-            configuration.relay_log_info_repository or "",
-            configuration.master_info_repository or "",
-            configuration.sync,
-            as_server=True,
-        )
-
     # the start
-
-    def _read_records(self) -> tuple[RelayLogInfo | None, SourceInfo | None]:
-        """Raises ReplicationError as START REPLICA says it of a record that cannot be read."""
-        try:
-            return self._infos.read(), self._sources.read()
-        except InfoError as error:
-            number, words = UNREADABLE[SourceInfo if error.file == SourceInfo.fields.file_name else RelayLogInfo]
-            raise ReplicationError(number, f"{words}: {error}", file=error.file, hint=START_AGAIN) from error
 
     def _change_source(self) -> None:
         """CHANGE REPLICATION SOURCE TO on a server that was no replica before."""
         configuration = self.configuration
-        start = self.start_at or (Position("", 0) if configuration.auto_position else Position(self._first_log(), FIRST_EVENT))
+        start = self.start_at or (
+            Position("", 0)
+            if configuration.auto_position
+            else Position(self._first_log(), FIRST_EVENT)
+        )
         self.relay_log.begin_file(created=True)
-        info = RelayLogInfo(channel_name=configuration.channel).at(Position(self.relay_log.name, FIRST_EVENT), start)
+        info = RelayLogInfo(channel_name=configuration.channel).at(
+            Position(self.relay_log.name, FIRST_EVENT), start
+        )
         source = replace(
             SourceInfo(channel_name=configuration.channel),
             source_log_name=start.file,
@@ -335,8 +316,8 @@ class Replica:
             heartbeat_period=configuration.rules.heartbeat_period_seconds,
             ignored_server_ids=configuration.ignore_server_ids,
         )
-        self._sources.flush(source, Occasion.CHANGE)
-        self._infos.flush(info, Occasion.CHANGE)
+        self._records.receiver.flush(source, Occasion.CHANGE)
+        self._records.applier.flush(info, Occasion.CHANGE)
         self._open(info, source)
 
     def _first_log(self) -> str:
@@ -351,7 +332,8 @@ class Replica:
         return str(next(iter(files)))
 
     def _look_over_relay_logs(self, info: RelayLogInfo, source: SourceInfo) -> SourceInfo:
-        """Before a new relay log begins: what was received, and from 8.4 on whether its end can stay."""
+        """Before a new relay log begins: what was received, and from 8.4 on whether its end can
+        stay."""
         configuration = self.configuration
         if configuration.relay_log_recovery:
             return source
@@ -378,22 +360,28 @@ class Replica:
             if gaps and rules.gaps_forbid_recovery:
                 raise not_initialized(FORBIDDEN_BY_GAPS, SINCE_GAPS)
             info = self._start_again(self._fill(info, source, gaps) if gaps else info)
-            self._infos.flush(info, Occasion.RECOVERY)
+            self._records.applier.flush(info, Occasion.RECOVERY)
             if info.source_log_name or not configuration.auto_position:
-                source = source.at(Position(info.source_log_name, max(FIRST_EVENT, info.source_log_pos)))
+                source = source.at(
+                    Position(info.source_log_name, max(FIRST_EVENT, info.source_log_pos))
+                )
             if gaps:
-                self._sources.flush(source, Occasion.RECOVERY)
-        elif plain(info.relay_log_name) not in self.disk.names() or info.relay_log_name not in self.relay_log.index.names:
+                self._records.receiver.flush(source, Occasion.RECOVERY)
+        elif (
+            plain(info.relay_log_name) not in self.disk.names()
+            or info.relay_log_name not in self.relay_log.index.names
+        ):
             raise not_initialized(
-                f"Could not find target log file mentioned in relay log info in the index file: {info.relay_log_name}; there are "
-                f"{', '.join(self.relay_log.index.names)}",
+                "Could not find target log file mentioned in relay log info in the index file: "
+                f"{info.relay_log_name}; there are {', '.join(self.relay_log.index.names)}",
                 START_AGAIN,
                 plain(info.relay_log_name),
             )
         return info, source
 
     def _start_again(self, info: RelayLogInfo) -> RelayLogInfo:
-        """The source's position, and the relay log that has just begun; nothing where the applier never knew a position."""
+        """The source's position, and the relay log that has just begun; nothing where the applier
+        never knew a position."""
         if not info.source_log_name:
             first = first_source_position(self.disk, self.relay_log.index)
             if first is None:
@@ -403,26 +391,28 @@ class Replica:
         return recovered(info, self.relay_log.name)[0]
 
     def _check_relay_logs(self) -> None:
-        """The server adds up the sizes of all that the index names (count_relay_log_space, 5.6 to 9.7; seen of 5.7.29)."""
+        """The server adds up the sizes of all that the index names (count_relay_log_space, 5.6 to
+        9.7; seen of 5.7.29)."""
         there = self.disk.names()
-        missing = next((name for name in self.relay_log.index.names if plain(name) not in there), None)
+        missing = next(
+            (name for name in self.relay_log.index.names if plain(name) not in there), None
+        )
         if missing is not None:
-            raise not_initialized(f"log {missing} listed in the index, but failed to stat", START_AGAIN, plain(missing))
+            raise not_initialized(
+                f"log {missing} listed in the index, but failed to stat",
+                START_AGAIN,
+                plain(missing),
+            )
 
     def _find_gaps(self, info: RelayLogInfo) -> list[bool]:
         if not info.number_of_workers:
             return []
-        workers = self._workers(info)
+        workers = self._records.workers(info.number_of_workers)
         return find_gaps(self.disk, self.relay_log.index, info, workers)
 
-    def _workers(self, info: RelayLogInfo) -> list[WorkerInfo]:
-        found = [
-            self.repositories.worker_info(number, self.configuration.channel).read() for number in range(1, info.number_of_workers + 1)
-        ]
-        return [worker for worker in found if worker is not None]
-
     def _fill(self, info: RelayLogInfo, source: SourceInfo, gaps: list[bool]) -> RelayLogInfo:
-        """fill_mts_gaps_and_recover: the coordinator runs until SQL_AFTER_MTS_GAPS while the server starts."""
+        """fill_mts_gaps_and_recover: the coordinator runs until SQL_AFTER_MTS_GAPS while the server
+        starts."""
         applier = self._applier = self._new_applier(info)
         applier.recovery_groups = list(gaps)
         try:
@@ -440,7 +430,9 @@ class Replica:
         """Both threads are ready to run; gaps are looked for, as START REPLICA does."""
         self._memory = Stand(info, source)
         gaps = [] if self.configuration.relay_log_recovery else self._gaps_at_start(info)
-        self._receiver = Receiver(self.relay_log, source, self._sources, retrieved=self._retrieved)
+        self._receiver = Receiver(
+            self.relay_log, source, self._records.receiver, retrieved=self._retrieved
+        )
         self._receiver.last_gtid = self._last_gtid or None
         self._applier = self._new_applier(info)
         self._applier.recovery_groups = gaps
@@ -449,26 +441,26 @@ class Replica:
 
     def _gaps_at_start(self, info: RelayLogInfo) -> list[bool]:
         """What START REPLICA finds; with auto-position later versions do not look."""
-        matter = self.configuration.rules.gaps_matter_to_start or not self.configuration.auto_position
+        matter = (
+            self.configuration.rules.gaps_matter_to_start or not self.configuration.auto_position
+        )
         return self._find_gaps(info) if matter else []
 
     def _new_applier(self, info: RelayLogInfo) -> Applier:
         if self.configuration.workers:
             repositories = [
-                self.repositories.worker_info(number, self.configuration.channel)
+                self._records.worker(number)
                 for number in range(1, max(self.configuration.workers, info.number_of_workers) + 1)
             ]
             return ParallelApplier(
-                self.disk,
-                self.relay_log,
-                self.storage,
-                info,
-                self._infos,
-                workers=repositories,
-                interleaving=self._interleaving,
+                self.disk, self.relay_log, self.storage, info, self._records.applier,
+                workers=repositories, interleaving=self._interleaving,
                 executor_of=self._executor_of,
-            )
-        return Applier(self.disk, self.relay_log, self.storage, info, self._infos, executor_of=self._executor_of)
+            )  # fmt: skip
+        return Applier(
+            self.disk, self.relay_log, self.storage, info, self._records.applier,
+            executor_of=self._executor_of,
+        )  # fmt: skip
 
     # the receiver
 
@@ -477,13 +469,17 @@ class Replica:
         self.receiver_error = None
         info = receiver.info
         if info.enabled_auto_position:
-            self._dump = iter(self.source.dump_gtids(self.storage.executed_gtids.union(receiver.complete_gtids())))
+            self._dump = iter(
+                self.source.dump_gtids(self.storage.executed_gtids.union(receiver.complete_gtids()))
+            )
         else:
             self._dump = iter(self.source.dump(info.source_log_name, info.source_log_pos))
         return self._dump
 
     def _space_is_used_up(self) -> bool:
-        limit = self.configuration.relay_log_space_limit if self.configuration.relay_log_purge else 0
+        limit = (
+            self.configuration.relay_log_space_limit if self.configuration.relay_log_purge else 0
+        )
         return bool(limit) and not self._ignore_space_limit and self.relay_log.total_size() > limit
 
     def _retrieved_now(self) -> GtidSet:
@@ -491,8 +487,7 @@ class Replica:
 
     def _threads(self) -> tuple[Receiver, Applier]:
         if self._receiver is None or self._applier is None:
-            raise UsageError("the replica is not started", code=Code.WRONG_MOMENT, hint="call start() first")
+            raise UsageError(
+                "the replica is not started", code=Code.WRONG_MOMENT, hint="call start() first"
+            )
         return self._receiver, self._applier
-
-
-__all__ = ["Replica", "ReplicaConfiguration", "ReplicaStatus", "Stand"]

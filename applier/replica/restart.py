@@ -27,11 +27,12 @@ from applier.replica.executed import (
     prepared_by,
 )
 from applier.replica.info_dump import RECORDS
-from applier.replica.parallel import Eager, InOrder, Interleaving
+from applier.replica.interleaving import Eager, InOrder, Interleaving
 from applier.replica.relay_reader import FIRST_EVENT
 from applier.replica.remains import Remains
-from applier.replica.replica import Replica, Stand
+from applier.replica.replica import Replica
 from applier.replica.source import BinlogFiles
+from applier.replica.stand import Stand
 from applier.replica.storage import MemoryStorage, Prepared
 from applier.tables.catalog import Tables
 from checkpoints.gtid import GtidSet

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from applier.tables.quoting import hex_bytes
 from applier.tables.sql_mode_flags import SqlModeFlag
-from applier.tables.sql_text import Parser, hex_bytes
+from applier.tables.sql_text import Parser
 from applier.tables.table_draft import ColumnDraft, SchemaRules
 
 PLAIN_TYPES = """

@@ -1,6 +1,8 @@
-"""The new value of a conversion: what a column holds of a number, a text or a moment (`Field::store`, sql/field.cc).
+"""The new value of a conversion: what a column holds of a number, a text or a moment
+(`Field::store`, sql/field.cc).
 
-What does not fit is cut, clipped or zero, as where the SQL mode lets it pass; where it does not, the statement is not in a log.
+What does not fit is cut, clipped or zero, as where the SQL mode lets it pass; where it does not,
+the statement is not in a log.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from applier.binlog.charsets import LONE_SURROGATE, Charset, charset
+from applier.binlog.charsets import charset
 from applier.binlog.time_zone import to_utc
 from applier.binlog.types import ValueRefused, from_sql, json
 from applier.binlog.types.numbers import float_codec, integer_range
@@ -32,6 +34,7 @@ from applier.binlog.types.temporal_parse import (
 from applier.binlog.types.texts import MAX_BYTES, strip_pad
 from applier.tables.collation import sort_key
 from applier.tables.conversion_rules import ConversionRules
+from applier.tables.recoding import WIDE_CHARSETS, encoded, well_formed, with_questions
 from applier.tables.weight_keys import Incomparable
 from lookup.table import Column
 
@@ -43,7 +46,6 @@ _TWO_POINTS = re.compile(r"[ \t\n\v\f\r]*([-+]?)([0-9]*)\.([0-9]+)\.")
 _SIGNED = re.compile(r"[ \t\n\v\f\r]*[-+]?[0-9]{1,21}\Z")
 _UNSIGNED = re.compile(r"[ \t\n\v\f\r]*\+?([0-9]{1,21})\Z")
 _ENUM_DIGITS = 5
-_WIDE = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
 _SHORT_DATES, _LONG_DATES, _LAST_DATE = 991231, 10000101, 99991231
 """The last YYMMDD, the first and the last YYYYMMDD."""
 _SIGN = re.compile(r"[ \t\n\v\f\r]*([-+]?)[ \t\n\v\f\r]*")
@@ -162,7 +164,8 @@ def text_number(text: str) -> Decimal:
 
 
 def _parsed_integer(text: str, rules: ConversionRules) -> int:
-    """Rounded half away from zero (`my_strntoull10rnd`): in 5.x and MariaDB, a second point makes it forget the first one."""
+    """Rounded half away from zero (`my_strntoull10rnd`): in 5.x and MariaDB, a second point makes
+    it forget the first one."""
     twice = _TWO_POINTS.match(text)
     if twice is not None and rules.flavour != "8.0+":
         return int(twice[1] + twice[2] + twice[3])
@@ -173,7 +176,8 @@ def _parsed_integer(text: str, rules: ConversionRules) -> int:
 
 
 def _integer_of_text(_old: Column, new: Column, rules: ConversionRules) -> Store:
-    """Up to 5.7, what 64 bits do not hold is the greatest number of an unsigned column, even if it is negative."""
+    """Up to 5.7, what 64 bits do not hold is the greatest number of an unsigned column, even if it
+    is negative."""
     low, high = integer_range(new)
     turns = new.unsigned and rules.flavour == "5.x"
 
@@ -198,7 +202,11 @@ def _date_of_moment(_old: Column, new: Column, rules: ConversionRules) -> Store:
     dates = rules.dates(new)
 
     def store(moment: DateTimeValue | None) -> int:
-        parts = None if moment is None or not dates.allow(moment.parts) else round_moment(moment, 0, truncate=rules.truncates)
+        parts = (
+            None
+            if moment is None or not dates.allow(moment.parts)
+            else round_moment(moment, 0, truncate=rules.truncates)
+        )
         parts = parts or ZERO
         return parts[0] << 9 | parts[1] << 5 | parts[2]
 
@@ -209,7 +217,11 @@ def _datetime_of_moment(_old: Column, new: Column, rules: ConversionRules) -> St
     dates = rules.dates(new)
 
     def store(moment: DateTimeValue | None) -> bytes:
-        parts = None if moment is None or not dates.allow(moment.parts) else round_moment(moment, new.scale, truncate=rules.truncates)
+        parts = (
+            None
+            if moment is None or not dates.allow(moment.parts)
+            else round_moment(moment, new.scale, truncate=rules.truncates)
+        )
         return pack_datetime(parts or ZERO, new.scale)
 
     return store
@@ -219,7 +231,11 @@ def _timestamp_of_moment(_old: Column, new: Column, rules: ConversionRules) -> S
     dates, zero = rules.dates(new), pack_timestamp(0, new.scale)
 
     def store(moment: DateTimeValue | None) -> bytes:
-        parts = None if moment is None or not dates.allow(moment.parts) else round_moment(moment, new.scale, truncate=rules.truncates)
+        parts = (
+            None
+            if moment is None or not dates.allow(moment.parts)
+            else round_moment(moment, new.scale, truncate=rules.truncates)
+        )
         if parts is None or not any(parts[:3]):
             return zero
         outside = pack_timestamp(parts[6], new.scale) if rules.flavour == "mariadb" else zero
@@ -282,7 +298,9 @@ def _time_of_text(value: Any, _new: Column, rules: ConversionRules) -> tuple[int
     text = text[sign.end() :]
     if not text[:1].isdigit():
         return 0, 0
-    microseconds, _ = text_time(text.replace("T", " "), DateRules(invalid_dates=True), TIME_LIMIT + 999_999)
+    microseconds, _ = text_time(
+        text.replace("T", " "), DateRules(invalid_dates=True), TIME_LIMIT + 999_999
+    )
     return (-microseconds if sign[1] == "-" else microseconds), 0
 
 
@@ -299,61 +317,28 @@ def _encoder(old: Column) -> Callable[[Any], bytes]:
     return lambda value: value if isinstance(value, bytes) else encoded(own, value)
 
 
-def encoded(own: Charset, text: str) -> bytes:
-    """Text in a character set; what it lacks becomes a question mark.
-
-    So does a surrogate that stands alone, unless the character set is UTF-8.
-    """
-    if own.codec != "utf-8":
-        text = LONE_SURROGATE.sub("?", text)
-    try:
-        return own.encode(text)
-    except UnicodeError:
-        return b"".join(_character(own, char) for char in text)
-
-
-def _character(own: Charset, char: str) -> bytes:
-    try:
-        return own.encode(char)
-    except UnicodeError:
-        return own.encode("?")
-
-
-def _well_formed(own: Charset, data: bytes, rules: ConversionRules) -> bytes:
-    """The bytes up to the first that are no text of the character set; one of single bytes takes all."""
-    if own.max_bytes == 1 and (own.name != "ascii" or rules.flavour != "8.0+"):
-        return data
-    text = own.decode(data)
-    lacks = 0x10000 if own.name in ("utf8mb3", "ucs2") else 0x110000
-    bad = next((at for at, char in enumerate(text) if "\ud800" <= char <= "\udfff" or ord(char) >= lacks), None)
-    return data if bad is None else encoded(own, text[:bad])
-
-
-def _questions(own: Charset, data: bytes) -> bytes:
-    """MariaDB puts a question mark for each byte that is no text."""
-    if own.max_bytes == 1 or own.name in _WIDE:
-        return data
-    text = own.decode(data)
-    astral = "????" if own.name == "utf8mb3" else None
-    return encoded(own, "".join("?" if "\ud800" <= char <= "\udfff" else astral if astral and char > "\uffff" else char for char in text))
-
-
 def _text(old: Column, new: Column, rules: ConversionRules) -> Store:
     own, is_char = charset(new.charset), new.type == "char"
-    limit, most = (new.length, None) if new.type in ("char", "varchar") else (None, MAX_BYTES[new.type])
+    limit, most = (
+        (new.length, None) if new.type in ("char", "varchar") else (None, MAX_BYTES[new.type])
+    )
 
     def store(value: Any) -> bytes:
         if isinstance(value, bytes) and rules.flavour == "mariadb":
-            value = _questions(own, value)
+            value = with_questions(own, value)
         if isinstance(value, bytes):
             unit = len(own.pad)
-            data = _well_formed(own, value if len(value) % unit == 0 else b"\0" * (unit - len(value) % unit) + value, rules)
+            data = well_formed(
+                own,
+                value if len(value) % unit == 0 else b"\0" * (unit - len(value) % unit) + value,
+                rules,
+            )
         else:
             data = encoded(own, value)
         if limit is not None:
             data = own.cut(data, limit)
         if most is not None and len(data) > most:
-            data = _well_formed(own, data[:most], rules)
+            data = well_formed(own, data[:most], rules)
         return strip_pad(data, own.pad) if is_char else data
 
     return store
@@ -376,7 +361,8 @@ def _binary(old: Column, new: Column, _rules: ConversionRules) -> Store:
 def _label_key(new: Column) -> Callable[[str | bytes], Any]:
     """What two texts have in common that are the same label in the column's collation.
 
-    Bytes of a binary column are taken as they stand in the new character set; None where they are not text in it.
+    Bytes of a binary column are taken as they stand in the new character set; None where they are
+    not text in it.
     """
     own = charset(new.charset)
     pad = "" if own.name == "binary" else " "
@@ -384,7 +370,11 @@ def _label_key(new: Column) -> Callable[[str | bytes], Any]:
 
     def of(label: str | bytes) -> Any:
         try:
-            return key(label.rstrip(pad.encode()) if isinstance(label, bytes) else encoded(own, label.rstrip(pad)))
+            return key(
+                label.rstrip(pad.encode())
+                if isinstance(label, bytes)
+                else encoded(own, label.rstrip(pad))
+            )
         except Incomparable:
             return None
 
@@ -420,12 +410,14 @@ def _set_of_text(old: Column, new: Column, rules: ConversionRules) -> Store:
     """Labels that the new column lacks are left out."""
     key = _label_key(new)
     places = {key(label): 1 << at for at, label in reversed(list(enumerate(new.labels)))}
-    everything, signs = (1 << len(new.labels)) - 1, old.charset not in _WIDE
+    everything, signs = (1 << len(new.labels)) - 1, old.charset not in WIDE_CHARSETS
 
     def store(value: Any) -> int:
         text = _str(value)
         mask = 0
-        labels: Sequence[str | bytes] = value.split(b",") if isinstance(value, bytes) else text.split(",")
+        labels: Sequence[str | bytes] = (
+            value.split(b",") if isinstance(value, bytes) else text.split(",")
+        )
         for label in labels:
             mask |= places.get(key(label), 0)
         if rules.flavour == "mariadb" and signs and not mask and _SIGNED.match(text):
@@ -485,7 +477,12 @@ STORES: dict[str, dict[str, MakeStore]] = {
     },
     "bits": {"bit": _bit},
     "signed": {"real": _real},
-    "moment": {"year": _year_of_moment, "date": _date_of_moment, "datetime": _datetime_of_moment, "timestamp": _timestamp_of_moment},
+    "moment": {
+        "year": _year_of_moment,
+        "date": _date_of_moment,
+        "datetime": _datetime_of_moment,
+        "timestamp": _timestamp_of_moment,
+    },
     "time": {"time": _time_of_time},
     "number": TEXT_STORES,
 }

@@ -9,8 +9,8 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from applier.binlog.types.temporal import Parts, datetime_to_parts
+from applier.tables.calls import WHOLE, Call, Domain, Function, integer_result
 from applier.tables.comparisons import moment_of
-from applier.tables.functions import WHOLE, Call, Domain, Function, integer_result
 from applier.tables.operands import (
     DATES,
     Dialect,

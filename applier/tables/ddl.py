@@ -1,13 +1,14 @@
 """The log's DDL, carried out on tables in memory.
 
-Statements that change no table (views, triggers, users, ANALYZE, ...) are passed over with a word. An ALTER TABLE makes the new
-definition and copies the rows over in physical order, as the server's rebuild does.
+Statements that change no table (views, triggers, users, ANALYZE, ...) are passed over with a word.
+An ALTER TABLE makes the new definition and copies the rows over in physical order, as the server's
+rebuild does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from applier.binlog.charsets import charset, charset_of_collation_name
 from applier.error_codes import Code
@@ -15,102 +16,38 @@ from applier.errors import InputError, ReplicationError
 from applier.tables.alter import CHECKED_PARTITIONS, alter_table
 from applier.tables.catalog import Database, Tables
 from applier.tables.create_select import create_from_select
-from applier.tables.defaults import complete_rows
+from applier.tables.ddl_session import DdlSession
 from applier.tables.engine import MemoryTable
-from applier.tables.expressions import Session
 from applier.tables.index_statements import created_index, dropped_index, pass_wait
 from applier.tables.merge_tables import refuse_merge
 from applier.tables.partition_conversion import conversion, converts
 from applier.tables.schema import read_table_body
 from applier.tables.sequences import read_sequence, sequence_definition
-from applier.tables.sql_text import Lexis, Parser, statement_kind, without_set_statement
+from applier.tables.sql_text import Parser, without_set_statement
 from applier.tables.table_draft import SchemaRules, TableParts
 from applier.tables.table_options import option_ahead, read_option, refuse_substitute
-from lookup.table import Key, KeyPart, TableDefinition
-from lookup.versions import NEWEST
+from lookup.table import TableDefinition
 
 IGNORED_OBJECTS = frozenset(
     """
-        VIEW TRIGGER PROCEDURE FUNCTION EVENT USER ROLE SERVER TABLESPACE LOGFILE UNDO RESOURCE SPATIAL_REFERENCE AGGREGATE
-        PACKAGE LIBRARY
+        VIEW TRIGGER PROCEDURE FUNCTION EVENT USER ROLE SERVER TABLESPACE LOGFILE UNDO RESOURCE
+        SPATIAL_REFERENCE AGGREGATE PACKAGE LIBRARY
     """.split()
 )
 IGNORED_STATEMENTS = frozenset(
     """
-        ANALYZE OPTIMIZE REPAIR CHECK FLUSH GRANT REVOKE SET INSTALL UNINSTALL LOCK UNLOCK KILL RESET PURGE CHANGE START STOP
-        CACHE
+        ANALYZE OPTIMIZE REPAIR CHECK FLUSH GRANT REVOKE SET INSTALL UNINSTALL LOCK UNLOCK KILL
+        RESET PURGE CHANGE START STOP CACHE
     """.split()
 )
 ROUTINE_CALLS = frozenset({"SELECT", "DO", "CALL"})
-"""In a log they stand for what a stored routine that they call changed; anywhere else they change no table."""
+"""In a log they stand for what a stored routine that they call changed; anywhere else they change
+no table."""
 DDL_STATEMENTS = frozenset({"CREATE", "ALTER", "DROP", "RENAME", "TRUNCATE"})
 OBJECTS = frozenset({"TABLE", "TABLES", "DATABASE", "SCHEMA", "INDEX", "SEQUENCE"})
-MODIFIERS = frozenset({"OR", "REPLACE", "TEMPORARY", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR", "ONLINE", "OFFLINE", "IGNORE"})
-OLD_SERVERS = ("5.6", "5.7")
-COMMENT_VERSIONS = {"5.6": 50699, "5.7": 50799, "8.0": 80099, "8.4": 80499, "9.7": 99998, "mariadb": 999998}
-"""What a server compares the numbers of version comments with: its series' last release; the newest execute all that any does."""
-COLUMN_REFERENCES = frozenset({"9.7", "mariadb"})
-"""Where REFERENCES behind a column is more than a comment."""
-
-
-@dataclass(frozen=True, slots=True)
-class DdlSession:
-    """What the session of a statement decides. `server`: the name of a row of `lookup.versions.RULES`."""
-
-    server: str = NEWEST
-    server_charset: str | None = None
-    server_collation: str | None = None
-    utf8mb4_collation: str | None = None
-    explicit_defaults_for_timestamp: bool | None = None
-    foreign_key_checks: bool = True
-    error_code: int = 0
-    """With which the statement ended on the source."""
-    expressions: Session = field(default_factory=Session)
-    """The clock, the time zone and the SQL mode of the statement."""
-
-    @property
-    def is_mariadb(self) -> bool:
-        """Whether MariaDB's rules hold."""
-        return self.server == "mariadb"
-
-    @property
-    def is_old(self) -> bool:
-        """Whether the rules of 5.x hold."""
-        return self.server in OLD_SERVERS
-
-    @property
-    def lexis(self) -> Lexis:
-        """How the session reads SQL text."""
-        session, version = self.expressions, COMMENT_VERSIONS.get(self.server)
-        return Lexis.of(session.sql_mode, client=session.client, mariadb=self.is_mariadb, version=version)
-
-    @property
-    def drops_one_by_one(self) -> bool:
-        """Whether a DROP TABLE that fails for one table drops the others; from 8.0 on it drops none."""
-        return self.is_old or self.is_mariadb
-
-    @property
-    def parent_error(self) -> int:
-        """The error of DROP TABLE for a table that foreign keys of others point to."""
-        return 1451 if self.is_mariadb else 1217 if self.is_old else 3730
-
-    def schema_rules(self, database: Database | None) -> SchemaRules:
-        """What a CREATE TABLE leaves to defaults, in this database."""
-        modern = not self.is_old and not self.is_mariadb
-        name = (database.charset if database else None) or self.server_charset or ("utf8mb4" if modern else "latin1")
-        collation = database.collation if database and database.charset else self.server_collation if self.server_charset else None
-        explicit = self.explicit_defaults_for_timestamp
-        return SchemaRules(
-            charset=name,
-            collation=collation,
-            modern_utf8mb4=modern,
-            utf8mb4_collation=self.utf8mb4_collation,
-            implicit_timestamps=not explicit if explicit is not None else self.is_old,
-            mariadb=self.is_mariadb,
-            column_references=self.server in COLUMN_REFERENCES,
-            lexis=self.lexis,
-            session=self.expressions,
-        )
+MODIFIERS = frozenset(
+    "OR REPLACE TEMPORARY UNIQUE FULLTEXT SPATIAL VECTOR ONLINE OFFLINE IGNORE".split()
+)
 
 
 def apply_ddl(tables: Tables, sql: str, database: str, session: DdlSession) -> str | None:
@@ -144,7 +81,9 @@ class _Ddl:
             "TRUNCATE": self._truncate,
         }
         if word not in handlers:
-            raise InputError(f"statement that is not known: {self.sql[:80]!r}", code=Code.SCHEMA_SQL)
+            raise InputError(
+                f"statement that is not known: {self.sql[:80]!r}", code=Code.SCHEMA_SQL
+            )
         self.parser.at += 1
         return handlers[word]()
 
@@ -152,9 +91,11 @@ class _Ddl:
         return self.session.schema_rules(self.tables.databases.get(database))
 
     def _object(self) -> str:
-        """Steps over OR REPLACE, DEFINER=… and the like up to the word that says what is created, altered or dropped.
+        """Steps over OR REPLACE, DEFINER=… and the like up to the word that says what is created,
+        altered or dropped.
 
-        Raises InputError where a table, an index, a database or a sequence has a prefix that is not known, or nothing known follows.
+        Raises InputError where a table, an index, a database or a sequence has a prefix that is not
+        known, or nothing known follows.
         """
         parser, start = self.parser, self.parser.at
         while not parser.done:
@@ -242,7 +183,7 @@ class _Ddl:
         if self.tables.base(database, name) is None:
             self.tables.views.add((database, name))
         elif not exists_ok:
-            raise ReplicationError(1050, f"Table '{name}' already exists", table=f"{database}.{name}")
+            raise _taken(database, name)
 
     def _create_table(self, replacing: bool, temporary: bool) -> str | None:
         parser = self.parser
@@ -250,17 +191,25 @@ class _Ddl:
         database, name = parser.table_name(self.database)
         if replacing and self.session.error_code:
             self._drop_replaced(database, name)
-        old = self.tables.temporary(database, name) if temporary else self.tables.base(database, name)
+        old = (
+            self.tables.temporary(database, name) if temporary else self.tables.base(database, name)
+        )
         taken = old is not None or (not temporary and (database, name) in self.tables.views)
         if taken and not replacing:
             if exists_ok:
-                return f"`{database}`.`{name}` exists already; CREATE TABLE IF NOT EXISTS leaves it alone"
-            raise ReplicationError(1050, f"Table '{name}' already exists", table=f"{database}.{name}")
+                return (
+                    f"`{database}`.`{name}` exists already; "
+                    "CREATE TABLE IF NOT EXISTS leaves it alone"
+                )
+            raise _taken(database, name)
         if parser.accept("LIKE") or parser.accept("(", "LIKE"):
             like = self._table(parser.table_name(self.database)).definition
             parser.accept(")")
             self._end()
-            self._put(replace(like, database=database, name=name, foreign_keys=(), temporary=temporary), old)
+            self._put(
+                replace(like, database=database, name=name, foreign_keys=(), temporary=temporary),
+                old,
+            )
             return None
         definition, select = read_table_body(parser, database, name, self._rules(database))
         refuse_substitute(definition.engine, self._rules(database))
@@ -272,12 +221,14 @@ class _Ddl:
         return None
 
     def _drop_replaced(self, database: str, name: str) -> None:
-        """MariaDB logs a CREATE OR REPLACE that fails when the old table is gone already (seen on 10.11.18)."""
+        """MariaDB logs a CREATE OR REPLACE that fails when the old table is gone already (seen on
+        10.11.18)."""
         if self.tables.get(database, name) is not None:
             self.tables.drop(database, name)
         raise ReplicationError(
             self.session.error_code,
-            f"CREATE OR REPLACE TABLE failed on the source behind its DROP of `{database}`.`{name}`",
+            "CREATE OR REPLACE TABLE failed on the source behind its DROP of "
+            f"`{database}`.`{name}`",
             table=f"{database}.{name}",
         )
 
@@ -296,8 +247,11 @@ class _Ddl:
         old = self.tables.get(database, name)
         if old is not None and not replacing:
             if exists_ok:
-                return f"`{database}`.`{name}` exists already; CREATE SEQUENCE IF NOT EXISTS leaves it alone"
-            raise ReplicationError(1050, f"Table '{name}' already exists", table=f"{database}.{name}")
+                return (
+                    f"`{database}`.`{name}` exists already; "
+                    "CREATE SEQUENCE IF NOT EXISTS leaves it alone"
+                )
+            raise _taken(database, name)
         row = read_sequence(parser, self._rules(database))
         self._put(sequence_definition(database, name), old)
         self._table((database, name)).insert(row)
@@ -318,7 +272,11 @@ class _Ddl:
     def _alter(self) -> str | None:
         what = self._object()
         if what in ("DATABASE", "SCHEMA"):
-            name = self.parser.name() if self.parser.word() not in ("CHARACTER", "CHARSET", "DEFAULT", "COLLATE") else self.database
+            name = (
+                self.parser.name()
+                if self.parser.word() not in ("CHARACTER", "CHARSET", "DEFAULT", "COLLATE")
+                else self.database
+            )
             charset_name, collation = self._database_options()
             database = self.tables.databases.get(name)
             if database is None:
@@ -335,7 +293,11 @@ class _Ddl:
         pass_wait(self.parser)
         if missing_ok and self.tables.get(*target) is None:
             return "ALTER TABLE IF EXISTS of a table that is not there"
-        if self.parser.word() in CHECKED_PARTITIONS and self.parser.word(1) == "PARTITION" and self.tables.get(*target) is None:
+        if (
+            self.parser.word() in CHECKED_PARTITIONS
+            and self.parser.word(1) == "PARTITION"
+            and self.tables.get(*target) is None
+        ):
             return f"ALTER TABLE … {self.parser.word()} PARTITION of a table that is not there"
         if converts(self.parser):
             for sql in conversion(self.parser, target, self.database):
@@ -348,7 +310,14 @@ class _Ddl:
     def _alter_by(self, target: tuple[str, str], clause: str) -> None:
         table = self._table(target)
         rules, ignoring = self._rules(target[0]), "IGNORE" in self.modifiers
-        alter_table(self.tables, table, clause, rules, database=self.database or target[0], ignoring=ignoring)
+        alter_table(
+            self.tables,
+            table,
+            clause,
+            rules,
+            database=self.database or target[0],
+            ignoring=ignoring,
+        )
 
     # DROP, RENAME, TRUNCATE
 
@@ -363,7 +332,9 @@ class _Ddl:
             if name in self.tables.databases:
                 self.tables.drop_database(name)
             elif not exists_ok:
-                raise ReplicationError(1008, f"Can't drop database '{name}'; database doesn't exist")
+                raise ReplicationError(
+                    1008, f"Can't drop database '{name}'; database doesn't exist"
+                )
             return None
         if what in ("TABLE", "TABLES", "SEQUENCE"):
             return self._drop_tables(exists_ok, temporary)
@@ -373,7 +344,9 @@ class _Ddl:
         if what == "TRIGGER":
             self.tables.triggers.drop(parser, self.database)
         if what == "VIEW":
-            self.tables.drop_views(self._names(), number=0 if exists_ok else self.session.error_code)
+            self.tables.drop_views(
+                self._names(), number=0 if exists_ok else self.session.error_code
+            )
         return f"DROP {what or 'of something unknown'} is not replayed"
 
     def _names(self) -> list[tuple[str, str]]:
@@ -383,7 +356,8 @@ class _Ddl:
         return names
 
     def _drop_tables(self, exists_ok: bool, temporary: bool) -> str | None:
-        """Up to 5.7 and in MariaDB each table by itself; from 8.0 on all or none (`mysql_rm_table_no_locks`)."""
+        """Up to 5.7 and in MariaDB each table by itself; from 8.0 on all or none
+        (`mysql_rm_table_no_locks`)."""
         find = self.tables.temporary if temporary else self.tables.get
         names = self._names()
         pass_wait(self.parser)
@@ -410,12 +384,20 @@ class _Ddl:
             return []
         leaving = {(table.definition.database, table.definition.name) for table in going}
         keys = self.tables.foreign_keys
-        return [table for table in tables if not table.definition.temporary and keys.other_children(table.definition) - leaving]
+        return [
+            table
+            for table in tables
+            if not table.definition.temporary and keys.other_children(table.definition) - leaving
+        ]
 
     def _refuse_drop(self, missing: list[str], parents: list[MemoryTable]) -> None:
         if parents:
             number, name = self.session.parent_error, parents[0].definition.full_name
-            raise ReplicationError(number, f"Cannot drop table '{name}' referenced by a foreign key constraint", table=name)
+            raise ReplicationError(
+                number,
+                f"Cannot drop table '{name}' referenced by a foreign key constraint",
+                table=name,
+            )
         if missing:
             raise ReplicationError(1051, f"Unknown table '{','.join(missing)}'", table=missing[0])
 
@@ -451,7 +433,7 @@ class _Ddl:
 
     def _refuse_taken(self, database: str, name: str) -> None:
         if self.tables.get(database, name) is not None or (database, name) in self.tables.views:
-            raise ReplicationError(1050, f"Table '{name}' already exists", table=f"{database}.{name}")
+            raise _taken(database, name)
 
     def _truncate(self) -> None:
         self.parser.accept("TABLE")
@@ -463,7 +445,11 @@ class _Ddl:
         refuse_merge(table.definition)
         if self._parents([table], going=[]):
             name = table.definition.full_name
-            raise ReplicationError(1701, f"Cannot truncate a table referenced in a foreign key constraint ({name})", table=name)
+            raise ReplicationError(
+                1701,
+                f"Cannot truncate a table referenced in a foreign key constraint ({name})",
+                table=name,
+            )
         table.truncate()
 
     def _table(self, target: tuple[str, str]) -> MemoryTable:
@@ -480,4 +466,5 @@ class _Ddl:
         return table
 
 
-__all__ = ["DDL_STATEMENTS", "DdlSession", "Key", "KeyPart", "apply_ddl", "complete_rows", "statement_kind"]
+def _taken(database: str, name: str) -> ReplicationError:
+    return ReplicationError(1050, f"Table '{name}' already exists", table=f"{database}.{name}")

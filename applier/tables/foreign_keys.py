@@ -26,7 +26,7 @@ from applier.tables.collation import pads_with_spaces
 from applier.tables.defaults import row_generator
 from applier.tables.end_of_time import ENDS_OF_TIME
 from applier.tables.engine import MemoryTable
-from applier.tables.sql_text import quoted
+from applier.tables.quoting import quoted
 from applier.tables.table_draft import generated_number
 from lookup.handler import (
     CascadeTooDeep,

@@ -1,7 +1,8 @@
-"""The SQL functions that are exact here, by name, each with its domain: the types of arguments for which it is.
+"""The SQL functions that are exact here, by name, each with its domain: the types of arguments for
+which it is.
 
-A function that is not in the table, and arguments outside of its domain, are refused with 1235. Held against real servers by
-tests/tables/test_functions_servers.py.
+A function that is not in the table, and arguments outside of its domain, are refused with 1235.
+Held against real servers by tests/tables/test_functions_servers.py.
 """
 
 from __future__ import annotations
@@ -11,21 +12,38 @@ import hashlib
 import math
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, Decimal
 from typing import Any
 
+from applier.tables.calls import (
+    ANY,
+    EXACT_NUMBERS,
+    PRINTED,
+    RAW,
+    REAL_NUMBERS,
+    STRINGS,
+    TEXTS,
+    WHOLE,
+    WORDS,
+    Call,
+    Domain,
+    Function,
+    as_bytes,
+    binary_result,
+    integer_result,
+    plain_text,
+    string_result,
+    text_result,
+    unchanged,
+)
 from applier.tables.comparisons import compared, comparison, text_key
 from applier.tables.operands import (
-    BYTES,
     NUMERIC,
-    Dialect,
     Operand,
     OperandKind,
     Scope,
     Value,
-    as_number,
-    as_text,
     constant,
     shared_collation,
     unsupported,
@@ -34,143 +52,6 @@ from applier.tables.operators import EXACT, arithmetic, checked_integer, common,
 
 MAX_PACKET = 64 << 20
 """max_allowed_packet: a longer result is NULL (warning 1301)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call whose arguments are in the domain already."""
-
-    name: str
-    arguments: list[Operand]
-    dialect: Dialect
-
-    @property
-    def sql(self) -> str:
-        """For messages."""
-        return f"{self.name}({', '.join(argument.sql for argument in self.arguments)})"[:80]
-
-
-@dataclass(frozen=True, slots=True)
-class Domain:
-    """Types that an argument may have, and what is made of them before the call."""
-
-    kinds: frozenset[OperandKind]
-    convert: Callable[[Operand, Dialect], Operand]
-
-    def take(self, operand: Operand, call: str, dialect: Dialect) -> Operand:
-        """The converted argument. Raises ReplicationError 1235 for one outside of the domain."""
-        if operand.kind is OperandKind.NULL:
-            return operand
-        if operand.kind not in self.kinds:
-            raise unsupported(f"function {call} of {operand.kind.name.lower()} ({operand.sql[:40]})")
-        return self.convert(operand, dialect)
-
-
-def _as_bytes(operand: Operand, dialect: Dialect) -> Operand:
-    """Text in its own character set."""
-    if operand.kind in (OperandKind.BINARY, OperandKind.HEX):
-        return replace(operand, kind=OperandKind.BINARY)
-    text = as_text(operand, dialect)
-    encode, inner = text.charset.encode, text.value
-
-    def value(scope: Scope) -> Value:
-        found = inner(scope)
-        return None if found is None else encode(found)
-
-    return replace(text, kind=OperandKind.BINARY, value=value)
-
-
-def _number(operand: Operand, _dialect: Dialect) -> Operand:
-    return as_number(operand)
-
-
-def _same(operand: Operand, _dialect: Dialect) -> Operand:
-    return operand
-
-
-PRINTED = frozenset(
-    {
-        OperandKind.TEXT,
-        OperandKind.LABELS,
-        OperandKind.INTEGER,
-        OperandKind.DECIMAL,
-        OperandKind.DOUBLE,
-        OperandKind.DATE,
-        OperandKind.DATETIME,
-        OperandKind.TIME,
-        OperandKind.YEAR,
-    }
-)
-TEXTS = Domain(PRINTED, as_text)
-WORDS = Domain(frozenset({OperandKind.TEXT, OperandKind.LABELS}), as_text)
-RAW = Domain(PRINTED | {OperandKind.BINARY, OperandKind.HEX}, _as_bytes)
-STRINGS = Domain(PRINTED | BYTES, lambda operand, dialect: operand if operand.kind in BYTES else as_text(operand, dialect))
-WHOLE = Domain(frozenset({OperandKind.INTEGER, OperandKind.YEAR}), _number)
-EXACT_NUMBERS = Domain(frozenset({OperandKind.INTEGER, OperandKind.DECIMAL, OperandKind.YEAR}), _number)
-REAL_NUMBERS = Domain(
-    frozenset({OperandKind.INTEGER, OperandKind.DECIMAL, OperandKind.DOUBLE, OperandKind.FLOAT, OperandKind.YEAR}), _number
-)
-ANY = Domain(frozenset(OperandKind), _same)
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """`domains` of the arguments in order; the last one holds for all others, at most `most` in all."""
-
-    domains: tuple[Domain, ...]
-    build: Callable[[Call], Operand]
-    least: int
-    most: int = 1000
-
-    def call(self, name: str, arguments: list[Operand], dialect: Dialect) -> Operand:
-        """The result of a call. Raises ReplicationError 1235 outside of the domain."""
-        if not self.least <= len(arguments) <= self.most:
-            raise unsupported(f"function {name} of {len(arguments)} arguments")
-        last = len(self.domains) - 1
-        taken = [self.domains[min(at, last)].take(argument, name, dialect) for at, argument in enumerate(arguments)]
-        return self.build(Call(name, taken, dialect))
-
-
-# results
-
-
-def text_result(compute: Callable[..., Value], *, sources: int | None = None) -> Callable[[Call], Operand]:
-    """Text; its collation is that of the first `sources` arguments together, of all texts without."""
-
-    def build(call: Call) -> Operand:
-        texts = [argument for argument in call.arguments[:sources] if argument.kind is OperandKind.TEXT]
-        collation, strength = shared_collation(texts) if texts else (call.dialect.collation, NUMERIC)
-        return Operand(OperandKind.TEXT, null_or(call.arguments, compute), call.sql, collation=collation, strength=strength)
-
-    return build
-
-
-def string_result(compute: Callable[..., Value], *, sources: int | None = None) -> Callable[[Call], Operand]:
-    """As `text_result`; bytes where one of the strings is binary, with the other texts in their own character sets."""
-    as_text_result = text_result(compute, sources=sources)
-
-    def build(call: Call) -> Operand:
-        strings = call.arguments[:sources]
-        if not any(argument.kind in BYTES for argument in strings):
-            return as_text_result(call)
-        raw = [argument if argument.kind is OperandKind.NULL else _as_bytes(argument, call.dialect) for argument in strings]
-        return Operand(OperandKind.BINARY, null_or([*raw, *call.arguments[len(raw) :]], compute), call.sql)
-
-    return build
-
-
-def plain_text(compute: Callable[..., Value]) -> Callable[[Call], Operand]:
-    """Text of ASCII characters in the connection's collation."""
-    return lambda call: Operand(OperandKind.TEXT, null_or(call.arguments, compute), call.sql, collation=call.dialect.collation)
-
-
-def integer_result(compute: Callable[..., Value], *, unsigned: bool = False) -> Callable[[Call], Operand]:
-    """An integer."""
-    return lambda call: Operand(OperandKind.INTEGER, null_or(call.arguments, compute), call.sql, unsigned=unsigned)
-
-
-def _binary_result(compute: Callable[..., Value]) -> Callable[[Call], Operand]:
-    return lambda call: Operand(OperandKind.BINARY, null_or(call.arguments, compute), call.sql)
 
 
 # text
@@ -194,6 +75,18 @@ def _substring(value: Any, start: int, length: int | None = None) -> Any:
     return value[begin:] if length is None else value[begin : begin + length]
 
 
+def _left(value: Any, count: int) -> Any:
+    return value[: max(count, 0)]
+
+
+def _right(value: Any, count: int) -> Any:
+    return value[-count:] if count > 0 else value[:0]
+
+
+def _replaced(value: str, old: str, new: str) -> str:
+    return value.replace(old, new) if old else value
+
+
 def _repeated(value: Any, count: int) -> Any:
     return None if len(value) * count > MAX_PACKET else value * max(count, 0)
 
@@ -205,6 +98,14 @@ def _pad(value: str, size: int, pad: str, *, left: bool) -> str | None:
         return value[:size]
     filler = (pad * size)[: size - len(value)]
     return filler + value if left else value + filler
+
+
+def _padded_left(value: str, size: int, pad: str) -> str | None:
+    return _pad(value, size, pad, left=True)
+
+
+def _padded_right(value: str, size: int, pad: str) -> str | None:
+    return _pad(value, size, pad, left=False)
 
 
 def trimmed(text: str, cut: str, side: str) -> str:
@@ -243,25 +144,45 @@ def _hex(call: Call) -> Operand:
     (argument,) = call.arguments
     if argument.kind in (OperandKind.INTEGER, OperandKind.YEAR):
         return plain_text(lambda value: f"{value & (1 << 64) - 1:X}")(call)
-    if argument.kind in (OperandKind.DECIMAL, OperandKind.DOUBLE, OperandKind.DATE, OperandKind.DATETIME, OperandKind.TIME):
+    if argument.kind in (
+        OperandKind.DECIMAL,
+        OperandKind.DOUBLE,
+        OperandKind.DATE,
+        OperandKind.DATETIME,
+        OperandKind.TIME,
+    ):
         raise unsupported(call.sql)
-    raw = replace(call, arguments=[argument if argument.kind is OperandKind.NULL else _as_bytes(argument, call.dialect)])
+    raw = replace(
+        call,
+        arguments=[
+            argument if argument.kind is OperandKind.NULL else as_bytes(argument, call.dialect)
+        ],
+    )
     return plain_text(lambda value: value.hex().upper())(raw)
 
 
 def _locate(call: Call) -> Operand:
-    if (len(call.arguments) > 2 and not call.arguments[2].literal) or call.arguments[-1].kind is OperandKind.NULL:
+    if (len(call.arguments) > 2 and not call.arguments[2].literal) or call.arguments[
+        -1
+    ].kind is OperandKind.NULL:
         raise unsupported(call.sql)
     texts = call.arguments[:2]
     plain = constant(OperandKind.TEXT, "", collation="utf8mb4_bin")
-    collation, _ = shared_collation([text for text in texts if text.kind is OperandKind.TEXT] or [plain])
+    collation, _ = shared_collation(
+        [text for text in texts if text.kind is OperandKind.TEXT] or [plain]
+    )
     folded = not collation.endswith(("_bin", "_cs"))
     if folded:
         text_key(collation)
 
     def find(wanted: str, value: str, start: int = 1) -> int:
         if folded:
-            if not (wanted.isascii() and value.isascii() and wanted.isprintable() and value.isprintable()):
+            if not (
+                wanted.isascii()
+                and value.isascii()
+                and wanted.isprintable()
+                and value.isprintable()
+            ):
                 raise unsupported(f"the place of '{wanted[:40]}' in the collation {collation}")
             wanted, value = wanted.lower(), value.lower()
         if start < 1 or start > len(value) + 1:
@@ -281,7 +202,11 @@ def _elt(call: Call) -> Operand:
 
     def value(scope: Scope) -> Value:
         number = at.value(scope)
-        return shared[number - 1].value(scope) if number is not None and 0 < number <= len(shared) else None
+        return (
+            shared[number - 1].value(scope)
+            if number is not None and 0 < number <= len(shared)
+            else None
+        )
 
     return typed_as(shared, value, call.sql)
 
@@ -291,7 +216,11 @@ def _field(call: Call) -> Operand:
     if len({argument.kind for argument in call.arguments} - {OperandKind.NULL}) > 1:
         raise unsupported(call.sql)
     orders = [comparison(wanted, other, call.dialect) for other in others]
-    return Operand(OperandKind.INTEGER, lambda scope: next((at for at, order in enumerate(orders, 1) if order(scope) == 0), 0), call.sql)
+    return Operand(
+        OperandKind.INTEGER,
+        lambda scope: next((at for at, order in enumerate(orders, 1) if order(scope) == 0), 0),
+        call.sql,
+    )
 
 
 def _sha2(value: bytes, size: int) -> str | None:
@@ -300,7 +229,8 @@ def _sha2(value: bytes, size: int) -> str | None:
 
 
 def _known(build: Callable[[Call], Operand]) -> Callable[[Call], Operand]:
-    """The last argument must be a number that stands in the statement: MariaDB takes NULL for one."""
+    """The last argument must be a number that stands in the statement: MariaDB takes NULL for
+    one."""
 
     def checked(call: Call) -> Operand:
         if call.arguments[-1].kind is OperandKind.NULL or not call.arguments[-1].literal:
@@ -323,7 +253,9 @@ def _kept(compute: Callable[[Any], Any]) -> Callable[[Call], Operand]:
 
     def build(call: Call) -> Operand:
         (argument,) = call.arguments
-        return replace(argument, value=null_or([argument], compute), sql=call.sql, literal=False, column=None)
+        return replace(
+            argument, value=null_or([argument], compute), sql=call.sql, literal=False, column=None
+        )
 
     return build
 
@@ -331,8 +263,23 @@ def _kept(compute: Callable[[Any], Any]) -> Callable[[Call], Operand]:
 def _absolute(call: Call) -> Operand:
     (argument,) = call.arguments
     if argument.kind is OperandKind.INTEGER:
-        return _kept(lambda value: checked_integer(abs(value), call.sql, unsigned=argument.unsigned))(call)
+        return _kept(
+            lambda value: checked_integer(abs(value), call.sql, unsigned=argument.unsigned)
+        )(call)
     return _kept(EXACT.abs if argument.kind is OperandKind.DECIMAL else abs)(call)
+
+
+def _sign(value: Any) -> int:
+    return int(value > 0) - int(value < 0)
+
+
+def _modulo(call: Call) -> Operand:
+    return arithmetic("%", call.arguments[0], call.arguments[1], call.dialect)
+
+
+def _square_root(call: Call) -> Operand:
+    root = null_or(call.arguments, lambda value: math.sqrt(value) if value >= 0 else None)
+    return Operand(OperandKind.DOUBLE, root, call.sql)
 
 
 def _to_whole(rounding: str) -> Callable[[Call], Operand]:
@@ -342,9 +289,20 @@ def _to_whole(rounding: str) -> Callable[[Call], Operand]:
         (argument,) = call.arguments
         if argument.kind is OperandKind.DOUBLE:
             turn = math.floor if rounding == ROUND_FLOOR else math.ceil
-            return replace(argument, value=null_or([argument], lambda value: float(turn(value))), sql=call.sql, column=None)
-        compute = lambda value: checked_integer(int(Decimal(value).to_integral_value(rounding)), call.sql, unsigned=argument.unsigned)  # noqa: E731
-        return Operand(OperandKind.INTEGER, null_or([argument], compute), call.sql, unsigned=argument.unsigned)
+            return replace(
+                argument,
+                value=null_or([argument], lambda value: float(turn(value))),
+                sql=call.sql,
+                column=None,
+            )
+
+        def compute(value: Any) -> Value:
+            whole = int(Decimal(value).to_integral_value(rounding))
+            return checked_integer(whole, call.sql, unsigned=argument.unsigned)
+
+        return Operand(
+            OperandKind.INTEGER, null_or([argument], compute), call.sql, unsigned=argument.unsigned
+        )
 
     return build
 
@@ -361,7 +319,8 @@ def _to_places(rounding: str) -> Callable[[Call], Operand]:
         if argument.kind is OperandKind.DECIMAL and wanted > argument.digits:
             raise unsupported(call.sql)
         digits = max(min(wanted, argument.digits), 0)
-        places, final = Decimal(1).scaleb(-max(min(wanted, argument.digits), -66)), Decimal(1).scaleb(-digits)
+        places = Decimal(1).scaleb(-max(min(wanted, argument.digits), -66))
+        final = Decimal(1).scaleb(-digits)
 
         def compute(value: Any) -> Value:
             number = Decimal(value)
@@ -369,9 +328,16 @@ def _to_places(rounding: str) -> Callable[[Call], Operand]:
                 return number.quantize(places, context=EXACT).quantize(final, context=EXACT)
             return number.quantize(places, ROUND_DOWN, EXACT).quantize(final, context=EXACT)
 
+        def whole(value: Any) -> Value:
+            return checked_integer(int(compute(value)), call.sql, unsigned=argument.unsigned)
+
         if argument.kind is OperandKind.INTEGER:
-            whole = lambda value: checked_integer(int(compute(value)), call.sql, unsigned=argument.unsigned)  # noqa: E731
-            return Operand(OperandKind.INTEGER, null_or([argument], whole), call.sql, unsigned=argument.unsigned)
+            return Operand(
+                OperandKind.INTEGER,
+                null_or([argument], whole),
+                call.sql,
+                unsigned=argument.unsigned,
+            )
         return Operand(OperandKind.DECIMAL, null_or([argument], compute), call.sql, digits)
 
     return build
@@ -412,7 +378,13 @@ def _nullif(call: Call) -> Operand:
     same = compared("=", one, two, call.dialect)
     if one.kind is OperandKind.HEX:
         one = replace(one, kind=OperandKind.BINARY)
-    return replace(one, value=lambda scope: None if same.value(scope) == 1 else one.value(scope), sql=call.sql, literal=False, column=None)
+    return replace(
+        one,
+        value=lambda scope: None if same.value(scope) == 1 else one.value(scope),
+        sql=call.sql,
+        literal=False,
+        column=None,
+    )
 
 
 def _is_null(call: Call) -> Operand:
@@ -420,17 +392,20 @@ def _is_null(call: Call) -> Operand:
     return Operand(OperandKind.INTEGER, lambda scope: int(one.value(scope) is None), call.sql)
 
 
+PRINTED_OR_BYTES = Domain(PRINTED | {OperandKind.BINARY, OperandKind.HEX}, unchanged)
+TEXT_OR_INTEGER = Domain(frozenset({OperandKind.TEXT, OperandKind.INTEGER}), unchanged)
 _ALIASES = {
-    "UCASE": "UPPER", "LCASE": "LOWER", "SUBSTR": "SUBSTRING", "MID": "SUBSTRING", "CHARACTER_LENGTH": "CHAR_LENGTH",
-    "OCTET_LENGTH": "LENGTH", "SHA": "SHA1", "IFNULL": "COALESCE", "NVL": "COALESCE", "CEIL": "CEILING",
+    "UCASE": "UPPER", "LCASE": "LOWER", "SUBSTR": "SUBSTRING", "MID": "SUBSTRING",
+    "CHARACTER_LENGTH": "CHAR_LENGTH", "OCTET_LENGTH": "LENGTH", "SHA": "SHA1",
+    "IFNULL": "COALESCE", "NVL": "COALESCE", "CEIL": "CEILING",
 }  # fmt: skip
 FUNCTIONS: dict[str, Function] = {
     "CONCAT": Function((STRINGS,), string_result(lambda *values: values[0][:0].join(values)), 1),
     "CONCAT_WS": Function((TEXTS,), _concat_ws, 2),
     "UPPER": Function((WORDS,), text_result(_ascii(str.upper)), 1, 1),
     "LOWER": Function((WORDS,), text_result(_ascii(str.lower)), 1, 1),
-    "LEFT": Function((STRINGS, WHOLE), string_result(lambda value, count: value[: max(count, 0)], sources=1), 2, 2),
-    "RIGHT": Function((STRINGS, WHOLE), string_result(lambda value, count: value[-count:] if count > 0 else value[:0], sources=1), 2, 2),
+    "LEFT": Function((STRINGS, WHOLE), string_result(_left, sources=1), 2, 2),
+    "RIGHT": Function((STRINGS, WHOLE), string_result(_right, sources=1), 2, 2),
     "SUBSTRING": Function((STRINGS, WHOLE), string_result(_substring, sources=1), 2, 3),
     "CHAR_LENGTH": Function((TEXTS,), integer_result(len), 1, 1),
     "LENGTH": Function((RAW,), integer_result(len), 1, 1),
@@ -438,19 +413,19 @@ FUNCTIONS: dict[str, Function] = {
     "REPEAT": Function((STRINGS, WHOLE), string_result(_repeated, sources=1), 2, 2),
     "SPACE": Function((WHOLE,), plain_text(lambda count: _repeated(" ", count)), 1, 1),
     "REVERSE": Function((STRINGS,), string_result(lambda value: value[::-1]), 1, 1),
-    "REPLACE": Function((TEXTS,), text_result(lambda value, old, new: value.replace(old, new) if old else value), 3, 3),
+    "REPLACE": Function((TEXTS,), text_result(_replaced), 3, 3),
     "TRIM": Function((TEXTS,), text_result(lambda value: value.strip(" ")), 1, 1),
     "LTRIM": Function((TEXTS,), text_result(lambda value: value.lstrip(" ")), 1, 1),
     "RTRIM": Function((TEXTS,), text_result(lambda value: value.rstrip(" ")), 1, 1),
-    "LPAD": Function((TEXTS, WHOLE, TEXTS), text_result(lambda value, size, pad: _pad(value, size, pad, left=True)), 3, 3),
-    "RPAD": Function((TEXTS, WHOLE, TEXTS), text_result(lambda value, size, pad: _pad(value, size, pad, left=False)), 3, 3),
+    "LPAD": Function((TEXTS, WHOLE, TEXTS), text_result(_padded_left), 3, 3),
+    "RPAD": Function((TEXTS, WHOLE, TEXTS), text_result(_padded_right), 3, 3),
     "ASCII": Function((RAW,), integer_result(lambda value: value[0] if value else 0), 1, 1),
     "LOCATE": Function((TEXTS, TEXTS, WHOLE), _locate, 2, 3),
     "INSTR": Function((TEXTS,), _instr, 2, 2),
     "ELT": Function((WHOLE, TEXTS), _elt, 2),
-    "FIELD": Function((Domain(frozenset({OperandKind.TEXT, OperandKind.INTEGER}), _same),), _field, 2),
-    "HEX": Function((Domain(PRINTED | {OperandKind.BINARY, OperandKind.HEX}, _same),), _hex, 1, 1),
-    "UNHEX": Function((RAW,), _binary_result(_unhex), 1, 1),
+    "FIELD": Function((TEXT_OR_INTEGER,), _field, 2),
+    "HEX": Function((PRINTED_OR_BYTES,), _hex, 1, 1),
+    "UNHEX": Function((RAW,), binary_result(_unhex), 1, 1),
     "BIN": Function((WHOLE,), plain_text(lambda value: f"{value & (1 << 64) - 1:b}"), 1, 1),
     "OCT": Function((WHOLE,), plain_text(lambda value: f"{value & (1 << 64) - 1:o}"), 1, 1),
     "MD5": Function((RAW,), plain_text(lambda value: hashlib.md5(value).hexdigest()), 1, 1),
@@ -459,20 +434,13 @@ FUNCTIONS: dict[str, Function] = {
     "CRC32": Function((RAW,), integer_result(zlib.crc32, unsigned=True), 1, 1),
     "TO_BASE64": Function((RAW,), plain_text(_to_base64), 1, 1),
     "ABS": Function((REAL_NUMBERS,), _absolute, 1, 1),
-    "SIGN": Function((REAL_NUMBERS,), integer_result(lambda value: (value > 0) - (value < 0)), 1, 1),
+    "SIGN": Function((REAL_NUMBERS,), integer_result(_sign), 1, 1),
     "FLOOR": Function((REAL_NUMBERS,), _to_whole(ROUND_FLOOR), 1, 1),
     "CEILING": Function((REAL_NUMBERS,), _to_whole(ROUND_CEILING), 1, 1),
     "ROUND": Function((EXACT_NUMBERS, WHOLE), _to_places("ROUND_HALF_UP"), 1, 2),
     "TRUNCATE": Function((EXACT_NUMBERS, WHOLE), _to_places(ROUND_DOWN), 2, 2),
-    "MOD": Function((REAL_NUMBERS,), lambda call: arithmetic("%", call.arguments[0], call.arguments[1], call.dialect), 2, 2),
-    "SQRT": Function(
-        (REAL_NUMBERS,),
-        lambda call: Operand(
-            OperandKind.DOUBLE, null_or(call.arguments, lambda value: math.sqrt(value) if value >= 0 else None), call.sql
-        ),
-        1,
-        1,
-    ),
+    "MOD": Function((REAL_NUMBERS,), _modulo, 2, 2),
+    "SQRT": Function((REAL_NUMBERS,), _square_root, 1, 1),
     "GREATEST": Function((ANY,), _extreme(1), 2),
     "LEAST": Function((ANY,), _extreme(-1), 2),
     "COALESCE": Function((ANY,), _coalesce, 1),

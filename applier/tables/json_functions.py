@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from applier.binlog.types import json
-from applier.tables.functions import Call, Domain, Function
+from applier.tables.calls import Call, Domain, Function
 from applier.tables.operands import (
     Dialect,
     Operand,

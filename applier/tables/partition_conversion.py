@@ -3,7 +3,8 @@ statements that leave the same (seen on 10.11.18)."""
 
 from __future__ import annotations
 
-from applier.tables.sql_text import Parser, quoted
+from applier.tables.quoting import quoted
+from applier.tables.sql_text import Parser
 
 Name = tuple[str, str]
 

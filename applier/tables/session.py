@@ -23,22 +23,14 @@ from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError
 from applier.tables.auto_numbers import NumberSteps
 from applier.tables.catalog import Tables
-from applier.tables.ddl import (
-    COMMENT_VERSIONS,
-    DDL_STATEMENTS,
-    IGNORED_STATEMENTS,
-    OLD_SERVERS,
-    ROUTINE_CALLS,
-    DdlSession,
-    apply_ddl,
-    statement_kind,
-)
+from applier.tables.ddl import DDL_STATEMENTS, IGNORED_STATEMENTS, ROUTINE_CALLS, apply_ddl
+from applier.tables.ddl_session import COMMENT_VERSIONS, OLD_SERVERS, DdlSession
 from applier.tables.expressions import Session
 from applier.tables.load_file import load_data
 from applier.tables.operands import unsupported
 from applier.tables.set_statement import check_variables
 from applier.tables.sql_mode_flags import SqlModeFlag
-from applier.tables.sql_text import UNREADABLE, reason, without_set_statement
+from applier.tables.sql_text import UNREADABLE, reason, statement_kind, without_set_statement
 from applier.tables.statements import DML_STATEMENTS, StatementSession, execute_statement
 
 NO_FOREIGN_KEY_CHECKS = 1 << 26

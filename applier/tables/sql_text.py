@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from applier.binlog.charsets import charset
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
+from applier.tables.quoting import quoted, text_inside
 from applier.tables.sql_mode_flags import SqlModeFlag
 
 
 def _token_pattern(single: str, double: str, space: str, letter: str) -> re.Pattern[str]:
-    """`single` and `double`: the inside of a string literal, up to its quote. `space` and `letter`: classes of characters, without [ ]."""
+    """`single` and `double`: the inside of a string literal, up to its quote. `space` and `letter`:
+    classes of characters, without [ ]."""
     return re.compile(
         rf"""(?P<space>[{space}]+|\#[^\n]*|--(?=[{space}\x00-\x1f]|$)[^\n]*|/\*(?!M?!).*?\*/|\*/)
     |(?P<version>/\*M?!(?:\d{{5,6}})?)
@@ -36,31 +38,33 @@ _CHARACTERS = {
     False: (r" \t-\r", r"\w$\x80-\ud7ff\ue000-\U0010ffff"),
     True: (r" \t-\r\xa0", r"\w$\x80-\x9f\xa1-\ud7ff\ue000-\U0010ffff"),
 }
-"""Whether a no-break space is a space -> the spaces, and the letters of names. Any character beyond ASCII is a letter, a dash or an
-ideographic space too (seen on 5.7.29, 9.7.4, MariaDB 10.11.18). With character sets of one byte per character some are not, but
-servers refuse them, so no log has them."""
+"""Whether a no-break space is a space -> the spaces, and the letters of names. Any character beyond
+ASCII is a letter, a dash or an ideographic space too (seen on 5.7.29, 9.7.4, MariaDB 10.11.18).
+With character sets of one byte per character some are not, but servers refuse them, so no log has
+them."""
 _TOKEN = {
     (escapes, space): _token_pattern(*strings, *characters)
     for escapes, strings in _STRINGS.items()
     for space, characters in _CHARACTERS.items()
 }
-"""By NO_BACKSLASH_ESCAPES, and whether a no-break space is a space. Each alternative takes time in proportion to what it passes over,
-also where it fails: SQL out of a log may be made to be slow."""
+"""By NO_BACKSLASH_ESCAPES, and whether a no-break space is a space. Each alternative takes time in
+proportion to what it passes over, also where it fails: SQL out of a log may be made to be slow."""
 _OUTSIDE_NAMES = re.compile("[\U00010000-\U0010ffff]")
-"""MySQL keeps names in utf8mb3, where these become question marks (seen on 5.7.29 and 9.7.4; MariaDB refuses them)."""
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_INSIDE = {mark: re.compile(rf"\\(.)|{mark}{mark}", re.DOTALL) for mark in "'\""}
+"""MySQL keeps names in utf8mb3, where these become question marks (seen on 5.7.29 and 9.7.4;
+MariaDB refuses them)."""
 _SKIPPED = re.compile(r"\s+|#[^\n]*|--(?=\s|\Z)[^\n]*|/\*M?!\d*|\*/|\(")
 _WORD = re.compile(r"\w+")
 _NO_SERVERS = "/*M!999999"
-"""A comment for every server that there is ("enable the sandbox mode" at the head of MariaDB's dumps)."""
+"""A comment for every server that there is ("enable the sandbox mode" at the head of MariaDB's
+dumps)."""
 MOST_TOKENS = 4_000_000
-"""Of one statement: a server takes far fewer (it has 4,096 columns and 64 MiB of SQL), and each costs some 200 bytes here."""
-_ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
+"""Of one statement: a server takes far fewer (it has 4,096 columns and 64 MiB of SQL), and each
+costs some 200 bytes here."""
 
 
 UNREADABLE = (ValueError, ArithmeticError, RecursionError)
-"""What SQL with absurd values, or nested to absurd depths, may raise anywhere: a number of 5,000 digits, a year of 10,000."""
+"""What SQL with absurd values, or nested to absurd depths, may raise anywhere: a number of 5,000
+digits, a year of 10,000."""
 
 
 def reason(error: Exception) -> str:
@@ -72,7 +76,8 @@ def reason(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`kind`: word, quoted, string, hex, bit, number, op, open. `value`: upper-case word, name, or unescaped text. Offsets in the SQL.
+    """`kind`: word, quoted, string, hex, bit, number, op, open. `value`: upper-case word, name, or
+    unescaped text. Offsets in the SQL.
 
     "open" is all that follows a quote or comment that nobody closes; no grammar takes it.
     """
@@ -83,46 +88,14 @@ class Token:
     end: int
 
 
-def unescape(body: str) -> str:
-    """The text of a string literal's inside, backslash escapes resolved; \\% and \\_ stay as they are."""
-    if "\\" not in body:
-        return body
-    return _ESCAPE.sub(_escaped, body)
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return match[0] if match[1] in "%_" else _ESCAPED.get(match[1], match[1])
-
-
-def _text_inside(body: str, mark: str, *, escapes: bool) -> str:
-    """The text between two marks; a doubled mark stands for one."""
-    if not escapes or "\\" not in body:
-        return body.replace(mark * 2, mark)
-    return _INSIDE[mark].sub(lambda match: mark if match[1] is None else _escaped(match), body)
-
-
-def hex_bytes(literal: str) -> bytes:
-    """The bytes of 0x… or x'…'; an odd digit counts as the low half of the first byte."""
-    digits = literal[2:].rstrip("'")
-    return bytes.fromhex("0" * (len(digits) % 2) + digits)
-
-
-def quoted(name: str) -> str:
-    """An identifier as every sql_mode reads it."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def unquoted(name: str) -> str:
-    """What an identifier as it stands in a statement names; of doubled quotes inside one is meant."""
-    mark = name[:1]
-    return name[1:-1].replace(mark * 2, mark) if mark in ("`", '"') else name
-
-
 def statement_kind(sql: str) -> str:
-    """The first word of a statement in upper case; comments, and parentheses before a SELECT, are passed over."""
+    """The first word of a statement in upper case; comments, and parentheses before a SELECT, are
+    passed over."""
     at = 0
     while True:
-        if sql.startswith("/*", at) and (sql.startswith(_NO_SERVERS, at) or not sql.startswith(("/*!", "/*M!"), at)):
+        if sql.startswith("/*", at) and (
+            sql.startswith(_NO_SERVERS, at) or not sql.startswith(("/*!", "/*M!"), at)
+        ):
             end = sql.find("*/", at + 2)
             if end < 0:
                 return ""
@@ -144,7 +117,8 @@ _SET_STATEMENT = re.compile(r"SET\s+STATEMENT\s", re.IGNORECASE)
 
 
 def set_statement_names(sql: str) -> list[str]:
-    """The variables of MariaDB's SET STATEMENT … FOR, in lower case; none for any other statement."""
+    """The variables of MariaDB's SET STATEMENT … FOR, in lower case; none for any other
+    statement."""
     return _set_statement(sql)[0]
 
 
@@ -173,9 +147,11 @@ def _set_statement(sql: str) -> tuple[list[str], str]:
 
 @dataclass(frozen=True, slots=True)
 class Lexis:
-    """How a session reads SQL text: bits of its sql_mode, and which version comments are for its server.
+    """How a session reads SQL text: bits of its sql_mode, and which version comments are for its
+    server.
 
-    `version` is the server's number as version comments write it (50744, 101118); None takes every version comment in.
+    `version` is the server's number as version comments write it (50744, 101118); None takes every
+    version comment in.
     """
 
     ansi_quotes: bool = False
@@ -188,8 +164,16 @@ class Lexis:
     """With character sets of one byte per character; in others it is a letter of names."""
 
     @classmethod
-    def of(cls, sql_mode: int, *, client: str = "utf8mb4", mariadb: bool = False, version: int | None = None) -> Lexis:
-        """The reading of a session with this sql_mode. `client`: the character set of its statements."""
+    def of(
+        cls,
+        sql_mode: int,
+        *,
+        client: str = "utf8mb4",
+        mariadb: bool = False,
+        version: int | None = None,
+    ) -> Lexis:
+        """The reading of a session with this sql_mode. `client`: the character set of its
+        statements."""
         mode = SqlModeFlag(sql_mode)
         return cls(
             ansi_quotes=SqlModeFlag.ANSI_QUOTES in mode,
@@ -204,12 +188,19 @@ class Lexis:
     @property
     def is_plain(self) -> bool:
         """Whether no mode changes what a text means."""
-        return not (self.ansi_quotes or self.no_backslash_escapes or self.pipes_as_concat or self.empty_string_is_null)
+        return not (
+            self.ansi_quotes
+            or self.no_backslash_escapes
+            or self.pipes_as_concat
+            or self.empty_string_is_null
+        )
 
     def executes(self, comment: str) -> bool:
-        """Whether the server reads what stands in a version comment that begins so ("/*!50100", "/*M!").
+        """Whether the server reads what stands in a version comment that begins so ("/*!50100",
+        "/*M!").
 
-        MariaDB passes over those of MySQL 5.7 and later, MySQL over all of MariaDB's (sql/sql_lex.cc, 9.7 and 10.11).
+        MariaDB passes over those of MySQL 5.7 and later, MySQL over all of MariaDB's
+        (sql/sql_lex.cc, 9.7 and 10.11).
         """
         if self.version is None:
             return comment != _NO_SERVERS
@@ -239,7 +230,8 @@ def _comment_end(sql: str, at: int) -> int:
 
 
 def tokenize(sql: str, lexis: Lexis = DEFAULT_LEXIS) -> list[Token]:
-    """Version comments (/*!50100 ... */ and /*M! ... */) that are for this server are read as if they were no comments.
+    """Version comments (/*!50100 ... */ and /*M! ... */) that are for this server are read as if
+    they were no comments.
 
     Raises InputError for what is no SQL, or more of it than anybody writes.
     """
@@ -260,19 +252,23 @@ def tokenize(sql: str, lexis: Lexis = DEFAULT_LEXIS) -> list[Token]:
         elif kind == "string":
             body = text.lstrip("nN")
             mark = body[0]
-            value = _text_inside(body[1:-1], mark, escapes=not lexis.no_backslash_escapes)
+            value = text_inside(body[1:-1], mark, escapes=not lexis.no_backslash_escapes)
             if mark == '"' and lexis.ansi_quotes:
                 kind = "quoted"
         if kind in ("word", "quoted") and not value.isascii():
             value = _OUTSIDE_NAMES.sub("?", value)
         tokens.append(Token(kind, value, match.start(), match.end()))
         if len(tokens) > MOST_TOKENS:
-            raise InputError(f"a statement of more than {MOST_TOKENS:,} words: {sql[:60]!r}", code=Code.SCHEMA_SQL)
+            raise InputError(
+                f"a statement of more than {MOST_TOKENS:,} words: {sql[:60]!r}",
+                code=Code.SCHEMA_SQL,
+            )
     return tokens
 
 
 class Parser:
-    """A cursor over tokens with what a recursive-descent parser asks for. Raises InputError showing where it stands."""
+    """A cursor over tokens with what a recursive-descent parser asks for. Raises InputError showing
+    where it stands."""
 
     def __init__(self, sql: str, lexis: Lexis = DEFAULT_LEXIS) -> None:
         self.sql = sql
@@ -290,7 +286,9 @@ class Parser:
     def op(self, ahead: int = 0) -> str:
         """The operator that stands `ahead` tokens from here, "" when it is none."""
         at = self.at + ahead
-        return self.tokens[at].value if at < len(self.tokens) and self.tokens[at].kind == "op" else ""
+        return (
+            self.tokens[at].value if at < len(self.tokens) and self.tokens[at].kind == "op" else ""
+        )
 
     @property
     def done(self) -> bool:
@@ -301,7 +299,10 @@ class Parser:
         """Steps over the words (or operators) when they stand there in this order."""
         tokens = self.tokens
         for at, wanted in enumerate(words, self.at):
-            if at >= len(tokens) or tokens[at].kind not in ("word", "op") or tokens[at].value.upper() != wanted:
+            if at >= len(tokens):
+                return False
+            token = tokens[at]
+            if token.kind not in ("word", "op") or token.value.upper() != wanted:
                 return False
         self.at += len(words)
         return True
@@ -338,7 +339,9 @@ class Parser:
 
     def refuse(self, why: str) -> InputError:
         """The error of a statement that cannot be read, with the text where it ends."""
-        near = self.sql[self.tokens[self.at].start :][:60] if self.at < len(self.tokens) else "the end"
+        near = (
+            self.sql[self.tokens[self.at].start :][:60] if self.at < len(self.tokens) else "the end"
+        )
         return InputError(f"SQL that cannot be read: {why} near {near!r}", code=Code.SCHEMA_SQL)
 
     def next(self) -> Token:
@@ -393,7 +396,8 @@ class Parser:
         return int(token.value)
 
     def size(self) -> int:
-        """The length of a type: of 10.3 the server takes 10 (`field_length`, sql/sql_yacc.yy). Raises InputError."""
+        """The length of a type: of 10.3 the server takes 10 (`field_length`, sql/sql_yacc.yy).
+        Raises InputError."""
         token = self.next()
         whole = token.value.partition(".")[0]
         if token.kind != "number" or not whole.isdigit():
@@ -419,7 +423,8 @@ class Parser:
         return found
 
     def text_since(self, start: int) -> str:
-        """The SQL from token `start` up to the cursor, spelled as a session without modes reads it."""
+        """The SQL from token `start` up to the cursor, spelled as a session without modes reads
+        it."""
         if not self.tokens[start : self.at]:
             return ""
         if self.lexis.is_plain:
@@ -428,7 +433,7 @@ class Parser:
 
     def _plain(self, token: Token) -> str:
         if token.kind == "quoted":
-            return "`" + token.value.replace("`", "``") + "`"
+            return quoted(token.value)
         if token.kind == "string":
             if not token.value and self.lexis.empty_string_is_null:
                 return "NULL"
@@ -451,7 +456,8 @@ class Parser:
         return text
 
     def skip_until(self, *ends: str) -> str:
-        """Steps up to one of `ends` outside of parentheses (or to the end); returns the SQL passed over."""
+        """Steps up to one of `ends` outside of parentheses (or to the end); returns the SQL passed
+        over."""
         start = self.tokens[self.at].start if self.at < len(self.tokens) else len(self.sql)
         while self.at < len(self.tokens):
             if (self.word() or self.op()) in ends:

@@ -15,13 +15,13 @@ from applier.binlog.charsets import charset_of_collation, statement_text
 from applier.binlog.events import Query
 from applier.binlog.table_filter import SYSTEM_SCHEMAS, StatementNames, TableFilter
 from applier.errors import BinlagError, ReplicationError
+from applier.tables.quoting import unquoted
 from applier.tables.sql_text import (
     DEFAULT_LEXIS,
     UNREADABLE,
     Lexis,
     Parser,
     statement_kind,
-    unquoted,
 )
 
 Name = tuple[str, str]

@@ -1,8 +1,9 @@
 """Statement-format DML on tables in memory: INSERT, REPLACE, UPDATE and DELETE of one table.
 
-The clauses are read here, the expressions in them by `expression_parser`. Joins, subqueries and stored routines are refused by name,
-and so is an order of rows that the statement leaves open where it decides which rows change: a log in statement format only says what
-was asked, and guessing what came of it would be a silent divergence.
+The clauses are read here, the expressions in them by `expression_parser`. Joins, subqueries and
+stored routines are refused by name, and so is an order of rows that the statement leaves open where
+it decides which rows change: a log in statement format only says what was asked, and guessing what
+came of it would be a silent divergence.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from typing import Any
 from applier.binlog.types import ValueRefused, from_sql
 from applier.errors import InputError, ReplicationError
 from applier.tables.catalog import Tables
-from applier.tables.comparisons import text_key
 from applier.tables.defaults import column_default, default_row, implicit_default, row_generator
 from applier.tables.engine import MemoryTable
 from applier.tables.expression_parser import ExpressionParser, sql_parser
@@ -26,15 +26,16 @@ from applier.tables.operands import (
     OperandKind,
     Scope,
     Session,
-    truth,
     unsupported,
 )
+from applier.tables.row_selection import RowSelection
 from applier.tables.sql_mode_flags import SqlModeFlag
 from applier.tables.storing import storer
 from lookup.handler import DuplicateKey, NoReferencedRow, Row, RowError, RowIsReferenced, traits_of
 from lookup.table import Column, TableDefinition
 
 DML_STATEMENTS = frozenset({"INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD"})
+JOINING_WORDS = frozenset({"USING", "JOIN", "INNER", "LEFT", "RIGHT"})
 
 Write = Callable[[Scope], Any]
 Assignment = tuple[int, Write | None]
@@ -55,8 +56,8 @@ class StatementSession:
 def execute_statement(tables: Tables, sql: str, database: str, session: StatementSession) -> int:
     """Carries one DML statement out; returns the number of rows changed.
 
-    Raises ReplicationError: the server's number for what the server refuses too, 1235 for what is not supported here. What the
-    statement changed in tables with transactions is taken back then.
+    Raises ReplicationError: the server's number for what the server refuses too, 1235 for what is
+    not supported here. What the statement changed in tables with transactions is taken back then.
     """
     statement = Statement(tables, sql, database, session)
     word = statement.parser.word()
@@ -102,13 +103,16 @@ class Statement:
         raise failure
 
     def table(self, *events: str) -> MemoryTable:
-        """The table that stands at the cursor; `events`: those of triggers that the statement fires."""
+        """The table that stands at the cursor; `events`: those of triggers that the statement
+        fires."""
         name = self.parser.table_name(self.database)
         self.table_name = ".".join(name)
         table = self.tables.get(*name)
         if table is None:
             self.tables.refuse_view(*name)
-            raise ReplicationError(1146, f"Table '{self.table_name}' doesn't exist", table=self.table_name)
+            raise ReplicationError(
+                1146, f"Table '{self.table_name}' doesn't exist", table=self.table_name
+            )
         self.tables.triggers.refuse(*name, *events)
         refuse_merge(table.definition)
         if any(column.system_time for column in table.definition.columns):
@@ -123,7 +127,9 @@ class Statement:
     def insert(self, *, replacing: bool) -> int:
         """INSERT and REPLACE, behind their first word."""
         parser = self.parser
-        while word := parser.accept_any("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO"):
+        while word := parser.accept_any(
+            "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO"
+        ):
             self.ignore = self.ignore or word == "IGNORE"
         table = self.table("INSERT", "DELETE") if replacing else self.table("INSERT")
         definition = table.definition
@@ -158,13 +164,17 @@ class Statement:
             name = self.parser.name()
         return name
 
-    def _value_lists(self, definition: TableDefinition, columns: tuple[int, ...]) -> Iterator[list[Assignment]]:
+    def _value_lists(
+        self, definition: TableDefinition, columns: tuple[int, ...]
+    ) -> Iterator[list[Assignment]]:
         while True:
             self.parser.expect("(")
             found: list[Assignment] = []
             while not self.parser.accept(")"):
                 if len(found) < len(columns):
-                    found.append((columns[len(found)], self._value(definition, columns[len(found)])))
+                    found.append(
+                        (columns[len(found)], self._value(definition, columns[len(found)]))
+                    )
                 else:
                     raise _other_width(definition)
                 self.parser.accept(",")
@@ -190,10 +200,18 @@ class Statement:
             raise unsupported(f"a value for the generated column `{column.name}`")
         return storer(column, operand, self.dialect)
 
-    def insert_rows(self, table: MemoryTable, rows: list[list[Assignment]], *, replacing: bool, on_duplicate: list[Assignment]) -> int:
+    def insert_rows(
+        self,
+        table: MemoryTable,
+        rows: list[list[Assignment]],
+        *,
+        replacing: bool,
+        on_duplicate: list[Assignment],
+    ) -> int:
         """Inserts rows of assignments; returns how many rows changed.
 
-        A number that a row took and did not need goes to the next one (`restore_auto_increment`, sql/handler.cc).
+        A number that a row took and did not need goes to the next one (`restore_auto_increment`,
+        sql/handler.cc).
         """
         changed = 0
         generate = row_generator(table.definition, self.dialect)
@@ -220,7 +238,8 @@ class Statement:
         return changed
 
     def _replace(self, table: MemoryTable, row: Row, duplicate: DuplicateKey) -> int:
-        """Rows in the way go; the row of the last unique key is overwritten where nothing refers to it (`write_record`)."""
+        """Rows in the way go; the row of the last unique key is overwritten where nothing refers to
+        it (`write_record`)."""
         uniques = [key for key in table.definition.sorted_keys if key.unique]
         while True:
             if duplicate.key is uniques[-1] and not table.is_referenced:
@@ -233,7 +252,9 @@ class Statement:
             except DuplicateKey as again:
                 duplicate = again
 
-    def _new_row(self, table: MemoryTable, assignments: list[Assignment], *, alone: bool, first: bool) -> Row:
+    def _new_row(
+        self, table: MemoryTable, assignments: list[Assignment], *, alone: bool, first: bool
+    ) -> Row:
         definition = table.definition
         session = self.session.expressions
         base = default_row(definition, session)
@@ -245,7 +266,9 @@ class Statement:
                 continue
             value = self._fitted(write, Scope(tuple(row), session), strict=strict)
             if value is None and not column.nullable and not column.auto_increment:
-                value = self._instead_of_null(column, definition, strict=strict or (alone and not self.ignore))
+                value = self._instead_of_null(
+                    column, definition, strict=strict or (alone and not self.ignore)
+                )
             row[at] = value
         given = {at for at, write in assignments if write is not None}
         self._number(table, row, given)
@@ -255,10 +278,15 @@ class Statement:
         modes = self.dialect.sql_mode
         if self.ignore or not modes & SqlModeFlag.STRICT:
             return False
-        return bool(modes & SqlModeFlag.STRICT_ALL_TABLES) or first or traits_of(definition).transactional
+        return (
+            bool(modes & SqlModeFlag.STRICT_ALL_TABLES)
+            or first
+            or traits_of(definition).transactional
+        )
 
     def _fitted(self, write: Write, scope: Scope, *, strict: bool) -> Any:
-        """The stored value; the closest to one that does not fit where the mode allows. Raises ValueRefused."""
+        """The stored value; the closest to one that does not fit where the mode allows. Raises
+        ValueRefused."""
         try:
             return write(scope)
         except ValueRefused as refused:
@@ -272,32 +300,54 @@ class Statement:
         """What a NOT NULL column takes for NULL. Raises ReplicationError 1048."""
         if column.type == "timestamp" and not self.session.explicit_defaults_for_timestamp:
             if self.session.explicit_defaults_for_timestamp is None and not self.dialect.old:
-                raise unsupported(f"NULL for the TIMESTAMP `{column.name}`, whose meaning explicit_defaults_for_timestamp decides")
-            return column_default(replace(column, default=f"CURRENT_TIMESTAMP({column.scale})"), self.session.expressions)
+                raise unsupported(
+                    f"NULL for the TIMESTAMP `{column.name}`, whose meaning "
+                    "explicit_defaults_for_timestamp decides"
+                )
+            return column_default(
+                replace(column, default=f"CURRENT_TIMESTAMP({column.scale})"),
+                self.session.expressions,
+            )
         if strict:
-            raise ReplicationError(1048, f"Column '{column.name}' cannot be null", table=definition.full_name)
+            raise ReplicationError(
+                1048, f"Column '{column.name}' cannot be null", table=definition.full_name
+            )
         return 0 if column.type == "enum" and not self.dialect.mariadb else implicit_default(column)
 
     def _number(self, table: MemoryTable, row: list[Any], given: set[int]) -> None:
         """Fills an AUTO_INCREMENT column from the INSERT_ID event, or from the table's own counter.
 
-        NO_AUTO_VALUE_ON_ZERO is about a zero that is given; a column that is not among those gets a number.
+        NO_AUTO_VALUE_ON_ZERO is about a zero that is given; a column that is not among those gets a
+        number.
         """
-        at = next((at for at, column in enumerate(table.definition.columns) if column.auto_increment), None)
+        at = next(
+            (at for at, column in enumerate(table.definition.columns) if column.auto_increment),
+            None,
+        )
         if at is None:
             return
         session, column = self.session, table.definition.columns[at]
         if at not in given:
             row[at] = None
-        zero = None if self.dialect.sql_mode & SqlModeFlag.NO_AUTO_VALUE_ON_ZERO else from_sql(column)(0)
+        zero = (
+            None
+            if self.dialect.sql_mode & SqlModeFlag.NO_AUTO_VALUE_ON_ZERO
+            else from_sql(column)(0)
+        )
         if row[at] is not None and row[at] != zero:
-            if session.insert_id is not None and isinstance(row[at], int) and row[at] >= session.insert_id:
+            if (
+                session.insert_id is not None
+                and isinstance(row[at], int)
+                and row[at] >= session.insert_id
+            ):
                 session.insert_id = session.expressions.numbers.after(row[at])
             return
         number = session.insert_id if session.insert_id is not None else table.auto_increment
-        if row[at] is not None or not column.nullable:  # AUTO_INCREMENT NULL uses a number up and stays NULL
+        if row[at] is not None or not column.nullable:
+            # AUTO_INCREMENT NULL uses a number up and stays NULL
             row[at] = from_sql(column)(number)
-        session.insert_id = session.expressions.numbers.after(number) if session.insert_id is not None else None
+        if session.insert_id is not None:
+            session.insert_id = session.expressions.numbers.after(number)
 
     # UPDATE, DELETE
 
@@ -321,7 +371,9 @@ class Statement:
                     raise
         return changed
 
-    def _update_row(self, table: MemoryTable, ref: Any, assignments: list[Assignment], inserted: Row | None) -> int:
+    def _update_row(
+        self, table: MemoryTable, ref: Any, assignments: list[Assignment], inserted: Row | None
+    ) -> int:
         old = table.get(ref)
         assert old is not None
         new = self._assigned(table.definition, old, assignments, inserted)
@@ -338,7 +390,7 @@ class Statement:
             raise unsupported("DELETE of several tables")
         table = self.table("DELETE")
         self._alias()
-        if self.parser.op() == "," or self.parser.word() in ("USING", "JOIN", "INNER", "LEFT", "RIGHT"):
+        if self.parser.op() == "," or self.parser.word() in JOINING_WORDS:
             raise unsupported("DELETE of several tables")
         refs = self._matching(table)
         for ref in refs:
@@ -353,7 +405,9 @@ class Statement:
 
     def _alias(self) -> None:
         following = self.parser.word()
-        if self.parser.accept("AS") or (following and following not in ("SET", "WHERE", "ORDER", "LIMIT", "JOIN", "USING")):
+        if self.parser.accept("AS") or (
+            following and following not in ("SET", "WHERE", "ORDER", "LIMIT", "JOIN", "USING")
+        ):
             raise unsupported("a table alias")
 
     def _assignments(self, definition: TableDefinition) -> list[Assignment]:
@@ -365,10 +419,19 @@ class Statement:
             if not self.parser.accept(","):
                 return found
 
-    def _assigned(self, definition: TableDefinition, old: Row, assignments: list[Assignment], inserted: Row | None) -> Row:
-        """The row after SET: each assignment sees the ones before it. ON UPDATE columns follow when anything changed."""
+    def _assigned(
+        self,
+        definition: TableDefinition,
+        old: Row,
+        assignments: list[Assignment],
+        inserted: Row | None,
+    ) -> Row:
+        """The row after SET: each assignment sees the ones before it. ON UPDATE columns follow when
+        anything changed."""
         session = self.session.expressions
-        simultaneous = self.dialect.mariadb and self.dialect.sql_mode & SqlModeFlag.SIMULTANEOUS_ASSIGNMENT
+        simultaneous = (
+            self.dialect.mariadb and self.dialect.sql_mode & SqlModeFlag.SIMULTANEOUS_ASSIGNMENT
+        )
         strict = self._strict(definition, first=True)
         row = list(old)
         for at, write in assignments:
@@ -378,7 +441,9 @@ class Statement:
             if write is None:
                 row[at] = column_default(column, session)
                 continue
-            value = self._fitted(write, Scope(old if simultaneous else tuple(row), session, inserted), strict=strict)
+            value = self._fitted(
+                write, Scope(old if simultaneous else tuple(row), session, inserted), strict=strict
+            )
             if value is None and not column.nullable:
                 value = self._instead_of_null(column, definition, strict=strict)
             row[at] = value
@@ -386,44 +451,20 @@ class Statement:
             touched = {at for at, _ in assignments}
             for at, column in enumerate(definition.columns):
                 if column.on_update is not None and at not in touched:
-                    row[at] = storer(column, compile_expression(column.on_update), self.dialect)(Scope(old, session))
+                    row[at] = storer(column, compile_expression(column.on_update), self.dialect)(
+                        Scope(old, session)
+                    )
         generate = row_generator(definition, self.dialect)
         return tuple(row) if generate is None else generate(tuple(row))
 
     def _matching(self, table: MemoryTable) -> list[Any]:
-        """The refs that WHERE, ORDER BY and LIMIT leave, in the order in which the server would change them."""
-        parser = self.parser
-        reader = self._reader(table.definition)
-        condition = truth(reader.expression()) if parser.accept("WHERE") else None
-        order = self._order(reader) if parser.accept("ORDER", "BY") else []
-        limit = parser.integer() if parser.accept("LIMIT") else None
+        selection = RowSelection.read(self._reader(table.definition))
         self._at_end()
-        session = self.session.expressions
-        found = []
-        for ref, row in table.scan():
-            scope = Scope(row, session)
-            if condition is None or condition(scope):
-                found.append((ref, tuple(key(scope) for key, _ in order), row))
-        for at in range(len(order) - 1, -1, -1):
-            found.sort(key=lambda item: item[1][at], reverse=order[at][1])
-        if limit is not None and 0 < limit < len(found):
-            tied = {row for _, key, row in found if key == found[limit][1]}
-            if len(tied) > 1 and found[limit - 1][1] == found[limit][1]:  # equal rows may stand in for each other
-                raise unsupported("LIMIT among rows whose order the statement leaves open")
-        return [ref for ref, _, _ in found[:limit]]
-
-    def _order(self, reader: ExpressionParser) -> list[tuple[Callable[[Scope], Any], bool]]:
-        found = []
-        while True:
-            operand = reader.expression()
-            if operand.literal:
-                raise unsupported(f"ORDER BY {operand.sql}")
-            found.append((_sort_key(operand), self.parser.accept_any("DESC", "ASC") == "DESC"))
-            if not self.parser.accept(","):
-                return found
+        return selection.refs(table, self.session.expressions)
 
     def _at_end(self) -> None:
-        """MariaDB's RETURNING makes a result only, as long as it calls no function and sets no variable."""
+        """MariaDB's RETURNING makes a result only, as long as it calls no function and sets no
+        variable."""
         if self.dialect.mariadb and self.parser.word() == "RETURNING":
             rest = self.parser.tokens[self.parser.at :]
             if not any(token.value in ("(", ":=") for token in rest):
@@ -433,25 +474,17 @@ class Statement:
 
 
 def _other_width(definition: TableDefinition) -> ReplicationError:
-    return ReplicationError(1136, "Column count doesn't match value count at row 1", table=definition.full_name)
-
-
-def _sort_key(operand: Operand) -> Callable[[Scope], Any]:
-    """NULL first, then by value."""
-    if operand.kind in (OperandKind.LABELS, OperandKind.JSON, OperandKind.OTHER):
-        raise unsupported(f"ORDER BY {operand.sql}")
-    key = text_key(operand.collation) if operand.kind is OperandKind.TEXT and operand.collation else None
-
-    def of(scope: Scope) -> Any:
-        value = operand.value(scope)
-        return (0, 0) if value is None else (1, value if key is None else key(value))
-
-    return of
+    return ReplicationError(
+        1136, "Column count doesn't match value count at row 1", table=definition.full_name
+    )
 
 
 def position(definition: TableDefinition, name: str) -> int:
-    """Where a column stands in the table. Raises ReplicationError 1054 when it has none of this name."""
+    """Where a column stands in the table. Raises ReplicationError 1054 when it has none of this
+    name."""
     at = definition.positions.get(name.lower())
     if at is None:
-        raise ReplicationError(1054, f"Unknown column '{name}' in 'field list'", table=definition.full_name)
+        raise ReplicationError(
+            1054, f"Unknown column '{name}' in 'field list'", table=definition.full_name
+        )
     return at

@@ -1,12 +1,13 @@
-"""Values of expressions into columns: for each type of column the types of operands that are stored exactly.
+"""Values of expressions into columns: for each type of column the types of operands that are stored
+exactly.
 
-Held against real servers by tests/tables/test_functions_servers.py. What is not in the table is refused with 1235. A value that
-does not fit raises ValueRefused, with what the server stores instead where it is not in strict mode.
+Held against real servers by tests/tables/test_functions_servers.py. What is not in the table is
+refused with 1235. A value that does not fit raises ValueRefused, with what the server stores
+instead where it is not in strict mode.
 """
 
 from __future__ import annotations
 
-import calendar
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from applier.binlog.types.temporal import (
 from applier.binlog.types.texts import labels_of
 from applier.tables.comparisons import ASCII_EXACT, moment_of
 from applier.tables.json_functions import JsonNull
+from applier.tables.moment_rules import checked_date, fitted_fraction, fitted_parts
 from applier.tables.operands import (
     BYTES,
     CHARACTERS,
@@ -64,14 +66,16 @@ class StoreColumn:
 
     def unknown(self) -> Exception:
         """The error of what is not stored exactly here."""
-        return unsupported(f"{self.operand.sql[:60]} in the {self.column.type} column `{self.column.name}`")
+        return unsupported(
+            f"{self.operand.sql[:60]} in the {self.column.type} column `{self.column.name}`"
+        )
 
 
 def storer(column: Column, operand: Operand, dialect: Dialect) -> Callable[[Scope], Stored]:
     """A function from a scope to the stored form of an operand's value, None for NULL.
 
-    Raises ReplicationError 1235 where the operand's type is not stored exactly; the function does so for such values, and
-    ValueRefused for one that does not fit.
+    Raises ReplicationError 1235 where the operand's type is not stored exactly; the function does
+    so for such values, and ValueRefused for one that does not fit.
     """
     if operand.kind is OperandKind.NULL:
         return lambda scope: None
@@ -93,9 +97,18 @@ def _numeric(target: StoreColumn) -> Write:
     convert = from_sql(column)
     is_integer = "int" in column.type
     rounds = column.type in ("float", "double") and bool(column.scale)
-    if operand.kind in (OperandKind.LABELS, OperandKind.BINARY, OperandKind.JSON, OperandKind.OTHER):
+    if operand.kind in (
+        OperandKind.LABELS,
+        OperandKind.BINARY,
+        OperandKind.JSON,
+        OperandKind.OTHER,
+    ):
         raise target.unknown()
-    if operand.kind in (OperandKind.DATE, OperandKind.DATETIME, OperandKind.TIME) and operand.column is None and not operand.literal:
+    if (
+        operand.kind in (OperandKind.DATE, OperandKind.DATETIME, OperandKind.TIME)
+        and operand.column is None
+        and not operand.literal
+    ):
         raise target.unknown()
     if operand.kind is OperandKind.TEXT:
         prepare: Callable[[Any], Any] = str
@@ -110,7 +123,11 @@ def _numeric(target: StoreColumn) -> Write:
             raise target.unknown()
         if is_integer and isinstance(found, float):
             found = round(found) if abs(found) < 1 << 65 else Decimal(found)
-        if column.unsigned and not is_integer and (leading_number(found) if isinstance(found, str) else found) < 0:
+        if (
+            column.unsigned
+            and not is_integer
+            and (leading_number(found) if isinstance(found, str) else found) < 0
+        ):
             raise target.refused(1264, "Out of range value", convert(0))
         return convert(found)
 
@@ -118,12 +135,15 @@ def _numeric(target: StoreColumn) -> Write:
 
 
 def _stays_whole(value: Any, column: Column) -> bool:
-    """FLOAT(M,D) and DOUBLE(M,D) round; a whole number that fits is what it was, however they do it."""
+    """FLOAT(M,D) and DOUBLE(M,D) round; a whole number that fits is what it was, however they do
+    it."""
     try:
         number = Decimal(value)
     except ArithmeticError:
         return False
-    return number == number.to_integral_value() and abs(number) < Decimal(10) ** ((column.length or 0) - column.scale)
+    return number == number.to_integral_value() and abs(number) < Decimal(10) ** (
+        (column.length or 0) - column.scale
+    )
 
 
 def _text(target: StoreColumn) -> Write:
@@ -133,13 +153,22 @@ def _text(target: StoreColumn) -> Write:
     if operand.kind in BYTES:
         return lambda value, session: convert(_well_formed(target, value))
     if operand.kind is OperandKind.JSON:
-        return lambda value, session: convert(json_documents.to_text(None if value is JsonNull else value))
-    text = as_text(Operand(operand.kind, lambda scope: scope, operand.sql, operand.digits), target.dialect)
+        return lambda value, session: convert(
+            json_documents.to_text(None if value is JsonNull else value)
+        )
+    text = as_text(
+        Operand(operand.kind, lambda scope: scope, operand.sql, operand.digits), target.dialect
+    )
     limit = column.length
 
     def write(value: Value, _session: Session) -> Stored:
         found = text.value(value)
-        if limit is not None and column.type in ("char", "varchar") and len(found) > limit and not found[limit:].strip(" "):
+        if (
+            limit is not None
+            and column.type in ("char", "varchar")
+            and len(found) > limit
+            and not found[limit:].strip(" ")
+        ):
             found = found[:limit]
         if operand.kind is OperandKind.DOUBLE and limit is not None and len(found) > limit:
             raise target.unknown()
@@ -147,7 +176,9 @@ def _text(target: StoreColumn) -> Write:
             return convert(found)
         except ValueRefused as refused:
             if refused.closest is None:
-                refused.closest = _closest_text(convert, "".join(_or_mark(own.encode, char) for char in found))
+                refused.closest = _closest_text(
+                    convert, "".join(_or_mark(own.encode, char) for char in found)
+                )
             raise
 
     return write
@@ -170,7 +201,8 @@ def _or_mark(encode: Callable[[str], bytes], char: str) -> str:
 
 
 def _well_formed(target: StoreColumn, value: bytes) -> bytes:
-    """Bytes are taken as they are; those that are no text of the column's character set are refused."""
+    """Bytes are taken as they are; those that are no text of the column's character set are
+    refused."""
     own = charset(target.column.charset)
     value = b"\0" * (-len(value) % len(own.pad)) + value
     text = own.decode(value)
@@ -203,12 +235,25 @@ def _bytes(target: StoreColumn) -> Write:
         return lambda value, session: convert(value)
     if operand.kind is OperandKind.JSON:
         raise target.unknown()
-    text = as_text(Operand(operand.kind, lambda scope: scope, operand.sql, operand.digits, collation=operand.collation), target.dialect)
+    text = as_text(
+        Operand(
+            operand.kind,
+            lambda scope: scope,
+            operand.sql,
+            operand.digits,
+            collation=operand.collation,
+        ),
+        target.dialect,
+    )
     encode = operand.charset.encode if operand.collation is not None else str.encode
 
     def write(value: Value, _session: Session) -> Stored:
         found = encode(text.value(value))
-        if operand.kind is OperandKind.DOUBLE and target.column.length is not None and len(found) > target.column.length:
+        if (
+            operand.kind is OperandKind.DOUBLE
+            and target.column.length is not None
+            and len(found) > target.column.length
+        ):
             raise target.unknown()
         return convert(found)
 
@@ -216,43 +261,6 @@ def _bytes(target: StoreColumn) -> Write:
 
 
 # dates and times
-
-
-def checked_date(parts: Parts, sql_mode: SqlModeFlag, *, zeros: bool = True) -> Parts | None:
-    """None for a date that the SQL mode does not let in (`check_date`, sql-common/my_time.cc). `zeros`: a month or day may be 0."""
-    year, month, day = parts[:3]
-    if not any(parts[:3]):
-        return None if sql_mode & SqlModeFlag.NO_ZERO_DATE else parts
-    if not month or not day:
-        return parts if zeros and not sql_mode & SqlModeFlag.NO_ZERO_IN_DATE else None
-    if (
-        day > (29 if month == 2 and not year else calendar.monthrange(max(year, 1), month)[1])
-        and not sql_mode & SqlModeFlag.ALLOW_INVALID_DATES
-    ):
-        return None
-    return parts
-
-
-def fitted_fraction(microseconds: int, digits: int, dialect: Dialect) -> int:
-    """Microseconds with the digits of a column: rounded, or cut where version and SQL mode say so."""
-    step: int = 10 ** (6 - digits)
-    rounds = (
-        dialect.sql_mode & SqlModeFlag.TIME_ROUND_FRACTIONAL
-        if dialect.mariadb
-        else not dialect.sql_mode & SqlModeFlag.TIME_TRUNCATE_FRACTIONAL
-    )
-    return (microseconds + (step // 2 if rounds else 0)) // step * step
-
-
-def _fitted(parts: Parts, digits: int, dialect: Dialect) -> Parts:
-    microsecond = fitted_fraction(parts[6], digits, dialect)
-    if microsecond < 1_000_000:
-        return (*parts[:6], microsecond)
-    try:
-        moment = datetime(*parts[:6]) + timedelta(seconds=1)
-    except (ValueError, OverflowError):
-        raise unsupported(f"{parts_text(parts, 6)} rounded to {digits} digits") from None
-    return (moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second, 0)
 
 
 def _parts(target: StoreColumn) -> Callable[[Value], Parts]:
@@ -307,10 +315,14 @@ def _datetime(target: StoreColumn) -> Write:
     read, digits = _parts(target), target.column.scale
 
     def write(value: Value, _session: Session) -> Stored:
-        parts = _fitted(read(value), digits, target.dialect)
+        parts = fitted_parts(read(value), digits, target.dialect)
         found = checked_date(parts, target.dialect.sql_mode)
         if found is None:
-            raise target.refused(1292, f"Incorrect datetime value: '{parts_text(parts, 0)}'", pack_datetime((0,) * 7, digits))
+            raise target.refused(
+                1292,
+                f"Incorrect datetime value: '{parts_text(parts, 0)}'",
+                pack_datetime((0,) * 7, digits),
+            )
         return pack_datetime(found, digits)
 
     return write
@@ -320,14 +332,18 @@ def _timestamp(target: StoreColumn) -> Write:
     read, digits = _parts(target), target.column.scale
 
     def write(value: Value, session: Session) -> Stored:
-        parts = _fitted(read(value), digits, target.dialect)
+        parts = fitted_parts(read(value), digits, target.dialect)
         zero = pack_timestamp(0, digits)
-        found = checked_date(parts, target.dialect.sql_mode & ~SqlModeFlag.ALLOW_INVALID_DATES, zeros=False)
+        found = checked_date(
+            parts, target.dialect.sql_mode & ~SqlModeFlag.ALLOW_INVALID_DATES, zeros=False
+        )
         if found is None:
             raise target.refused(1292, f"Incorrect datetime value: '{parts_text(parts, 0)}'", zero)
         if not any(found):
             return zero
-        microseconds = (to_utc(datetime(*found), session.zone) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+        microseconds = (
+            to_utc(datetime(*found), session.zone) - datetime(1970, 1, 1, tzinfo=UTC)
+        ) // timedelta(microseconds=1)
         if not 1_000_000 <= microseconds < 0x8000_0000 * 1_000_000:
             raise target.refused(1292, f"Incorrect datetime value: '{parts_text(parts, 0)}'", zero)
         return pack_timestamp(microseconds, digits)
@@ -378,7 +394,11 @@ def _bit(target: StoreColumn) -> Write:
         raise target.unknown()
 
     def write(value: Value, _session: Session) -> Stored:
-        if value < 0 if isinstance(value, int) else target.operand.kind is OperandKind.HEX and len(value) > 8:
+        if (
+            value < 0
+            if isinstance(value, int)
+            else target.operand.kind is OperandKind.HEX and len(value) > 8
+        ):
             raise target.unknown()
         return convert(value)
 
@@ -386,19 +406,25 @@ def _bit(target: StoreColumn) -> Write:
 
 
 def _labels(target: StoreColumn) -> Write:
-    """ENUM and SET: a label as it stands in the definition, or in another case where the collation ignores it."""
+    """ENUM and SET: a label as it stands in the definition, or in another case where the collation
+    ignores it."""
     column, kind = target.column, target.operand.kind
     convert, labels = from_sql(column), labels_of(column.labels)
     if kind not in (OperandKind.TEXT, OperandKind.LABELS, OperandKind.INTEGER):
         raise target.unknown()
-    folded = ASCII_EXACT.fullmatch(column.collation or charset(column.charset).default_collation) is not None
+    folded = (
+        ASCII_EXACT.fullmatch(column.collation or charset(column.charset).default_collation)
+        is not None
+    )
     most = len(column.labels) if column.type == "enum" else (1 << len(column.labels)) - 1
     pad = "" if column.charset == "binary" else " "
 
     def write(value: Value, _session: Session) -> Stored:
         if isinstance(value, int):
             if not 0 <= value <= most or (value == 0 and column.type == "enum"):
-                raise target.refused(1265, "Data truncated", 0 if column.type == "enum" else value & most)
+                raise target.refused(
+                    1265, "Data truncated", 0 if column.type == "enum" else value & most
+                )
             return value
         pieces = [value] if column.type == "enum" else value.split(",")
         known = all(piece.rstrip(pad) in labels.exact or piece in labels.exact for piece in pieces)
@@ -436,15 +462,21 @@ def _printed(target: StoreColumn) -> Write:
 def _same_type(target: StoreColumn) -> Write:
     """A copy of a column of the same type."""
     source = target.operand.column
-    if source is None or (source.type, source.length, source.srid) != (target.column.type, target.column.length, target.column.srid):
+    if source is None or (source.type, source.length, source.srid) != (
+        target.column.type,
+        target.column.length,
+        target.column.srid,
+    ):
         raise target.unknown()
     return lambda value, session: value
 
 
 _FAMILIES: dict[str, Callable[[StoreColumn], Write]] = {
-    **dict.fromkeys(("tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "float", "double"), _numeric),
+    **dict.fromkeys(("tinyint", "smallint", "mediumint", "int", "bigint"), _numeric),
+    **dict.fromkeys(("decimal", "float", "double"), _numeric),
     **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), _text),
     **dict.fromkeys(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"), _bytes),
-    "date": _date, "datetime": _datetime, "timestamp": _timestamp, "time": _time, "year": _year, "bit": _bit,
-    "enum": _labels, "set": _labels, "json": _json, "uuid": _printed, "inet4": _printed, "inet6": _printed,
+    "date": _date, "datetime": _datetime, "timestamp": _timestamp, "time": _time, "year": _year,
+    "bit": _bit, "enum": _labels, "set": _labels, "json": _json,
+    "uuid": _printed, "inet4": _printed, "inet6": _printed,
 }  # fmt: skip

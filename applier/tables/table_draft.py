@@ -1,4 +1,5 @@
-"""From the clauses of a CREATE or ALTER TABLE to a TableDefinition: what the server fills in where the statement is silent.
+"""From the clauses of a CREATE or ALTER TABLE to a TableDefinition: what the server fills in where
+the statement is silent.
 
 sql_table.cc (`mysql_prepare_create_table`, 5.6 to 9.7) for derived names, keys and nullability.
 """
@@ -25,10 +26,12 @@ from applier.tables.sql_text import DEFAULT_LEXIS, Lexis
 from lookup.handler import engine_traits
 from lookup.table import Column, ForeignKey, Key, KeyPart, TableDefinition
 
-CHARACTER_TYPES = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set"})
+CHARACTER_TYPES = frozenset(
+    {"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set"}
+)
 BINARY_TWINS = {
-    "char": "binary", "varchar": "varbinary", "tinytext": "tinyblob", "text": "blob", "mediumtext": "mediumblob",
-    "longtext": "longblob",
+    "char": "binary", "varchar": "varbinary", "tinytext": "tinyblob", "text": "blob",
+    "mediumtext": "mediumblob", "longtext": "longblob",
 }  # fmt: skip
 LONGEST_VARCHAR = 65535
 LONGEST_VARCHAR_MARIADB = 65532
@@ -40,7 +43,8 @@ SIZED = frozenset({"char", "varchar", "binary", "varbinary", "bit", "vector"})
 
 @dataclass(frozen=True, slots=True)
 class SchemaRules:
-    """What the statement's server and session decide. `charset` and `collation`: the database's defaults."""
+    """What the statement's server and session decide. `charset` and `collation`: the database's
+    defaults."""
 
     charset: str = "utf8mb4"
     collation: str | None = None
@@ -53,7 +57,8 @@ class SchemaRules:
     mariadb: bool = False
     generate_invisible_key: bool = False
     column_references: bool = False
-    """REFERENCES behind a column makes a foreign key (MariaDB 10.5, MySQL 9.0); it is read over elsewhere."""
+    """REFERENCES behind a column makes a foreign key (MariaDB 10.5, MySQL 9.0); it is read over
+    elsewhere."""
     lexis: Lexis = DEFAULT_LEXIS
     session: Session = field(default_factory=Session)
 
@@ -78,13 +83,16 @@ class SchemaRules:
         """The default collation of a character set on this server."""
         name = charset(charset_name).name
         if name == "utf8mb4":
-            return self.utf8mb4_collation or ("utf8mb4_0900_ai_ci" if self.modern_utf8mb4 else "utf8mb4_general_ci")
+            return self.utf8mb4_collation or (
+                "utf8mb4_0900_ai_ci" if self.modern_utf8mb4 else "utf8mb4_general_ci"
+            )
         return CHARSETS[name].default_collation if name in CHARSETS else f"{name}_general_ci"
 
 
 @dataclass
 class TableParts:
-    """A CREATE TABLE (or ALTER TABLE) as it is read, before the server's rules are applied to the whole."""
+    """A CREATE TABLE (or ALTER TABLE) as it is read, before the server's rules are applied to the
+    whole."""
 
     columns: list[Column] = field(default_factory=list)
     named_keys: list[NamedKey] = field(default_factory=list)
@@ -135,13 +143,19 @@ class ColumnDraft:
         self.values.update(values)
 
     def keys(self, *, mariadb: bool) -> list[NamedKey]:
-        """The keys that the column's own PRIMARY KEY and UNIQUE clauses ask for; where both stand, MariaDB makes the first only."""
-        names = [name for name, word in (("PRIMARY", "primary"), (None, "unique")) if self.values.get(word)]
+        """The keys that the column's own PRIMARY KEY and UNIQUE clauses ask for; where both stand,
+        MariaDB makes the first only."""
+        names = [
+            name
+            for name, word in (("PRIMARY", "primary"), (None, "unique"))
+            if self.values.get(word)
+        ]
         names = names[:1] if mariadb else names
         return [NamedKey(name, [(self.name, None, False, None)], True) for name in names]
 
     def build(self, rules: SchemaRules, table_charset: str, table_collation: str) -> Column:
-        """The column, with the defaults of its table and of the server where no clause says otherwise."""
+        """The column, with the defaults of its table and of the server where no clause says
+        otherwise."""
         values = dict(self.values)
         for word in ("primary", "unique", "said_null", "binary", "holds"):
             values.pop(word, None)
@@ -174,17 +188,30 @@ class ColumnDraft:
     def _labels(self, charset_name: str, rules: SchemaRules) -> tuple[str, ...]:
         said = cast("tuple[str | bytes, ...]", self.values["labels"])
         if rules.session.client == "binary":
-            said = tuple(label if isinstance(label, bytes) else literal_bytes("binary", label) for label in said)
-        elif charset_name == "binary":  # the literal's own bytes, in the character set of the connection
+            said = tuple(
+                label if isinstance(label, bytes) else literal_bytes("binary", label)
+                for label in said
+            )
+        elif charset_name == "binary":
+            # the literal's own bytes, in the character set of the connection
             literals = charset(charset_of_collation_name(rules.session.collation))
-            said = tuple(label if isinstance(label, bytes) else literals.encode(_known(literals, label)) for label in said)
+            said = tuple(
+                label if isinstance(label, bytes) else literals.encode(_known(literals, label))
+                for label in said
+            )
         labels = tuple(stored_label(label, charset_name) for label in said)
         if not rules.mariadb and not rules.modern_utf8mb4 and "\0" in "".join(labels):
-            message = f"a label with a zero byte, which 5.x cuts off, is not supported in memory (column `{self.name}`)"
-            raise ReplicationError(1235, message)
+            message = "a label with a zero byte, which 5.x cuts off, is not supported in memory"
+            raise ReplicationError(1235, f"{message} (column `{self.name}`)")
         return labels
 
-    def _charset(self, values: dict[str, object], rules: SchemaRules, table_charset: str, table_collation: str) -> None:
+    def _charset(
+        self,
+        values: dict[str, object],
+        rules: SchemaRules,
+        table_charset: str,
+        table_collation: str,
+    ) -> None:
         said, collation = values.get("charset"), values.get("collation")
         if collation is not None and str(collation).upper() == "DEFAULT":
             collation = None
@@ -203,35 +230,42 @@ class ColumnDraft:
 
 
 def fit_size(values: dict[str, object], rules: SchemaRules, said: object = None) -> None:
-    """TEXT(n) is of the smallest type that holds n characters, VARCHAR(n) of TEXT's types where a row cannot hold it
-    (`prepare_blob_field`, sql/sql_table.cc: outside of strict mode, which refuses the statement). `said` is a TEXT's n."""
+    """TEXT(n) is of the smallest type that holds n characters, VARCHAR(n) of TEXT's types where a
+    row cannot hold it (`prepare_blob_field`, sql/sql_table.cc: outside of strict mode, which
+    refuses the statement). `said` is a TEXT's n."""
     kind = str(values["type"])
     if kind in ("varchar", "varbinary"):
         said = values.get("length")
     if not isinstance(said, int):
         return
     octets = said * (charset(str(values["charset"])).max_bytes if values.get("charset") else 1)
-    if kind in ("varchar", "varbinary") and octets <= (LONGEST_VARCHAR_MARIADB if rules.mariadb else LONGEST_VARCHAR):
+    if kind in ("varchar", "varbinary") and octets <= (
+        LONGEST_VARCHAR_MARIADB if rules.mariadb else LONGEST_VARCHAR
+    ):
         return
     family = "text" if kind in ("varchar", "text") else "blob"
-    values["type"] = next((prefix + family for prefix, most in LARGE_OBJECTS if octets <= most), "long" + family)
+    values["type"] = next(
+        (prefix + family for prefix, most in LARGE_OBJECTS if octets <= most), "long" + family
+    )
     values.pop("length", None)
 
 
 def stored_label(label: str | bytes, charset_name: str) -> str:
     """A label of ENUM or SET as the column keeps it (`mysql_prepare_create_table`, 5.6 to 9.7).
 
-    It is in the column's character set, with '?' for what that lacks, and without spaces at its end.
-    Bytes are a text of the column's character set; a binary column keeps all of them.
-    Raises ReplicationError 1235 for bytes that are no text there.
+    It is in the column's character set, with '?' for what that lacks, and without spaces at its
+    end. Bytes are a text of the column's character set; a binary column keeps all of them. Raises
+    ReplicationError 1235 for bytes that are no text there.
     """
     own = charset(charset_name)
     if own.name == "binary":
         return label.decode("utf-8", "surrogateescape") if isinstance(label, bytes) else label
     text = own.shown(label) if isinstance(label, bytes) else _known(own, label)
     if re.search("[\ud800-\udfff]", text):
-        message = f"a label of ENUM or SET that is not text in {own.name} is not supported in memory: {label!r}"
-        raise ReplicationError(1235, message)
+        message = (
+            f"a label of ENUM or SET that is not text in {own.name} is not supported in memory"
+        )
+        raise ReplicationError(1235, f"{message}: {label!r}")
     return text.rstrip(" ")
 
 
@@ -254,7 +288,8 @@ def is_contextual(collation: str) -> bool:
 
 
 def known_charset(name: str) -> str:
-    """The name of a column's or table's character set. Raises ReplicationError 1235 for an unknown one."""
+    """The name of a column's or table's character set. Raises ReplicationError 1235 for an unknown
+    one."""
     own = charset(name)
     if own.name == "binary" and name.lower() != "binary":
         raise ReplicationError(1235, f"the character set {name} is not supported in memory")
@@ -276,20 +311,46 @@ def table_defaults(options: dict[str, str], rules: SchemaRules) -> tuple[str, st
 
 
 def build_definition(
-    database: str, name: str, parts: TableParts, rules: SchemaRules, table_charset: str, table_collation: str
+    database: str,
+    name: str,
+    parts: TableParts,
+    rules: SchemaRules,
+    table_charset: str,
+    table_collation: str,
 ) -> TableDefinition:
     """Applies the rules that look at the table as a whole."""
     columns = list(parts.columns)
     if parts.system_versioned and not any(column.system_time for column in columns):
         for end in ("start", "end"):
-            hidden = Column(f"row_{end}", "timestamp", scale=6, nullable=False, invisible=True, system_time=end, hidden=True)
+            hidden = Column(
+                f"row_{end}",
+                "timestamp",
+                scale=6,
+                nullable=False,
+                invisible=True,
+                system_time=end,
+                hidden=True,
+            )
             columns.append(hidden)
     if rules.implicit_timestamps:
         columns = _implicit_timestamps(columns)
     _end_period(parts, columns)
-    gipk = any(column.name == "my_row_id" and column.invisible and column.auto_increment for column in columns)
+    gipk = any(
+        column.name == "my_row_id" and column.invisible and column.auto_increment
+        for column in columns
+    )
     if rules.generate_invisible_key and not any(key.name == "PRIMARY" for key in parts.named_keys):
-        columns.insert(0, Column("my_row_id", "bigint", unsigned=True, nullable=False, auto_increment=True, invisible=True))
+        columns.insert(
+            0,
+            Column(
+                "my_row_id",
+                "bigint",
+                unsigned=True,
+                nullable=False,
+                auto_increment=True,
+                invisible=True,
+            ),
+        )
         parts.named_keys.insert(0, NamedKey("PRIMARY", [("my_row_id", None, False, None)], True))
         gipk = True
     positions = {column.name.lower(): at for at, column in enumerate(columns)}
@@ -336,14 +397,21 @@ def _extend_versioned(parts: TableParts, columns: list[Column]) -> None:
 
 
 def _implicit_timestamps(columns: list[Column]) -> list[Column]:
-    """The first TIMESTAMP column of a table tracks the time where it has no DEFAULT; the others start at zero.
+    """The first TIMESTAMP column of a table tracks the time where it has no DEFAULT; the others
+    start at zero.
 
-    `promote_first_timestamp_column` (sql/sql_table.cc); an ALTER TABLE looks at all columns of the table that comes of it.
+    `promote_first_timestamp_column` (sql/sql_table.cc); an ALTER TABLE looks at all columns of the
+    table that comes of it.
     """
     first = True
     done = []
     for column in columns:
-        if column.type == "timestamp" and not column.nullable and column.default is None and column.on_update is None:
+        if (
+            column.type == "timestamp"
+            and not column.nullable
+            and column.default is None
+            and column.on_update is None
+        ):
             if first:
                 now = f"CURRENT_TIMESTAMP({column.scale})" if column.scale else "CURRENT_TIMESTAMP"
                 column = replace(column, default=now, on_update=now)
@@ -355,39 +423,55 @@ def _implicit_timestamps(columns: list[Column]) -> list[Column]:
 
 
 def _resolve_keys(named: list[NamedKey], positions: dict[str, int], table: str) -> list[Key]:
-    """Names to positions; keys without a name get the one the server makes up. Foreign keys add a key where none serves."""
+    """Names to positions; keys without a name get the one the server makes up. Foreign keys add a
+    key where none serves."""
     keys: list[Key] = []
     ordinary = [key for key in named if key.kind != "foreign"]
     order = ordinary + [key for key in named if key.kind == "foreign"]
     for at, key in enumerate(order):
         parts = tuple(_part(item, positions, table) for item in key.parts)
         if key.is_generated and any(
-            _serves_for(other, key, is_before=before < at) for before, other in enumerate(order) if before != at
+            _serves_for(other, key, is_before=before < at)
+            for before, other in enumerate(order)
+            if before != at
         ):
             continue
         taken = {other.name.lower() for other in keys}
         if key.name is not None and key.name.lower() in taken:
-            number, what = (1068, "Multiple primary key defined") if key.name == "PRIMARY" else (1061, f"Duplicate key name '{key.name}'")
+            number, what = (
+                (1068, "Multiple primary key defined")
+                if key.name == "PRIMARY"
+                else (1061, f"Duplicate key name '{key.name}'")
+            )
             raise ReplicationError(number, what, table=table)
         name = key.name or _key_name(key, taken)
         multi_valued = any(" array" in (expression or "").lower() for *_, expression in key.parts)
         kind = "btree" if key.kind == "foreign" else key.kind
-        keys.append(Key(name, parts, key.unique, kind, key.visible, multi_valued, generated=key.is_generated))
+        keys.append(
+            Key(
+                name, parts, key.unique, kind, key.visible, multi_valued, generated=key.is_generated
+            )
+        )
     return keys
 
 
 def _serves_for(other: NamedKey, generated: NamedKey, *, is_before: bool) -> bool:
-    """Whether a key begins with the whole columns of one that was made for a foreign key (`foreign_key_prefix`, sql/sql_class.cc).
+    """Whether a key begins with the whole columns of one that was made for a foreign key
+    (`foreign_key_prefix`, sql/sql_class.cc).
 
     Of two that were made for foreign keys the longer one stays, of equal ones the first.
     """
     wanted = [(name or "").lower() for name, *_ in generated.parts]
     start = other.parts[: len(wanted)]
-    serves = [(name or "").lower() for name, *_ in start] == wanted and all(prefix is None for _, prefix, *_ in start)
+    serves = [(name or "").lower() for name, *_ in start] == wanted and all(
+        prefix is None for _, prefix, *_ in start
+    )
     return serves and (not other.is_generated or is_before or len(other.parts) > len(wanted))
 
 
-def _part(item: tuple[str | None, int | None, bool, str | None], positions: dict[str, int], table: str) -> KeyPart:
+def _part(
+    item: tuple[str | None, int | None, bool, str | None], positions: dict[str, int], table: str
+) -> KeyPart:
     name, prefix, descending, expression = item
     if name is None:
         return KeyPart(None, None, descending, expression)
@@ -402,10 +486,13 @@ def _key_name(key: NamedKey, taken: set[str]) -> str:
     base = key.parts[0][0] or "functional_index"
     if base.lower() not in taken and base.lower() != "primary":
         return base
-    return next(f"{base}_{number}" for number in range(2, 200) if f"{base}_{number}".lower() not in taken)
+    return next(
+        f"{base}_{number}" for number in range(2, 200) if f"{base}_{number}".lower() not in taken
+    )
 
 
 def generated_number(name: str, table: str) -> int | None:
-    """n of a made-up name such as table_ibfk_n (`dict_create_add_foreign_id`), None for one that somebody gave."""
+    """n of a made-up name such as table_ibfk_n (`dict_create_add_foreign_id`), None for one that
+    somebody gave."""
     match = re.fullmatch(re.escape(table) + r"_ibfk_(\d+)", name, re.IGNORECASE)
     return None if match is None else int(match[1])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from applier.errors import UsageError
 from applier.forecast import batch_parts, bulk_loads, compiled, loads
 from applier.forecast.facts import facts_of_file
+from applier.forecast.load_batch import LoadBatch
 from applier.forecast.plan import ForecastPlan, run
 from tests.forecast.logs import DELETE, UPDATE, WRITE, calibration, file, schema, transaction
 
@@ -24,7 +25,7 @@ class CountedBatches(batch_parts.BatchReader):
 
     taken = 0
 
-    def read(self, batch: loads.LoadBatch) -> batch_parts.BatchParts | None:
+    def read(self, batch: LoadBatch) -> batch_parts.BatchParts | None:
         found = super().read(batch)
         CountedBatches.taken += 0 if found is None else len(batch)
         return found

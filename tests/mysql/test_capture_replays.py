@@ -14,7 +14,8 @@ import pytest
 from servers.server import Server
 
 from applier.cli.main import main
-from applier.mysql.into import IntoOptions, replay_into
+from applier.mysql.into import replay_into
+from applier.mysql.into_options import IntoOptions
 from applier.options import parse_options
 from tests.captures_support import CAPTURES, captures, logs
 from tests.mysql.after import differences

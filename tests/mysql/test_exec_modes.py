@@ -16,7 +16,8 @@ import pytest
 from servers.server import Server
 
 import applier
-from applier.mysql.into import IntoOptions, replay_into
+from applier.mysql.into import replay_into
+from applier.mysql.into_options import IntoOptions
 from applier.mysql.outcome import TargetOutcome
 from applier.options import parse_options
 from applier.tables.catalog import Tables

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from applier.errors import UsageError
-from applier.mysql.into import IntoOptions, replay_into
+from applier.mysql.into import replay_into
+from applier.mysql.into_options import IntoOptions
 from applier.mysql.outcome import TargetOutcome
 from applier.options import parse_options
 from tests.applier.logs import ints, transaction

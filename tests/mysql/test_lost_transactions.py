@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from applier.mysql import batches
-from applier.mysql.into import IntoOptions, ReplayWatch, replay_into
+from applier.mysql.into import ReplayWatch, replay_into
+from applier.mysql.into_options import IntoOptions
 from applier.mysql.outcome import TargetOutcome
 from applier.mysql.replay import DONE_BEFORE
 from applier.mysql.url import Endpoint

@@ -15,7 +15,8 @@ from servers.server import Server
 
 from applier.mysql import checkpoint, parallel
 from applier.mysql.connection import TRANSIENT
-from applier.mysql.into import IntoOptions, ReplayWatch, replay_into
+from applier.mysql.into import ReplayWatch, replay_into
+from applier.mysql.into_options import IntoOptions
 from applier.mysql.outcome import TargetOutcome
 from applier.options import parse_options
 from tests.mysql.server_support import OPTIONS, endpoint

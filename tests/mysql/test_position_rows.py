@@ -11,7 +11,8 @@ from servers.server import Server
 
 from applier.cli.main import main
 from applier.mysql.feed import UNKNOWN, Feed
-from applier.mysql.into import IntoOptions, ReplayWatch, replay_into
+from applier.mysql.into import ReplayWatch, replay_into
+from applier.mysql.into_options import IntoOptions
 from applier.mysql.outcome import TargetOutcome
 from applier.options import parse_options
 from checkpoints.info import RelayLogInfo

@@ -19,7 +19,8 @@ from pathlib import Path
 import pytest
 from servers.server import Server
 
-from applier.mysql.into import IntoOptions, ReplayWatch, replay_into
+from applier.mysql.into import ReplayWatch, replay_into
+from applier.mysql.into_options import IntoOptions
 from applier.mysql.outcome import TargetOutcome
 from applier.mysql.reconnect import Patience
 from applier.mysql.url import Endpoint

@@ -14,7 +14,8 @@ import pytest
 from servers.server import Server
 
 from applier.errors import InputError, ReplicationError, UsageError
-from applier.mysql.into import IntoOptions, ReplayWatch, replay_into
+from applier.mysql.into import ReplayWatch, replay_into
+from applier.mysql.into_options import IntoOptions
 from applier.mysql.outcome import TargetOutcome
 from applier.mysql.target_tables import ABSENT, TargetTable, TargetTables
 from applier.mysql.url import Endpoint

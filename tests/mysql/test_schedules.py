@@ -23,7 +23,8 @@ import pytest
 from applier.errors import BinlagError, ReplicationError
 from applier.mysql import batches, checkpoint, connection, into
 from applier.mysql.connection import TRANSIENT, NotReached, ServerLost
-from applier.mysql.into import IntoOptions, ReplayWatch, replay_into
+from applier.mysql.into import ReplayWatch, replay_into
+from applier.mysql.into_options import IntoOptions
 from applier.mysql.reconnect import Patience
 from applier.mysql.url import Endpoint
 from applier.options import parse_options

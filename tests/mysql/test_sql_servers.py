@@ -15,7 +15,8 @@ from servers.server import Server
 import applier
 from applier.binlog.reader import LogReader
 from applier.binlog.transactions import group
-from applier.mysql.into import IntoOptions, replay_into
+from applier.mysql.into import replay_into
+from applier.mysql.into_options import IntoOptions
 from applier.mysql.outcome import TargetOutcome
 from applier.mysql.verify import Verification, verify
 from applier.options import parse_options

@@ -17,7 +17,8 @@ from servers.server import Server
 import applier
 from applier.binlog.follow import IndexedLogs
 from applier.errors import BinlagError, InputError, ReplicationError
-from applier.mysql.into import IntoOptions, ReplayWatch, replay_into
+from applier.mysql.into import ReplayWatch, replay_into
+from applier.mysql.into_options import IntoOptions
 from applier.options import ReplayOptions
 from applier.receive.receive import LiveReceiver, ReceiveOptions, ReceiveWatch
 from applier.receive.receive_folder import Folder, Start

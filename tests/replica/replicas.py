@@ -10,7 +10,7 @@ from typing import Any
 import applier
 from applier.binlog.reader import LogReader
 from applier.replica.configuration import ReplicaConfiguration
-from applier.replica.parallel import Interleaving
+from applier.replica.interleaving import Interleaving
 from applier.replica.replica import Replica
 from applier.replica.source import BinlogFiles
 from applier.replica.storage import MemoryStorage

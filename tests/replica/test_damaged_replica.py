@@ -10,7 +10,7 @@ import pytest
 
 from applier.binlog.header import EventType
 from applier.errors import ReplicationError
-from applier.replica.parallel import InOrder
+from applier.replica.interleaving import InOrder
 from checkpoints.info import RelayLogInfo
 from checkpoints.info_files import parse
 from checkpoints.simulated_disk import SimulatedDisk

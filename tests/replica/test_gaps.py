@@ -17,12 +17,13 @@ from applier.binlog.event_bytes import format_body, make_event, rotate_body
 from applier.binlog.header import MAGIC, EventType
 from applier.errors import ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
+from applier.replica.interleaving import Shuffled
 from applier.replica.mend import statements
-from applier.replica.parallel import Shuffled
 from applier.replica.recovery import FILL_AGAIN, nothing_initialized
-from applier.replica.replica import Replica, Stand
+from applier.replica.replica import Replica
 from applier.replica.restart import Moment, Restart, Seen
 from applier.replica.source import BinlogFiles
+from applier.replica.stand import Stand
 from applier.replica.storage import Commit, MemoryStorage, RowChange
 from applier.replica.versions import replica_rules
 from applier.tables.catalog import Tables

@@ -9,7 +9,7 @@ import pytest
 
 from applier.errors import ReplicationError, UsageError
 from applier.replica.configuration import ReplicaConfiguration
-from applier.replica.parallel import Shuffled
+from applier.replica.interleaving import Shuffled
 from checkpoints.position import Position
 from tests.replica.replicas import Rig, contents, replayed
 

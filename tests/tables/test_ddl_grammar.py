@@ -6,7 +6,8 @@ import pytest
 
 import applier
 from applier.errors import BinlagError, ReplicationError
-from applier.tables.ddl import DdlSession, apply_ddl
+from applier.tables.ddl import apply_ddl
+from applier.tables.ddl_session import DdlSession
 from applier.tables.expressions import Session
 from applier.tables.set_statement import check_variables
 from applier.tables.sql_mode_flags import SqlModeFlag

@@ -7,7 +7,8 @@ import pytest
 import applier
 from applier.errors import ReplicationError
 from applier.tables.catalog import Tables
-from applier.tables.ddl import DdlSession, apply_ddl
+from applier.tables.ddl import apply_ddl
+from applier.tables.ddl_session import DdlSession
 from applier.tables.end_of_time import END_OF_TIME
 from lookup.handler import CascadeTooDeep, NoReferencedRow, RowIsReferenced
 

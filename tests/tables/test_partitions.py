@@ -7,7 +7,8 @@ import pytest
 import applier
 from applier.errors import ReplicationError
 from applier.tables.catalog import Tables
-from applier.tables.ddl import DdlSession, apply_ddl
+from applier.tables.ddl import apply_ddl
+from applier.tables.ddl_session import DdlSession
 from applier.tables.partitions import partitioning_of, read_partitioning
 from applier.tables.sql_text import DEFAULT_LEXIS, Parser
 

@@ -1,7 +1,9 @@
-"""The kernel that walks from event to event: lengths and checksums verified, rows events noted down, all else skipped.
+"""The kernel that walks from event to event: lengths and checksums verified, rows events noted
+down, all else skipped.
 
-It stops for what Python has to read: a format description, compressed content, a table map or a column bitmap not seen
-before. Table maps repeat before every statement, so a known one is recognised by its bytes and costs one comparison.
+It stops for what Python has to read: a format description, compressed content, a table map or a
+column bitmap not seen before. Table maps repeat before every statement, so a known one is
+recognised by its bytes and costs one comparison.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ MAX_COLUMNS = 4096
 
 @kernel
 def id_entry(ids: int, mask: int, table_id: int) -> int:
-    """Address of the entry of `table_id`, or of the free one where it would stand. The hash always has a free entry."""
+    """Address of the entry of `table_id`, or of the free one where it would stand. The hash always
+    has a free entry."""
     slot = table_id & mask
     while True:
         entry = ids + 8 * Id.SIZE_OF_ENTRY * slot
@@ -49,7 +52,8 @@ def read_id(at: int, id_size: int) -> int:
 
 @kernel
 def table_map_known(control: int, body: int, end: int, post_header: int) -> bool:
-    """Whether this table map stands in the registry already; then its table id refers to it from here on."""
+    """Whether this table map stands in the registry already; then its table id refers to it from
+    here on."""
     id_size = 4 if post_header == 6 else 6
     start = body + id_size + 2 + max(post_header - 8, 0)
     if start > end:
@@ -64,10 +68,16 @@ def table_map_known(control: int, body: int, end: int, post_header: int) -> bool
 def find_shape(control: int, schema: int, bitmaps: int, start: int, length: int) -> int:
     """The shape of `schema` with these bytes, -1 when it is new."""
     shapes = load8(control + 8 * Scan.SHAPES)
-    shape = load8(load8(control + 8 * Scan.SCHEMAS) + 8 * (SchemaEntry.SIZE_OF_ENTRY * schema + SchemaEntry.FIRST_SHAPE))
+    shape = load8(
+        load8(control + 8 * Scan.SCHEMAS)
+        + 8 * (SchemaEntry.SIZE_OF_ENTRY * schema + SchemaEntry.FIRST_SHAPE)
+    )
     while shape >= 0:
         entry = shapes + 8 * ShapeEntry.SIZE_OF_ENTRY * shape
-        alike = load8(entry + 8 * ShapeEntry.LENGTH) == length and load8(entry + 8 * ShapeEntry.BITMAPS) == bitmaps
+        alike = (
+            load8(entry + 8 * ShapeEntry.LENGTH) == length
+            and load8(entry + 8 * ShapeEntry.BITMAPS) == bitmaps
+        )
         if alike and same_bytes(load8(entry + 8 * ShapeEntry.BYTES), start, length):
             return shape
         shape = load8(entry + 8 * ShapeEntry.NEXT)
@@ -76,7 +86,8 @@ def find_shape(control: int, schema: int, bitmaps: int, start: int, length: int)
 
 @kernel
 def rows_event(control: int, event: int, body: int, end: int, position: int, count: int) -> int:
-    """Notes one rows event down as number `count`. 0: noted; -1: passed over; else a status to stop with."""
+    """Notes one rows event down as number `count`. 0: noted; -1: passed over; else a status to stop
+    with."""
     type_code = load1(event + 4)
     post_header = load1(load8(control + 8 * Scan.POST_HEADERS) + type_code)
     id_size = 4 if post_header == 6 else 6
@@ -104,7 +115,8 @@ def rows_event(control: int, event: int, body: int, end: int, position: int, cou
     schema = load8(schema_entry(control, table_id) + 8 * Id.SCHEMA)
     if schema < 0:
         return -1 if table_id == 0xFFFFFF or table_id == 0xFFFFFFFFFFFF else ScanStatus.NO_TABLE_MAP
-    if load8(load8(control + 8 * Scan.SCHEMAS) + 8 * (SchemaEntry.SIZE_OF_ENTRY * schema + SchemaEntry.WANTED)) == 0:
+    wanted = 8 * (SchemaEntry.SIZE_OF_ENTRY * schema + SchemaEntry.WANTED)
+    if load8(load8(control + 8 * Scan.SCHEMAS) + wanted) == 0:
         return -1
     shape = find_shape(control, schema, bitmaps, start, at - start)
     if shape < 0:
@@ -174,11 +186,13 @@ def scan(control: int) -> int:
             if status:
                 break
         here = position if fixed_position < 0 else fixed_position
+        body = event + header_length
+        end = event + length - trailer
         if category == Class.ROWS_V1 or category == Class.ROWS_V2:
             if count == load8(control + 8 * Scan.REFS_CAPACITY):
                 status = ScanStatus.REFS_FULL + 0
                 break
-            found = rows_event(control, event, event + header_length, event + length - trailer, here, count)
+            found = rows_event(control, event, body, end, here, count)
             if found > 0:
                 status = found
                 break
@@ -188,7 +202,7 @@ def scan(control: int) -> int:
                 store8(ref + 8 * Ref.GTID_POSITION, gtid_position)
                 count += 1
         elif category == Class.TABLE_MAP:
-            if not table_map_known(control, event + header_length, event + length - trailer, load1(post_headers + type_code)):
+            if not table_map_known(control, body, end, load1(post_headers + type_code)):
                 status = ScanStatus.NEW_MAP + 0
                 break
         elif category == Class.GTID:

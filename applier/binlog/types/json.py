@@ -1,7 +1,8 @@
-"""MySQL's binary JSON: documents to text as the server prints them, text to documents, and partial updates.
+"""MySQL's binary JSON: documents to text as the server prints them, text to documents, and partial
+updates.
 
-Format and text: sql-common/json_binary.h, json_dom.cc, json_diff.cc, 5.7 to 9.7. A document out of the log is never
-trusted: offsets, sizes and depth are checked.
+Format and text: sql-common/json_binary.h, json_dom.cc, json_diff.cc, 5.7 to 9.7. A document out of
+the log is never trusted: offsets, sizes and depth are checked.
 """
 
 from __future__ import annotations
@@ -21,13 +22,20 @@ from applier.binlog.wire import decimal_bytes
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 
-SMALL_OBJECT, LARGE_OBJECT, SMALL_ARRAY, LARGE_ARRAY, LITERAL, INT16, UINT16, INT32, UINT32, INT64, UINT64, DOUBLE, STRING = range(13)
+(
+    SMALL_OBJECT, LARGE_OBJECT, SMALL_ARRAY, LARGE_ARRAY, LITERAL, INT16, UINT16, INT32, UINT32,
+    INT64, UINT64, DOUBLE, STRING,
+) = range(13)  # fmt: skip
 OPAQUE = 15
 MAX_DEPTH = 100
-SCALARS = {INT16: "<h", UINT16: "<H", INT32: "<i", UINT32: "<I", INT64: "<q", UINT64: "<Q", DOUBLE: "<d"}
+SCALARS = {
+    INT16: "<h", UINT16: "<H", INT32: "<i", UINT32: "<I", INT64: "<q", UINT64: "<Q", DOUBLE: "<d",
+}  # fmt: skip
 LITERALS = {0: None, 1: True, 2: False}
 NEWDECIMAL, DATE, TIME, DATETIME, TIMESTAMP = 246, 10, 11, 12, 7
-ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+ESCAPES = {
+    '"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t",
+}  # fmt: skip
 REPLACE, INSERT, REMOVE = 0, 1, 2
 
 
@@ -56,9 +64,11 @@ def corrupt(what: str) -> InputError:
 
 
 class _Budget:
-    """Bytes that a document may still account for: no two values share theirs, so a decoder never sees more than there are.
+    """Bytes that a document may still account for: no two values share theirs, so a decoder never
+    sees more than there are.
 
-    Without it a few hundred bytes of arrays that point to the same array twice would unfold to any size.
+    Without it a few hundred bytes of arrays that point to the same array twice would unfold to any
+    size.
     """
 
     __slots__ = ("left",)
@@ -127,7 +137,10 @@ def _container(kind: int, data: memoryview, depth: int, budget: _Budget) -> Docu
     if size > len(data) or entries + count * (width + 1) > size:
         raise corrupt(f"a container of {count} elements claims {size} bytes")
     budget.spend(entries + count * (width + 1))
-    values = [_entry(data[:size], entries + at * (width + 1), width, number, depth, budget) for at in range(count)]
+    values = [
+        _entry(data[:size], entries + at * (width + 1), width, number, depth, budget)
+        for at in range(count)
+    ]
     if not is_object:
         return values
     keys = []
@@ -142,7 +155,9 @@ def _container(kind: int, data: memoryview, depth: int, budget: _Budget) -> Docu
     return dict(zip(keys, values, strict=True))
 
 
-def _entry(data: memoryview, at: int, width: int, number: str, depth: int, budget: _Budget) -> Document:
+def _entry(
+    data: memoryview, at: int, width: int, number: str, depth: int, budget: _Budget
+) -> Document:
     kind = data[at]
     if kind == LITERAL or kind in (INT16, UINT16) or (width == 4 and kind in (INT32, UINT32)):
         return _value(kind, data[at + 1 :], depth, budget)
@@ -173,7 +188,13 @@ def _encode(value: Document, depth: int) -> tuple[int, bytes]:
         kind = UINT16 if value <= 0xFFFF else UINT32 if value <= 0xFFFFFFFF else UINT64
         return kind, struct.pack(SCALARS[kind], value)
     if isinstance(value, int):
-        kind = INT16 if -(1 << 15) <= value < 1 << 15 else INT32 if -(1 << 31) <= value < 1 << 31 else INT64
+        kind = (
+            INT16
+            if -(1 << 15) <= value < 1 << 15
+            else INT32
+            if -(1 << 31) <= value < 1 << 31
+            else INT64
+        )
         return kind, struct.pack(SCALARS[kind], value)
     if isinstance(value, float):
         return DOUBLE, struct.pack("<d", value)
@@ -201,13 +222,18 @@ def _encode_container(value: Any, depth: int) -> tuple[int, bytes]:
     keys: list[bytes] = []
     items = value
     if is_object:
-        pairs = sorted(((key.encode("utf-8"), item) for key, item in value.items()), key=lambda pair: (len(pair[0]), pair[0]))
+        pairs = sorted(
+            ((key.encode("utf-8"), item) for key, item in value.items()),
+            key=lambda pair: (len(pair[0]), pair[0]),
+        )
         keys, items = [key for key, _ in pairs], [item for _, item in pairs]
     encoded = [_encode(item, depth) for item in items]
     for large in (False, True):
         body = _layout(keys, encoded, large=large)
         if body is not None:
-            return (LARGE_OBJECT if large else SMALL_OBJECT) if is_object else (LARGE_ARRAY if large else SMALL_ARRAY), body
+            return (LARGE_OBJECT if large else SMALL_OBJECT) if is_object else (
+                LARGE_ARRAY if large else SMALL_ARRAY
+            ), body
     raise ValueRefused(3150, "The JSON document is too large.")
 
 
@@ -237,9 +263,16 @@ def _layout(keys: list[bytes], values: list[tuple[int, bytes]], *, large: bool) 
 
 
 def to_text(document: Document, *, point: bool = True) -> str:
-    """The text that the server prints for the document. `point`: a whole double shows it (1.0; 5.7 prints 1)."""
+    """The text that the server prints for the document. `point`: a whole double shows it (1.0; 5.7
+    prints 1)."""
     if isinstance(document, dict):
-        return "{" + ", ".join(f"{_quoted(key)}: {to_text(item, point=point)}" for key, item in document.items()) + "}"
+        return (
+            "{"
+            + ", ".join(
+                f"{_quoted(key)}: {to_text(item, point=point)}" for key, item in document.items()
+            )
+            + "}"
+        )
     if isinstance(document, list):
         return "[" + ", ".join(to_text(item, point=point) for item in document) + "]"
     if document is None or isinstance(document, bool):
@@ -257,7 +290,13 @@ def to_text(document: Document, *, point: bool = True) -> str:
 def _quoted(text: str) -> str:
     if text.isalnum():
         return f'"{text}"'
-    return '"' + "".join(ESCAPES.get(char) or (char if char >= " " else f"\\u{ord(char):04x}") for char in text) + '"'
+    return (
+        '"'
+        + "".join(
+            ESCAPES.get(char) or (char if char >= " " else f"\\u{ord(char):04x}") for char in text
+        )
+        + '"'
+    )
 
 
 def _opaque_text(value: OpaqueValue) -> str:
@@ -269,7 +308,11 @@ def _opaque_text(value: OpaqueValue) -> str:
     if value.type_code in (DATE, DATETIME, TIMESTAMP, TIME) and len(value.data) == 8:
         packed = int.from_bytes(value.data, "little", signed=True)
         return f'"{_packed_text(value.type_code, packed)}"'
-    encoded = base64.encodebytes(value.data).decode().rstrip("\n") if len(value.data) > 57 else base64.b64encode(value.data).decode()
+    encoded = (
+        base64.encodebytes(value.data).decode().rstrip("\n")
+        if len(value.data) > 57
+        else base64.b64encode(value.data).decode()
+    )
     return _quoted(f"base64:type{value.type_code}:{encoded}")
 
 
@@ -283,14 +326,16 @@ def _packed_text(type_code: int, packed: int) -> str:
     whole = packed >> 24
     year_month = whole >> 22
     parts = (
-        year_month // 13, year_month % 13, whole >> 17 & 0x1F, whole >> 12 & 0x1F, whole >> 6 & 0x3F, whole & 0x3F, packed & 0xFFFFFF,
+        year_month // 13, year_month % 13, whole >> 17 & 0x1F,
+        whole >> 12 & 0x1F, whole >> 6 & 0x3F, whole & 0x3F, packed & 0xFFFFFF,
     )  # fmt: skip
     text = parts_text(parts, 6)
     return text[:10] if type_code == DATE else text
 
 
 def parse_text(text: str) -> Document:
-    """JSON text as the server reads it: integers of up to 64 bits stay exact. Raises ValueRefused (3140)."""
+    """JSON text as the server reads it: integers of up to 64 bits stay exact. Raises ValueRefused
+    (3140)."""
     try:
         document = json.loads(text, parse_int=_integer, parse_constant=_no_constant)
         if "\\" in text:
@@ -323,14 +368,17 @@ class JsonDiff:
     data: bytes
 
     def apply(self, document: bytes) -> bytes:
-        """The new document. Raises ReplicationError 3648 when a change does not fit, InputError when it cannot be read."""
+        """The new document. Raises ReplicationError 3648 when a change does not fit, InputError
+        when it cannot be read."""
         root = [decode(document)]
         cursor = Cursor(self.data)
         while cursor.left:
             operation = cursor.u8()
             path = _path_text(cursor.take(cursor.packed()))
             value = decode(cursor.take(cursor.packed())) if operation != REMOVE else None
-            if operation not in (REPLACE, INSERT, REMOVE) or not _change(root, operation, path_legs(path), value):
+            if operation not in (REPLACE, INSERT, REMOVE) or not _change(
+                root, operation, path_legs(path), value
+            ):
                 raise ReplicationError(3648, f"Could not apply JSON diff at {path}")
         try:
             return encode(root[0])
@@ -357,7 +405,8 @@ _LEG = re.compile(
 
 
 def path_legs(path: str) -> list[Leg]:
-    """The steps of a JSON path. Raises InputError for wildcards and ranges, which no single value has, and for what is no path."""
+    """The steps of a JSON path. Raises InputError for wildcards and ranges, which no single value
+    has, and for what is no path."""
     refused = InputError(f"the JSON path {path!r} names no single value", code=Code.BAD_VALUE)
     legs: list[Leg] = []
     at = path.find("$") + 1
@@ -376,7 +425,9 @@ def path_legs(path: str) -> list[Leg]:
             except ValueError:
                 raise refused from None
         else:
-            legs.append(int(leg["cell"]) if leg["cell"] is not None else ("last", int(leg["last"] or 0)))
+            legs.append(
+                int(leg["cell"]) if leg["cell"] is not None else ("last", int(leg["last"] or 0))
+            )
     return legs
 
 
@@ -395,7 +446,9 @@ def _change(root: list[Document], operation: int, legs: list[Leg], value: Docume
             return True
         if isinstance(parent, dict) and isinstance(last, str) and last not in parent:
             parent[last] = value
-            pairs = sorted(parent.items(), key=lambda pair: (len(pair[0].encode()), pair[0].encode()))
+            pairs = sorted(
+                parent.items(), key=lambda pair: (len(pair[0].encode()), pair[0].encode())
+            )
             parent.clear()
             parent.update(pairs)
             return True

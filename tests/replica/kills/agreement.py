@@ -9,7 +9,7 @@ from typing import Any
 from applier.binlog.xa import plain_xid, xid_text
 from applier.errors import BinlagError
 from applier.replica.configuration import ReplicaConfiguration
-from applier.replica.parallel import Eager, InOrder, Interleaving
+from applier.replica.interleaving import Eager, InOrder, Interleaving
 from applier.replica.replica import Replica
 from applier.replica.source import BinlogFiles
 from applier.replica.storage import MemoryStorage, Prepared, row_changes

@@ -1,0 +1,75 @@
+"""The options of a replay into a server, beside those of the log, and which of them clash."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from applier.binlog.filters import gtids_of
+from applier.error_codes import Code
+from applier.errors import UsageError
+from applier.mysql.batches import DEFAULT_BATCH
+from applier.mysql.checkpoint import MOST_WORKERS
+from applier.mysql.reconnect import RECONNECT_SECONDS
+from applier.options import ReplayOptions
+
+MODES = ("native", "sql")
+
+
+@dataclass(frozen=True)
+class IntoOptions:
+    """How a replay into a server goes, beside what of the log it replays."""
+
+    apply: str = "native"
+    batch: int = DEFAULT_BATCH
+    workers: int | None = None
+    """None: by the size of the log's transactions."""
+    any_commit_order: bool = False
+    gtid: bool = False
+    force: bool = False
+    dry_run: bool = False
+    replay_id: str | None = None
+    until_gtid: str | None = None
+    schema: str | None = None
+    password_file: str | None = None
+    """Of a live server that is the schema."""
+    default_database: str | None = None
+    """Of tables to which the dump gives none."""
+    with_routines: bool = False
+    """The dump's triggers, events and routines are installed, too."""
+    disable_log_bin: bool = False
+    """No session of the replay writes to the target's binary log."""
+    reconnect_seconds: float = RECONNECT_SECONDS
+    """So long a lost connection is tried again; 0: not at all."""
+
+
+def check_options(options: ReplayOptions, into: IntoOptions) -> None:
+    """Raises UsageError for options that only a replay into memory has, or that go with the other
+    mode."""
+    if into.apply not in MODES:
+        raise UsageError(
+            f"--apply: {into.apply!r} is neither native nor sql", code=Code.OPTION_VALUE
+        )
+    if into.workers is not None and not 1 <= into.workers <= MOST_WORKERS:
+        raise UsageError(
+            f"--workers: {into.workers} is not between 1 and {MOST_WORKERS}", code=Code.OPTION_VALUE
+        )
+    if into.gtid and into.disable_log_bin:
+        raise UsageError(
+            "--gtid and --disable-log-bin: "
+            "the target keeps the GTIDs of transactions in its binary log",
+            code=Code.OPTIONS_CLASH,
+            hint="leave one of them out",
+        )
+    gtids_of("--until-gtid", into.until_gtid)
+    if into.apply == "native" and options.conversions:
+        raise UsageError(
+            "--type-conversions: the target's own slave_type_conversions holds",
+            code=Code.OPTIONS_CLASH,
+            hint="SET GLOBAL it there, or use --apply sql",
+        )
+    if options.server is not None or options.row_search is not None:
+        raise UsageError(
+            "--server and --row-search: a real server follows its own rules",
+            code=Code.OPTIONS_CLASH,
+            hint="leave them out, or replay into memory",
+        )
