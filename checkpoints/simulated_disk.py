@@ -35,6 +35,7 @@ from checkpoints.outcomes import (
     edges,
 )
 
+NOTHING_KEPT = FileRemains()
 Observer = Callable[["SimulatedDisk", CrashPoint], None]
 
 
@@ -203,8 +204,9 @@ class SimulatedDisk:
                 (CrashOutcome(kind, last, base | {number: kept}) for number, kept in self._alone(files, coverage, lost=lost)),
                 (CrashOutcome(kind, last_name, base | {number: kept}) for number, kept in self._alone(files, coverage, lost=lost)),
             ):
-                if str(outcome) not in seen:
-                    seen.add(str(outcome))
+                remains = outcome.names, tuple(outcome.files.items())
+                if remains not in seen:
+                    seen.add(remains)
                     yield outcome
 
     def after(self, outcome: CrashOutcome) -> SimulatedDisk:
@@ -217,23 +219,27 @@ class SimulatedDisk:
 
     def left(self, kind: CrashKind, coverage: Coverage = Coverage.CORNERS) -> Iterator[Left]:
         """As `crashes`, but makes only those disks that are asked for, and only while the run stands where it is."""
-        return self._left_by(self.outcomes(kind, coverage), kind)
+        return self._left_by(self.outcomes(kind, coverage))
 
-    def _left_by(self, outcomes: Iterable[CrashOutcome], kind: CrashKind) -> Iterator[Left]:
+    def _left_by(self, outcomes: Iterable[CrashOutcome]) -> Iterator[Left]:
         seen = set()
+        named: dict[int, list[tuple[str, _Inode]]] = {}
         for outcome in outcomes:
-            files = {}
-            for name, inode in sorted(self._names_left(outcome).items()):
-                kept = None if kind is CrashKind.PROCESS else outcome.files.get(inode.number, FileRemains())
-                digest = inode.digests.get(kept)
-                if digest is None:
-                    content = inode.cached if kept is None else self._left(inode, outcome)
-                    digest = inode.digests[kept] = hashlib.blake2b(content, digest_size=16).digest()
-                files[name] = digest
+            if outcome.names not in named:
+                named[outcome.names] = sorted(self._names_left(outcome).items())
+            files = {name: self._digest(inode, outcome) for name, inode in named[outcome.names]}
             whole = hashlib.blake2b(repr(files).encode(), digest_size=16).digest()
             if whole not in seen:
                 seen.add(whole)
                 yield Left(outcome, whole, files, functools.partial(self._contents_after, outcome))
+
+    def _digest(self, inode: _Inode, outcome: CrashOutcome) -> bytes:
+        kept = None if outcome.kind is CrashKind.PROCESS else outcome.files.get(inode.number, NOTHING_KEPT)
+        digest = inode.digests.get(kept)
+        if digest is None:
+            content = inode.cached if kept is None else self._left(inode, outcome)
+            digest = inode.digests[kept] = hashlib.blake2b(content, digest_size=16).digest()
+        return digest
 
     def _contents_after(self, outcome: CrashOutcome) -> dict[str, bytes]:
         process = outcome.kind is CrashKind.PROCESS
@@ -252,7 +258,7 @@ class SimulatedDisk:
         number = self._names[name].number if name else 0
         failed = replace(outcome, files={other: kept for other, kept in outcome.files.items() if other != number})
         lost = replace(outcome, files={other: FileRemains() if other == number else kept for other, kept in outcome.files.items()})
-        return failed, next(iter(self._left_by([lost], CrashKind.OS)))
+        return failed, next(iter(self._left_by([lost])))
 
     # How it works
 
@@ -290,7 +296,7 @@ class SimulatedDisk:
         kept = outcome.files.get(inode.number)
         if kept is None and inode.pending:
             raise CheckpointError(f"the outcome {str(outcome)!r} says nothing of file {inode.number}", hint="use an outcome of this disk")
-        return (kept or FileRemains()).apply(inode.durable, inode.pending, self.medium.block_bytes)
+        return (kept or NOTHING_KEPT).apply(inode.durable, inode.pending, self.medium.block_bytes)
 
     def _changed(self) -> list[_Inode]:
         """The files with changes that a crash may lose and whose names may be left."""
