@@ -40,6 +40,7 @@ from checkpoints.outcomes import (
     edges,
 )
 
+NOTHING_KEPT = FileRemains()
 Observer = Callable[["SimulatedDisk", CrashPoint], None]
 
 
@@ -184,8 +185,9 @@ class SimulatedDisk:
                     for number, kept in self._alone(files, coverage, lost=lost)
                 ),
             ):
-                if str(outcome) not in seen:
-                    seen.add(str(outcome))
+                remains = outcome.names, tuple(outcome.files.items())
+                if remains not in seen:
+                    seen.add(remains)
                     yield outcome
 
     def after(self, outcome: CrashOutcome) -> SimulatedDisk:
@@ -203,30 +205,32 @@ class SimulatedDisk:
         )
 
     def left(self, kind: CrashKind, coverage: Coverage = Coverage.CORNERS) -> Iterator[Left]:
-        """As `crashes`, but makes only those disks that are asked for, and only while the run
-        stands where it is."""
-        return self._left_by(self.outcomes(kind, coverage), kind)
+        """As `crashes`, but makes only those disks that are asked for, and only while the run stands where it is."""
+        return self._left_by(self.outcomes(kind, coverage))
 
-    def _left_by(self, outcomes: Iterable[CrashOutcome], kind: CrashKind) -> Iterator[Left]:
+    def _left_by(self, outcomes: Iterable[CrashOutcome]) -> Iterator[Left]:
         seen = set()
+        named: dict[int, list[tuple[str, Inode]]] = {}
         for outcome in outcomes:
-            files = {}
-            for name, inode in sorted(self._names_left(outcome).items()):
-                kept = (
-                    None
-                    if kind is CrashKind.PROCESS
-                    else outcome.files.get(inode.number, FileRemains())
-                )
-                digest = inode.digests.get(kept)
-                if digest is None:
-                    content = inode.cached if kept is None else self._left(inode, outcome)
-                    digest = hashlib.blake2b(content, digest_size=16).digest()
-                    inode.digests[kept] = digest
-                files[name] = digest
+            if outcome.names not in named:
+                named[outcome.names] = sorted(self._names_left(outcome).items())
+            files = {name: self._digest(inode, outcome) for name, inode in named[outcome.names]}
             whole = hashlib.blake2b(repr(files).encode(), digest_size=16).digest()
             if whole not in seen:
                 seen.add(whole)
                 yield Left(outcome, whole, files, functools.partial(self._contents_after, outcome))
+
+    def _digest(self, inode: Inode, outcome: CrashOutcome) -> bytes:
+        kept = (
+            None
+            if outcome.kind is CrashKind.PROCESS
+            else outcome.files.get(inode.number, NOTHING_KEPT)
+        )
+        digest = inode.digests.get(kept)
+        if digest is None:
+            content = inode.cached if kept is None else self._left(inode, outcome)
+            digest = inode.digests[kept] = hashlib.blake2b(content, digest_size=16).digest()
+        return digest
 
     def _contents_after(self, outcome: CrashOutcome) -> dict[str, bytes]:
         process = outcome.kind is CrashKind.PROCESS
@@ -258,7 +262,7 @@ class SimulatedDisk:
                 for other, kept in outcome.files.items()
             },
         )
-        return failed, next(iter(self._left_by([lost], CrashKind.OS)))
+        return failed, next(iter(self._left_by([lost])))
 
     # How it works
 
@@ -301,7 +305,7 @@ class SimulatedDisk:
                 f"the outcome {str(outcome)!r} says nothing of file {inode.number}",
                 hint="use an outcome of this disk",
             )
-        return (kept or FileRemains()).apply(inode.durable, inode.pending, self.medium.block_bytes)
+        return (kept or NOTHING_KEPT).apply(inode.durable, inode.pending, self.medium.block_bytes)
 
     def _changed(self) -> list[Inode]:
         """The files with changes that a crash may lose and whose names may be left."""
@@ -403,9 +407,7 @@ class SimulatedDisk:
                 inode.keep(inode.durable)
                 raise _error(step.fault.number, name)
             everything = FileRemains(len(inode.pending))
-            inode.keep(
-                everything.apply(inode.durable, inode.pending, self.medium.block_bytes)
-            )
+            inode.keep(everything.apply(inode.durable, inode.pending, self.medium.block_bytes))
             if self.medium.fsync_names:
                 own = [
                     number

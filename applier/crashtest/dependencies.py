@@ -108,17 +108,18 @@ class RecoveryResults(Generic[T]):
     def __init__(self) -> None:
         self._roots: dict[tuple[str, ...], _Node[T]] = {}
         self._counting: dict[tuple[str, bytes], bytes] = {}
+        """Name and digest of the content -> digest of what counts of it."""
 
     def counting(self, left: Left, what_counts: WhatCounts) -> Files:
         """The files of a disk, each by what counts of its content."""
-        files = dict(left.files)
+        files = {}
         for name, whole in left.files.items():
-            if (part := what_counts(name)) is not None:
-                found = self._counting.get((name, whole))
-                if found is None:
-                    content = part(left.contents()[name])
-                    found = self._counting[name, whole] = digest(content) or b""
-                files[name] = found
+            found = self._counting.get((name, whole))
+            if found is None:
+                part = what_counts(name)
+                found = whole if part is None else digest(part(left.contents()[name])) or b""
+                self._counting[name, whole] = found
+            files[name] = found
         return files
 
     def find(self, files: Files) -> T | None:
