@@ -44,6 +44,7 @@ _SWEDISH = bytes.maketrans(
 """The sort order of latin1_swedish_ci, by which KEY hashes the bytes of a number
 (`my_charset_numeric`)."""
 _NULL, _HIGHEST = (0,), (2,)
+_UNKNOWN = "which rows stand in a partition is not known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,11 +358,7 @@ def _by_key(definition: TableDefinition, partitioning: Partitioning) -> Locate:
     return locate
 
 
-def not_exact(
-    definition: TableDefinition,
-    what: str,
-    why: str = "which rows stand in a partition is not known",
-) -> ReplicationError:
+def not_exact(definition: TableDefinition, what: str, why: str = _UNKNOWN) -> ReplicationError:
     """The error of rows whose partition, or whereabouts, are not known."""
     return ReplicationError(
         1235,
