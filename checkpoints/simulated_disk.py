@@ -205,7 +205,8 @@ class SimulatedDisk:
         )
 
     def left(self, kind: CrashKind, coverage: Coverage = Coverage.CORNERS) -> Iterator[Left]:
-        """As `crashes`, but makes only those disks that are asked for, and only while the run stands where it is."""
+        """As `crashes`, but makes only those disks that are asked for, and only while the run
+        stands where it is."""
         return self._left_by(self.outcomes(kind, coverage))
 
     def _left_by(self, outcomes: Iterable[CrashOutcome]) -> Iterator[Left]:

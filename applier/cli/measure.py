@@ -104,8 +104,8 @@ def command(
 ) -> int:
     """Makes tables of many shapes, applies events to them and times that.
 
-    With --relay-folder, the 148 cells of a 9.7 take 5 to 6 minutes on two cores, longer on a busy
-    machine. --quick measures 37 of them.
+    With --relay-folder, the 162 cells of a 9.7 take 5 to 10 minutes on two cores, longer on a busy
+    machine. --quick measures 40 of them.
 
     With --into memory the result is exact handler counts and the emulator's own seconds; a
     calibration needs a real server.
