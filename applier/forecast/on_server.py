@@ -38,6 +38,7 @@ from applier.forecast.measurement_grid import (
     Spent,
     make_log,
 )
+from applier.forecast.thread_clock import ThreadClock
 from applier.mysql.connection import connect
 from applier.mysql.url import Endpoint
 from applier.replica.scheduling import LOGICAL_CLOCK
@@ -68,26 +69,6 @@ SETTINGS = (
     "log_slave_updates", "log_replica_updates",
     "innodb_doublewrite", "binlog_format", "gtid_mode",
 )  # fmt: skip
-
-
-
-class ThreadClock:
-    """How long one thread stood in line for a processor since now (the second number of
-    `/proc/PID/task/TID/schedstat`)."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        self.began = self._read()
-
-    def in_line(self) -> float:
-        """Seconds; none when the thread is gone."""
-        return max(self._read() - self.began, 0.0)
-
-    def _read(self) -> float:
-        try:
-            return int(self.file.read_text().split()[1]) / 1e9
-        except (OSError, ValueError, IndexError):
-            return 0.0
 
 
 class ServerTarget:
@@ -202,11 +183,25 @@ class ServerTarget:
         """The table of the cell before, if enough of its rows are as they were; a new one
         otherwise."""
         self._execute(f"CREATE DATABASE IF NOT EXISTS {self.database}", f"USE {self.database}")
+        self._check_folder()
         if self._filled is None or self._filled[0] != cell.table or not self._filled[1].left(cell):
             self._fill(cell)
             self._filled = cell.table, Spent(cell.rows)
         self._execute(f"DELETE FROM {MARK}")
         return self._filled[1]
+
+    def _check_folder(self) -> None:
+        """Each database is a folder in the data directory: relay logs must not go to another
+        server's."""
+        folder = self.relay_folder
+        with suppress(PermissionError):  # the first write says it better
+            if folder is None or (folder / self.database).is_dir():
+                return
+            raise UsageError(
+                f"--relay-folder: {folder} is not the data directory of {self.endpoint}",
+                code=Code.OPTIONS_CLASH,
+                hint="SELECT @@datadir says which it is",
+            )
 
     def _fill(self, cell: Cell) -> None:
         """Doubles rows until there are enough: ids ascend in the order of insertion, so places in a

@@ -19,8 +19,9 @@ from applier.cli.main import cli
 from applier.errors import UsageError
 from applier.forecast.fit import fit
 from applier.forecast.measurement_grid import Cell
-from applier.forecast.on_server import ServerTarget, ThreadClock
+from applier.forecast.on_server import ServerTarget
 from applier.forecast.server_facts import facts_of_server
+from applier.forecast.thread_clock import ThreadClock
 from applier.forecast.units import PLACE
 from applier.mysql.url import Endpoint
 from lookup.shape import NO_KEY, OTHER, PRIMARY
@@ -69,6 +70,13 @@ def test_a_row_search_is_set_and_put_back(server: Server) -> None:
         else:
             with pytest.raises(UsageError, match="has no slave_rows_search_algorithms"):
                 target.measure(cell)
+
+
+def test_the_folder_of_another_server_is_refused(server: Server, tmp_path: Path) -> None:
+    with ServerTarget(endpoint(server), relay_folder=tmp_path) as target, pytest.raises(UsageError, match="not the data directory"):
+        target.measure(CELLS[0])
+    assert list(tmp_path.iterdir()) == []
+    assert server.query("SHOW DATABASES LIKE 'binlag_measure'") == ()
 
 
 TOLD = """
