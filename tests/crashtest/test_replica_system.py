@@ -196,7 +196,7 @@ SETUPS = st.builds(
 )
 
 
-@settings(max_examples=15 if ALL_CASES else 3)
+@settings(max_examples=10 if ALL_CASES else 3)
 @given(SETUPS, st.integers(0, 1000), st.data())
 def test_random_workloads_and_crashes_beside_a_naive_server(setup: Setup, seed: int, data: st.DataObject) -> None:
     """Random configurations, workloads and crashes: the verdict is the naive one's, and no promise is ever broken."""

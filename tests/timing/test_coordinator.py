@@ -17,7 +17,7 @@ from applier.timing.timed import ALL_DATABASES, TimedTransaction
 from tests.timing.naive import Naive
 
 START = 1000
-EXAMPLES = settings(max_examples=800 if os.environ.get("BINLAG_ALL_CASES") else 100)
+EXAMPLES = settings(max_examples=400 if os.environ.get("BINLAG_ALL_CASES") else 100)
 
 
 @st.composite
