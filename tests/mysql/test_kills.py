@@ -25,7 +25,7 @@ from tests.mysql.workload import Workload, make, rows
 from tests.servers.fixtures import ServerFactory
 
 FEW = 3
-KILLS = int(os.environ.get("BINLAG_KILLS") or (3 if os.environ.get("BINLAG_ALL_CASES") == "1" else FEW))
+KILLS = int(os.environ.get("BINLAG_KILLS") or (4 if os.environ.get("BINLAG_ALL_CASES") == "1" else FEW))
 WAYS = (["--workers", "1"], ["--workers", "4"], ["--workers", "4", "--any-commit-order"], ["--workers", "2", "--apply", "sql"])
 SECONDS = 600
 """A run that takes longer hangs."""
