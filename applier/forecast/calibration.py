@@ -54,14 +54,21 @@ CORES = 2
 """Of the machine where it does not say: that of the calibrations that ship."""
 
 
-def commit_syncs(settings: Mapping[str, str]) -> float:
-    """Syncs of a replica's commit that waits for nobody, by the text of a server's variables: of
-    the redo log, and of the binary log where the replica has one of its own."""
-    redo = settings.get("innodb_flush_log_at_trx_commit") == "1"
-    every = int(settings.get("sync_binlog", "0"))
+def commit_syncs(flush_log: int, sync_binlog: int, *, logs: bool) -> float:
+    """Syncs of a replica's commit that waits for nobody: of the redo log
+    (innodb_flush_log_at_trx_commit), and of the binary log where the replica has one of its own."""
+    redo = 1.0 if flush_log == 1 else 0.0
+    return redo + (1.0 / sync_binlog if logs and sync_binlog else 0.0)
+
+
+def syncs_at(settings: Mapping[str, str]) -> float:
+    """The same by the text of a server's variables."""
     own_log = settings.get("log_replica_updates", settings.get("log_slave_updates", "OFF"))
-    logs = every > 0 and all(text.upper() in ON for text in (settings.get("log_bin", ""), own_log))
-    return float(redo) + (1.0 / every if logs else 0.0)
+    return commit_syncs(
+        int(settings.get("innodb_flush_log_at_trx_commit", "0")),
+        int(settings.get("sync_binlog", "0")),
+        logs=all(text.upper() in ON for text in (settings.get("log_bin", ""), own_log)),
+    )
 
 
 @dataclass(frozen=True)
@@ -113,7 +120,7 @@ class Calibration:
     def syncs(self) -> float:
         """Syncs of a commit that the price of a transaction holds already: of a calibration that
         was measured with durable commits."""
-        return commit_syncs(self.settings)
+        return syncs_at(self.settings)
 
     @property
     def spread(self) -> float:

@@ -15,6 +15,7 @@ from typing import Any
 
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.forecast.calibration import commit_syncs
 from applier.replica.scheduling import DATABASE, LOGICAL_CLOCK
 from applier.replica.scheduling import rules_for as scheduling_of
 from applier.spelling import did_you_mean
@@ -190,9 +191,11 @@ class Conditions:
     @property
     def syncs(self) -> float:
         """Syncs of a commit that waits for nobody: of the redo log, and of the binary log."""
-        redo = 1.0 if self["innodb_flush_log_at_trx_commit"] == 1 else 0.0
-        every = self["sync_binlog"] if self["log_replica_updates"] else 0
-        return redo + (1.0 / every if every else 0.0)
+        return commit_syncs(
+            self["innodb_flush_log_at_trx_commit"],
+            self["sync_binlog"],
+            logs=self["log_replica_updates"],
+        )
 
     @property
     def spins(self) -> bool:

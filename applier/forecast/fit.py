@@ -29,7 +29,7 @@ from applier.forecast.calibration import (
     SHARED,
     Calibration,
     Residuals,
-    commit_syncs,
+    syncs_at,
 )
 from applier.forecast.measured import Measured, middles
 from applier.forecast.scale_up import shared_prices, unsteadiness
@@ -86,7 +86,7 @@ def fit(
     )  # fmt: skip
     found, settings = Prices(tuple(map(float, prices))), dict(settings or {})
     cores, scale_up = cores or CORES, [one for one in every if one.cell.workers]
-    syncs = commit_syncs(settings | DURABLE)
+    syncs = syncs_at(settings | DURABLE)
     return Calibration(
         measured[0].server_version,
         found,

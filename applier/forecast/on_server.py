@@ -419,7 +419,7 @@ class ServerTarget:
             workers = str(cell.workers) if cell.workers > 1 else alone
             wanted[self._words("replica_parallel_workers")] = workers
             if cell.workers > 1 and self._old:
-                wanted["slave_parallel_type"] = "LOGICAL_CLOCK"
+                wanted["slave_parallel_type"] = LOGICAL_CLOCK
         before: dict[str, str] = {}
         try:
             with self._connected_again():

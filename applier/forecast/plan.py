@@ -227,7 +227,6 @@ def _start(plan: ForecastPlan) -> _Start:
     calibration, notes = _calibration(plan.calibration, rules)
     known = _conditions(plan, version, calibration)
     base = _base(rules, row_search_of(plan.row_search, plan.server), known)
-    base = replace(base, syncs=max(base.syncs - calibration.syncs, 0.0))
     return _Start(_in_memory(base, facts), facts, calibration, known, [*remarks, *said, *notes])
 
 

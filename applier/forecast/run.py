@@ -44,13 +44,17 @@ class ScenarioRun:
     part that finds rows."""
 
     def __init__(
-        self, scenario: Scenario, pricer: Pricer, shared: Mapping[str, TimePrice] = SHARED
+        self,
+        scenario: Scenario,
+        pricer: Pricer,
+        shared: Mapping[str, TimePrice] = SHARED,
+        priced_syncs: float = 0.0,
     ) -> None:
         self.scenario = scenario
         self.pricer = pricer
         self.work = scenario.work
         """Equal for scenarios that ask for the same work at other prices."""
-        machine = scenario.machine(shared)
+        machine = scenario.machine(shared, priced_syncs)
         self.clock = scenario.clock(machine)
         self.saturated = scenario.clock(machine)
         """A clock for which the whole log is there at once."""
@@ -171,7 +175,10 @@ class Forecast:
         for scenario in scenarios:
             self.runs.append(
                 ScenarioRun(
-                    scenario, Pricer(scenario, facts, prices, placement), calibration.shared
+                    scenario,
+                    Pricer(scenario, facts, prices, placement),
+                    calibration.shared,
+                    calibration.syncs,
                 )
             )
         self._pools = {

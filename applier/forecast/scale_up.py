@@ -13,8 +13,7 @@ import math
 import statistics
 from collections.abc import Iterator, Sequence
 
-from applier.error_codes import Code
-from applier.errors import UsageError
+from applier.forecast.apply_steps import events_in_log
 from applier.forecast.calibration import SHARED, TimePrice
 from applier.forecast.measured import Measured
 from applier.forecast.measurement_grid import Cell
@@ -27,15 +26,16 @@ SHAPES = (1, 4)
 """Statements of one row in a transaction."""
 WORKERS = (1, 2, 4, 8)
 QUICK_WORKERS = (1, 4)
-FITTED = ("sync", "coordinator transaction", "coordinator event")
-"""Of SHARED; a sync has a processor part and a waiting part."""
+GUESSES = (
+    SHARED["sync"].processor, SHARED["sync"].waiting,
+    SHARED["coordinator transaction"].processor, SHARED["coordinator event"].processor,
+)  # fmt: skip
+"""Where the fit begins: what ships."""
 TURNS = 300
 """Transactions of a simulation: long enough for workers and syncs to come into step."""
 PULL = 0.1
 """How much a price that the cells hardly show keeps to the one that ships: a factor of e there
 counts as a tenth off in a cell."""
-EVENTS_AROUND = 3
-"""Of a transaction: GTID, BEGIN and the commit; each rows event has a table map."""
 FURTHEST = 4.0
 """A price lies within e to the power of that around the one that ships."""
 
@@ -64,15 +64,17 @@ def spread(cells: Sequence[Cell], among: Sequence[Cell]) -> list[Cell]:
 def shared_prices(
     measured: Sequence[Measured], prices: Prices, *, cores: int, syncs: float
 ) -> dict[str, TimePrice]:
-    """SHARED as the cells of scale-up show it; `syncs` of a durable commit. Raises UsageError
-    without SciPy."""
+    """What of SHARED the cells of scale-up show; `syncs` of a durable commit."""
     cells = [one for one in measured if one.beside_seconds > 0 and one.seconds > 0]
     if not cells:
         return {}
-    guesses = [one for name in FITTED for one in _parts(SHARED[name]) if one]
+    from scipy.optimize import least_squares
+
+    def prices_at(logarithms: Sequence[float]) -> list[float]:
+        return [guess * math.exp(x) for guess, x in zip(GUESSES, logarithms, strict=True)]
 
     def errors(logarithms: Sequence[float]) -> list[float]:
-        found = [guess * math.exp(x) for guess, x in zip(guesses, logarithms, strict=True)]
+        found = prices_at(logarithms)
         off = [
             math.log(_ratio(one, prices, _machine(one.cell, found, cores, syncs)))
             - math.log(one.seconds / one.beside_seconds)
@@ -80,19 +82,11 @@ def shared_prices(
         ]
         return off + [PULL * x for x in logarithms]
 
-    try:
-        from scipy.optimize import least_squares
-    except ImportError:
-        raise UsageError(
-            "fitting prices needs SciPy", code=Code.NO_LIBRARY, hint="pip install scipy"
-        ) from None
     solved = least_squares(
-        errors, [0.0] * len(guesses), bounds=(-FURTHEST, FURTHEST), loss="soft_l1", f_scale=0.2,
+        errors, [0.0] * len(GUESSES), bounds=(-FURTHEST, FURTHEST), loss="soft_l1", f_scale=0.2,
         diff_step=0.05,
     )  # fmt: skip
-    processor, waiting, transaction, event = (
-        guess * math.exp(float(x)) for guess, x in zip(guesses, solved.x, strict=True)
-    )
+    processor, waiting, transaction, event = prices_at(solved.x.tolist())
     return {
         "sync": TimePrice(processor, waiting),
         "coordinator transaction": TimePrice(transaction),
@@ -103,18 +97,14 @@ def shared_prices(
 def unsteadiness(measured: Sequence[Measured], prices: Prices) -> float:
     """How far the machine's speed was off its median, in nine of ten readings: the transactions
     without syncs that each cell of scale-up has beside it, beside what prices say of them."""
-    speeds = sorted(
+    speeds = [
         one.beside_seconds / prices.cost(one.amounts)[0] for one in measured if one.beside_seconds
-    )
+    ]
     if not speeds:
         return 0.0
     usual = statistics.median(speeds)
     off = sorted(max(one / usual, usual / one) - 1 for one in speeds)
     return off[min(round(0.9 * len(off)), len(off) - 1)]
-
-
-def _parts(price: TimePrice) -> tuple[float, float]:
-    return price.processor, price.waiting
 
 
 def _machine(cell: Cell, found: Sequence[float], cores: int, syncs: float) -> Machine:
@@ -130,7 +120,7 @@ def _ratio(one: Measured, prices: Prices, machine: Machine) -> float:
     cell = one.cell
     alone = prices.cost(one.amounts)[0] / cell.transactions
     clock = WorkClock(cell.workers, machine=machine)
-    events = 2 * cell.events + EVENTS_AROUND
+    events = events_in_log(cell.events)
     done = 0.0
     for number in range(1, TURNS + 1):
         turn = Turn(alone, 0.0, 0.0, events, min(number - 1, 1), number)

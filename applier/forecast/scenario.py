@@ -12,7 +12,7 @@ from math import inf
 
 from applier.error_codes import Code
 from applier.errors import UsageError
-from applier.forecast.calibration import TimePrice
+from applier.forecast.calibration import TimePrice, commit_syncs
 from applier.forecast.conditions import size
 from applier.replica.scheduling import LOGICAL_CLOCK
 from applier.timing.work_clock import Machine, WorkClock
@@ -84,14 +84,16 @@ class Scenario:
     reads_per_second: float = inf
     change_buffer: bool = False
 
-    def machine(self, shared: Mapping[str, TimePrice]) -> Machine:
-        """What its workers share, at these prices."""
+    def machine(self, shared: Mapping[str, TimePrice], priced_syncs: float = 0.0) -> Machine:
+        """What its workers share, at these prices; the price of a transaction holds `priced_syncs`
+        already."""
         sync, factor = shared["sync"], self.factor
+        syncs = max(self.syncs - priced_syncs, 0.0)
         return Machine(
             self.cores,
             self.parallel_type == LOGICAL_CLOCK and self.workers > 1,
-            sync.processor * self.syncs * factor,
-            sync.waiting * self.syncs * factor,
+            sync.processor * syncs * factor,
+            sync.waiting * syncs * factor,
             shared["coordinator transaction"].processor * factor,
             shared["coordinator event"].processor * factor,
             self.reads_per_second,
@@ -194,7 +196,7 @@ def _one(scenario: Scenario, word: str, value: str, table: str) -> Scenario:
         if word == "rows":
             return replace(scenario, row_factor=_number(value, 0))
         if word == "durable":
-            return replace(scenario, syncs=1.0 + scenario.binary_log)
+            return replace(scenario, syncs=commit_syncs(1, 1, logs=scenario.binary_log))
         if word == "relaxed":
             return replace(scenario, syncs=0.0)
         if word == "buffer-pool":

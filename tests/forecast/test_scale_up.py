@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from applier.forecast import live_settings
-from applier.forecast.calibration import DURABLE, RELAXED, TimePrice, commit_syncs
+from applier.forecast.calibration import DURABLE, RELAXED, TimePrice, syncs_at
 from applier.forecast.margin import margin
 from applier.forecast.measured import Measured, middle, read_parquet, write_parquet
 from applier.forecast.measurement_grid import Cell
@@ -96,10 +96,14 @@ def test_prices_that_hold_syncs_are_not_charged_for_them_again(tmp_path: Path) -
     found = {}
     for name, settings in (("relaxed", RELAXED), ("durable", DURABLE | {"log_bin": "ON", "log_replica_updates": "ON"})):
         prices = replace(free, shared=shared, settings=settings)
-        plan = ForecastPlan(files=[log], calibration=prices, settings={"log_replica_updates": True}, workers=1)
-        found[name] = run(plan).forecast.base.span
+        plan = ForecastPlan(
+            files=[log], calibration=prices, settings={"log_replica_updates": True}, workers=1, what_ifs=("durable",)
+        )
+        forecast = run(plan).forecast
+        found[name] = forecast.base.span
+        assert forecast.runs[-1].span == found[name]  # it is durable already
     assert found["relaxed"] - found["durable"] == pytest.approx(2 * 2 * 0.01)
-    assert commit_syncs({"sync_binlog": "10", "log_bin": "ON", "log_slave_updates": "ON"}) == pytest.approx(0.1)
+    assert syncs_at({"sync_binlog": "10", "log_bin": "ON", "log_slave_updates": "ON"}) == pytest.approx(0.1)
 
 
 def test_prices_of_another_machine_have_a_wide_margin() -> None:
