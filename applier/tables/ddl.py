@@ -45,6 +45,7 @@ ROUTINE_CALLS = frozenset({"SELECT", "DO", "CALL"})
 no table."""
 DDL_STATEMENTS = frozenset({"CREATE", "ALTER", "DROP", "RENAME", "TRUNCATE"})
 OBJECTS = frozenset({"TABLE", "TABLES", "DATABASE", "SCHEMA", "INDEX", "SEQUENCE"})
+DATABASE_OPTIONS = frozenset("CHARACTER CHARSET DEFAULT COLLATE COMMENT ENCRYPTION READ".split())
 MODIFIERS = frozenset(
     "OR REPLACE TEMPORARY UNIQUE FULLTEXT SPATIAL VECTOR ONLINE OFFLINE IGNORE".split()
 )
@@ -132,7 +133,7 @@ class _Ddl:
             self._alter_by(*created_index(self.parser, self.database, self.modifiers))
             return None
         if what == "SEQUENCE":
-            return self._create_sequence(replacing)
+            return self._create_sequence(replacing, temporary)
         if what == "TRIGGER":
             self.tables.triggers.create(self.parser, self.database)
         if what == "VIEW":
@@ -232,19 +233,21 @@ class _Ddl:
             table=f"{database}.{name}",
         )
 
-    def _put(self, definition: TableDefinition, old: MemoryTable | None) -> None:
+    def _put(self, definition: TableDefinition, old: MemoryTable | None) -> MemoryTable:
         if old is not None:
             self.tables.drop_table(old)
         table = self.tables.create(definition)
         start = definition.options.get("AUTO_INCREMENT")
         if start is not None and start.isdigit():
             table.auto_increment = int(start)
+        return table
 
-    def _create_sequence(self, replacing: bool) -> str | None:
+    def _create_sequence(self, replacing: bool, temporary: bool) -> str | None:
         parser = self.parser
         exists_ok = parser.accept("IF", "NOT", "EXISTS")
         database, name = parser.table_name(self.database)
-        old = self.tables.get(database, name)
+        find = self.tables.temporary if temporary else self.tables.base
+        old = find(database, name)
         if old is not None and not replacing:
             if exists_ok:
                 return (
@@ -253,8 +256,8 @@ class _Ddl:
                 )
             raise _taken(database, name)
         row = read_sequence(parser, self._rules(database))
-        self._put(sequence_definition(database, name), old)
-        self._table((database, name)).insert(row)
+        definition = replace(sequence_definition(database, name), temporary=temporary)
+        self._put(definition, old).insert(row)
         return None
 
     def _alter_sequence(self) -> str | None:
@@ -273,9 +276,7 @@ class _Ddl:
         what = self._object()
         if what in ("DATABASE", "SCHEMA"):
             name = (
-                self.parser.name()
-                if self.parser.word() not in ("CHARACTER", "CHARSET", "DEFAULT", "COLLATE")
-                else self.database
+                self.parser.name() if self.parser.word() not in DATABASE_OPTIONS else self.database
             )
             charset_name, collation = self._database_options()
             database = self.tables.databases.get(name)
