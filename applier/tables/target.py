@@ -22,7 +22,6 @@ from applier.tables.catalog import Tables
 from applier.tables.defaults import default_row, row_generator
 from applier.tables.engine import MemoryTable
 from applier.tables.images import RowImages
-from applier.tables.merge_tables import refuse_merge
 from lookup.batch import ApplyOptions, CorruptRow, RowFailure, RowsOutcome, RowsShape
 from lookup.handler import Counters, Row
 from lookup.rows import RowsPlan
@@ -175,7 +174,7 @@ class RowsApplier:
                 hint="give the tables that exist before the first event with --schema FILE.sql",
             )
         definition = table.definition
-        refuse_merge(definition)
+        table.open()
         images = RowImages(
             rows,
             table_map,
