@@ -103,6 +103,7 @@ class RowsApplier:
         misread = _Misreader(event, rows, plan).rows_behind if plan.may_misread else None
         if table.foreign_keys is not None:
             table.foreign_keys.enabled = not rows.flags & NO_FOREIGN_KEY_CHECKS
+            self.tables.foreign_keys.times.begin(event.timestamp)
         cost, keep = plan.cost, self.result.keep
         counters = cost.counters if keep is None else Counters()
         outcome = RowsOutcome(counters)
