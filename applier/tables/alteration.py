@@ -23,6 +23,7 @@ from applier.tables.altered_columns import (
 from applier.tables.charset_change import in_charset
 from applier.tables.conversions import copies
 from applier.tables.defaults import default_in_utc
+from applier.tables.merge_tables import qualify_union
 from applier.tables.partitions import PartitionChange, PartitionClause, not_exact
 from applier.tables.schema import SchemaParser
 from applier.tables.sql_mode_flags import SqlModeFlag
@@ -453,6 +454,7 @@ class Alteration:
         said = self.parts.options
         self.parts.options = {**before, **said}
         refuse_substitute(said.get("ENGINE", ""), self.rules)
+        qualify_union(said, self.database, self.rules.lexis)
         if "CHARSET" in said or "COLLATE" in said:
             self.table_charset, self.table_collation = table_defaults(said, self.rules)
         if said.get("AUTO_INCREMENT", "").isdigit():

@@ -19,7 +19,7 @@ from applier.tables.create_select import create_from_select
 from applier.tables.ddl_session import DdlSession
 from applier.tables.engine import MemoryTable
 from applier.tables.index_statements import created_index, dropped_index, pass_wait
-from applier.tables.merge_tables import refuse_merge
+from applier.tables.merge_tables import with_union
 from applier.tables.partition_conversion import conversion, converts
 from applier.tables.schema import read_table_body
 from applier.tables.sequences import read_sequence, sequence_definition
@@ -214,7 +214,10 @@ class _Ddl:
             return None
         definition, select = read_table_body(parser, database, name, self._rules(database))
         refuse_substitute(definition.engine, self._rules(database))
-        definition = replace(definition, temporary=temporary)
+        definition = replace(
+            with_union(definition, self.database or database, self.session.lexis),
+            temporary=temporary,
+        )
         if select is None:
             self._put(definition, old)
             return None
@@ -443,7 +446,6 @@ class _Ddl:
         if self.session.is_mariadb and self.parser.accept_any("DROP", "REUSE"):  # Oracle's
             self.parser.expect("STORAGE")
         self._end()
-        refuse_merge(table.definition)
         if self._parents([table], going=[]):
             name = table.definition.full_name
             raise ReplicationError(

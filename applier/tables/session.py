@@ -139,6 +139,7 @@ class StatementApplier:
         """What the statement's session sees: its temporary tables, and foreign keys where it checks
         them."""
         self.tables.foreign_keys.enabled = query.variables.foreign_key_checks
+        self.tables.foreign_keys.times.begin(event.timestamp)
         with self.tables.session(event.server_id, query.thread_id):
             yield
 

@@ -380,14 +380,23 @@ CREATE TABLE d.all_of_them (id int) ENGINE=MERGE UNION=(d.one) INSERT_METHOD=LAS
 CREATE TABLE d.none (id int) ENGINE=MRG_MyISAM;"""
 
 
-@pytest.mark.parametrize("sql", ["TRUNCATE all_of_them", "ALTER TABLE all_of_them ENGINE=InnoDB"])
-def test_a_merge_table_has_rows_that_are_not_its_own(sql: str, tmp_path: Path) -> None:
-    assert number(sql, schema=MERGE) == 1235
-    assert rows("ALTER TABLE none ENGINE=InnoDB", table="d.none", schema=MERGE) == []
-    with pytest.raises(ReplicationError, match="is a MERGE table") as caught:
-        run(schema=MERGE).dump(tmp_path)
-    assert caught.value.number == 1235
-    run("DROP TABLE all_of_them", schema=MERGE).dump(tmp_path)
+def test_a_merge_table_has_rows_that_are_not_its_own(tmp_path: Path) -> None:
+    schema = MERGE + "INSERT INTO d.all_of_them VALUES (3), (4);"
+    assert rows("ALTER TABLE all_of_them ENGINE=InnoDB", table="d.all_of_them", schema=schema) == [(3,), (4,)]
+    assert rows("TRUNCATE all_of_them", table="d.one", schema=schema) == []
+    assert rows("ALTER TABLE none ENGINE=InnoDB", table="d.none", schema=schema) == []
+    assert rows("DROP TABLE all_of_them", table="d.one", schema=schema) == [(3,), (4,)]
+    run(schema=schema).dump(tmp_path)
+    assert (tmp_path / "d.all_of_them.tsv").read_text() == (tmp_path / "d.one.tsv").read_text()
+
+
+@pytest.mark.parametrize("sql", ["DROP TABLE one", "ALTER TABLE one ADD b INT", "ALTER TABLE one ENGINE=InnoDB", "RENAME TABLE one TO two"])
+def test_a_merge_table_over_another_table_cannot_be_read(sql: str) -> None:
+    tables = run(sql, schema=MERGE)
+    assert not tables["d.all_of_them"].is_readable
+    with pytest.raises(ReplicationError, match=r"Unable to open underlying table `d`\.`one`") as caught:
+        tables["d.all_of_them"].rows()
+    assert caught.value.number == 1168
 
 
 @pytest.mark.parametrize(
