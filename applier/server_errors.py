@@ -397,6 +397,8 @@ SERVER_ERRORS = dict(
             "The source has gtid_mode=OFF, so there is nothing to ask it for by GTID.",
             "leave --auto-position out, or turn GTIDs on there",
         ),
+        _row(1814, "ER_TABLESPACE_DISCARDED", "The rows of a table are in files that the log does not have",
+             "ALTER TABLE … DISCARD TABLESPACE took them away.", "leave it out with --exclude-table, or replay into a test DB"),
         _row(
             1864,
             "ER_MTA_EVENT_BIGGER_PENDING_JOBS_SIZE_MAX",

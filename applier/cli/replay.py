@@ -198,9 +198,9 @@ def command(
 
 def _dump(tables: Tables, folder: str, result: ReplayResult) -> None:
     for table in tables:
-        if not table.is_readable:
+        if (why := table.why_unreadable) is not None:
             name = table.definition.full_name
-            result.note(f"not in the dump: {name}, a MERGE table that cannot be read (1168)")
+            result.note(f"not in the dump: {name}, which cannot be read: {why}")
     try:
         tables.dump(folder)
     except OSError as error:

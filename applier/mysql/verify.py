@@ -280,8 +280,8 @@ class _Comparison:
     def run(self) -> TableReport:
         definition = self.table.definition
         report = TableReport(definition.full_name, 0)
-        if not self.table.is_readable:
-            report.not_comparable = "it is a MERGE table that cannot be read here (1168)"
+        if (why := self.table.why_unreadable) is not None:
+            report.not_comparable = f"it cannot be read in memory: {why}"
             return report
         report.expected_rows = len(current_rows(self.table))
         if self.there is None:

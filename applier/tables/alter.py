@@ -12,6 +12,7 @@ from applier.tables.alter_rows import numbered, row_converter
 from applier.tables.alteration import Alteration
 from applier.tables.catalog import Tables, table_of
 from applier.tables.collation import sort_key
+from applier.tables.discarded_table import DiscardedTable
 from applier.tables.dump import current_rows
 from applier.tables.engine import MemoryTable
 from applier.tables.merge_tables import altered_merge, is_merge
@@ -57,13 +58,14 @@ def alter_table(
     loses_keys = moved and copied and (rules.mariadb or not rules.modern_utf8mb4)
     if loses_keys:
         definition = replace(definition, foreign_keys=())
-    new = table_of(definition)
+    discarded = change.discards or isinstance(table, DiscardedTable)
+    new = DiscardedTable(definition) if discarded else table_of(definition)
     new.auto_increment = change.auto_increment or table.auto_increment
     conversions = replace(rules.conversions, copies=copied)
     convert = row_converter(
         table.definition, definition, change.sources, rules.session, conversions
     )
-    kept = _kept_rows(table, definition)
+    kept = _kept_rows(table, new)
     if change.partitions is not None:
         kept = change.partitions.kept_rows(table.definition, kept, rules.session)
     if change.order_by and definition.primary is None:
@@ -90,10 +92,11 @@ def alter_table(
         exchange_rows(tables, new, change.partitions, rules.session)
 
 
-def _kept_rows(table: MemoryTable, definition: TableDefinition) -> list[Row]:
+def _kept_rows(table: MemoryTable, new: MemoryTable) -> list[Row]:
     """The rows that the new table gets. A MERGE table has none of its own, and gets none
     (HA_NO_COPY_ON_ALTER); one that is no longer system-versioned keeps the current ones."""
-    if is_merge(definition):
+    definition = new.definition
+    if is_merge(definition) or isinstance(new, DiscardedTable):
         return []
     if table.definition.system_versioned and not definition.system_versioned:
         return list(current_rows(table))

@@ -85,6 +85,8 @@ class Alteration:
         self.partitions: PartitionChange | None = None
         self.copy_asked = False
         """ALGORITHM=COPY."""
+        self.discards = False
+        """DISCARD TABLESPACE."""
         self.says_timestamp = False
         """Whether a TIMESTAMP is among the columns defined; only then does the log say what
         explicit_defaults_for_timestamp was."""
@@ -477,6 +479,9 @@ class Alteration:
         self.parts.options["PARTITION"] = "" if after is None else after.sql
 
     def _tablespace(self, word: str) -> None:
+        if word == "DISCARD" and self.parser.accept("TABLESPACE"):
+            self.discards = True
+            return
         why = "its rows are in files that the log does not have"
         raise not_exact(self.old, f"ALTER TABLE … {word} TABLESPACE", why)
 

@@ -14,9 +14,10 @@ from applier.binlog.charsets import charset, charset_of_collation_name
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 from applier.tables.alter import CHECKED_PARTITIONS, alter_table
-from applier.tables.catalog import Database, Tables
+from applier.tables.catalog import Database, Tables, table_of
 from applier.tables.create_select import create_from_select
 from applier.tables.ddl_session import DdlSession
+from applier.tables.discarded_table import DiscardedTable
 from applier.tables.engine import MemoryTable
 from applier.tables.index_statements import created_index, dropped_index, pass_wait
 from applier.tables.merge_tables import with_union
@@ -453,7 +454,10 @@ class _Ddl:
                 f"Cannot truncate a table referenced in a foreign key constraint ({name})",
                 table=name,
             )
-        table.truncate()
+        if isinstance(table, DiscardedTable):
+            self.tables.replace(table, table_of(table.definition))
+        else:
+            table.truncate()
 
     def _table(self, target: tuple[str, str]) -> MemoryTable:
         table = self.tables.get(*target)

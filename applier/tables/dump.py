@@ -111,7 +111,7 @@ def dump_tables(
     tables: Iterable[MemoryTable], directory: str | Path, *, display_widths: bool
 ) -> list[Path]:
     """Writes one file per table into `directory`, which is made when it is not there. Returns the
-    files. A MERGE table that cannot be read gets none.
+    files. A table that cannot be read gets none.
 
     `display_widths`: integer types as 5.x and MariaDB write them. MariaDB's sequences are not
     tables and get no file.

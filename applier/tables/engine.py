@@ -271,11 +271,16 @@ class MemoryTable:
     @property
     def is_readable(self) -> bool:
         """Whether `open` lets it be read."""
+        return self.why_unreadable is None
+
+    @property
+    def why_unreadable(self) -> str | None:
+        """The server's words and number, where `open` does not let it be read."""
         try:
             self.open()
-        except ReplicationError:
-            return False
-        return True
+        except ReplicationError as error:
+            return f"{error.message} ({error.number})"
+        return None
 
     def follow(self, view: View) -> None:
         """The view is told of each change of a row from now on, until TRUNCATE."""
