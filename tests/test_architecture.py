@@ -19,7 +19,7 @@ PACKAGES = ("applier", "checkpoints", "lookup")
 FOLDERS = (*PACKAGES, "benchmarks", "docker", "examples", "scripts", "tests")
 MODULE_LINES, FUNCTION_LINES = 500, 70
 CATALOGUES = {"applier/error_codes.py", "applier/server_errors.py"}
-"""One table from its first line to its last: a row for each code that there is."""
+"""Each is one table from its first line to its last: a row for each code that there is."""
 FILES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 
 
