@@ -8,7 +8,6 @@ back and stops the replay, as the applier of a replica stops.
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -125,8 +124,7 @@ class ReplayLoop:
         self._reader = reader
         events: Iterable[Event] = reader if on_event is None else _shown(reader, on_event)
         if options.start_time is not None or options.stop_time is not None:
-            start, stop = options.start_time or 0, options.stop_time or math.inf
-            events = self.transaction.in_time(events, start, stop)
+            events = self.transaction.in_time(events, options.start_time, options.stop_time)
         event: Event | None = None
         find = self._find
         try:

@@ -172,11 +172,12 @@ def command(
     """
     from applier.crashtest.matrix import try_all
     from applier.crashtest.workload import captured
+    from applier.replica.versions import VERSIONS
     from checkpoints.outcomes import Medium
     from checkpoints.simulated_disk import Coverage
 
     _check_outputs(crash, html, as_json=as_json, brief=options["brief"], require=options["require"])
-    rules_of(options["server"])
+    rules_of(options["server"], offered=VERSIONS)
     if schema is not None and not files:
         raise UsageError(
             "--schema: the generated log has tables of its own",

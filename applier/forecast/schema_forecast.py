@@ -113,7 +113,7 @@ def schema_facts(
     from applier.forecast.server_facts import facts_of_server
     from applier.mysql.url import find_password, parse_url
 
-    endpoint = parse_url(schema, "--schema").with_password(find_password(password_file))
+    endpoint = parse_url(schema, "schema").with_password(find_password(password_file))
     facts, _ = facts_of_server(endpoint)
     return facts, settings_of_server(endpoint)
 

@@ -65,7 +65,7 @@ class SchemaPlace:
         UsageError for a wrong address."""
         if not is_url(self.source):
             return DumpReader(self.source, selection)
-        endpoint = parse_url(str(self.source), "--schema")
+        endpoint = parse_url(str(self.source), "schema")
         endpoint = endpoint.with_password(find_password(self.password_file))
         return DumpReader(
             str(endpoint), selection, _Live(endpoint, selection, rows=rows).statements
