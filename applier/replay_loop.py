@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from applier.arguments import checked
 from applier.binlog.describe import read_table_map
 from applier.binlog.events import ExecuteLoadQuery, Query, XaPrepare, parse
 from applier.binlog.filters import holds, none_included
@@ -53,6 +54,7 @@ _SAVEPOINT = re.compile(rb"\s*(SAVEPOINT|ROLLBACK\s+(?:WORK\s+)?TO(?:\s+SAVEPOIN
 STATEMENT_TYPES = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR, EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK})
 
 
+@checked(parse_options)
 def replay(
     files: LogFiles,
     into: Tables | None = None,

@@ -58,7 +58,7 @@ class SchemaPlace:
     `find_password` looks."""
 
     source: str | os.PathLike[str]
-    password_file: str | None = None
+    password_file: str | os.PathLike[str] | None = None
 
     def reader(self, selection: Selection, *, rows: bool = True) -> DumpReader:
         """The statements; of a server without its rows where they are not asked for. Raises
