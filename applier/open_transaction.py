@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 
 from applier.binlog.gtid_events import gtid_text
@@ -44,9 +45,13 @@ class OpenTransaction:
         self.first = self._gtid = self.xid = None
         self.begun = self.skipped = self.open = False
 
-    def in_time(self, events: Iterable[Event], start: float, stop: float) -> Iterator[Event]:
+    def in_time(
+        self, events: Iterable[Event], start: float | None, stop: float | None
+    ) -> Iterator[Event]:
         """--start-datetime and --stop-datetime go by the header's timestamp; a transaction that
-        began is read to its end."""
+        began is read to its end. Seconds since 1970; None: no limit."""
+        start = -math.inf if start is None else start
+        stop = math.inf if stop is None else stop
         for event in events:
             if event.type in (EventType.TABLE_MAP, EventType.FORMAT_DESCRIPTION) or self.begun:
                 yield event

@@ -8,11 +8,11 @@ transactions.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, date, datetime
 
 from applier.binlog.events import parse
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
@@ -23,15 +23,17 @@ from applier.errors import UsageError
 from checkpoints.gtid import GtidError, GtidSet, MariadbGtidSet, parse_gtid_set
 
 AnyGtidSet = GtidSet | MariadbGtidSet
+Moment = str | float | date | None
+"""A time as `time_of` takes it, a datetime among them; None: no limit."""
 
 
-def time_of(option: str, value: Any) -> float | None:
+def time_of(option: str, value: Moment) -> float | None:
     """Seconds since 1970, of a number of them, a datetime, "2026-11-21 04:05:06" or "@1795233906";
     UTC unless a zone is named.
 
     Raises UsageError with the option's name.
     """
-    if value is None or isinstance(value, (int, float)):
+    if value is None or (isinstance(value, int | float) and not math.isnan(value)):
         return value
     text = str(value).strip()
     if re.fullmatch(r"@\d+", text):
@@ -129,8 +131,8 @@ class LogFilter:
     def of(
         cls,
         *,
-        start_datetime: str | None = None,
-        stop_datetime: str | None = None,
+        start_datetime: Moment = None,
+        stop_datetime: Moment = None,
         include_gtids: str | None = None,
         exclude_gtids: str | None = None,
     ) -> LogFilter:

@@ -137,12 +137,13 @@ def command(
     from applier.replica.remains import read_remains
     from applier.replica.restart import restart
     from applier.replica.source import BinlogFiles
+    from applier.replica.versions import VERSIONS
 
     option_path = Path(asked["my_cnf"]) if asked["my_cnf"] else None
     if option_path is not None and not option_path.is_file():
         raise InputError("there is no such file", code=Code.CANNOT_READ, file=str(option_path))
     if asked["server"] is not None:
-        rules_of(asked["server"])
+        rules_of(asked["server"], offered=VERSIONS)
     remains = read_remains(Path(folder), None, option_path)
     version = asked["server"] or remains.server
     if version is None:

@@ -8,6 +8,8 @@ of the servers' manuals, checked on 5.6.24, 5.7.29, 9.7.4 and MariaDB 10.11.
 
 from __future__ import annotations
 
+import math
+import numbers
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -138,6 +140,8 @@ BEFORE: dict[str, tuple[tuple[int, int, int], dict[str, Any]]] = {
 }
 """Row -> a release, and what earlier ones of the series had."""
 MARIADB_MODES = frozenset(DEPENDENCIES) - {LOGICAL_CLOCK, DATABASE}
+MOST_WORKERS = 16383
+"""MariaDB's largest slave_parallel_threads; MySQL's replica_parallel_workers ends at 1024."""
 EVERYWHERE = {"innodb_flush_log_at_trx_commit": 1, "buffer_pool": 128 * MIB}
 
 
@@ -245,7 +249,7 @@ def conditions(
     for name, kind in KINDS.items():
         option = given.get(name)
         if option is not None:
-            found[name] = Condition(_checked(name, option), OPTION)
+            found[name] = Condition(_checked(name, _given(name, option)), OPTION)
             if name == "parallel_type":
                 _check_parallel(option, version)
             continue
@@ -291,12 +295,36 @@ def _check_parallel(value: str, version: str) -> None:
         )
 
 
+def _given(name: str, value: Any) -> Any:
+    """A caller's value of the setting's type; a text is read as a server's. Raises UsageError."""
+    read = KINDS[name].read
+    words = "True or False" if read is _on else "a number"
+    try:
+        if isinstance(value, str):
+            return read(value)
+        if isinstance(value, bool) != (read is _on) or not isinstance(value, numbers.Real):
+            raise ValueError(f"{value!r} is not {words}")
+    except ValueError as error:
+        why = f"{value!r} is not {words}" if read in (int, float) else str(error)
+        raise UsageError(
+            f"{_option(name)}: {why}", code=Code.OPTION_VALUE, hint="write it as the server does"
+        ) from None
+    return value
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
 def _checked(name: str, value: Any) -> Any:
     """A value within its range. Raises UsageError."""
     least = {"workers": 0, "cores": 1, "buffer_pool": 1, "sync_binlog": 0}.get(name)
-    option = "--" + name.replace("_", "-")
+    option = _option(name)
     positive = name in ("iops", "read_latency")
-    if (positive and not 0 < value < float("inf")) or (least is not None and value < least):
+    most = MOST_WORKERS if name == "workers" else math.inf
+    if (positive and not 0 < value < math.inf) or (
+        least is not None and not least <= value <= most
+    ):
         raise UsageError(f"{option}: {value} is out of range", code=Code.OPTION_VALUE)
     if name == "innodb_flush_log_at_trx_commit" and value not in (0, 1, 2):
         raise UsageError(f"{option}: {value} is none of 0, 1, 2", code=Code.OPTION_VALUE)

@@ -62,7 +62,7 @@ class ForecastPlan:
     server: str | None = None
     row_search: str | None = None
     row_counts: Sequence[str] = ()
-    calibration: str | Calibration | None = None
+    calibration: str | os.PathLike[str] | Calibration | None = None
     workers: int | None = None
     preserve_order: bool | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -290,7 +290,7 @@ def _in_memory(base: Scenario, facts: Mapping[str, TableFacts]) -> Scenario:
 
 
 def _calibration(
-    given: str | Calibration | None, rules: ServerRules
+    given: str | os.PathLike[str] | Calibration | None, rules: ServerRules
 ) -> tuple[Calibration, list[str]]:
     """The calibration, and what is to be said of it."""
     if given is None:

@@ -13,7 +13,6 @@ from typing import Final
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.server_versions import asked_rules
-from lookup.versions import RULES
 
 _LENGTHS_56: Final = bytes.fromhex(
     "380d0008001200040404041200005c00041a08000000080808020000000a0a0a191900"
@@ -187,13 +186,12 @@ obsolete, too."""
 def replica_rules(server: str) -> ReplicaRules:
     """The rules of a version such as 5.7, 8.0.46 or 9.7. Raises UsageError for one that is not
     known, and for MariaDB's."""
-    rules = asked_rules(server)
+    rules = asked_rules(server, offered=VERSIONS)
     if rules.find_row:
-        known = ", ".join(name for name, one in RULES.items() if not one.find_row)
         raise UsageError(
             f"--server: {server}: no replica of MariaDB is emulated, it keeps its positions its"
             " own way",
             code=Code.UNKNOWN_VERSION,
-            hint=f"name one of {known}",
+            hint=f"name one of {', '.join(VERSIONS)}",
         )
     return VERSIONS[rules.name]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from applier.arguments import checked
 from applier.errors import ReplicationError
 from applier.tables.engine import Change, MemoryTable, SequenceTable
 from applier.tables.foreign_keys import ForeignKeys, renamed_keys
@@ -251,7 +253,8 @@ class Tables:
             twin._adopt(table.copy())
         return twin
 
-    def dump(self, directory: str | Path) -> list[Path]:
+    @checked()
+    def dump(self, directory: str | os.PathLike[str]) -> list[Path]:
         """Writes each table to DIRECTORY/<db>.<table>.tsv; returns the files written."""
         from applier.tables.dump import dump_tables
 

@@ -8,6 +8,7 @@ backslash; NULL is \\N.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -108,7 +109,7 @@ def current_rows(table: MemoryTable) -> Sequence[Row]:
 
 
 def dump_tables(
-    tables: Iterable[MemoryTable], directory: str | Path, *, display_widths: bool
+    tables: Iterable[MemoryTable], directory: str | os.PathLike[str], *, display_widths: bool
 ) -> list[Path]:
     """Writes one file per table into `directory`, which is made when it is not there. Returns the
     files. A table that cannot be read gets none.

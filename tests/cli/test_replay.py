@@ -159,6 +159,7 @@ def test_filters(binlag: Run, tmp_path: Path) -> None:
         ("--exclude-gtids", f"{uuid}:1"): (["3"], ["2"]),
         ("--start-datetime", "2100-01-01"): ([], []),
         ("--stop-datetime", "2000-01-01T00:00:00+02:00"): ([], []),
+        ("--stop-datetime", "1970-01-01 00:00:00"): ([], []),
     }
     for number, (options, (first, second)) in enumerate(chosen.items()):
         out = tmp_path / f"out{number}"

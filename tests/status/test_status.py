@@ -201,6 +201,16 @@ def test_folders_that_tell_nothing(tmp_path: Path) -> None:
     assert "master.info" in notes[0]
 
 
+@pytest.mark.parametrize("name", ["relay-log.info", "master.info"])
+def test_an_empty_info_file_is_said(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(b"")
+    view, notes = view_of_folder(tmp_path)
+    assert (view.relay, view.source, view.version) == (None, None, "8.0")
+    assert len(notes) == 1
+    assert "the file is empty" in notes[0]
+    assert name in notes[0]
+
+
 # an emulated replica
 
 
