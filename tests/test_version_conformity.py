@@ -26,8 +26,9 @@ ROOMS = {
     "performance_schema": performance_schema.TABLES,
     "target": dialect.ACCEPTED,
     "values": column_bytes.DIALECTS,
+    "info records": dict.fromkeys(INFO_COLUMNS),
 }
-MYSQL_ROOMS = {"replica": REPLICA_RULES, "info records": dict.fromkeys(INFO_COLUMNS)}
+MYSQL_ROOMS = {"replica": REPLICA_RULES}
 """MariaDB keeps its positions in its own way."""
 SERVERS = {
     "5.6.24-log": "5.6",
