@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from applier.replica.info_dump import InfoDump
     from applier.replica.remains import Remains
     from applier.replica.restart import Restart, Seen
-    from checkpoints.gtid import GtidSet
+    from checkpoints.gtid import AnyGtidSet
     from checkpoints.info import RelayLogInfo, SourceInfo
 
 MEANING = {
@@ -386,7 +386,7 @@ def _standing(name: str, seen: Seen) -> Iterator[str]:
         yield f"{'':<9} GTIDs executed {_short(seen.executed)}, retrieved {_short(seen.retrieved)}"
 
 
-def _short(gtids: GtidSet) -> str:
+def _short(gtids: AnyGtidSet) -> str:
     from checkpoints.gtid import shortened
 
     return shortened(str(gtids)) or "none"

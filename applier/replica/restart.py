@@ -35,7 +35,7 @@ from applier.replica.source import BinlogFiles
 from applier.replica.stand import Stand
 from applier.replica.storage import MemoryStorage, Prepared
 from applier.tables.catalog import Tables
-from checkpoints.gtid import GtidSet
+from checkpoints.gtid import AnyGtidSet, GtidSet
 from checkpoints.info import RelayLogInfo, SourceInfo
 from checkpoints.info_rows import key_columns
 from checkpoints.position import Position
@@ -75,8 +75,8 @@ class Seen:
     """Where the replica stands at a moment, and the GTIDs that it shows."""
 
     stand: Stand
-    retrieved: GtidSet
-    executed: GtidSet
+    retrieved: AnyGtidSet
+    executed: AnyGtidSet
 
 
 @dataclass(frozen=True)

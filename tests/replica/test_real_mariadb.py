@@ -1,0 +1,148 @@
+"""The emulated replica of MariaDB beside a real one: relay logs event by event, info files byte by byte, positions and GTIDs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from applier.replica.configuration import ReplicaConfiguration
+from applier.replica.replica import Replica
+from applier.replica.source import BinlogFiles
+from applier.replica.storage import MemoryStorage
+from applier.tables.catalog import Tables
+from checkpoints.gtid_slave_pos import position
+from checkpoints.info import RelayLogInfo, SourceInfo
+from checkpoints.info_files import parse
+from checkpoints.position import Position
+from checkpoints.simulated_disk import SimulatedDisk
+from tests.replica.mariadb_pairs import VERSION, MariadbPair
+from tests.replica.test_real_relay_logs import shown as events_shown
+from tests.servers.fixtures import ServerFactory
+
+SIZE = 4096
+FILES = re.compile(r"relay\.\d+|relay\.index|(relay-log|master)\.info")
+
+
+class Both:
+    """A real pair, and an emulated replica of the same source that is asked for the same."""
+
+    def __init__(self, pair: MariadbPair, **options: Any) -> None:
+        self.pair = pair
+        self.disk, self.storage, self.options = SimulatedDisk(), MemoryStorage(Tables()), options
+        self.replica = self._replica(pair.source_files())
+        self.replica.start()
+
+    def _replica(self, files: dict[str, bytes]) -> Replica:
+        version = str(self.pair.replica.query("SELECT @@version")[0][0])
+        self.source = BinlogFiles(files, server_id=1)
+        configuration = ReplicaConfiguration(VERSION, server_version=version, using_gtid=self.pair.using_gtid, **self.options)
+        start = Position("mbinlog.000001", 4) if self.pair.using_gtid == "no" else None
+        return Replica(self.disk, configuration, self.source, self.storage, start_at=start)
+
+    def go_on(self) -> None:
+        """Both apply all that the source has."""
+        self.pair.settle()
+        self.source.files.update(self.pair.source_files())
+        self.replica.receive()
+        self.replica.apply()
+
+    def restart(self, *, crash: bool = False) -> None:
+        self.pair.replica.kill() if crash else self.pair.replica.stop()
+        self.pair.replica.start()
+        if not crash:
+            self.replica.shutdown()
+        self.replica = self._replica(self.pair.source_files())
+        self.replica.start()
+
+    def agree(self, where: str, *, logs: bool = True) -> None:
+        """On positions, relay logs, records and GTIDs."""
+        real, own = self._real(), self.disk.contents()
+        memory, status = self.replica.status.memory, self.pair.status()
+        assert memory.applied is not None
+        assert memory.received is not None
+        assert (memory.received.source_log_name, memory.received.source_log_pos) == (
+            status["Master_Log_File"],
+            status["Read_Master_Log_Pos"],
+        ), where
+        assert (str(memory.applied.relay_position).removeprefix("./"), str(memory.applied.source_position)) == (
+            f"{status['Relay_Log_File']}:{status['Relay_Log_Pos']}",
+            f"{status['Relay_Master_Log_File']}:{status['Exec_Master_Log_Pos']}",
+        ), where
+        assert _domains(self.replica.retrieved_gtids) == _domains(status["Gtid_IO_Pos"]), where
+        rows = [dict(zip(("domain_id", "sub_id", "server_id", "seq_no"), row, strict=True)) for row in self._gtid_rows()]
+        assert str(position(rows)) == str(self.replica.status.executed_gtids), where
+        assert sorted(name for name in own if FILES.fullmatch(name)) == sorted(real), where
+        assert own["relay.index"] == real["relay.index"], where
+        for name, content in real.items():
+            if name[-1].isdigit() and logs:
+                assert _ordered(events_shown(own[name])) == _ordered(events_shown(content)), (where, name)
+        self._records_agree(real, own, where)
+
+    def _records_agree(self, real: dict[str, bytes], own: dict[str, bytes], where: str) -> None:
+        """Byte for byte, but for how to connect."""
+        assert own["relay-log.info"] == real["relay-log.info"], where
+        mine = parse(SourceInfo, own["master.info"], VERSION).record
+        theirs = parse(SourceInfo, real["master.info"], VERSION).record
+        assert (mine.source_log_name, mine.source_log_pos, mine.using_gtid) == (
+            theirs.source_log_name,
+            theirs.source_log_pos,
+            theirs.using_gtid,
+        ), where
+        parse(RelayLogInfo, own["relay-log.info"], VERSION)
+
+    def _real(self) -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in self.pair.replica.data.iterdir() if FILES.fullmatch(path.name)}
+
+    def _gtid_rows(self) -> list[tuple[Any, ...]]:
+        return list(self.pair.replica.query("SELECT domain_id, sub_id, server_id, seq_no FROM mysql.gtid_slave_pos"))
+
+
+def _ordered(events: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
+    """Lists of GTIDs with their entries in order: a server has them in a hash."""
+    return [
+        (*event[:-1], sorted(re.findall(b"(?s).{16}", event[-1][4:]))) if event[0] == "GTID_LIST" else event  # type: ignore[index]
+        for event in events
+    ]
+
+
+def _domains(gtids: object) -> list[str]:
+    return sorted(filter(None, str(gtids).split(",")))
+
+
+@pytest.mark.parametrize("using_gtid", ["no", "slave_pos", "current_pos"])
+@pytest.mark.parametrize("purges", [0, 1])
+def test_its_life(using_gtid: str, purges: int, server_factory: ServerFactory) -> None:
+    options = {"max_relay_log_size": SIZE, "relay_log_purge": purges}
+    with MariadbPair(server_factory, using_gtid=using_gtid, **options) as pair:
+        source = pair.source
+        source.execute("CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY, b TEXT)", "CREATE TABLE d.m (a INT) ENGINE=MyISAM")
+        pair.change_source()
+        both = Both(pair, max_relay_log_size=SIZE, relay_log_purge=bool(purges))
+        both.agree("change master")
+        pair.run("START SLAVE")
+        both.go_on()
+        both.agree("started")
+        source.execute("INSERT INTO d.t VALUES (1, 'x')", "INSERT INTO d.m VALUES (1)", "FLUSH LOGS", "ALTER TABLE d.t ADD c INT")
+        source.execute("SET SESSION gtid_domain_id = 5", "INSERT INTO d.t VALUES (2, 'x', 1)", "INSERT INTO d.t VALUES (3, 'x', 1)")
+        both.go_on()
+        both.agree("two logs")
+        both.restart()
+        both.agree("restarted")
+        source.execute("INSERT INTO d.t VALUES (4, 'x', 1)", "FLUSH LOGS")
+        pair.run("START SLAVE")
+        both.go_on()
+        both.agree("started again")
+        source.execute("SET SESSION gtid_domain_id = 5", "INSERT INTO d.t VALUES (5, REPEAT('y', 5000), 1)", "UPDATE d.t SET c = 7")
+        both.go_on()
+        both.agree("a large transaction")
+        pair.run("STOP SLAVE")
+        both.replica.stop()
+        both.agree("stopped")
+        both.restart(crash=True)
+        both.agree("killed")
+        source.execute("INSERT INTO d.t VALUES (6, 'x', 1)")
+        pair.run("START SLAVE")
+        both.go_on()
+        both.agree("started behind the kill")
