@@ -222,7 +222,11 @@ class BinlogFiles:
                 flags=EventFlag.ARTIFICIAL,
                 checksum=checksum,
             )
-            yield _sent_format(format_event, from_the_middle=position > len(MAGIC))
+            yield _sent_format(
+                format_event,
+                from_the_middle=position > len(MAGIC),
+                keeps_checksum=description.is_mariadb and not checksum,
+            )
             first = max(position, len(MAGIC) + len(format_event))
             if domains is None:
                 last = yield from self._events(name, first, description, skip)
@@ -344,15 +348,19 @@ def _format(content: bytes, name: str) -> tuple[bytes, FormatDescription]:
     return bytes(data), parse_format_description(bytes(data[HEADER_LENGTH:]))
 
 
-def _sent_format(data: bytes, *, from_the_middle: bool) -> bytes:
+def _sent_format(data: bytes, *, from_the_middle: bool, keeps_checksum: bool) -> bytes:
     """As it goes over: a dump that starts behind it sends it without position and without the
-    moment of the server's start."""
+    moment of the server's start. `keeps_checksum`: that of the log's, which is wrong then (MariaDB
+    without binlog_checksum)."""
     if not from_the_middle:
         return data
     changed = bytearray(data[:-CHECKSUM_LENGTH])
     struct.pack_into("<I", changed, 13, 0)
     struct.pack_into("<I", changed, HEADER_LENGTH + 52, 0)
-    return bytes(changed) + zlib.crc32(bytes(changed)).to_bytes(4, "little")
+    old = data[-CHECKSUM_LENGTH:]
+    return bytes(changed) + (
+        old if keeps_checksum else zlib.crc32(bytes(changed)).to_bytes(CHECKSUM_LENGTH, "little")
+    )
 
 
 def _previous_gtids(content: bytes, name: str) -> GtidSet:

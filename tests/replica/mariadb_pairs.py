@@ -5,10 +5,21 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from servers.server import Server
+
 from tests.replica.real_pairs import Pair
 from tests.servers.fixtures import ServerFactory
 
 VERSION = "mariadb"
+
+
+def change_master(source: Server, using_gtid: str) -> str:
+    """The statement that makes a replica of a server."""
+    place = "MASTER_LOG_FILE='mbinlog.000001', MASTER_LOG_POS=4" if using_gtid == "no" else f"MASTER_USE_GTID={using_gtid}"
+    return (
+        f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={source.port}, MASTER_USER='{source.user}', "
+        f"MASTER_PASSWORD='{source.password}', MASTER_CONNECT_RETRY=1, {place}"
+    )
 
 
 class MariadbPair(Pair):
@@ -19,12 +30,7 @@ class MariadbPair(Pair):
         self.using_gtid = using_gtid
 
     def change_source(self, more: str = "") -> None:
-        place = "MASTER_LOG_FILE='mbinlog.000001', MASTER_LOG_POS=4" if self.using_gtid == "no" else f"MASTER_USE_GTID={self.using_gtid}"
-        source = self.source
-        self.replica.execute(
-            f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={source.port}, MASTER_USER='{source.user}', "
-            f"MASTER_PASSWORD='{source.password}', MASTER_CONNECT_RETRY=1, {place}{more}"
-        )
+        self.replica.execute(change_master(self.source, self.using_gtid) + more)
 
     def settle(self) -> dict[str, Any]:
         """Until all of the source's log is applied."""
