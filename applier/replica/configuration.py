@@ -180,6 +180,12 @@ class ReplicaConfiguration:
                 code=Code.CONFIGURATION,
                 hint=f"it has {known}",
             )
+        if self.gtid_mode and self.rules.by_domains:
+            raise UsageError(
+                "MariaDB has no gtid_mode",
+                code=Code.CONFIGURATION,
+                hint="leave it out: MASTER_USE_GTID is auto_position or using_gtid",
+            )
         if self.auto_position and not self.gtid_mode and not self.rules.by_domains:
             raise UsageError(
                 "auto_position needs gtid_mode",

@@ -204,7 +204,7 @@ class BinlogFiles:
         return state_at(self._log(name), name, position).position()
 
     def _log(self, name: str) -> Log:
-        return self.files[name], _format(self.files[name], name)[1]
+        return self.files[name], format_of(self.files[name], name)
 
     def _from(
         self, start: str, position: int, skip: GtidSet | None, domains: DomainSkip | None = None
@@ -212,7 +212,7 @@ class BinlogFiles:
         timestamp = 0
         name: str | None = start
         while name is not None:
-            format_event, description = _format(self.files[name], name)
+            format_event, description = format_event_of(self.files[name], name)
             checksum = description.checksum == 1
             yield make_event(
                 EventType.ROTATE,
@@ -340,7 +340,12 @@ def _event_at(content: bytes, position: int, name: str) -> bytes:
     return content[position : position + length]
 
 
-def _format(content: bytes, name: str) -> tuple[bytes, FormatDescription]:
+def format_of(content: bytes, name: str) -> FormatDescription:
+    """What governs the events of a log. Raises BinlagError where its head cannot be read."""
+    return format_event_of(content, name)[1]
+
+
+def format_event_of(content: bytes, name: str) -> tuple[bytes, FormatDescription]:
     """The format description event of a file, with the flag of an open file cleared as the dump
     does, and its meaning."""
     data = bytearray(_event_at(content, len(MAGIC), name))
@@ -365,7 +370,7 @@ def _sent_format(data: bytes, *, from_the_middle: bool, keeps_checksum: bool) ->
 
 def _previous_gtids(content: bytes, name: str) -> GtidSet:
     """What was executed before a file began; nothing for a log without GTIDs."""
-    _, description = _format(content, name)
+    description = format_of(content, name)
     position = len(MAGIC)
     while position + HEADER_LENGTH <= len(content):
         data = _event_at(content, position, name)

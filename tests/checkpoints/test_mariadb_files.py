@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from applier.cli.main import main
 from checkpoints.errors import CheckpointError, InfoError
 from checkpoints.info import RelayLogInfo, SourceInfo
 from checkpoints.info_files import encode, overwritten, parse, versions_of
@@ -137,3 +139,36 @@ def test_what_only_one_of_the_two_has() -> None:
         encode(replace(FULL, do_domain_ids=()), "5.7")
     with pytest.raises(CheckpointError, match="MariaDB has no Number_of_workers"):
         encode(RelayLogInfo(number_of_workers=4), VERSION)
+
+
+def old_words(name: str) -> str:
+    """As `Pair.status` has it."""
+    return name.replace("Replica", "Slave").replace("Source", "Master")
+
+
+@pytest.mark.parametrize("using_gtid", ["no", "slave_pos"])
+def test_status_of_a_data_directory(using_gtid: str, server_factory: ServerFactory, capsys: pytest.CaptureFixture[str]) -> None:
+    """`binlag status` beside SHOW SLAVE STATUS of the server that was started on the same files."""
+    with MariadbPair(server_factory, using_gtid=using_gtid) as pair:
+        pair.source.execute("CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)")
+        pair.change_source(", IGNORE_SERVER_IDS=(3)" + (", DO_DOMAIN_IDS=(0, 7)" if using_gtid != "no" else ""))
+        pair.run("START REPLICA")
+        pair.settle()
+        pair.replica.kill()
+        with pytest.raises(SystemExit) as end:
+            main(["status", str(pair.replica.data), "--json", "--old-names"])
+        assert end.value.code == 0
+        told = json.loads(capsys.readouterr().out)
+        pair.replica.start()
+        real = pair.status()
+    assert told["server"] == VERSION
+    moved = {"Relay_Log_Space", "Gtid_IO_Pos", "Master_Server_Id"}
+    differences = {
+        name: (value, real[old_words(name)])
+        for name, value in told["status"].items()
+        if value is not None and name not in moved and str(value) != str(real[old_words(name)])
+    }
+    assert differences == {}
+    assert {"Using_Gtid", "Replicate_Do_Domain_Ids", "Exec_Master_Log_Pos", "Relay_Log_File", "Master_Log_File"} <= {
+        name for name, value in told["status"].items() if value is not None
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any
 
@@ -17,6 +18,8 @@ from checkpoints.info import RelayLogInfo, SourceInfo
 from checkpoints.info_files import parse
 from checkpoints.position import Position
 from checkpoints.simulated_disk import SimulatedDisk
+from tests.replica.kills.__main__ import of_setup
+from tests.replica.kills.setups import Kill, Setup
 from tests.replica.mariadb_pairs import VERSION, MariadbPair
 from tests.replica.test_real_relay_logs import shown as events_shown
 from tests.servers.fixtures import ServerFactory
@@ -97,6 +100,22 @@ class Both:
 
     def _gtid_rows(self) -> list[tuple[Any, ...]]:
         return list(self.pair.replica.query("SELECT domain_id, sub_id, server_id, seq_no FROM mysql.gtid_slave_pos"))
+
+
+KILLS = {
+    "position": (Setup(VERSION, "FILE", "FILE", recovery=False), Kill(("all rows", "new log", "plain"), 3, 0.6, flushes=True)),
+    "slave_pos": (Setup(VERSION, "FILE", "FILE", recovery=False, auto_position=True), Kill(("huge", "plain"), 3, 0.6, flushes=False)),
+    "recovery": (Setup(VERSION, "FILE", "FILE", relay_log_bytes=4096), Kill(("ddl", "large"), 1, 0.6, flushes=False, second=0.2)),
+}
+
+
+@pytest.mark.parametrize("name", KILLS if os.environ.get("BINLAG_ALL_CASES") == "1" else ["position"])
+def test_kill(name: str) -> None:
+    """kill -9 under load: started on what is left, the emulated replica stands where the real one stands and ends as it ends."""
+    setup, kill = KILLS[name]
+    ((_, _, agreement, problem),) = of_setup(setup, [kill], name, None)
+    assert agreement is not None, problem
+    assert agreement.differences == {}
 
 
 def _ordered(events: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
