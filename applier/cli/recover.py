@@ -209,6 +209,13 @@ def _configuration(
     options["auto_position"] = (
         auto if auto is not None else source is not None and source.asks_by_gtid
     )
+    if rules.by_domains and auto is not None and source and auto is not source.asks_by_gtid:
+        raise UsageError(
+            f"--{'' if auto else 'no-'}auto-position: master.info says using_gtid"
+            f" {source.using_gtid}",
+            code=Code.OPTIONS_CLASH,
+            hint="leave it out: only CHANGE MASTER changes it",
+        )
     if not rules.by_domains:
         options.setdefault("gtid_mode", options["auto_position"] or remains.has_gtids)
     elif auto is None and source is not None:

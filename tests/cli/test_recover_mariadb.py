@@ -119,6 +119,10 @@ def test_what_tells_what_is_applied(tmp_path: Path, binlag: Run, server_factory:
     assert "what is applied stands in mysql.gtid_slave_pos" in err
     code, _, err = binlag("recover", *arguments, "--executed-gtids", "3e11fa47-71ca-11e1-9e33-c80aa9429562:1")
     assert (code, "not a MariaDB GTID" in err) == (2, True)
+    code, _, err = binlag("recover", *arguments, "--executed-gtids", "0-1-3", "--no-auto-position")
+    assert (code, "master.info says using_gtid Slave_Pos" in err) == (2, True)
+    code, _, err = binlag("recover", *arguments, "--executed-gtids", "0-1-3", "--gtid-mode")
+    assert (code, "MariaDB has no gtid_mode" in err) == (2, True)
     (folder / "my.cnf").write_text("[mysqld]\nslave_parallel_threads = 4\n")
     code, _, err = binlag("recover", *arguments, "--executed-gtids", "0-1-3")
     assert (code, "no workers of MariaDB are emulated" in err) == (2, True)

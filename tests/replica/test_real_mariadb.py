@@ -104,7 +104,10 @@ class Both:
 
 KILLS = {
     "position": (Setup(VERSION, "FILE", "FILE", recovery=False), Kill(("all rows", "new log", "plain"), 3, 0.6, flushes=True)),
-    "slave_pos": (Setup(VERSION, "FILE", "FILE", recovery=False, auto_position=True), Kill(("huge", "plain"), 3, 0.6, flushes=False)),
+    "slave_pos": (
+        Setup(VERSION, "FILE", "FILE", recovery=False, auto_position=True, using_gtid="slave_pos"),
+        Kill(("domains", "plain"), 3, 0.6, flushes=False),
+    ),
     "recovery": (Setup(VERSION, "FILE", "FILE", relay_log_bytes=4096), Kill(("ddl", "large"), 1, 0.6, flushes=False, second=0.2)),
 }
 

@@ -66,7 +66,7 @@ class KillPair(Pair):
 
     def change_source(self, more: str = "") -> None:
         if self.version == MARIADB:
-            self.run(change_master(self.source, "slave_pos" if self.auto_position else "no"))
+            self.run(change_master(self.source, self.setup.using_gtid))
         else:
             super().change_source(more)
 

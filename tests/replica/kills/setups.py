@@ -18,6 +18,7 @@ OLD = frozenset({"5.6", "5.7"})
 MARIADB = "mariadb"
 NOT_IN_MARIADB = frozenset({"empty", "xa", "held xa"})
 """gtid_next is MySQL's; XA transactions of MariaDB are not emulated."""
+ONLY_IN_MARIADB = frozenset({"domains"})
 WITH_GTIDS_ONLY = frozenset({"empty"})
 WITHOUT_GTIDS_ONLY = frozenset({"ctas"})
 """CREATE TABLE … SELECT is refused with GTIDs up to 8.0.20."""
@@ -48,6 +49,8 @@ class Setup:
     purges: bool = True
     logs_updates: bool = True
     """log_replica_updates."""
+    using_gtid: str = "no"
+    """MASTER_USE_GTID of MariaDB; `auto_position` where it is not no."""
     source: tuple[tuple[str, str], ...] = ()
     """Options of the source over its defaults."""
 
@@ -57,7 +60,7 @@ class Setup:
         recovery = f"recovery={int(self.recovery)}"
         place = "auto-position" if self.auto_position else "GTID" if self.gtids else "position"
         if self.version == MARIADB:
-            return f"{self.version} {recovery} {'slave_pos' if self.auto_position else 'position'}"
+            return f"{self.version} {recovery} {self.using_gtid if self.auto_position else 'position'}"
         return f"{self.version} {self.repository} {recovery} {place} {self.workers} workers"
 
     @property
@@ -160,12 +163,14 @@ def _setup(rnd: random.Random, version: str) -> Setup:
 
 
 def _setup_of_mariadb(rnd: random.Random) -> Setup:
+    using_gtid = rnd.choice(("no", "no", "slave_pos", "current_pos"))
     return Setup(
         MARIADB,
         "FILE",
         "FILE",
         recovery=rnd.random() < 0.5,
-        auto_position=rnd.random() < 0.5,
+        auto_position=using_gtid != "no",
+        using_gtid=using_gtid,
         relay_log_bytes=SMALL_RELAY_LOG if rnd.random() < 0.3 else 0,
         sync_every=rnd.choice((0, 1, 10)) if rnd.random() < 0.3 else None,
         purges=rnd.random() < 0.7,
@@ -207,6 +212,8 @@ def _kill(rnd: random.Random, setup: Setup) -> Kill:
 def _fits(load: str, setup: Setup) -> bool:
     if setup.version == MARIADB:
         return load not in NOT_IN_MARIADB
+    if load in ONLY_IN_MARIADB:
+        return False
     if load in WITH_GTIDS_ONLY:
         return setup.gtids
     return not (load in WITHOUT_GTIDS_ONLY and setup.gtids and setup.version in OLD) and not (load in SINCE_57 and setup.version == "5.6")
