@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
+import time
 from typing import Any
 
 import pytest
 
+import applier
+from applier.binlog.header import EventType
+from applier.errors import ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.replica import Replica
 from applier.replica.source import BinlogFiles
 from applier.replica.storage import MemoryStorage
 from applier.tables.catalog import Tables
+from applier.tables.ddl import apply_ddl
+from applier.tables.ddl_session import DdlSession
+from checkpoints.gtid import MariadbGtidSet
 from checkpoints.gtid_slave_pos import position
 from checkpoints.info import RelayLogInfo, SourceInfo
 from checkpoints.info_files import parse
@@ -21,6 +29,7 @@ from checkpoints.simulated_disk import SimulatedDisk
 from tests.replica.kills.__main__ import of_setup
 from tests.replica.kills.setups import Kill, Setup
 from tests.replica.mariadb_pairs import VERSION, MariadbPair
+from tests.replica.recovery_scenarios import events_of
 from tests.replica.test_real_relay_logs import shown as events_shown
 from tests.servers.fixtures import ServerFactory
 
@@ -168,3 +177,110 @@ def test_its_life(using_gtid: str, purges: int, server_factory: ServerFactory) -
         pair.run("START SLAVE")
         both.go_on()
         both.agree("started behind the kill")
+
+
+REFUSED = {
+    "not there": ("0-1-100", False),
+    "another server's": ("0-2-2", False),
+    "an empty domain": ("0-1-2,9-1-5", False),
+    "purged": ("0-1-2", True),
+    "all was purged": ("", True),
+    "the last of the purged": ("0-1-3", True),
+}
+
+
+def test_gtids_that_the_source_refuses(server_factory: ServerFactory) -> None:
+    """Error 1236 of the receiver, with the server's words, or the same events."""
+    with MariadbPair(server_factory, using_gtid="slave_pos") as pair:
+        pair.source.execute("CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)", "INSERT INTO d.t VALUES (1)", "FLUSH LOGS")
+        pair.source.execute("INSERT INTO d.t VALUES (2)")
+        pair.change_source()
+        purged = False
+        for case, (position_asked, purges) in REFUSED.items():
+            if purges and not purged:
+                pair.source.execute("PURGE BINARY LOGS TO 'mbinlog.000002'")
+                purged = True
+            pair.run("STOP SLAVE")
+            pair.replica.execute("RESET MASTER", f"SET GLOBAL gtid_slave_pos = '{position_asked}'")
+            pair.run("START SLAVE IO_THREAD")
+            seen, words = real_answer(pair)
+            source = BinlogFiles(pair.source_files(), server_id=1)
+            try:
+                own = list(itertools.takewhile(bool, source.dump_domains(MariadbGtidSet(position_asked))))
+                assert seen == 0, (case, words)
+                assert sum(data[4] == EventType.MARIADB_GTID for data in own) == relayed(pair), case
+            except ReplicationError as error:
+                assert (error.number, case) == (seen, case)
+                assert words.startswith(error.message.rstrip("'")[:150]), (words, error.message)
+
+
+def real_answer(pair: MariadbPair) -> tuple[int, str]:
+    """Last_IO_Errno and Last_IO_Error, once the receiver has read all or has stopped."""
+    file, _ = pair.source_end()
+    for _attempt in range(600):
+        status = pair.status()
+        if status["Last_IO_Errno"] or (status["Master_Log_File"], status["Read_Master_Log_Pos"]) == pair.source_end():
+            return int(status["Last_IO_Errno"]), str(status["Last_IO_Error"])
+        time.sleep(0.05)
+    raise TimeoutError(f"{file} is not received: {status}")
+
+
+def relayed(pair: MariadbPair) -> int:
+    """How many groups the relay logs have."""
+    return sum(data[4] == EventType.MARIADB_GTID for content in pair.relay_logs().values() for data in events_of(content))
+
+
+AGAIN = (
+    "CREATE DATABASE e",
+    "CREATE TABLE d.u (a INT)",
+    "CREATE TABLE d.v LIKE d.t",
+    "CREATE TABLE d.w AS SELECT a FROM d.t",
+    "ALTER TABLE d.t ADD COLUMN b INT",
+    "CREATE INDEX i ON d.t (a)",
+    "ALTER TABLE d.t DROP COLUMN b",
+    "DROP INDEX i ON d.t",
+    "RENAME TABLE d.u TO d.x",
+    "TRUNCATE TABLE d.w",
+    "DROP TABLE d.w",
+    "DROP DATABASE e",
+)
+"""Each is executed on the replica first. Views have no rows, and are passed over."""
+
+
+def test_statements_that_are_executed_again(server_factory: ServerFactory) -> None:
+    """slave_ddl_exec_mode=IDEMPOTENT lets some of them pass: which errors the others end with."""
+    with MariadbPair(server_factory) as pair:
+        setup = ("CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)", "INSERT INTO d.t VALUES (1)")
+        pair.source.execute(*setup)
+        pair.change_source()
+        pair.run("START SLAVE")
+        pair.settle()
+        tables = applier.load_schema(";\n".join(setup) + ";", server=VERSION)
+        session = DdlSession(server=VERSION, executes_again=True)
+        seen, own = {}, {}
+        for statement in AGAIN:
+            pair.replica.execute("SET sql_log_bin = 0", statement)
+            apply_ddl(tables, statement, "d", session)
+            pair.source.execute(statement)
+            seen[statement] = passed_or_failed(pair)
+            own[statement] = 0
+            try:
+                apply_ddl(tables, statement, "d", session)
+            except ReplicationError as error:
+                own[statement] = error.number
+        assert own == seen
+
+
+def passed_or_failed(pair: MariadbPair) -> int:
+    """Last_SQL_Errno; the statement is skipped then."""
+    file, position_ = pair.source_end()
+    for _attempt in range(600):
+        status = pair.status()
+        if status["Last_SQL_Errno"]:
+            pair.run("SET GLOBAL sql_slave_skip_counter = 1", "START SLAVE SQL_THREAD")
+            pair.settle()
+            return int(status["Last_SQL_Errno"])
+        if (status["Relay_Master_Log_File"], status["Exec_Master_Log_Pos"]) == (file, position_):
+            return 0
+        time.sleep(0.05)
+    raise TimeoutError(str(status))
