@@ -126,8 +126,7 @@ class _Ddl:
         what = self._object()
         replacing, temporary = "REPLACE" in self.modifiers, "TEMPORARY" in self.modifiers
         if what in ("DATABASE", "SCHEMA"):
-            self._create_database(replacing)
-            return None
+            return self._create_database(replacing)
         if what == "TABLE":
             return self._create_table(replacing, temporary)
         if what == "INDEX":
@@ -141,20 +140,21 @@ class _Ddl:
             self._create_view()
         return f"CREATE {what or 'of something unknown'} is not replayed"
 
-    def _create_database(self, replacing: bool) -> None:
+    def _create_database(self, replacing: bool) -> str | None:
         parser = self.parser
         exists_ok = parser.accept("IF", "NOT", "EXISTS")
         name = parser.name()
         if name in self.tables.databases and not replacing:
-            if not exists_ok:
+            if not exists_ok and not self.session.executes_again:
                 raise ReplicationError(1007, f"Can't create database '{name}'; database exists")
-            return
+            return None if exists_ok else f"database `{name}` exists already and stays as it is"
         if replacing and name in self.tables.databases:
             self.tables.drop_database(name)
         charset_name, collation = self._database_options()
         if charset_name is None:
             charset_name, collation = self.session.server_charset, self.session.server_collation
         self.tables.databases[name] = Database(name, charset_name, collation)
+        return None
 
     def _database_options(self) -> tuple[str | None, str | None]:
         parser = self.parser
@@ -196,6 +196,7 @@ class _Ddl:
         old = (
             self.tables.temporary(database, name) if temporary else self.tables.base(database, name)
         )
+        note = None
         taken = old is not None or (not temporary and (database, name) in self.tables.views)
         if taken and not replacing:
             if exists_ok:
@@ -203,7 +204,12 @@ class _Ddl:
                     f"`{database}`.`{name}` exists already; "
                     "CREATE TABLE IF NOT EXISTS leaves it alone"
                 )
-            raise _taken(database, name)
+            if old is None or not self.session.executes_again:
+                raise _taken(database, name)
+            note = (
+                f"`{database}`.`{name}` was there already and is replaced, as a replica of MariaDB"
+                " does (slave_ddl_exec_mode=IDEMPOTENT)"
+            )
         if parser.accept("LIKE") or parser.accept("(", "LIKE"):
             like = self._table(parser.table_name(self.database)).definition
             parser.accept(")")
@@ -212,7 +218,7 @@ class _Ddl:
                 replace(like, database=database, name=name, foreign_keys=(), temporary=temporary),
                 old,
             )
-            return None
+            return note
         definition, select = read_table_body(parser, database, name, self._rules(database))
         refuse_substitute(definition.engine, self._rules(database))
         definition = replace(
@@ -221,9 +227,9 @@ class _Ddl:
         )
         if select is None:
             self._put(definition, old)
-            return None
+            return note
         create_from_select(self.tables, definition, select, self.database, self.session.lexis)
-        return None
+        return note
 
     def _drop_replaced(self, database: str, name: str) -> None:
         """MariaDB logs a CREATE OR REPLACE that fails when the old table is gone already (seen on
@@ -336,6 +342,8 @@ class _Ddl:
             self._end()
             if name in self.tables.databases:
                 self.tables.drop_database(name)
+            elif self.session.executes_again and not exists_ok:
+                return f"DROP DATABASE of {name}, which is not there"
             elif not exists_ok:
                 raise ReplicationError(
                     1008, f"Can't drop database '{name}'; database doesn't exist"

@@ -175,6 +175,7 @@ class StatementApplier:
             names = charset_of_collation(number).name, collation_name(number)
         default = variables.default_collation_for_utf8mb4
         return DdlSession(
+            executes_again=self.server == "mariadb",
             server=self.server,
             expressions=self.statement.expressions,
             server_charset=names[0],

@@ -309,6 +309,19 @@ def test_exists_already_or_not_there() -> None:
     assert len(tables["d.t"]) == 3
 
 
+def test_a_replica_of_mariadb_executes_some_statements_again() -> None:
+    """slave_ddl_exec_mode=IDEMPOTENT, as tests/replica/test_real_mariadb.py asks a server."""
+    tables, session = applier.load_schema(SCHEMA), DdlSession(server="mariadb", executes_again=True)
+    for sql in ("CREATE DATABASE d", "DROP DATABASE gone", "DROP TABLE gone"):
+        assert apply_ddl(tables, sql, "d", session)
+    assert len(tables["d.t"]) == 3
+    told = apply_ddl(tables, "CREATE TABLE t (z int)", "d", session)
+    assert told is not None and "is replaced" in told
+    assert (len(tables["d.t"]), [column.name for column in tables["d.t"].definition.columns]) == (0, ["z"])
+    with pytest.raises(BinlagError, match="Table 't' already exists"):
+        applier.load_schema(SCHEMA + "CREATE TABLE d.t (a int);", server="mariadb")
+
+
 def test_alter_if_exists_of_a_table_that_is_there() -> None:
     assert rows("ALTER TABLE IF EXISTS t DROP a, DROP b", server="mariadb") == [(1,), (2,), (3,)]
 
