@@ -54,7 +54,7 @@ def _sub_locator(
     definition: TableDefinition, partitioning: Partitioning, session: Session
 ) -> Locate:
     """A function from a row to the place of its subpartition within its partition."""
-    method = read_partitioning(Parser(partitioning.sub.removeprefix("SUB")))
+    method = read_partitioning(Parser(partitioning.sub[len("SUB") :]))
     count = max(len(names) for names in partitioning.sub_names)
     parts = tuple(Partition(f"s{at}") for at in range(count))
     return locator(definition, replace(method, parts=parts), session)

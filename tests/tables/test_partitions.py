@@ -40,6 +40,7 @@ SUB, P = "PARTITION BY RANGE (a) SUBPARTITION BY HASH (b)", "PARTITION p VALUES 
         ("PARTITION BY HASH (a) PARTITIONS 4", ["COALESCE PARTITION 3", "TRUNCATE PARTITION p0"], []),
         (f"{SUB} SUBPARTITIONS 2 ({P})", ["TRUNCATE PARTITION psp1"], [12]),
         (f"{SUB} ({P})", ["TRUNCATE PARTITION psp0"], []),
+        (f"{SUB.lower()} ({P})", ["TRUNCATE PARTITION psp0"], []),
         (f"{SUB} ({P} (SUBPARTITION x, SUBPARTITION `y z`))", ["TRUNCATE PARTITION X"], [1, 23]),
         (RANGE, ["DROP COLUMN b", "ADD COLUMN c INT", "DROP PARTITION p0"], [12, 23]),
     ],
