@@ -17,6 +17,7 @@ from applier.tables.dump import current_rows
 from applier.tables.engine import MemoryTable
 from applier.tables.merge_tables import altered_merge, is_merge
 from applier.tables.partition_exchange import exchange_rows
+from applier.tables.subpartitions import kept_rows
 from applier.tables.table_draft import SchemaRules
 from lookup.handler import DuplicateKey, Row
 from lookup.table import TableDefinition
@@ -67,7 +68,7 @@ def alter_table(
     )
     kept = _kept_rows(table, new)
     if change.partitions is not None:
-        kept = change.partitions.kept_rows(table.definition, kept, rules.session)
+        kept = kept_rows(change.partitions, table.definition, kept, rules.session)
     if change.order_by and definition.primary is None:
         for name, down in reversed(change.order_by):
             kept.sort(key=_order_key(table.definition, name), reverse=down)
