@@ -318,6 +318,8 @@ SERVER_ERRORS = dict(
             "A row to write refers to a row of another table that does not exist.",
             _OTHER_DATA,
         ),
+        _row(1467, "ER_AUTOINC_READ_FAILED", "The AUTO_INCREMENT column has no more numbers",
+             "The next number is larger than the column's type holds.", "give the column a larger type on the source and here"),
         _row(
             1590,
             "ER_REPLICA_INCIDENT",

@@ -228,9 +228,7 @@ class Tables:
         """`table` is what stood under the name `before` has; foreign keys that its old self had or
         that pointed to it are its own now."""
         old = before.database, before.name
-        table.definition = moved_union(
-            renamed_keys(table.definition, before.name), before.database
-        )
+        table.definition = moved_union(renamed_keys(table.definition, before.name), before.database)
         new = table.definition.database, table.definition.name
         self._adopt(table)
         if not before.temporary and (new != old or columns):

@@ -272,8 +272,9 @@ def _enum_of_text(_old: Column, new: Column, _rules: ConversionRules) -> Store:
 
 
 def _set_of_text(old: Column, new: Column, rules: ConversionRules) -> Store:
-    """Labels that the new column lacks are left out."""
-    key = _label_key(new)
+    """Labels that the new column lacks are left out; spaces count but at the text's end
+    (`find_set`, sql/strfunc.cc)."""
+    key, pad = _label_key(new), "" if new.charset == "binary" else " "
     places = {key(label): 1 << at for at, label in reversed(list(enumerate(new.labels)))}
     everything, signs = (1 << len(new.labels)) - 1, old.charset not in WIDE_CHARSETS
 
@@ -281,10 +282,13 @@ def _set_of_text(old: Column, new: Column, rules: ConversionRules) -> Store:
         text = raw_text(value)
         mask = 0
         labels: Sequence[str | bytes] = (
-            value.split(b",") if isinstance(value, bytes) else text.split(",")
+            value.rstrip(pad.encode()).split(b",")
+            if isinstance(value, bytes)
+            else text.rstrip(pad).split(",")
         )
         for label in labels:
-            mask |= places.get(key(label), 0)
+            spaced = bool(pad) and label[-1:] in (" ", b" ")
+            mask |= 0 if spaced else places.get(key(label), 0)
         if rules.flavour == "mariadb" and signs and not mask and _SIGNED.match(text):
             return int(text) & everything if abs(int(text)) < 1 << 64 else 0
         number = _UNSIGNED.match(text) if signs or text[:1] != "+" else None

@@ -32,9 +32,7 @@ def exchange_rows(
     leaving = [row for row in table.stored_rows() if stands(row)]
     staying = [row for row in table.stored_rows() if not stands(row)]
     coming = other.stored_rows()
-    if any(
-        not stands(row) for row in coming
-    ):  # WITHOUT VALIDATION: they stand there all the same
+    if any(not stands(row) for row in coming):  # WITHOUT VALIDATION: they stand there all the same
         raise not_exact(table.definition, "EXCHANGE PARTITION with rows that do not belong there")
     counter = max(table.auto_increment, other.auto_increment)
     for old, rows in ((table, [*staying, *coming]), (other, leaving)):

@@ -14,6 +14,7 @@ from typing import Any
 
 from applier.binlog.types import ValueRefused, from_sql
 from applier.errors import InputError, ReplicationError
+from applier.tables.auto_numbers import stored_number
 from applier.tables.catalog import Tables
 from applier.tables.defaults import column_default, default_row, implicit_default, row_generator
 from applier.tables.engine import MemoryTable
@@ -344,7 +345,9 @@ class Statement:
         number = session.insert_id if session.insert_id is not None else table.auto_increment
         if row[at] is not None or not column.nullable:
             # AUTO_INCREMENT NULL uses a number up and stays NULL
-            row[at] = from_sql(column)(number)
+            row[at] = stored_number(
+                column, number, mariadb=self.dialect.mariadb, ignoring=self.ignore
+            )
         if session.insert_id is not None:
             session.insert_id = session.expressions.numbers.after(number)
 

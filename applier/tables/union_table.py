@@ -71,9 +71,7 @@ class UnionTable(MemoryTable):
     def _is_stale(self) -> bool:
         return any(
             table.replaced or not table.is_followed(feed) or self._find(name) is not table
-            for name, (table, feed) in zip(
-                union_tables(self.definition), self._below, strict=True
-            )
+            for name, (table, feed) in zip(union_tables(self.definition), self._below, strict=True)
         )
 
     def _find(self, name: tuple[str, str]) -> MemoryTable | None:

@@ -200,21 +200,26 @@ def set_to_python(column: Column) -> Callable[[int], str | int]:
 
 
 def set_from_sql(column: Column) -> Callable[[object], int]:
-    """SET from labels or a mask. The function raises ValueRefused 1265 for other ones."""
-    numbers = labels_of(column.labels).folded
+    """SET from labels or a mask; spaces count but at the text's end. The function raises
+    ValueRefused 1265 for other ones, which the server leaves out (`find_set`, sql/strfunc.cc)."""
+    labels, pad = labels_of(column.labels), "" if column.charset == "binary" else " "
 
     def convert(value: object) -> int:
         if isinstance(value, int):
             return int(value)
         text = text_of(value)
-        mask = 0
+        text = text.rstrip(pad)
+        mask, missing = 0, False
         for label in text.split(",") if text else ():
-            number = numbers.get(label.rstrip(" ").casefold())
-            if number is None:
-                if text.isdigit():
-                    return int(text)
-                raise ValueRefused(1265, f"Data truncated for column '{column.name}'", mask)
-            mask |= 1 << (number - 1)
+            number = labels.exact.get(label)
+            if number is None and not label.endswith(" "):
+                number = labels.folded.get(label.casefold())
+            missing = missing or number is None
+            mask |= 0 if number is None else 1 << (number - 1)
+        if missing and text.isdigit():
+            return int(text)
+        if missing:
+            raise ValueRefused(1265, f"Data truncated for column '{column.name}'", mask)
         return mask
 
     return convert
