@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 KINDS = ("process", "os", "full disk", "I/O error")
 SECTOR_BYTES = 512
+MOST_TRANSACTIONS = 1_000_000
 
 
 def _many(
@@ -51,7 +52,7 @@ def _many(
 )
 @click.option(
     "--transactions",
-    type=click.IntRange(1),
+    type=click.IntRange(1, MOST_TRANSACTIONS),
     default=50,
     show_default=True,
     help="Of the generated log, without FILEs.",
