@@ -85,8 +85,13 @@ def holds(gtids: AnyGtidSet, identity: Gtid | MariadbGtidEvent) -> bool:
 def check_kind(gtids: AnyGtidSet, identity: Gtid | MariadbGtidEvent) -> None:
     """Raises UsageError for a set in MariaDB's form and a log of MySQL, or the other way round: it
     could name nothing there."""
+    check_flavour(gtids, isinstance(identity, MariadbGtidEvent))
+
+
+def check_flavour(gtids: AnyGtidSet, of_log: bool) -> None:
+    """The same; `of_log`: whether the log is MariaDB's."""
     names = ("MySQL", "MariaDB")
-    of_set, of_log = isinstance(gtids, MariadbGtidSet), isinstance(identity, MariadbGtidEvent)
+    of_set = isinstance(gtids, MariadbGtidSet)
     if gtids and of_set != of_log:
         raise UsageError(
             f"{gtids} names transactions of {names[of_set]}, and the log is one of {names[of_log]}",

@@ -21,6 +21,9 @@ WORTH_LOADING = 8_000
 """Transactions of a log before compiled code is asked for: it takes about a second to load;"""
 WORTH_COMPILING = 40_000
 """and before it is compiled, which takes some seconds once."""
+OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
+"""`_nrt`: the steps make no arrays, so nothing has to count who holds one. Counting, at each call
+that is handed a clock, took six sevenths of the time."""
 
 
 class Steps(NamedTuple):
@@ -55,14 +58,14 @@ def compiled_steps() -> Steps:
         scheduling.is_out_of_order, scheduling.waits_for_all, *clock_steps.STEPS, *lag.STEPS,
         *apply_steps.STEPS,
     ):  # fmt: skip
-        register_jitable(error_model="numpy")(function)
+        register_jitable(**OPTIONS)(function)
     config: Any = numba_config
     before = config.CACHE_DIR
     try:
         config.CACHE_DIR = str(_cache_directory())
-        made = [_on_arrays(njit(error_model="numpy", cache=True)(function)) for function in PYTHON]
+        made = [_on_arrays(njit(cache=True, **OPTIONS)(function)) for function in PYTHON]
     except (OSError, RuntimeError):  # no folder that can be written
-        made = [_on_arrays(njit(error_model="numpy")(function)) for function in PYTHON]
+        made = [_on_arrays(njit(**OPTIONS)(function)) for function in PYTHON]
     finally:
         config.CACHE_DIR = before
     no_turns, no_parts, no_run, no_outcomes = map(
@@ -100,14 +103,15 @@ def _is_cached() -> bool:
 
 @cache
 def _cache_directory() -> Path:
-    """A folder of its own for each state of the sources: Numba looks at the outermost function's
-    file only."""
+    """A folder of its own for each state of the sources and options: Numba looks at the outermost
+    function's file only."""
     from applier.binlog.columnar.cache import cache_directory
 
     sources = "".join(
         inspect.getsource(module) for module in (scheduling, clock_steps, lag, apply_steps)
     )
-    return cache_directory() / f"steps-{hashlib.sha256(sources.encode()).hexdigest()[:16]}"
+    key = hashlib.sha256(f"{sources}{OPTIONS}".encode()).hexdigest()[:16]
+    return cache_directory() / f"steps-{key}"
 
 
 def _on_arrays(function: Callable[..., None]) -> Callable[..., None]:

@@ -148,7 +148,7 @@ class _Search:
                 self.forecast.calibration,
                 placement=self.placement,
             )
-            forecast.add_all(stratum.loads)
+            forecast.add_all(stratum)
             for at, run in enumerate(forecast.runs):
                 totals[at] += run.span * stratum.weight
         base, *others = totals

@@ -66,6 +66,17 @@ class LoadBatch:
             self.stretch.events[first : self._ends[at]].tolist(),
         )
 
+    def chosen(self, places: Sequence[int]) -> LoadBatch:
+        """Copies of the transactions at these places, ascending; at least one."""
+        import numpy as np  # an extra; who has a batch has it
+
+        found = self.stretch
+        wanted = np.zeros(len(self), np.bool_)
+        wanted[np.asarray(places, np.intp)] = True
+        events = found.events[np.repeat(wanted, found.transactions[:, -1])]
+        stretch = Stretch(found.position, found.transactions[wanted], events)
+        return LoadBatch(self.file, stretch, self.plans)
+
     def _load(self, row: Sequence[int], events: Sequence[Sequence[int]]) -> TransactionLoad:
         start, end, kind, low, high, number, server_id, before, sequence, stamp, timestamp, _ = row
         load = TransactionLoad(
@@ -80,3 +91,10 @@ class LoadBatch:
 
 LoadRun = Sequence[TransactionLoad] | LoadBatch
 """Transactions of a log that follow one another, read one by one or at once."""
+
+
+def chosen(loads: LoadRun, places: Sequence[int]) -> LoadRun:
+    """The transactions at these places, ascending; no object is made for those of a batch."""
+    if isinstance(loads, LoadBatch):
+        return loads.chosen(places)
+    return [loads[at] for at in places]

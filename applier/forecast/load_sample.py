@@ -10,10 +10,11 @@ single ones would not do.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 
-from applier.forecast.load_batch import LoadRun
+from applier.forecast.load_batch import LoadBatch, LoadRun, chosen
 from applier.forecast.transaction_load import TransactionLoad
 
 STRETCH = 256
@@ -27,8 +28,40 @@ class Stratum:
     """Transactions in the log's order, and how many times their seconds are those of the
     transactions that they stand for."""
 
-    loads: Sequence[TransactionLoad]
+    runs: Sequence[LoadRun]
     weight: float
+
+    def __iter__(self) -> Iterator[TransactionLoad | LoadBatch]:
+        """As `Forecast.add_all` takes them."""
+        for run in self.runs:
+            if isinstance(run, LoadBatch):
+                yield run
+            else:
+                yield from run
+
+    @property
+    def loads(self) -> list[TransactionLoad]:
+        """Each as an object of its own."""
+        return [load for run in self.runs for load in run]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRun:
+    """Transactions of a stretch, numbered from `first` on in the log, and the seconds of each."""
+
+    first: int
+    seconds: Sequence[float]
+    loads: LoadRun
+
+    def without(self, numbers: set[int]) -> KeptRun | None:
+        """The same but for these transactions, so that numbers no longer follow each other; None
+        where none is left."""
+        places = [at for at in range(len(self.seconds)) if self.first + at not in numbers]
+        if len(places) == len(self.seconds):
+            return self
+        if not places:
+            return None
+        return KeptRun(self.first, [self.seconds[at] for at in places], chosen(self.loads, places))
 
 
 class LoadSample:
@@ -40,31 +73,34 @@ class LoadSample:
         self._count = 0
         self._distance = 1
         """One stretch of so many is kept."""
-        self._stretches: list[list[tuple[float, int, TransactionLoad]]] = []
+        self._stretches: list[list[KeptRun]] = []
         self._dearest: list[tuple[float, int, TransactionLoad]] = []
 
     def take_all(self, loads: LoadRun, seconds: Sequence[float]) -> None:
         """The next transactions of the log."""
-        for at, its_seconds in enumerate(seconds):
+        self._keep_dearest(loads, seconds)
+        at, count = 0, len(seconds)
+        while at < count:
             number, place = divmod(self._count, STRETCH)
-            is_kept = not number % self._distance
-            is_dear = len(self._dearest) < DEAREST or its_seconds > self._dearest[0][0]
-            if is_kept or is_dear:
-                self._keep((its_seconds, self._count, loads[at]), is_kept, is_dear, not place)
-            self._count += 1
+            end = min(at + STRETCH - place, count)
+            if not number % self._distance:
+                if not place:
+                    self._begin()
+                kept = KeptRun(self._count, seconds[at:end], chosen(loads, range(at, end)))
+                self._stretches[-1].append(kept)
+            self._count += end - at
+            at = end
+        for its_seconds in seconds:
             self.seconds += its_seconds
 
-    def _keep(
-        self, item: tuple[float, int, TransactionLoad], is_kept: bool, is_dear: bool, is_first: bool
-    ) -> None:
-        if is_kept:
-            if is_first:
-                self._begin()
-            self._stretches[-1].append(item)
-        if is_dear and len(self._dearest) < DEAREST:
-            heapq.heappush(self._dearest, item)
-        elif is_dear:
-            heapq.heapreplace(self._dearest, item)
+    def _keep_dearest(self, loads: LoadRun, seconds: Sequence[float]) -> None:
+        dearest = self._dearest
+        floor = dearest[0][0] if len(dearest) >= DEAREST else -inf
+        for at in [at for at, value in enumerate(seconds) if value > floor]:
+            if len(dearest) < DEAREST:
+                heapq.heappush(dearest, (seconds[at], self._count + at, loads[at]))
+            elif seconds[at] > dearest[0][0]:
+                heapq.heapreplace(dearest, (seconds[at], self._count + at, loads[at]))
 
     def _begin(self) -> None:
         self._stretches.append([])
@@ -76,15 +112,15 @@ class LoadSample:
     def strata(self) -> list[Stratum]:
         """All transactions of a short log; of a long one the dearest, and stretches of the
         others."""
-        kept = [item for stretch in self._stretches for item in stretch]
-        if len(kept) == self._count:
-            return [Stratum([load for *_, load in kept], 1.0)]
+        kept = [run for stretch in self._stretches for run in stretch]
+        if sum(len(run.seconds) for run in kept) == self._count:
+            return [Stratum([run.loads for run in kept], 1.0)]
         dearest = sorted(self._dearest, key=lambda item: item[1])
         apart = {number for _, number, _ in dearest}
-        others = [item for item in kept if item[1] not in apart]
+        others = [left for run in kept if (left := run.without(apart)) is not None]
         rest = self.seconds - sum(seconds for seconds, *_ in dearest)
-        seen = sum(seconds for seconds, *_ in others)
+        seen = sum(seconds for run in others for seconds in run.seconds)
         return [
-            Stratum([load for *_, load in dearest], 1.0),
-            Stratum([load for *_, load in others], rest / seen if seen else 1.0),
+            Stratum([[load for *_, load in dearest]], 1.0),
+            Stratum([run.loads for run in others], rest / seen if seen else 1.0),
         ]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from applier.forecast.loads import LoadReader, Schema
 from applier.forecast.ranges import FileRange, expand, ranges
 from applier.forecast.transaction_load import TransactionLoad
+from applier.forecast.wanted import EVERYTHING, Wanted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,32 +42,35 @@ def arrow_schema(columns: Sequence[str] = ()) -> pa.Schema:
 
 
 def batches(
-    part: FileRange, schema: Schema | None = None, columns: Sequence[str] = ()
+    part: FileRange,
+    schema: Schema | None = None,
+    columns: Sequence[str] = (),
+    wanted: Wanted = EVERYTHING,
 ) -> Iterator[pa.RecordBatch]:
-    """Record batches of a range; the last transaction of a log may be cut off, and is then left
-    out."""
+    """Record batches of what is wanted of a range; the last transaction of a log may be cut off,
+    and is then left out."""
     import pyarrow as pa
 
-    wanted, names = arrow_schema(columns), list(columns or COLUMNS)
+    kinds, names = arrow_schema(columns), list(columns or COLUMNS)
     gathered: list[list[Any]] = [[] for _ in names]
     places = [list(COLUMNS).index(name) for name in names]
     reader = LoadReader(
         [part.path], schema=schema, start_position=part.start, stop_position=part.stop
     )
-    for load in reader:
+    for load in wanted.loads(reader):
         if not load.complete:
             continue
-        for row in _rows(load):
+        for row in _rows(load, wanted):
             for column, place in zip(gathered, places, strict=True):
                 column.append(row[place])
         if len(gathered[0]) >= BATCH_ROWS:
-            yield pa.record_batch(gathered, schema=wanted)
+            yield pa.record_batch(gathered, schema=kinds)
             gathered = [[] for _ in names]
     if gathered[0]:
-        yield pa.record_batch(gathered, schema=wanted)
+        yield pa.record_batch(gathered, schema=kinds)
 
 
-def _rows(load: TransactionLoad) -> Iterator[tuple[Any, ...]]:
+def _rows(load: TransactionLoad, wanted: Wanted) -> Iterator[tuple[Any, ...]]:
     head = (
         load.file, load.position, load.end, load.gtid, load.commit_time, load.last_committed,
         load.sequence_number, load.log_bytes,
@@ -75,6 +79,8 @@ def _rows(load: TransactionLoad) -> Iterator[tuple[Any, ...]]:
     if not load.applied:
         yield (*head, None, None, None, load.statements, 0, 0, 0, 0, None, None)
     for target, applied in load.applied.items():
+        if not wanted.takes_table(target.table):
+            continue
         database, _, table = target.table.partition(".")
         largest = max(rows for rows, _ in applied.sizes)
         distinct = applied.distinct_values if target.key is not None else None

@@ -348,7 +348,9 @@ class Forecast:
             keeper.take_all(loads, outcome.seconds)
 
     def add_all(
-        self, loads: Iterable[TransactionLoad], tick: Callable[[int], None] | None = None
+        self,
+        loads: Iterable[TransactionLoad | LoadBatch],
+        tick: Callable[[int], None] | None = None,
     ) -> None:
         """Takes in transactions in the order of the log. `tick` gets the number so far, now and
         then."""

@@ -14,7 +14,8 @@ from typing import Any
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 
 from applier.forecast.ranges import DEFAULT_BYTES, FileRange
-from applier.forecast.spark_ranges import RangePartition, logs_of
+from applier.forecast.spark_ranges import RangePartition, logs_of, partitions_of
+from applier.forecast.wanted import wanted_of
 
 
 class _Changes:
@@ -35,7 +36,8 @@ class _Changes:
         assert isinstance(partition, RangePartition)
         image = _arrow(self.schema).field("before").type
         columns = pa.schema([image.field(at) for at in range(image.num_fields)])
-        yield from changes(partition.part, self.options["table"], columns)
+        wanted = wanted_of(self.options)
+        yield from changes(partition.part, self.options["table"], columns, wanted)
 
 
 class ChangeReader(_Changes, DataSourceReader):
@@ -43,9 +45,7 @@ class ChangeReader(_Changes, DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Stretches of the logs, each for one task. Runs once, on the driver."""
-        from applier.forecast.ranges import ranges
-
-        return [RangePartition(part) for part in ranges(logs_of(self.options), self.size)]
+        return partitions_of(self.options)
 
 
 class ChangeStreamReader(_Changes, DataSourceStreamReader):

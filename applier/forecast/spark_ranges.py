@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from pyspark.sql.datasource import InputPartition
 
-from applier.forecast.ranges import FileRange
+from applier.forecast.ranges import DEFAULT_BYTES, FileRange, ranges
+from applier.forecast.wanted import wanted_of
 
 
 class RangePartition(InputPartition):
@@ -31,3 +32,12 @@ def logs_of(options: dict[str, str]) -> list[str]:
             hint='spark.read.format("binlog").load("/var/lib/mysql/binlog.*")',
         )
     return expand(path)
+
+
+def partitions_of(options: dict[str, str]) -> list[RangePartition]:
+    """Stretches of the logs that may hold what is wanted, each for one task. Raises UsageError,
+    InputError."""
+    wanted = wanted_of(options)
+    size = int(options.get("range_bytes", DEFAULT_BYTES))
+    logs = [path for path in logs_of(options) if wanted.may_hold(path)]
+    return [RangePartition(part) for part in ranges(logs, size)]

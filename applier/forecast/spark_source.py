@@ -6,7 +6,8 @@
     profile(log).show()
 
 Options: `path` (files, directories, globs, commas between), `schema` (a SQL file: with it distinct
-key values are counted), `server` (whose rules choose the key), `range_bytes` (of one partition).
+key values are counted), `server` (whose rules choose the key), `range_bytes` (of one partition);
+`from_time`, `to_time`, `gtids`, `tables`: see `wanted`.
 Partitions are cut at transactions and come as Arrow batches. With `table` ("shop.orders") the rows
 are the changes of that table, their images as typed columns; these can be streamed, too.
 """
@@ -24,8 +25,9 @@ from pyspark.sql.datasource import (
 )
 
 from applier.forecast.log_rows import COLUMNS, SUMS
-from applier.forecast.ranges import DEFAULT_BYTES, FileRange
-from applier.forecast.spark_ranges import RangePartition, logs_of
+from applier.forecast.ranges import FileRange
+from applier.forecast.spark_ranges import RangePartition, logs_of, partitions_of
+from applier.forecast.wanted import wanted_of
 from lookup.versions import NEWEST
 
 if TYPE_CHECKING:
@@ -41,17 +43,14 @@ class BinlogReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Stretches of the logs, each for one task. Runs once, on the driver."""
-        from applier.forecast.ranges import ranges
-
-        size = int(self.options.get("range_bytes", DEFAULT_BYTES))
-        return [RangePartition(part) for part in ranges(logs_of(self.options), size)]
+        return partitions_of(self.options)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The rows of one stretch as Arrow batches. Runs once a stretch, in a worker."""
         from applier.forecast.log_rows import batches
 
         assert isinstance(partition, RangePartition)
-        yield from batches(partition.part, self._schema(), self.columns)
+        yield from batches(partition.part, self._schema(), self.columns, wanted_of(self.options))
 
     def _schema(self) -> Any:
         from applier.forecast.facts import facts_of_file

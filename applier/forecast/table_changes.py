@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import count
+from math import inf
 from typing import TYPE_CHECKING
 
 from applier.binlog.events import parse
@@ -21,6 +22,7 @@ from applier.binlog.transactions import TransactionTracker, with_formats
 from applier.error_codes import Code
 from applier.errors import InputError, UsageError
 from applier.forecast.ranges import FileRange
+from applier.forecast.wanted import EVERYTHING, Wanted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,15 +72,19 @@ def change_schema(columns: pa.Schema) -> pa.Schema:
     ])  # fmt: skip
 
 
-def changes(part: FileRange, table: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The changes in a range of a log, whole transactions or not. Raises InputError."""
+def changes(
+    part: FileRange, table: str, columns: pa.Schema, wanted: Wanted = EVERYTHING
+) -> Iterator[pa.RecordBatch]:
+    """The changes in a range of a log, whole transactions or not, by the times and GTIDs that are
+    wanted. Raises InputError."""
     from applier.binlog.columnar.batches import CHUNK_BYTES
     from applier.binlog.columnar.plain import read_plain
 
     heads: Heads = {}
-    events = count(0)
+    events, is_wanted = count(0), wanted.gtids is None
 
-    def note(event: Event, reader: LogReader) -> None:
+    def note(event: Event, reader: LogReader) -> bool:
+        nonlocal is_wanted
         number = next(events)
         if event.type in GTID_TYPES and reader.format is not None:
             parsed = parse(event, reader.format)
@@ -87,6 +93,9 @@ def changes(part: FileRange, table: str, columns: pa.Schema) -> Iterator[pa.Reco
                 getattr(parsed, "immediate_commit_timestamp", 0),
                 number,
             )
+            gtid, stamp, _ = heads[event.position]
+            is_wanted = wanted.takes_gtid(gtid) and (not stamp or wanted.takes_time(stamp / 1e6))
+        return is_wanted
 
     database, _, name = table.partition(".")
     batches = read_plain(
@@ -95,10 +104,20 @@ def changes(part: FileRange, table: str, columns: pa.Schema) -> Iterator[pa.Reco
         start_position=part.start, stop_position=part.stop, on_event=note,
     )  # fmt: skip
     for batch in batches:
-        yield _changes_of(batch, columns, heads)
+        yield _in_time(_changes_of(batch, columns, heads), wanted)
         latest = max(heads, default=None)
         for position in [position for position in heads if position != latest]:
             del heads[position]
+
+
+def _in_time(found: pa.RecordBatch, wanted: Wanted) -> pa.RecordBatch:
+    """The rows of wanted times: of a log without commit times the events' own seconds count."""
+    if wanted.earliest == -inf and wanted.end == inf:
+        return found
+    import pyarrow as pa
+
+    times = found.column("commit_time").cast(pa.int64()).to_pylist()
+    return found.filter(pa.array([wanted.takes_time(time / 1e6) for time in times], pa.bool_()))
 
 
 def whole_transactions(path: str, start: int | None) -> int | None:

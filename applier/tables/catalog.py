@@ -13,7 +13,9 @@ from applier.arguments import checked
 from applier.errors import ReplicationError
 from applier.tables.engine import Change, MemoryTable, SequenceTable
 from applier.tables.foreign_keys import ForeignKeys, renamed_keys
+from applier.tables.merge_tables import is_merge, moved_union
 from applier.tables.triggers import Triggers
+from applier.tables.union_table import UnionTable
 from lookup.handler import Ref, Row, traits_of
 from lookup.table import TableDefinition
 
@@ -28,6 +30,13 @@ class Database:
     name: str
     charset: str | None = None
     collation: str | None = None
+
+
+def table_of(definition: TableDefinition) -> MemoryTable:
+    """An empty table that stands in no set yet."""
+    if is_merge(definition):
+        return UnionTable(definition)
+    return (SequenceTable if "SEQUENCE" in definition.options else MemoryTable)(definition)
 
 
 class Tables:
@@ -145,7 +154,7 @@ class Tables:
     def create(self, definition: TableDefinition) -> MemoryTable:
         """A new empty table; one of the same name is replaced. Its database comes into being with
         it."""
-        table = (SequenceTable if "SEQUENCE" in definition.options else MemoryTable)(definition)
+        table = table_of(definition)
         if not definition.temporary:
             self._forget(definition.database, definition.name)
             self.databases.setdefault(definition.database, Database(definition.database))
@@ -219,7 +228,9 @@ class Tables:
         """`table` is what stood under the name `before` has; foreign keys that its old self had or
         that pointed to it are its own now."""
         old = before.database, before.name
-        table.definition = renamed_keys(table.definition, before.name)
+        table.definition = moved_union(
+            renamed_keys(table.definition, before.name), before.database
+        )
         new = table.definition.database, table.definition.name
         self._adopt(table)
         if not before.temporary and (new != old or columns):
@@ -330,6 +341,8 @@ class Tables:
         definition = table.definition
         name = definition.database, definition.name
         table.replaced = False
+        if isinstance(table, UnionTable):
+            table.find = self.get if definition.temporary else self.base
         if traits_of(definition).transactional:
             table.journal = self._journal
         if definition.temporary:

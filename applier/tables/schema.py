@@ -141,6 +141,8 @@ class SchemaParser:
                 parser.name()
             if parser.op() == "(":
                 parser.parenthesized()
+        if parser.accept(":="):
+            self._literal_or_call()
         while parser.accept_kinds("string"):
             pass
 

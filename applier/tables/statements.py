@@ -19,7 +19,6 @@ from applier.tables.defaults import column_default, default_row, implicit_defaul
 from applier.tables.engine import MemoryTable
 from applier.tables.expression_parser import ExpressionParser, sql_parser
 from applier.tables.expressions import compile_expression
-from applier.tables.merge_tables import refuse_merge
 from applier.tables.operands import (
     Dialect,
     Operand,
@@ -114,7 +113,7 @@ class Statement:
                 1146, f"Table '{self.table_name}' doesn't exist", table=self.table_name
             )
         self.tables.triggers.refuse(*name, *events)
-        refuse_merge(table.definition)
+        table.open()
         if any(column.system_time for column in table.definition.columns):
             raise unsupported(f"a statement on `{self.table_name}`, whose rows have a system time")
         return table
@@ -150,7 +149,7 @@ class Statement:
     def column_list(self, definition: TableDefinition) -> tuple[int, ...]:
         """The columns that stand in parentheses at the cursor, or all visible ones."""
         parser = self.parser
-        if not parser.accept("("):
+        if parser.accept("(", ")") or not parser.accept("("):
             return tuple(at for at, column in enumerate(definition.columns) if not column.invisible)
         found: list[int] = []
         while not parser.accept(")"):

@@ -163,13 +163,6 @@ def _text(target: StoreColumn) -> Write:
 
     def write(value: Value, _session: Session) -> Stored:
         found = text.value(value)
-        if (
-            limit is not None
-            and column.type in ("char", "varchar")
-            and len(found) > limit
-            and not found[limit:].strip(" ")
-        ):
-            found = found[:limit]
         if operand.kind is OperandKind.DOUBLE and limit is not None and len(found) > limit:
             raise target.unknown()
         try:

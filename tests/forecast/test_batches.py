@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from applier.errors import UsageError
-from applier.forecast import batch_parts, bulk_loads, compiled, loads
+from applier.forecast import batch_parts, bulk_loads, compiled, costs, load_sample, loads
 from applier.forecast.facts import facts_of_file
 from applier.forecast.load_batch import LoadBatch
 from applier.forecast.plan import ForecastPlan, run
@@ -98,11 +98,38 @@ def test_any_log_has_the_same_forecast(
 
 
 def test_a_plain_log_comes_many_at_a_time(tmp_path: Path) -> None:
-    """All but the first, which teaches the reader the table."""
+    """All but the first, which teaches the reader the table: to the forecast, and again to its search for fixes."""
     log = file(tmp_path, *(transaction(number, b"keyed", WRITE, number, seconds=number / 50) for number in range(1, 400)))
-    assert taken(log, schema(tmp_path)) == 398
+    assert taken(log, schema(tmp_path)) == 2 * 398
 
 
 def test_a_table_that_loses_more_rows_than_it_has_comes_one_by_one(tmp_path: Path) -> None:
     log = file(tmp_path, *(transaction(number, b"keyed", DELETE, number) for number in range(1, 60)))
-    assert 0 < taken(log, schema(tmp_path), row_counts=["d.keyed=30"]) < 50
+    assert 0 < taken(log, schema(tmp_path), row_counts=["d.keyed=30"]) < 2 * 50
+
+
+def test_the_sample_of_a_long_log_makes_objects_of_its_dearest_transactions_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others stay columns, in the search for fixes too."""
+    made = 0
+    plain = LoadBatch._load
+
+    def counted(self: LoadBatch, *rows: Any) -> Any:
+        nonlocal made
+        made += 1
+        return plain(self, *rows)
+
+    monkeypatch.setattr(LoadBatch, "_load", counted)
+    for name, value in (("STRETCH", 8), ("MOST_STRETCHES", 4), ("DEAREST", 6)):
+        monkeypatch.setattr(load_sample, name, value)
+    log = file(tmp_path, *(transaction(number, b"keyed", UPDATE, *range(1 + (number == 50))) for number in range(1, 1000)))
+    assert taken(log, schema(tmp_path)) > 998
+    assert made <= 2 * (load_sample.DEAREST + costs.WORST)
+
+
+def test_compiled_steps_count_no_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They make no arrays: counting who holds those that they are given took most of their time."""
+    monkeypatch.setattr(compiled, "_cache_directory", lambda: tmp_path)
+    steps = compiled.compiled_steps.__wrapped__()
+    for step in steps:
+        function = step.__closure__[0].cell_contents
+        assert all("NRT_" not in code for code in function.inspect_asm().values())

@@ -90,6 +90,32 @@ def test_a_schema_counts_distinct_keys(spark: Any, tmp_path: Path) -> None:
 
 
 @needs_spark
+def test_options_choose_transactions_before_spark_does(spark: Any, tmp_path: Path) -> None:
+    """The rows that Spark itself would leave, from fewer files."""
+    from tests.binlog.build import UUID_TEXT
+    from tests.forecast.test_wanted import later, log_of
+
+    log_of(tmp_path)
+    later(tmp_path)
+
+    def read(table: str | None = None, **options: str) -> Any:
+        chosen = options if table is None else {**options, "table": table}
+        return spark.read.format("binlog").options(**chosen).load(str(tmp_path))
+
+    for table, moment in ((None, "1700000010"), ("d.plain", "timestamp'2023-11-14 22:13:30'")):
+        for options, text in (
+            ({"gtids": f"{UUID_TEXT}:76"}, f"gtid = '{UUID_TEXT}:76'"),
+            ({"from_time": "2023-11-14 22:13:30"}, f"commit_time >= {moment}"),
+            ({"from_time": "@1700000010", "to_time": "@1700000011"}, f"commit_time between {moment} and {moment}"),
+        ):
+            found, other = read(table, **options), read(table).where(text)
+            assert 0 < found.count() < 202
+            assert sorted(other.subtract(found).collect(), key=str) == []
+    assert read(tables="d.plain").collect() == read().where("`table` = 'plain'").collect()
+    assert [read(**options).rdd.getNumPartitions() for options in ({}, {"gtids": f"{UUID_TEXT}:76"})] == [2, 1]
+
+
+@needs_spark
 def test_files_that_spark_fetches(spark: Any, tmp_path: Path) -> None:
     from applier.forecast.spark_source import read_anywhere
 

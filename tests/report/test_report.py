@@ -185,7 +185,7 @@ def test_no_label_of_a_picture_is_cut(browser: Any, picture: Path) -> None:
     opened.set_content(picture.read_text())
     cut = """() => { const box = document.querySelector("svg").getBoundingClientRect();
         return [...document.querySelectorAll("text")].filter((one) => { const own = one.getBoundingClientRect();
-            return own.left < box.left || own.right > box.right || own.top < box.top || own.bottom > box.bottom; })
-        .map((one) => one.textContent); }"""
+            return own.left < box.left || own.right > box.right || own.top < box.top || own.bottom > box.bottom;
+        }).map((one) => one.textContent); }"""
     assert opened.evaluate(cut) == []
     opened.close()

@@ -69,6 +69,8 @@ def fresh(version: str) -> ReplicaView:
     source = SourceInfo(host="127.0.0.1", user_name="nobody", port=1)
     if version == "9.7":
         source = replace(source, retry_count=10, enabled_ssl=True)
+    if version == "mariadb":
+        source = replace(source, using_gtid="Slave_Pos")  # since 10.10, when nobody says it
     return ReplicaView(
         version=version,
         source=source,

@@ -60,10 +60,10 @@ def read_plain(
     chunk_bytes: int,
     start_position: int | None = None,
     stop_position: int | None = None,
-    on_event: Callable[[Event, LogReader], None] | None = None,
+    on_event: Callable[[Event, LogReader], bool] | None = None,
 ) -> Iterator[TableBatch]:
-    """See read_batches, and LogReader for the positions. `on_event` is shown each event before its
-    rows are read."""
+    """See read_batches, and LogReader for the positions. `on_event` is shown each event, and says
+    whether its rows are to be read, if it has any."""
     state = _Plain(wants, text)
     reader = LogReader(
         paths,
@@ -83,9 +83,8 @@ def read_plain(
         if event.file != state.file or state.bytes >= chunk_bytes:
             yield from state.flush()
         try:
-            if on_event is not None:
-                on_event(event, reader)
-            state.take(event, reader)
+            is_wanted = on_event is None or on_event(event, reader)
+            state.take(event, reader, is_wanted)
         except InputError as error:
             error.locate(file=event.file, position=event.position)
             yield from state.flush()
@@ -121,8 +120,8 @@ class _Plain:
         self._readers: dict[tuple[int, str, bytes, bool], Any] = {}
         self._pending: dict[int, _Rows] = {}
 
-    def take(self, event: Event, reader: LogReader) -> None:
-        """Reads one event. Raises InputError."""
+    def take(self, event: Event, reader: LogReader, is_wanted: bool) -> None:
+        """Reads one event; rows only where they are wanted. Raises InputError."""
         if event.file != self.file:
             self.file, self._ordinal, self._gtid_position = event.file, -1, 0
             self._ids.clear()
@@ -134,7 +133,7 @@ class _Plain:
             self._gtid_position = event.position
         elif event.type == EventType.FORMAT_DESCRIPTION:
             self._ids.clear()
-        elif event.type in ROWS_TYPES:
+        elif is_wanted and event.type in ROWS_TYPES:
             self._rows(event, parse_rows_head(event, reader.format))
 
     def _table_map(self, event: Event, post_header: int) -> None:

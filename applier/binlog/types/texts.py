@@ -47,8 +47,8 @@ def text_to_text(column: Column) -> Callable[[bytes], str]:
 
 
 def text_from_sql(column: Column) -> Callable[[object], bytes]:
-    """CHAR, VARCHAR and TEXT from SQL values, in the column's character set. The function raises
-    ValueRefused 1406 or 1366."""
+    """CHAR, VARCHAR and TEXT from SQL values, in the column's character set; spaces beyond the end
+    go. The function raises ValueRefused 1406 or 1366."""
     own = charset(column.charset)
     is_char, limit, width = column.type == "char", column.length, MAX_BYTES.get(column.type)
     plain_utf8 = own.codec == "utf-8"
@@ -75,9 +75,10 @@ def text_from_sql(column: Column) -> Callable[[object], bytes]:
         if limit is not None and width is None and len(data) > limit:
             count = len(own.decode(data)) if plain_utf8 or own.max_bytes > 1 else len(data)
             if count > limit:
-                raise ValueRefused(
-                    1406, f"Data too long for column '{column.name}'", own.cut(data, limit)
-                )
+                kept = own.cut(data, limit)
+                if strip_pad(data[len(kept) :], own.pad):
+                    raise ValueRefused(1406, f"Data too long for column '{column.name}'", kept)
+                return kept
         if width is not None and len(data) > width:
             raise ValueRefused(1406, f"Data too long for column '{column.name}'", data[:width])
         return data
