@@ -476,6 +476,8 @@ class ReplayLoop:
             self.result.note(f"the transaction that starts at {self.transaction.started_at} is not complete; it was rolled back")
         elif self.result.error is None:
             self.tables.commit()
+        if self.transaction.outside is not None:
+            self.result.note(self.transaction.outside)
         self.result.notes.update(self.tally.notes())
         if self.result.error is None and not isinstance(reader, LogFollower):
             if self.options.include_gtids is not None and not self._included:

@@ -115,6 +115,16 @@ def none_included(gtids: AnyGtidSet, last: object) -> UsageError:
     return UsageError(what, code=Code.NOTHING_CHOSEN, hint=hint)
 
 
+def nothing_between(does: str, event: Event | None) -> str:
+    """What is said where no event lies in the times; `event` is the one with which the log begins
+    or ends, whichever it `does` outside of them."""
+    said = "no event lies in these times"
+    if event is not None and event.timestamp:
+        moment = datetime.fromtimestamp(event.timestamp, UTC).isoformat(" ")
+        said += f": the log {does} at {moment}"
+    return said
+
+
 @dataclass
 class LogFilter:
     """Times in seconds since 1970. An instance is for one pass over one log."""
@@ -172,7 +182,7 @@ class LogFilter:
         for event, fde in events:
             if self.stop_time is not None and event.timestamp >= self.stop_time:
                 if not reached:
-                    self._says_nothing("begins", event)
+                    self.nothing = nothing_between("begins", event)
                 return
             if not self._in_time(event):
                 continue
@@ -180,13 +190,7 @@ class LogFilter:
             if not by_gtid or not self._is_skipped(event, fde):
                 yield event, fde
         if self.start_time is not None and not reached:
-            self._says_nothing("ends", event)
-
-    def _says_nothing(self, does: str, event: Event | None) -> None:
-        self.nothing = "no event lies in these times"
-        if event is not None and event.timestamp:
-            moment = datetime.fromtimestamp(event.timestamp, UTC).isoformat(" ")
-            self.nothing += f": the log {does} at {moment}"
+            self.nothing = nothing_between("ends", event)
 
     def check(self) -> None:
         """Raises UsageError where --include-gtids named nothing of the log."""

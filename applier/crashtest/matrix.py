@@ -43,6 +43,7 @@ from applier.errors import UsageError
 from applier.replica.configuration import FILE, TABLE, ReplicaConfiguration
 from applier.replica.scheduling import rules_for
 from applier.replica.versions import replica_rules
+from applier.server_versions import asked_rules
 from checkpoints.fields import FILES_IN
 from checkpoints.outcomes import Medium
 from checkpoints.simulated_disk import Coverage, SimulatedDisk
@@ -146,16 +147,21 @@ applier's and a worker's alike, within transactions as well; 10,000 events are m
 has, so that the default does there what 0 does (`try_family`)."""
 
 
+TRIED = tuple(name for name in RULES if name != MARIADB)
+"""The versions whose replicas are crash-tested."""
+
+
 def axes_of(base: Setup, chosen: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
     """What is varied: `chosen` values where there are some, else all that the version has. Raises
     UsageError for MariaDB."""
+    asked_rules(base.server, offered=TRIED)
     rules = replica_rules(base.server)
     if rules.by_domains:
         raise UsageError(
             f"--server {base.server}: there are no crash tests of MariaDB's replica",
             code=Code.UNKNOWN_VERSION,
             hint=(
-                f"name one of {', '.join(name for name in RULES if name != MARIADB)}; `binlag"
+                f"name one of {', '.join(TRIED)}; `binlag"
                 " recover` says what a MariaDB that crashed does at its next start"
             ),
         )

@@ -51,7 +51,7 @@ class SettingKind:
 
 def size(text: str) -> int:
     """Bytes: "768M", "8G", "134217728". Raises ValueError."""
-    match = re.fullmatch(r"([0-9.]+)\s*([kmgt]?)(i?b)?", text.strip().lower())
+    match = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*([kmgt]?)(i?b)?", text.strip().lower())
     if match is None:
         raise ValueError(f"{text!r} is not a size, write it as 768M or 8G")
     found = int(float(match[1]) * 1024 ** " kmgt".index(match[2] or " "))
@@ -62,7 +62,7 @@ def size(text: str) -> int:
 
 def span(text: str) -> float:
     """Seconds: "500us", "0.5ms", "25µs". Raises ValueError."""
-    match = re.fullmatch(r"([0-9.]+)\s*(us|µs|ms|s)", text.strip().lower())
+    match = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(us|µs|ms|s)", text.strip().lower())
     if match is None:
         raise ValueError(f"{text!r} is not a time, write it as 500us or 0.5ms")
     return float(match[1]) * {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}[match[2]]
@@ -252,6 +252,8 @@ def conditions(
             found[name] = Condition(_checked(name, _given(name, option)), OPTION)
             if name == "parallel_type":
                 _check_parallel(option, version)
+            if name == "preserve_commit_order" and option:
+                _check_commit_order(version)
             continue
         told, doubt = (None, None) if live is None else _told(name, kind, live)
         doubts += [doubt] if doubt else []
@@ -292,6 +294,16 @@ def _check_parallel(value: str, version: str) -> None:
             f"--parallel-type: {name} has no {value}",
             code=Code.OPTION_VALUE,
             hint=f"it has {', '.join(sorted(known))}",
+        )
+
+
+def _check_commit_order(version: str) -> None:
+    """Raises UsageError for a version without the variable."""
+    if not scheduling_of(version).has_commit_order:
+        raise UsageError(
+            f"--preserve-commit-order: {rules_for(version).name} has no preserve_commit_order",
+            code=Code.OPTION_VALUE,
+            hint="remove it",
         )
 
 

@@ -309,12 +309,19 @@ def _calibration(
 
 
 def _check_chosen(plan: ForecastPlan) -> None:
-    """Asked where no row was priced: a name that is misspelt must not pass as a lag of 0. Who
+    """Asked where no row was priced: a name that is misspelt, or a time outside of the log, must
+    not pass as a lag of 0. Who
     excludes all has no such doubt.
 
     Raises UsageError.
     """
     part, only = plan.chosen.get("part"), plan.chosen.get("only")
+    if part is not None and part.nothing is not None and plan.loads is None:
+        raise UsageError(
+            part.nothing,
+            code=Code.NOTHING_CHOSEN,
+            hint="change --start-datetime or --stop-datetime; times are UTC without a zone",
+        )
     gtids = None if part is None else part.include_gtids
     if not plan.files or not ((only and only.chooses) or gtids is not None):
         return

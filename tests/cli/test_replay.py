@@ -168,6 +168,16 @@ def test_filters(binlag: Run, tmp_path: Path) -> None:
         assert [dumped.get(f"{name}.t.tsv", []) for name in "de"] == [first, second], options
 
 
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [(("--start-datetime", "2100-01-01"), "the log ends at"), (("--stop-datetime", "1970-01-01"), "the log begins at"), ((), "")],
+)
+def test_times_without_an_event_are_said(binlag: Run, tmp_path: Path, schema: Path, options: tuple[str, ...], says: str) -> None:
+    code, out, _ = binlag("replay", small_log(tmp_path), "--schema", schema, *options)
+    assert code == 0
+    assert ("no event lies in these times" in out, says in out) == (bool(says), True)
+
+
 def test_positions(binlag: Run, tmp_path: Path, schema: Path) -> None:
     path = small_log(tmp_path)
     stats = tmp_path / "stats.jsonl"
