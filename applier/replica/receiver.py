@@ -104,7 +104,7 @@ class Receiver:
         self._gtid = self._domain_gtid = None
         self._has_seen_gtid = False
         self._format, self._format_data = None, b""
-        if uuid and uuid != self.info.uuid:
+        if uuid not in ("", self.info.uuid) and not self.configuration.rules.by_domains:
             self.info = replace(self.info, uuid=uuid)
             self.repository.flush(self.info, Occasion.CHANGE)
 
