@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from applier.arguments import at_least, checked
+from applier.binlog.filters import LogFilter, Moment
 from applier.binlog.follow import LogFiles, log_files
+from applier.binlog.header import FIRST_EVENT
 from applier.binlog.listing import EventRecord, Listing
 from applier.binlog.table_filter import TableFilter
 from applier.error_codes import Code
@@ -102,18 +105,19 @@ def arrow_schema() -> pa.Schema:
     return pa.schema([(name, types[kind]) for name, (kind, _) in COLUMNS.items()])
 
 
+@checked()
 def events(
     files: LogFiles,
     *,
     rows: bool = False,
-    database: str | Sequence[str] = (),
-    table: str | Sequence[str] = (),
-    exclude_database: str | Sequence[str] = (),
-    exclude_table: str | Sequence[str] = (),
+    database: str | Iterable[str] = (),
+    table: str | Iterable[str] = (),
+    exclude_database: str | Iterable[str] = (),
+    exclude_table: str | Iterable[str] = (),
     start_position: int | None = None,
     stop_position: int | None = None,
-    start_datetime: str | None = None,
-    stop_datetime: str | None = None,
+    start_datetime: Moment = None,
+    stop_datetime: Moment = None,
     include_gtids: str | None = None,
     exclude_gtids: str | None = None,
     verify: bool = True,
@@ -125,17 +129,22 @@ def events(
     a list of (before, after). Raises InputError for a log that cannot be read, where it is met;
     UsageError for invalid options.
     """
+    at_least(FIRST_EVENT, start_position=start_position, stop_position=stop_position)
+    part: dict[str, Any] = {
+        "start_datetime": start_datetime,
+        "stop_datetime": stop_datetime,
+        "include_gtids": include_gtids,
+        "exclude_gtids": exclude_gtids,
+    }
+    LogFilter.of(**part)  # so that a wrong option is refused here, not where events are read
     return LogEvents(
         files,
         rows=rows,
         only=TableFilter.of(database, table, exclude_database, exclude_table),
         start_position=start_position,
         stop_position=stop_position,
-        start_datetime=start_datetime,
-        stop_datetime=stop_datetime,
-        include_gtids=include_gtids,
-        exclude_gtids=exclude_gtids,
         verify=verify,
+        **part,
     )
 
 

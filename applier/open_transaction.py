@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 
+from applier.binlog.filters import nothing_between
 from applier.binlog.gtid_events import gtid_text
 from applier.binlog.header import Event, EventType
 
@@ -16,13 +18,17 @@ class OpenTransaction:
     `skipped` that an option leaves it out.
     """
 
-    __slots__ = ("_gtid", "begun", "first", "open", "skipped", "xid")
+    __slots__ = ("_gtid", "begun", "first", "open", "outside", "skipped", "xid")
 
     first: Event | None
     xid: str | None
     """The XA transaction that MariaDB's GTID event names."""
 
+    outside: str | None
+    """That no event lies in the times of `in_time`, with words on the log's."""
+
     def __init__(self) -> None:
+        self.outside = None
         self.end()
 
     def start(self, event: Event, gtid: str | None = None, *, skipped: bool = False) -> None:
@@ -44,16 +50,24 @@ class OpenTransaction:
         self.first = self._gtid = self.xid = None
         self.begun = self.skipped = self.open = False
 
-    def in_time(self, events: Iterable[Event], start: float, stop: float) -> Iterator[Event]:
+    def in_time(
+        self, events: Iterable[Event], start: float | None, stop: float | None
+    ) -> Iterator[Event]:
         """--start-datetime and --stop-datetime go by the header's timestamp; a transaction that
-        began is read to its end."""
+        began is read to its end. Seconds since 1970; None: no limit."""
+        start = -math.inf if start is None else start
+        stop = math.inf if stop is None else stop
+        event, reached = None, False
         for event in events:
             if event.type in (EventType.TABLE_MAP, EventType.FORMAT_DESCRIPTION) or self.begun:
                 yield event
             elif event.timestamp >= stop and not self.open:
+                self.outside = None if reached else nothing_between("begins", event)
                 return
             elif start <= event.timestamp < stop:
+                reached = True
                 yield event
+        self.outside = None if reached else nothing_between("ends", event)
 
     @property
     def gtid(self) -> str | None:

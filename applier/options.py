@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from applier.arguments import at_least
+from applier.binlog.filters import Moment, check_times, gtids_of, time_of
+from applier.binlog.header import FIRST_EVENT
 from applier.binlog.table_filter import EVERYTHING, FilterTally, TableFilter
 from applier.error_codes import Code
 from applier.errors import UsageError
@@ -80,17 +83,17 @@ def parse_options(
     server: str | None = None,
     row_search: str | None = None,
     exec_mode: str = "strict",
-    skip_errors: Any = "",
-    database: Any = (),
-    table: Any = (),
-    exclude_database: Any = (),
-    exclude_table: Any = (),
-    rewrite_db: Any = (),
+    skip_errors: str | int | Iterable[int] = "",
+    database: str | Iterable[str] = (),
+    table: str | Iterable[str] = (),
+    exclude_database: str | Iterable[str] = (),
+    exclude_table: str | Iterable[str] = (),
+    rewrite_db: str | Iterable[str] | Mapping[str, str] = (),
     type_conversions: str = "",
     start_position: int | None = None,
     stop_position: int | None = None,
-    start_datetime: Any = None,
-    stop_datetime: Any = None,
+    start_datetime: Moment = None,
+    stop_datetime: Moment = None,
     include_gtids: str | None = None,
     exclude_gtids: str | None = None,
     verify_checksum: bool = True,
@@ -103,7 +106,7 @@ def parse_options(
         raise UsageError(
             f"--exec-mode: {exec_mode!r} is neither strict nor idempotent", code=Code.OPTION_VALUE
         )
-    from applier.binlog.filters import check_times, gtids_of, time_of
+    at_least(FIRST_EVENT, start_position=start_position, stop_position=stop_position)
     from applier.binlog.matching import CONVERSIONS
 
     conversions = frozenset(
@@ -137,10 +140,6 @@ def parse_options(
     )
 
 
-def _many(value: Any) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value or ())
-
-
 def row_search_of(text: str | None, server: str | None) -> frozenset[str] | None:
     """--row-search, which not every --server lets choose; None when it is not given. Raises
     UsageError."""
@@ -172,10 +171,10 @@ def row_search_text(rules: ServerRules, row_search: frozenset[str] | None) -> st
     )
 
 
-def parse_skip_errors(value: Any) -> frozenset[int] | None:
+def parse_skip_errors(value: str | int | Iterable[int]) -> frozenset[int] | None:
     """replica_skip_errors: "off", "all", "ddl_exist_errors" and numbers, joined by commas. Raises
     UsageError."""
-    if isinstance(value, (set, frozenset, list, tuple)):
+    if not isinstance(value, str | int):
         return frozenset(int(number) for number in value)
     words = [word.strip().lower() for word in str(value).split(",") if word.strip()]
     if words == ["all"]:
@@ -195,11 +194,12 @@ def parse_skip_errors(value: Any) -> frozenset[int] | None:
     return frozenset(numbers)
 
 
-def _rewrite(value: Any) -> dict[str, str]:
+def _rewrite(value: str | Iterable[str] | Mapping[str, str]) -> dict[str, str]:
+    many = [value] if isinstance(value, str) else value
     pairs = (
         value.items()
-        if isinstance(value, dict)
-        else [text.replace("->", ":").partition(":")[::2] for text in _many(value)]
+        if isinstance(value, Mapping)
+        else [text.replace("->", ":").partition(":")[::2] for text in many]
     )
     rules = dict(pairs)
     for old, new in rules.items():

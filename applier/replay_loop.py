@@ -8,12 +8,12 @@ back and stops the replay, as the applier of a replica stops.
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from applier.arguments import checked
 from applier.binlog.describe import read_table_map
 from applier.binlog.events import ExecuteLoadQuery, Query, XaPrepare, parse
 from applier.binlog.filters import holds, none_included
@@ -54,6 +54,7 @@ _SAVEPOINT = re.compile(rb"\s*(SAVEPOINT|ROLLBACK\s+(?:WORK\s+)?TO(?:\s+SAVEPOIN
 STATEMENT_TYPES = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR, EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK})
 
 
+@checked(parse_options)
 def replay(
     files: LogFiles,
     into: Tables | None = None,
@@ -125,8 +126,7 @@ class ReplayLoop:
         self._reader = reader
         events: Iterable[Event] = reader if on_event is None else _shown(reader, on_event)
         if options.start_time is not None or options.stop_time is not None:
-            start, stop = options.start_time or 0, options.stop_time or math.inf
-            events = self.transaction.in_time(events, start, stop)
+            events = self.transaction.in_time(events, options.start_time, options.stop_time)
         event: Event | None = None
         find = self._find
         try:
@@ -476,6 +476,8 @@ class ReplayLoop:
             self.result.note(f"the transaction that starts at {self.transaction.started_at} is not complete; it was rolled back")
         elif self.result.error is None:
             self.tables.commit()
+        if self.transaction.outside is not None:
+            self.result.note(self.transaction.outside)
         self.result.notes.update(self.tally.notes())
         if self.result.error is None and not isinstance(reader, LogFollower):
             if self.options.include_gtids is not None and not self._included:

@@ -20,6 +20,8 @@ from applier.page_colours import LIGHT
 HINT = "pip install 'binlag[report]'"
 LINES = ("lag", "cured", "other-1", "other-2", "other-3", "other-4")
 """The colours of curves, that of the replica as it is first."""
+CLOCK = {"hours": "%H:%M", "minutes": "%H:%M"}
+"""Times of day as logs and servers write them; days and seconds as Vega writes them."""
 MOST_TABLES = 12
 Chart = dict[str, Any]
 Colours = Mapping[str, str]
@@ -60,7 +62,7 @@ def _lag(altair: Any, summary: Mapping[str, Any], colours: Colours) -> Chart:
     base = altair.Chart(altair.Data(values=rows)).mark_line(interpolate="step-after", strokeWidth=2)
     return _done(
         base.encode(
-            x=altair.X("time:T", title="time (UTC)"),
+            x=altair.X("time:T", title="time (UTC)", axis=altair.Axis(format=CLOCK)),
             y=altair.Y("lag:Q", title="seconds behind"),
             color=altair.Color(
                 "replica:N",

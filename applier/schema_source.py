@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from applier.arguments import checked
 from applier.dumps.memory import load_dump
 from applier.dumps.source import Selection
 from applier.mysql.live_schema import SchemaPlace
@@ -15,12 +16,13 @@ from applier.tables.catalog import Tables
 from lookup.versions import NEWEST
 
 
+@checked(parse_options)
 def load_schema(
     source: str | os.PathLike[str],
     *,
     server: str = NEWEST,
     default_database: str | None = None,
-    password_file: str | None = None,
+    password_file: str | os.PathLike[str] | None = None,
     note: Callable[[str], None] | None = None,
     **chosen: Any,
 ) -> Tables:
@@ -45,7 +47,7 @@ def tables_of(
     *,
     server: str,
     selection: Selection,
-    password_file: str | None = None,
+    password_file: str | os.PathLike[str] | None = None,
     rows: bool = True,
     note: Callable[[str], None] | None = None,
 ) -> Tables:

@@ -54,6 +54,8 @@ SERVER_ERRORS = dict(
             "source: another starting point, a write on the replica, or events that were skipped or applied twice.",
             _OTHER_DATA,
         ),
+        _row(1036, "ER_OPEN_AS_READONLY", "A table takes no new rows",
+             "A MERGE table without an INSERT_METHOD, or with an empty UNION, is read only.", _OTHER_TABLES),
         _row(
             1044,
             "ER_DBACCESS_DENIED_ERROR",
@@ -175,6 +177,8 @@ SERVER_ERRORS = dict(
             "The rows of one event, as one statement, are larger than max_allowed_packet of the target.",
             "SET GLOBAL max_allowed_packet to more on the target, then start again",
         ),
+        _row(1168, "ER_WRONG_MRG_TABLE", "A MERGE table cannot be read",
+             "A table of its UNION is missing, differs, or is not of MyISAM.", "drop it, or leave it out with --exclude-table"),
         _row(
             1201,
             "ER_CONNECTION_METADATA",
@@ -314,6 +318,8 @@ SERVER_ERRORS = dict(
             "A row to write refers to a row of another table that does not exist.",
             _OTHER_DATA,
         ),
+        _row(1467, "ER_AUTOINC_READ_FAILED", "The AUTO_INCREMENT column has no more numbers",
+             "The next number is larger than the column's type holds.", "give the column a larger type on the source and here"),
         _row(
             1590,
             "ER_REPLICA_INCIDENT",
@@ -393,6 +399,8 @@ SERVER_ERRORS = dict(
             "The source has gtid_mode=OFF, so there is nothing to ask it for by GTID.",
             "leave --auto-position out, or turn GTIDs on there",
         ),
+        _row(1814, "ER_TABLESPACE_DISCARDED", "The rows of a table are in files that the log does not have",
+             "ALTER TABLE … DISCARD TABLESPACE took them away.", "leave it out with --exclude-table, or replay into a test DB"),
         _row(
             1864,
             "ER_MTA_EVENT_BIGGER_PENDING_JOBS_SIZE_MAX",

@@ -8,6 +8,8 @@ wish it is refused: nobody asks for 4.0 to be told what 5.6 would do.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from applier.error_codes import Code
 from applier.errors import InputError, UsageError
 from lookup.versions import NEWEST, OLDEST, RULES, ServerRules, outside, rules_for
@@ -17,18 +19,22 @@ KNOWN = ", ".join(RULES)
 _ENDS = {"older": (OLDEST, "oldest"), "newer": (NEWEST, "newest")}
 
 
-def asked_rules(version: str, option: str = "--server") -> ServerRules:
+def asked_rules(
+    version: str, option: str = "--server", *, offered: Iterable[str] = RULES
+) -> ServerRules:
     """The rules of a version that the user named. Raises UsageError for what is no version, and for
-    one older than all that are known."""
+    one older than all that are known; its next step names those that are `offered`."""
+    hint = f"name one of {', '.join(offered)}"
     try:
         older = outside(version) == "older"
         rules = rules_for(version)
     except ValueError as error:
-        raise UsageError(f"{option}: {error}", code=Code.UNKNOWN_VERSION) from None
+        raise UsageError(f"{option}: {error}", code=Code.UNKNOWN_VERSION, hint=hint) from None
     if older:
         raise UsageError(
             f"{option}: {version} is older than {OLDEST}, the oldest version known",
             code=Code.UNKNOWN_VERSION,
+            hint=hint,
         )
     return rules
 

@@ -39,9 +39,7 @@ from typing import Any
 from decode import machine
 from forecast_strata import STRATA, Stratum
 from forecast_workloads import SETS, Workload
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "docker"))
-from servers.server import Server
+from replication import ReplicationWords, Server
 
 from applier.cli.measure import command as measure
 from applier.forecast.facts import TableFacts
@@ -56,9 +54,6 @@ DATABASE = "accuracy"
 HASHED = "INDEX_SCAN,HASH_SCAN"
 """For 5.7, whose default would scan a million rows for each of ten thousand."""
 RELAXED = {"innodb_flush_log_at_trx_commit": 2, "sync_binlog": 0, "innodb_buffer_pool_size": "768M"}
-OLD = {
-    "CHANGE REPLICATION SOURCE TO": "CHANGE MASTER TO", "SOURCE_": "MASTER_", "REPLICA": "SLAVE", "GET_MASTER_PUBLIC_KEY = 1, ": "",
-}  # fmt: skip
 TABLE_BYTES = 256 << 20
 """About what a workload's table takes, for the pools of strata."""
 MARK = "INSERT INTO mark VALUES ({})"
@@ -73,8 +68,8 @@ class Pair:
         replica = {**RELAXED, "server_id": 2, **stratum.options(TABLE_BYTES)}
         replica |= ({"slave_rows_search_algorithms": HASHED} if name == "5.7" else {})
         self.source, self.replica = Server(name, options=options, gtids=True), Server(name, options=replica, gtids=True)
-        self.old = rules_for(name).name in ("5.6", "5.7")
-        self.row_search = HASHED if self.old else None
+        self.words = ReplicationWords(rules_for(name).name)
+        self.row_search = HASHED if self.words.is_old else None
 
     def __enter__(self) -> Pair:
         self.source.start()
@@ -85,22 +80,13 @@ class Pair:
         self.source.close()
         self.replica.close()
 
-    def words(self, statement: str) -> str:
-        for word, old in OLD.items() if self.old else ():
-            statement = statement.replace(word, old)
-        return statement
-
     def connect(self) -> None:
-        number = self.stratum.workers if self.stratum.workers > 1 or not self.old else 0
-        workers = f"SET GLOBAL {'slave' if self.old else 'replica'}_parallel_workers = {number}"
+        workers = self.words.workers(self.stratum.workers)
         self.replica.execute(
             self.words("STOP REPLICA"),
             self.words("RESET REPLICA ALL"),
-            workers,
-            self.words(
-                f"CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {self.source.port}, SOURCE_USER = 'root', "
-                f"SOURCE_PASSWORD = '{self.source.password}', {'' if self.old else 'GET_SOURCE_PUBLIC_KEY = 1, '}SOURCE_AUTO_POSITION = 1"
-            ),
+            f"SET GLOBAL {self.words.variable('replica_parallel_workers')} = {workers}",
+            self.words.change_source(self.source),
         )
 
     def fill(self, workload: Workload) -> None:
@@ -137,7 +123,7 @@ class Pair:
     def fetch(self) -> None:
         """Waits until the replica has all of the source's log."""
         self.replica.execute(self.words("START REPLICA IO_THREAD"))
-        wanted = self.source.query(self.words("SHOW BINARY LOG STATUS") if not self.old else "SHOW MASTER STATUS")[0]
+        wanted = self.source.query(self.words("SHOW BINARY LOG STATUS"))[0]
         deadline = time.monotonic() + 120
         while True:
             status = self.replica.query(self.words("SHOW REPLICA STATUS"))[0]

@@ -36,16 +36,10 @@ from typing import Any
 
 from decode import machine
 from forecast_strata import STRATA, Stratum
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "docker"))
-from servers.server import Server
+from replication import ReplicationWords, Server
 
 KEYS = {"keys": (), "keyless": ("ALTER TABLE sbtest.sbtest1 MODIFY id INT NOT NULL, DROP PRIMARY KEY",)}
 """The replica's tables: as sysbench makes them, or one of them without its primary key (KEY k is left)."""
-OLD_WORDS = {
-    "CHANGE REPLICATION SOURCE TO": "CHANGE MASTER TO", "SHOW BINARY LOG STATUS": "SHOW MASTER STATUS", "SOURCE_": "MASTER_",
-    "REPLICA": "SLAVE",
-}  # fmt: skip
 READ_MICROSECONDS = 25
 """Of this disk, without strace's."""
 STANDARD = ("1-relaxed-0-0", "2-relaxed-0-0", "4-relaxed-0-0", "1-durable-0-0", "2-durable-0-0", "4-durable-0-0")
@@ -116,7 +110,7 @@ class Stand:
 
     def __init__(self, name: str, load: Load, folder: Path) -> None:
         self.name, self.load, self.folder = name, load, folder
-        self.old = name in ("5.6", "5.7")
+        self.words = ReplicationWords(name)
         self.files = folder / "tables"
         with self._server("tables") as server:
             sysbench(server, load, "prepare", threads=2)
@@ -146,30 +140,19 @@ class Stand:
         relaxed = {"innodb_flush_log_at_trx_commit": 2, "sync_binlog": 0, "innodb_buffer_pool_size": "768M"}
         return Server(self.name, options={**relaxed, "max_binlog_size": 1 << 30, **options}, gtids=True, folder=place)
 
-    def words(self, statement: str) -> str:
-        """A statement of replication as this version writes it."""
-        for word, old in OLD_WORDS.items() if self.old else ():
-            statement = statement.replace(word, old)
-        return statement
-
     @contextmanager
     def replica(self, keys: str, stratum: Stratum) -> Iterator[Server]:
         """One that has the log and has applied nothing of it."""
         options = stratum.options(self.load.table_bytes)
-        workers = stratum.workers if stratum.workers > 1 or not self.old else 0
-        options[f"{'slave' if self.old else 'replica'}_parallel_workers"] = workers
+        options[self.words.variable("replica_parallel_workers")] = self.words.workers(stratum.workers)
         with self._server("replica", copied=True, server_id=2, **options) as server:
             server.execute("SET SESSION sql_log_bin = 0", *KEYS[keys])
-            change = (
-                f"CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {self.source.port}, SOURCE_USER = 'root', "
-                f"SOURCE_PASSWORD = '{self.source.password}', {'' if self.old else 'GET_SOURCE_PUBLIC_KEY = 1, '}SOURCE_AUTO_POSITION = 1"
-            )
-            server.execute(self.words(change), self.words("START REPLICA IO_THREAD"))
+            server.execute(self.words.change_source(self.source), self.words("START REPLICA IO_THREAD"))
             wanted = self.source.query(self.words("SHOW BINARY LOG STATUS"))[0][:2]
             while server.query(self.words("SHOW REPLICA STATUS"))[0][5:7] != wanted:
                 time.sleep(0.1)
             if stratum.pool:
-                server.restart(**{f"skip_{'slave' if self.old else 'replica'}_start": "ON"})
+                server.restart(**{self.words.variable("skip_replica_start"): "ON"})
             else:
                 for number in range(self.load.tables):
                     server.query(f"SELECT SUM(LENGTH(c)) FROM sbtest.sbtest{number + 1}")

@@ -314,8 +314,22 @@ class MariadbGtidSet:
     def __bool__(self) -> bool:
         return bool(self._last)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MariadbGtidSet) and self._last == other._last
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __iter__(self) -> Iterator[MariadbGtid]:
+        """The last transaction of each domain, in order."""
+        return iter(sorted(self._last.values()))
+
     def __str__(self) -> str:
         return ",".join(str(gtid) for _, gtid in sorted(self._last.items()))
+
+    def last(self, domain: int) -> MariadbGtid | None:
+        """The last transaction of a domain."""
+        return self._last.get(domain)
 
     def __contains__(self, gtid: MariadbGtid) -> bool:
         last = self._last.get(gtid.domain)
@@ -324,6 +338,9 @@ class MariadbGtidSet:
     def add(self, gtid: MariadbGtid) -> None:
         """The position of the GTID's domain is this one from now on."""
         self._last[gtid.domain] = gtid
+
+
+AnyGtidSet = GtidSet | MariadbGtidSet
 
 
 def parse_gtid_set(text: str) -> GtidSet | MariadbGtidSet:

@@ -112,6 +112,15 @@ class SourceInfo:
     tls_ciphersuites: str | None = None
     connection_auto_failover: bool = False
     gtid_only: bool = False
+    using_gtid: str = "No"
+    """MASTER_USE_GTID of MariaDB: No, Slave_Pos or Current_Pos."""
+    do_domain_ids: tuple[int, ...] = ()
+    ignore_domain_ids: tuple[int, ...] = ()
+
+    @property
+    def asks_by_gtid(self) -> bool:
+        """The source is asked for what is missing, not for a place in its log."""
+        return self.enabled_auto_position or self.using_gtid != "No"
 
     @property
     def source_position(self) -> Position:

@@ -20,7 +20,15 @@ from typing import Any, Generic, NoReturn
 
 from checkpoints.bitmap import MAX_BYTES
 from checkpoints.errors import CheckpointError, InfoError
-from checkpoints.fields import REFUSED, VERSIONS, Field, Fields, column_of
+from checkpoints.fields import (
+    END_MARKER,
+    REFUSED,
+    VERSIONS,
+    Field,
+    Fields,
+    column_of,
+    product,
+)
 from checkpoints.info import R
 from checkpoints.kinds import BITMAP
 
@@ -123,7 +131,7 @@ def _parsed(
     table = record.fields
     if version not in table.files_in:
         raise CheckpointError(
-            f"MySQL {server} has no {table.file_name}",
+            f"{product(server)} has no {table.file_name}",
             file=file,
             hint=f"read the table mysql.{table.table}, or name the version of the file",
         )
@@ -138,6 +146,9 @@ def _parsed(
     for number, field in enumerate(fields):
         line = first if number == 0 and first is not None else None
         values[field.name] = _value(field, lines, line, values)
+    values.pop("", None)
+    if count == table.counts[version]:
+        values |= _keyed(table.keyed.get(version, ()), lines)
     for field in table.uncounted(version, count):
         lines.skip(field.kind.to_line(field.missing) + b"\n")
     return InfoFile(_build(record, values, lines), version, count, lines.rest())
@@ -179,6 +190,28 @@ def _value(field: Field, lines: _Lines, line: bytes | None, before: dict[str, An
         lines.refuse(f"the line of {field.column} is garbled: {error}", RESTORE)
 
 
+def _keyed(fields: tuple[Field, ...], lines: _Lines) -> dict[str, Any]:
+    """The key=value lines. A server takes them in any order, the first of a key, and passes over
+    others; END_MARKER ends them, or the file."""
+    found: dict[str, Any] = {}
+    if not lines.as_server:
+        for field in fields:
+            line = lines.next() or b""
+            key = field.name.encode() + b"="
+            if not line.startswith(key):
+                lines.refuse(f"the line of {field.column} does not begin with {key!r}", RESTORE)
+            found[field.name] = _value(field, lines, line.removeprefix(key), found)
+        if fields and lines.next() != END_MARKER:
+            lines.refuse(f"{END_MARKER.decode()} is missing", RESTORE)
+        return found
+    known = {field.name.encode(): field for field in fields}
+    while known and (text := lines.next()) is not None and text != END_MARKER:
+        key, equals, value = text.partition(b"=")
+        if equals and key in known and known[key].name not in found:
+            found[known[key].name] = _value(known[key], lines, value, found)
+    return {field.name: field.missing for field in fields} | found
+
+
 def _build(record: type[R], values: dict[str, Any], lines: _Lines) -> R:
     try:
         return build(record, values)
@@ -209,7 +242,7 @@ def encode(record: R, server: str) -> bytes:
     table = record.fields
     if version not in table.files_in:
         raise CheckpointError(
-            f"MySQL {server} writes no {table.file_name}",
+            f"{product(server)} writes no {table.file_name}",
             hint=f"use the table mysql.{table.table}: files were taken away in 8.3",
         )
     refuse_inexpressible(record, version)
@@ -223,13 +256,22 @@ def encode(record: R, server: str) -> bytes:
             )
     parts = [] if count is None else [b"%d\n" % count]
     for field in table.of(version):
-        try:
-            parts.append(field.kind.to_line(getattr(record, field.name)))
-        except ValueError as error:
-            raise CheckpointError(str(error), column=field.column) from None
+        parts.append(_line_of(field, record))
         if field.kind is not BITMAP:
             parts.append(b"\n")
+    keyed = table.keyed.get(version, ())
+    for field in keyed:
+        parts.append(b"%s=%s\n" % (field.name.encode(), _line_of(field, record)))
+    if keyed:
+        parts.append(END_MARKER + b"\n")
     return b"".join(parts)
+
+
+def _line_of(field: Field, record: Any) -> bytes:
+    try:
+        return field.kind.to_line(getattr(record, field.name) if field.name else None)
+    except ValueError as error:
+        raise CheckpointError(str(error), column=field.column) from None
 
 
 def overwritten(old: bytes, new: bytes) -> bytes:
@@ -241,24 +283,30 @@ def refuse_inexpressible(record: Any, version: str) -> None:
     """A field that the version does not have must not silently be lost. Raises CheckpointError."""
     table: Fields = record.fields
     usual = type(record)()
-    for field in table.fields[len(table.of(version)) :]:
+    for field in table.unknown_to(version):
         if getattr(record, field.name) != getattr(usual, field.name):
             raise CheckpointError(
-                f"MySQL {version} has no {field.column}, which is {getattr(record, field.name)!r}",
+                f"{product(version)} has no {field.column}, which is"
+                f" {getattr(record, field.name)!r}",
                 column=field.column,
                 hint="name a newer version, or leave it at its default",
             )
 
 
 def versions_of(record: type[R], data: bytes, *, file: str | None = None) -> tuple[str, ...]:
-    """The versions that may have written a file, judged by its first line; 5.6 and 5.7 both count 7
-    in relay-log.info."""
+    """The versions that may have written a file, judged by its first line and its key=value lines;
+    5.6 and 5.7 both count 7 in relay-log.info."""
     table = record.fields
     if not table.counted_from:
         return table.files_in
     lines = _Lines(data, file, as_server=False)
     count, _, _ = _head(table, VERSIONS[0], lines)
-    exact = table.versions_with(count)
+    has_keys = b"\n" + END_MARKER + b"\n" in data
+    exact = tuple(
+        version
+        for version in table.versions_with(count)
+        if (version in table.keyed) is (has_keys and bool(table.keyed))
+    )
     return (
         exact
         or tuple(

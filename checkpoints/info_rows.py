@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from checkpoints.errors import CheckpointError, InfoError
-from checkpoints.fields import Field, Fields, column_of
+from checkpoints.fields import Field, Fields, column_of, product
 from checkpoints.info import R
 from checkpoints.info_files import build, refuse_inexpressible
 
@@ -89,8 +89,8 @@ def _table(record: type[R], server: str) -> tuple[Fields, str]:
     table = record.fields
     if version not in table.keys:
         raise CheckpointError(
-            f"MySQL {server} has no table mysql.{table.table}",
-            hint=f"use {table.file_name}; tables came with 5.6",
+            f"{product(server)} has no table mysql.{table.table}",
+            hint=f"use {table.file_name}; tables came with 5.6 of MySQL",
         )
     return table, version
 

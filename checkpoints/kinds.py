@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 _DECIMAL = re.compile(rb"-?(?:0|[1-9][0-9]{0,19})\Z")
@@ -150,6 +150,13 @@ def _scan_server_ids(line: bytes) -> tuple[int, ...]:
     return tuple(int(word) for word in words[1 : 1 + int(words[0])])
 
 
+def _scan_all_ids(line: bytes) -> tuple[int, ...]:
+    ids = _scan_server_ids(line)
+    if len(ids) != int(line.split()[0]):
+        raise ValueError(f"{_shown(line)} announces more ids than it lists")
+    return ids
+
+
 def _ids_cell(cell: Any) -> tuple[int, ...]:
     return _unpack_server_ids(_text_line(_cell_text(cell)) or b"0")
 
@@ -160,9 +167,10 @@ def _bytes_cell(cell: Any) -> bytes:
     return bytes(cell)
 
 
-def enumeration(*labels: str) -> FieldKind:
-    """Labels numbered from 1, as ENUM columns are. Its functions raise ValueError."""
-    number = _integer("number of a label", 1, len(labels))
+def enumeration(*labels: str, first: int = 1) -> FieldKind:
+    """Labels numbered from 1, as ENUM columns are, or from `first`. Its functions raise
+    ValueError."""
+    number = _integer("number of a label", first, first + len(labels) - 1)
 
     def checked(cell: Any) -> str:
         if cell not in labels:
@@ -171,12 +179,22 @@ def enumeration(*labels: str) -> FieldKind:
 
     return FieldKind(
         "enumeration",
-        lambda label: number.to_line(labels.index(checked(label)) + 1),
-        lambda line: labels[number.from_line(line) - 1],
+        lambda label: number.to_line(labels.index(checked(label)) + first),
+        lambda line: labels[number.from_line(line) - first],
         checked,
         checked,
-        lambda line: labels[number.scan(line) - 1],
+        lambda line: labels[number.scan(line) - first],
     )
+
+
+def reserved(line: bytes) -> FieldKind:
+    """A line that a server writes and never reads. Its functions raise ValueError."""
+
+    def from_line(found: bytes) -> None:
+        if found != line:
+            raise ValueError(f"{_shown(found)} in a line that the server keeps free")
+
+    return FieldKind("reserved", lambda _: line, from_line, _same, _same, lambda _: None)
 
 
 TEXT = FieldKind("text", _text_line, _line_text, _same, _cell_text, _line_text)
@@ -207,6 +225,8 @@ SERVER_IDS = FieldKind(
     _ids_cell,
     _scan_server_ids,
 )
+ALL_IDS = replace(SERVER_IDS, name="ids", scan=_scan_all_ids)
+"""As MariaDB reads them: none may be missing."""
 BITMAP = FieldKind("bitmap", bytes, bytes, bytes, _bytes_cell, bytes)
 """The only value that is no line: raw bytes, as many as the line before says, and no line feed
 after them."""

@@ -26,7 +26,8 @@ from enum import StrEnum
 from typing import Final
 
 from checkpoints.errors import CheckpointError
-from checkpoints.fields import FILES_IN, VERSIONS, column_of
+from checkpoints.fields import FILES_IN, MYSQL, VERSIONS, column_of, product
+from lookup.versions import MARIADB
 
 
 class RecordStorage(StrEnum):
@@ -82,8 +83,8 @@ OPTIONS: Final[Mapping[Subject, str]] = {
 }
 DEFAULT_PERIODS: Final[Mapping[str, int]] = {"5.5": 0} | dict.fromkeys(VERSIONS[1:], 10000)
 DEFAULT_REPOSITORY: Final[Mapping[str, RecordStorage]] = dict.fromkeys(
-    VERSIONS[:3], RecordStorage.FILE
-) | dict.fromkeys(VERSIONS[3:], RecordStorage.TABLE)
+    (*MYSQL[:3], MARIADB), RecordStorage.FILE
+) | dict.fromkeys(MYSQL[3:], RecordStorage.TABLE)
 _ALWAYS_FORCED = frozenset(
     {
         Occasion.CHECKPOINT,
@@ -135,25 +136,33 @@ _EXCEPTIONS: Final[Mapping[tuple[Subject, RecordStorage, str], SyncRule]] = {
     ),
     **{
         (Subject.RELAY_LOG, RecordStorage.FILE, version): _relay_log(Occasion.OPEN, Occasion.CLOSE)
-        for version in VERSIONS[:3]
+        for version in (*MYSQL[:3], MARIADB)
+    },
+    **{
+        (subject, RecordStorage.FILE, MARIADB): SyncRule(
+            writes_each=True, syncs=True, forced=frozenset()
+        )
+        for subject in (Subject.SOURCE_INFO, Subject.RELAY_LOG_INFO)
     },
     **{
         (Subject.RELAY_LOG, RecordStorage.FILE, version): _relay_log(Occasion.OPEN)
-        for version in VERSIONS[3:]
+        for version in MYSQL[3:]
     },
     **{
         (Subject.WORKER_INFO, kept, version): replace(
             rule, forced=rule.forced | {Occasion.GROUP_END}
         )
         for kept, rule in _RULES.items()
-        for version in VERSIONS[3:]
+        for version in MYSQL[3:]
     },
 }
 """5.5 counts before it writes master.info (rpl_mi.cc, flush_master_info). The head of a new relay
 log is synced before its name goes into the index (MYSQL_BIN_LOG::open_binlog); the end of the old
 one was synced by MYSQL_LOG::close up to 5.7 and is not by 8.0's IO_CACHE_ostream::close. A worker's
 record of a group that ends without an XID is counted up to 5.7 and forced by 8.0 and later
-(Slave_worker::slave_worker_ends_group, which calls commit_positions)."""
+(Slave_worker::slave_worker_ends_group, which calls commit_positions). MariaDB forces none of the
+two files: each write counts, and the counter alone says when it is synced (flush_master_info,
+Relay_log_info::flush, 10.11)."""
 
 
 def rule_of(subject: Subject, kept: RecordStorage, server: str) -> SyncRule:
@@ -163,14 +172,15 @@ def rule_of(subject: Subject, kept: RecordStorage, server: str) -> SyncRule:
     if kept is RecordStorage.FILE:
         if version not in FILES_IN and subject is not Subject.RELAY_LOG:
             raise CheckpointError(
-                f"MySQL {server} keeps {subject} in a table only",
+                f"{product(server)} keeps {subject} in a table only",
                 hint="files were taken away in 8.3: use TABLE",
             )
     elif subject is Subject.RELAY_LOG:
         raise CheckpointError("a relay log is a file", hint="use FILE")
-    elif version == "5.5":
+    elif version in ("5.5", MARIADB):
         raise CheckpointError(
-            f"MySQL {server} keeps {subject} in a file only", hint="tables came with 5.6: use FILE"
+            f"{product(server)} keeps {subject} in a file only",
+            hint="use FILE" if version == MARIADB else "tables came with 5.6: use FILE",
         )
     return _EXCEPTIONS.get((subject, kept, version), _RULES[kept])
 

@@ -106,6 +106,8 @@ class EngineTraits:
     foreign_keys: bool = False
     """HTON_SUPPORTS_FOREIGN_KEYS; elsewhere a foreign key is read, gets its index, and is
     forgotten."""
+    shows_others: bool = False
+    """The rows stand in other tables (MERGE)."""
 
 
 ENGINES: dict[str, EngineTraits] = {
@@ -117,6 +119,8 @@ ENGINES: dict[str, EngineTraits] = {
     "blackhole": EngineTraits(stores_rows=False),
     "archive": EngineTraits(),
     "csv": EngineTraits(),
+    "merge": EngineTraits(duplicate_position=True, shows_others=True),
+    "mrg_myisam": EngineTraits(duplicate_position=True, shows_others=True),
 }
 
 
@@ -148,6 +152,13 @@ class DuplicateKey(RowError):
         super().__init__(f"Duplicate entry '{value}' for key '{key.name}'")
         self.key = key
         self.ref = ref
+
+
+class ReadOnlyTable(RowError):
+    """The table takes no new rows: a MERGE table without an INSERT_METHOD."""
+
+    number = 1036
+    handler_error = "HA_ERR_TABLE_READONLY"
 
 
 class NoReferencedRow(RowError):

@@ -32,6 +32,7 @@ BORDERS = {
     "ConnectionError": "a compressed packet that is damaged: a lost connection",
     "FileNotFoundError": "a disk in memory says it like the real one",
     "Crashed": "the simulated crash, caught by the explorer",
+    "ReadOnlyTable": "a RowError: the target gives its number",
     "NoReferencedRow": "a RowError: the target gives its number",
     "RowIsReferenced": "a RowError: the target gives its number",
     "CascadeTooDeep": "a RowError: the target gives its number",

@@ -26,9 +26,9 @@ ROOMS = {
     "performance_schema": performance_schema.TABLES,
     "target": dialect.ACCEPTED,
     "values": column_bytes.DIALECTS,
+    "info records": dict.fromkeys(INFO_COLUMNS),
+    "replica": REPLICA_RULES,
 }
-MYSQL_ROOMS = {"replica": REPLICA_RULES, "info records": dict.fromkeys(INFO_COLUMNS)}
-"""MariaDB keeps its positions in its own way."""
 SERVERS = {
     "5.6.24-log": "5.6",
     "5.7.29-log": "5.7",
@@ -50,10 +50,6 @@ def test_all_rooms_find_the_same_row(server: str) -> None:
     assert version.is_mariadb is (SERVERS[server] == MARIADB)
     assert {room: row_name(table, version) for room, table in ROOMS.items()} == dict.fromkeys(
         ROOMS, SERVERS[server]
-    )
-    in_mysql = None if version.is_mariadb else SERVERS[server]
-    assert {room: row_name(table, version) for room, table in MYSQL_ROOMS.items()} == dict.fromkeys(
-        MYSQL_ROOMS, in_mysql
     )
     assert (lookup_rules_for(server).name, rules_for(server).name) == (SERVERS[server],) * 2
     assert outside(server) == ("newer" if server == "10.0.1" else None)
@@ -107,7 +103,7 @@ def test_commit_order_needs_logical_clock_in_both(server: str) -> None:
     assert not _accepts(ClockConfiguration, server=server, **options)
 
 
-@pytest.mark.parametrize("server", MYSQL)
+@pytest.mark.parametrize("server", SERVERS)
 def test_the_replica_and_its_records_agree(server: str) -> None:
     replica, column = ReplicaConfiguration(server), column_of(server)
     assert replica.relay_log_info_repository == DEFAULT_REPOSITORY[column].name

@@ -8,11 +8,11 @@ transactions.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, date, datetime
 
 from applier.binlog.events import parse
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
@@ -23,15 +23,17 @@ from applier.errors import UsageError
 from checkpoints.gtid import GtidError, GtidSet, MariadbGtidSet, parse_gtid_set
 
 AnyGtidSet = GtidSet | MariadbGtidSet
+Moment = str | float | date | None
+"""A time as `time_of` takes it, a datetime among them; None: no limit."""
 
 
-def time_of(option: str, value: Any) -> float | None:
+def time_of(option: str, value: Moment) -> float | None:
     """Seconds since 1970, of a number of them, a datetime, "2026-11-21 04:05:06" or "@1795233906";
     UTC unless a zone is named.
 
     Raises UsageError with the option's name.
     """
-    if value is None or isinstance(value, (int, float)):
+    if value is None or (isinstance(value, int | float) and not math.isnan(value)):
         return value
     text = str(value).strip()
     if re.fullmatch(r"@\d+", text):
@@ -113,6 +115,16 @@ def none_included(gtids: AnyGtidSet, last: object) -> UsageError:
     return UsageError(what, code=Code.NOTHING_CHOSEN, hint=hint)
 
 
+def nothing_between(does: str, event: Event | None) -> str:
+    """What is said where no event lies in the times; `event` is the one with which the log begins
+    or ends, whichever it `does` outside of them."""
+    said = "no event lies in these times"
+    if event is not None and event.timestamp:
+        moment = datetime.fromtimestamp(event.timestamp, UTC).isoformat(" ")
+        said += f": the log {does} at {moment}"
+    return said
+
+
 @dataclass
 class LogFilter:
     """Times in seconds since 1970. An instance is for one pass over one log."""
@@ -134,8 +146,8 @@ class LogFilter:
     def of(
         cls,
         *,
-        start_datetime: str | None = None,
-        stop_datetime: str | None = None,
+        start_datetime: Moment = None,
+        stop_datetime: Moment = None,
         include_gtids: str | None = None,
         exclude_gtids: str | None = None,
     ) -> LogFilter:
@@ -170,7 +182,7 @@ class LogFilter:
         for event, fde in events:
             if self.stop_time is not None and event.timestamp >= self.stop_time:
                 if not reached:
-                    self._says_nothing("begins", event)
+                    self.nothing = nothing_between("begins", event)
                 return
             if not self._in_time(event):
                 continue
@@ -178,13 +190,7 @@ class LogFilter:
             if not by_gtid or not self._is_skipped(event, fde):
                 yield event, fde
         if self.start_time is not None and not reached:
-            self._says_nothing("ends", event)
-
-    def _says_nothing(self, does: str, event: Event | None) -> None:
-        self.nothing = "no event lies in these times"
-        if event is not None and event.timestamp:
-            moment = datetime.fromtimestamp(event.timestamp, UTC).isoformat(" ")
-            self.nothing += f": the log {does} at {moment}"
+            self.nothing = nothing_between("ends", event)
 
     def check(self) -> None:
         """Raises UsageError where --include-gtids named nothing of the log."""

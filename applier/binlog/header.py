@@ -15,6 +15,8 @@ from applier.error_codes import Code
 from applier.errors import InputError
 
 MAGIC = b"\xfebin"
+FIRST_EVENT = len(MAGIC)
+"""Position of the first event of a log."""
 ENCRYPTED_MAGIC = b"\xfdbin"
 HEADER = struct.Struct("<IBIIIH")
 """timestamp, type, server id, event length, end position in the source's log, flags"""

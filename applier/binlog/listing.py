@@ -14,7 +14,7 @@ from applier.binlog.describe import (
     read_rows,
     read_table_map,
 )
-from applier.binlog.filters import LogFilter
+from applier.binlog.filters import LogFilter, Moment
 from applier.binlog.header import ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.plain_lines import PlainLines
 from applier.binlog.reader import LogReader
@@ -101,8 +101,8 @@ class Listing:
         verify: bool = True,
         start_position: int | None = None,
         stop_position: int | None = None,
-        start_datetime: str | None = None,
-        stop_datetime: str | None = None,
+        start_datetime: Moment = None,
+        stop_datetime: Moment = None,
         include_gtids: str | None = None,
         exclude_gtids: str | None = None,
         only: TableFilter = EVERYTHING,

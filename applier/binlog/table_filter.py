@@ -15,7 +15,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any
 
 from applier.error_codes import Code
 from applier.errors import UsageError
@@ -118,10 +117,10 @@ class TableFilter:
     @classmethod
     def of(
         cls,
-        database: Any = (),
-        table: Any = (),
-        exclude_database: Any = (),
-        exclude_table: Any = (),
+        database: str | Iterable[str] = (),
+        table: str | Iterable[str] = (),
+        exclude_database: str | Iterable[str] = (),
+        exclude_table: str | Iterable[str] = (),
     ) -> TableFilter:
         """From the values of the options: a text, or several. Raises UsageError."""
         return cls(
@@ -190,7 +189,7 @@ class TableFilter:
 EVERYTHING = TableFilter()
 
 
-def _patterns(option: str, value: Any, *, is_table: bool = False) -> Patterns:
+def _patterns(option: str, value: str | Iterable[str], *, is_table: bool = False) -> Patterns:
     texts = (value,) if isinstance(value, str) else tuple(value or ())
     return tuple(NamePattern.of(option, text, is_table=is_table) for text in texts)
 

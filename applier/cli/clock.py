@@ -35,6 +35,12 @@ MOMENTS = 60
 """Samples that are printed when nothing else is asked for."""
 SHORTEST = 0.001
 """Seconds between two samples, at the least."""
+MOST_DELAY = (1 << 31) - 1
+"""Seconds: what a server takes for SOURCE_DELAY."""
+MOST_PERIOD = (1 << 32) - 1
+"""Milliseconds: what a server takes for replica_checkpoint_period."""
+SLOWEST, MOST_COST = 1e-6, 86_400_000.0
+"""A byte a second, in MB; a day, in milliseconds."""
 
 
 @click.command(
@@ -71,7 +77,7 @@ SHORTEST = 0.001
 )
 @click.option(
     "--checkpoint-period",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, MOST_PERIOD),
     default=300,
     show_default=True,
     metavar="MS",
@@ -86,24 +92,28 @@ SHORTEST = 0.001
     help="replica_checkpoint_group.",
 )
 @click.option(
-    "--delay", type=click.IntRange(min=0), default=0, metavar="SECONDS", help="SOURCE_DELAY."
+    "--delay",
+    type=click.IntRange(0, MOST_DELAY),
+    default=0,
+    metavar="SECONDS",
+    help="SOURCE_DELAY.",
 )
 @click.option(
     "--network-delay",
-    type=Number(min=0),
+    type=Number(min=0, max=MOST_DELAY),
     default=0.0,
     metavar="SECONDS",
     help="From the commit to the relay log.",
 )
 @click.option(
     "--network-speed",
-    type=Number(min=0, min_open=True),
+    type=Number(min=SLOWEST),
     metavar="MB/S",
     help="[default: without limit]",
 )
 @click.option(
     "--row-speed",
-    type=Number(min=0, min_open=True),
+    type=Number(min=SLOWEST),
     default=10.0,
     show_default=True,
     metavar="MB/S",
@@ -111,7 +121,7 @@ SHORTEST = 0.001
 )
 @click.option(
     "--transaction-cost",
-    type=Number(min=0),
+    type=Number(min=0, max=MOST_COST),
     default=1.0,
     show_default=True,
     metavar="MS",

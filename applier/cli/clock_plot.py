@@ -23,6 +23,8 @@ FORMS = (".svg", ".png", ".html", ".json")
 WIDTH, HEIGHT, LEFT_HEIGHT = 280, 180, 70
 MANY = 10
 """More transactions left than this are worth a panel."""
+PADDING = {"left": 5, "right": 40, "top": 5, "bottom": 5}
+"""Pixels. A reader's font may be wider than the one at hand, and the legend stands at the right."""
 
 
 def draw(samples: Mapping[str, Sequence[LagSample]], path: Path, title: str) -> None:
@@ -49,7 +51,8 @@ def draw(samples: Mapping[str, Sequence[LagSample]], path: Path, title: str) -> 
         ).resolve_scale(y="shared")
         picture = altair.vconcat(picture, left)
     try:
-        picture.properties(title=title).save(str(path), inline=path.suffix == ".html")
+        whole = picture.properties(title=title, padding=PADDING)
+        whole.save(str(path), inline=path.suffix == ".html")
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}", code=Code.CANNOT_WRITE) from None
 

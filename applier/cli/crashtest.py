@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 KINDS = ("process", "os", "full disk", "I/O error")
 SECTOR_BYTES = 512
+MOST_TRANSACTIONS = 1_000_000
 
 
 def _many(
@@ -51,7 +52,7 @@ def _many(
 )
 @click.option(
     "--transactions",
-    type=click.IntRange(1),
+    type=click.IntRange(1, MOST_TRANSACTIONS),
     default=50,
     show_default=True,
     help="Of the generated log, without FILEs.",
@@ -170,19 +171,15 @@ def command(
     cell of --require is not consistent, or the only configuration that was asked for is not; 2: bad
     usage or unreadable input.
     """
-    from applier.crashtest.matrix import try_all
+    from applier.crashtest.crash_points import refuse_schema
+    from applier.crashtest.matrix import TRIED, try_all
     from applier.crashtest.workload import captured
     from checkpoints.outcomes import Medium
     from checkpoints.simulated_disk import Coverage
 
     _check_outputs(crash, html, as_json=as_json, brief=options["brief"], require=options["require"])
-    rules_of(options["server"])
-    if schema is not None and not files:
-        raise UsageError(
-            "--schema: the generated log has tables of its own",
-            code=Code.OPTIONS_CLASH,
-            hint="give the log, or leave it out",
-        )
+    rules_of(options["server"], offered=TRIED)
+    refuse_schema(schema, files)
     if files and was_typed("transactions"):
         raise UsageError(
             "--transactions: the log has its own",

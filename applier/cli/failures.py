@@ -54,6 +54,7 @@ LOCATED_GROUPS = ("BL1", "BL9")
 """Errors of which the last event is the place: those of logs, and mistakes."""
 _PLAIN = {
     "is not a valid integer range.": "is not a whole number.",
+    "is not a valid integer.": "is not a whole number.",
     "is not a valid float range.": "is not a number.",
 }
 """Words of click -> plain ones."""
@@ -183,16 +184,19 @@ def _command_line(error: click.ClickException) -> BinlagError:
 
 def _meant(error: click.ClickException) -> str | None:
     """The option, or the value of a choice, that a mistyped one may stand for."""
+    from applier.cli.help import PLACES
     from applier.spelling import did_you_mean
 
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        if error.ctx.parent is None and error.option_name in PLACES:
+            return f"write it behind the command: binlag COMMAND {error.option_name};"
         options = [
-            name
+            name.removeprefix("--")
             for parameter in error.ctx.command.get_params(error.ctx)
             for name in parameter.opts
             if name.startswith("--")
         ]
-        return did_you_mean(error.option_name, options)
+        return did_you_mean(error.option_name.lstrip("-"), options, before="--")
     kind = getattr(getattr(error, "param", None), "type", None)
     given = re.match(r"'([^']*)' is not one of", getattr(error, "message", ""))
     return (

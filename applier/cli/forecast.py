@@ -4,6 +4,7 @@ it."""
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -45,6 +46,8 @@ SETTINGS = (
 )  # fmt: skip
 """Options of the replica that go by the names of `conditions.KINDS`."""
 _UNITS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+MOST_SECONDS = 3_155_760_000.0
+"""A hundred years."""
 _PLACEMENTS = ("anywhere", "oldest", "newest")
 WHAT_IF_HELP = (
     "Also forecast with this changed (repeatable; join several by +): primary-key[:D.T], gipk, "
@@ -55,15 +58,16 @@ WHAT_IF_HELP = (
 
 def seconds(text: str, option: str = "--max-lag") -> float:
     """ "60s", "5m", "1.5h" or plain seconds. Raises UsageError."""
-    match = re.fullmatch(r"([0-9.]+)\s*([a-z]*)", text.strip().lower())
-    try:
-        return float(match[1]) * _UNITS[match[2]] if match else float("nan") + int("x")
-    except (ValueError, KeyError):
+    match = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*([a-z]*)", text.strip().lower())
+    unit = _UNITS.get(match[2]) if match else None
+    found = float(match[1]) * unit if match and unit is not None else math.inf
+    if found > MOST_SECONDS:
         raise UsageError(
             f"{option}: {text!r} is not a time",
             code=Code.OPTION_VALUE,
             hint="write it as 60s, 5m or 1h",
-        ) from None
+        )
+    return found
 
 
 @click.command(

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import click
 
+from applier.error_codes import Code
+from applier.errors import UsageError
+
 GROUPS = {
     "Input": """
         --schema --default-database --follow --workload --calibration --scenario --replica --from
@@ -42,11 +45,12 @@ GROUPS = {
 }
 """Heading -> the options under it, in this order. Options that stand nowhere come under REST."""
 REST = "Other options"
-_PLACES = {
+PLACES = {
     option: (heading, at)
     for heading, text in GROUPS.items()
     for at, option in enumerate(text.split())
 }
+"""Option -> its heading, and which one it is there."""
 OF_COMMAND = {
     ("events", "--rows"): "Output",
     ("status", "--channel"): "Input",
@@ -159,10 +163,27 @@ class GroupedCommand(click.Command):
         """As click does; its parser does not say which command an option without a value was given
         to."""
         try:
-            return super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
         except click.UsageError as error:
             error.ctx = error.ctx or ctx
             raise
+        self._refuse_empty_paths(ctx)
+        return rest
+
+    def _refuse_empty_paths(self, ctx: click.Context) -> None:
+        """A variable of the shell that is not set would stand for the current folder, or for no
+        file at all. Raises UsageError."""
+        for parameter in self.get_params(ctx):
+            given = ctx.params.get(parameter.name or "")
+            if isinstance(parameter.type, click.Path) and (
+                given == "" or (isinstance(given, tuple) and "" in given)
+            ):
+                is_option = isinstance(parameter, click.Option)
+                raise UsageError(
+                    f"{parameter.opts[0] if is_option else parameter.metavar}: the path is empty",
+                    code=Code.OPTION_VALUE,
+                    hint="name a file or a folder; a variable of the shell may not be set",
+                )
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The groups, in their order; the common options in a line."""
@@ -194,7 +215,7 @@ class GroupedCommand(click.Command):
 
     def _place(self, parameter: click.Parameter) -> tuple[str, int]:
         names = [name for name in parameter.opts if name.startswith("--")]
-        heading, at = next((_PLACES[name] for name in names if name in _PLACES), (REST, 0))
+        heading, at = next((PLACES[name] for name in names if name in PLACES), (REST, 0))
         return OF_COMMAND.get((self.name or "", names[0] if names else ""), heading), at
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import click
@@ -14,7 +14,7 @@ from applier.errors import UsageError
 from applier.server_versions import asked_rules, remark
 from applier.sources import STANDARD_INPUT
 from applier.whole_file import can_write
-from lookup.versions import ServerRules
+from lookup.versions import RULES, ServerRules
 
 INPUT = click.Path(readable=False)
 """A file, a folder or a server: shells complete names of files; the reader of it checks it."""
@@ -120,10 +120,10 @@ class Number(click.FloatRange):
         return found
 
 
-def rules_of(server: str) -> ServerRules:
-    """The rules that --server names; a note where they are those of an older version. Raises
-    UsageError."""
-    rules, said = asked_rules(server), remark(server, "--server")
+def rules_of(server: str, *, offered: Iterable[str] = RULES) -> ServerRules:
+    """The rules that --server names, one of the versions that are `offered`; a note where they are
+    those of an older version. Raises UsageError."""
+    rules, said = asked_rules(server, offered=offered), remark(server, "--server")
     if said is not None:
         note(said)
     return rules

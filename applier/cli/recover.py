@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from applier.replica.info_dump import InfoDump
     from applier.replica.remains import Remains
     from applier.replica.restart import Restart, Seen
-    from checkpoints.gtid import GtidSet
+    from checkpoints.gtid import AnyGtidSet
     from checkpoints.info import RelayLogInfo, SourceInfo
 
 MEANING = {
@@ -39,7 +39,10 @@ MEANING = {
     "--info",
     type=INPUT,
     metavar="FILE.sql",
-    help="Rows of mysql.slave_relay_log_info, slave_master_info and slave_worker_info (mysqldump).",
+    help=(
+        "Rows of mysql.slave_relay_log_info, slave_master_info and slave_worker_info (mysqldump);"
+        " MariaDB: of gtid_slave_pos."
+    ),
 )
 @click.option(
     "--source",
@@ -66,7 +69,9 @@ MEANING = {
 @click.option(
     "--auto-position/--no-auto-position",
     default=None,
-    help="SOURCE_AUTO_POSITION. [default: as the receiver's record says]",
+    help=(
+        "SOURCE_AUTO_POSITION; MariaDB: MASTER_USE_GTID. [default: as the receiver's record says]"
+    ),
 )
 @click.option(
     "--gtid-mode/--no-gtid-mode",
@@ -92,7 +97,10 @@ MEANING = {
 @click.option(
     "--executed-gtids",
     metavar="SET",
-    help="gtid_executed after the crash. [default: the replica's binary logs or the dump tell]",
+    help=(
+        "gtid_executed after the crash; MariaDB: gtid_slave_pos. [default: the replica's binary"
+        " logs or the dump tell]"
+    ),
 )
 @click.option(
     "--prepared",
@@ -137,12 +145,13 @@ def command(
     from applier.replica.remains import read_remains
     from applier.replica.restart import restart
     from applier.replica.source import BinlogFiles
+    from applier.replica.versions import VERSIONS
 
     option_path = Path(asked["my_cnf"]) if asked["my_cnf"] else None
     if option_path is not None and not option_path.is_file():
         raise InputError("there is no such file", code=Code.CANNOT_READ, file=str(option_path))
     if asked["server"] is not None:
-        rules_of(asked["server"])
+        rules_of(asked["server"], offered=VERSIONS)
     remains = read_remains(Path(folder), None, option_path)
     version = asked["server"] or remains.server
     if version is None:
@@ -199,9 +208,19 @@ def _configuration(
     options |= {name: value for name, value in chosen.items() if value is not None}
     auto = asked["auto_position"]
     options["auto_position"] = (
-        auto if auto is not None else source is not None and source.enabled_auto_position
+        auto if auto is not None else source is not None and source.asks_by_gtid
     )
-    options.setdefault("gtid_mode", options["auto_position"] or remains.has_gtids)
+    if rules.by_domains and auto is not None and source and auto is not source.asks_by_gtid:
+        raise UsageError(
+            f"--{'' if auto else 'no-'}auto-position: master.info says using_gtid"
+            f" {source.using_gtid}",
+            code=Code.OPTIONS_CLASH,
+            hint="leave it out: only CHANGE MASTER changes it",
+        )
+    if not rules.by_domains:
+        options.setdefault("gtid_mode", options["auto_position"] or remains.has_gtids)
+    elif auto is None and source is not None:
+        options["using_gtid"] = source.using_gtid
     if applied is not None and applied.number_of_workers:
         options.setdefault("workers", applied.number_of_workers)
     if options.get("parallel_type") == "DATABASE" and not options.get("preserve_commit_order"):
@@ -234,10 +253,11 @@ def _data(
     from applier.binlog.xa import recovered_xid
     from applier.replica.restart import Data
     from applier.schema_source import load_schema
-    from checkpoints.gtid import GtidError, GtidSet
+    from checkpoints.gtid import GtidError, GtidSet, MariadbGtidSet
 
+    kind = MariadbGtidSet if configuration.rules.by_domains else GtidSet
     try:
-        given = GtidSet(asked["executed_gtids"]) if asked["executed_gtids"] is not None else None
+        given = kind(asked["executed_gtids"]) if asked["executed_gtids"] is not None else None
     except GtidError as error:
         raise UsageError(f"--executed-gtids: {error}", code=Code.GTID_SET) from None
     executed = given if given is not None else dump.executed if dump is not None else None
@@ -289,6 +309,8 @@ def _options(configuration: ReplicaConfiguration) -> dict[str, Any]:
         "relay_log_recovery gtid_mode auto_position workers parallel_type preserve_commit_order"
         " relay_log_info_repository master_info_repository"
     )
+    if configuration.rules.by_domains:
+        names = "relay_log_recovery using_gtid workers"
     return {name: getattr(configuration, name) for name in names.split()}
 
 
@@ -341,10 +363,10 @@ def text(found: Restart, remains: Remains) -> Iterator[str]:
     from applier.replica.mend import statements
 
     options = found.configuration
-    switches = (
-        f"relay_log_recovery={int(options.relay_log_recovery)}, auto-position"
-        f" {'on' if options.auto_position else 'off'}"
-    )
+    asks = f"auto-position {'on' if options.auto_position else 'off'}"
+    if options.rules.by_domains:
+        asks = f"MASTER_USE_GTID={options.using_gtid}"
+    switches = f"relay_log_recovery={int(options.relay_log_recovery)}, {asks}"
     yield (
         f"replica   {options.server_version}, {switches}, {options.workers} workers, records in"
         f" {options.relay_log_info_repository}"
@@ -386,7 +408,7 @@ def _standing(name: str, seen: Seen) -> Iterator[str]:
         yield f"{'':<9} GTIDs executed {_short(seen.executed)}, retrieved {_short(seen.retrieved)}"
 
 
-def _short(gtids: GtidSet) -> str:
+def _short(gtids: AnyGtidSet) -> str:
     from checkpoints.gtid import shortened
 
     return shortened(str(gtids)) or "none"

@@ -192,11 +192,15 @@ def command(
         if applying is not None:
             applying.fail(result.error)
     if dump is not None:
-        _dump(tables, dump)
+        _dump(tables, dump, result)
     return _tell(result, tables, as_json)
 
 
-def _dump(tables: Tables, folder: str) -> None:
+def _dump(tables: Tables, folder: str, result: ReplayResult) -> None:
+    for table in tables:
+        if (why := table.why_unreadable) is not None:
+            name = table.definition.full_name
+            result.note(f"not in the dump: {name}, which cannot be read: {why}")
     try:
         tables.dump(folder)
     except OSError as error:

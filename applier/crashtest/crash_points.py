@@ -4,12 +4,13 @@ crashtest`."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from applier.arguments import at_least, checked, one_of
 from applier.binlog.follow import LogFiles, log_files
 from applier.crashtest.explorer import Kind
-from applier.crashtest.matrix import MatrixCell, Setup, WorkloadSpec, axes_of, setups, try_all
+from applier.crashtest.matrix import AXES, MatrixCell, Setup, WorkloadSpec, axes_of, setups, try_all
 from applier.crashtest.workload import Workload, captured
 from applier.error_codes import Code
 from applier.errors import UsageError
@@ -17,6 +18,7 @@ from checkpoints.outcomes import Medium
 from checkpoints.simulated_disk import Coverage
 
 
+@checked()
 def crash_points(
     files: LogFiles = (),
     schema: str | os.PathLike[str] | None = None,
@@ -24,13 +26,13 @@ def crash_points(
     server: str = "8.0",
     transactions: int = 50,
     seed: int = 1,
-    repository: str | Sequence[str] = (),
-    sync: int | Sequence[int] = (),
-    recovery: bool | Sequence[bool] = (),
-    auto_position: bool | Sequence[bool] = (),
-    workers: int | Sequence[int] = (),
-    engine: str | Sequence[str] = (),
-    kinds: Sequence[str] = (),
+    repository: str | Iterable[str] = (),
+    sync: int | Iterable[int] = (),
+    recovery: bool | Iterable[bool] = (),
+    auto_position: bool | Iterable[bool] = (),
+    workers: int | Iterable[int] = (),
+    engine: str | Iterable[str] = (),
+    kinds: str | Iterable[str] = (),
     commit_order: bool | None = None,
     flush_log: int = 1,
     sync_binlog: int = 1,
@@ -47,17 +49,22 @@ def crash_points(
     `jobs`: processes, None for one a processor. Raises UsageError for a configuration that the
     version does not have, InputError for a log that cannot be read.
     """
+    at_least(1, transactions=transactions, sector_bytes=sector_bytes, jobs=jobs)
     paths = log_files(files)
+    refuse_schema(schema, paths)
     workload = (
         captured(paths, None if schema is None else os.fspath(schema), server) if paths else None
     )
     chosen: dict[str, tuple[Any, ...]] = {
-        name: _several(value)
-        for name, value in (
-            ("repository", repository), ("sync", sync), ("recovery", recovery),
-            ("auto_position", auto_position), ("workers", workers), ("engine", engine),
-        )
-    }  # fmt: skip
+        "repository": tuple(
+            one_of("repository", one, AXES["repository"]) for one in _several(repository)
+        ),
+        "engine": tuple(one_of("engine", one, AXES["engine"]) for one in _several(engine)),
+        "sync": _several(sync),
+        "recovery": _several(recovery),
+        "auto_position": _several(auto_position),
+        "workers": _several(workers),
+    }
     base = Setup(
         server=server,
         commit_order=commit_order,
@@ -68,11 +75,21 @@ def crash_points(
     return try_all(
         configurations(base, chosen, workload),
         WorkloadSpec(transactions, seed, workload),
-        [Kind(kind) for kind in kinds or Kind],
+        [Kind(one_of("kinds", kind, Kind)) for kind in _several(kinds) or Kind],
         medium=Medium(sector_bytes=sector_bytes),
-        coverage=Coverage(coverage),
+        coverage=Coverage(one_of("coverage", coverage, Coverage)),
         jobs=jobs or os.cpu_count() or 1,
     )
+
+
+def refuse_schema(schema: object, files: Sequence[str]) -> None:
+    """Raises UsageError for a schema without a log."""
+    if schema is not None and not files:
+        raise UsageError(
+            "--schema: the generated log has tables of its own",
+            code=Code.OPTIONS_CLASH,
+            hint="give the log, or leave it out",
+        )
 
 
 def configurations(
@@ -92,4 +109,4 @@ def configurations(
 
 
 def _several(value: Any) -> tuple[Any, ...]:
-    return tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)

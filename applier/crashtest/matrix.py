@@ -43,9 +43,11 @@ from applier.errors import UsageError
 from applier.replica.configuration import FILE, TABLE, ReplicaConfiguration
 from applier.replica.scheduling import rules_for
 from applier.replica.versions import replica_rules
+from applier.server_versions import asked_rules
 from checkpoints.fields import FILES_IN
 from checkpoints.outcomes import Medium
 from checkpoints.simulated_disk import Coverage, SimulatedDisk
+from lookup.versions import MARIADB, RULES
 
 MAX_RELAY_LOG_SIZE = 4096
 """The least there is, so that a short run has several relay logs and deletes some."""
@@ -145,9 +147,25 @@ applier's and a worker's alike, within transactions as well; 10,000 events are m
 has, so that the default does there what 0 does (`try_family`)."""
 
 
+TRIED = tuple(name for name in RULES if name != MARIADB)
+"""The versions whose replicas are crash-tested."""
+
+
 def axes_of(base: Setup, chosen: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-    """What is varied: `chosen` values where there are some, else all that the version has."""
-    name = replica_rules(base.server).name
+    """What is varied: `chosen` values where there are some, else all that the version has. Raises
+    UsageError for MariaDB."""
+    asked_rules(base.server, offered=TRIED)
+    rules = replica_rules(base.server)
+    if rules.by_domains:
+        raise UsageError(
+            f"--server {base.server}: there are no crash tests of MariaDB's replica",
+            code=Code.UNKNOWN_VERSION,
+            hint=(
+                f"name one of {', '.join(TRIED)}; `binlag"
+                " recover` says what a MariaDB that crashed does at its next start"
+            ),
+        )
+    name = rules.name
     usual = {
         **AXES,
         "repository": AXES["repository"] if name in FILES_IN else (TABLE,),

@@ -82,9 +82,9 @@ def packages(more: Iterable[str] = ()) -> list[str]:
     for name in more:
         if not _is_installed(name):
             raise UsageError(
-                f"--with {name}: it is not installed here",
+                f"--with: no package {name!r} is installed here",
                 code=Code.NO_LIBRARY,
-                hint=f"pip install {name}",
+                hint=f"pip install {name or 'NAME'}",
             )
         wanted.append(name)
     while wanted:
@@ -108,7 +108,7 @@ def _requirements(name: str) -> Iterator[tuple[str, str | None]]:
 def _is_installed(name: str) -> bool:
     try:
         metadata.distribution(name)
-    except metadata.PackageNotFoundError:
+    except (metadata.PackageNotFoundError, ValueError):  # an empty name
         return False
     return True
 

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from applier.arguments import at_least, checked, one_of
 from applier.error_codes import Code
 from applier.errors import BinlagError, UsageError
 from applier.fleets.config import FleetSource, fleet_of, read_fleet
@@ -24,6 +25,7 @@ T = TypeVar("T")
 SKIP, FAIL = "skip", "fail"
 
 
+@checked()
 def fleet(
     sources: str | os.PathLike[str] | dict[str, Any] | Sequence[FleetSource],
     *,
@@ -41,12 +43,8 @@ def fleet(
     source that cannot be read is skipped, and its outcome has the error; "fail": the error ends the
     run. `tick` is called with each source that is done. Raises InputError, UsageError.
     """
-    if on_error not in (SKIP, FAIL):
-        raise UsageError(
-            f"on_error: {on_error!r} is not known",
-            code=Code.OPTION_VALUE,
-            hint=f"one of {SKIP}, {FAIL}",
-        )
+    one_of("on_error", on_error, (SKIP, FAIL))
+    at_least(1, jobs=jobs)
     listed = _listed(sources)
     finished, outcomes = Finished(None if output is None else Path(output)), dict[str, Outcome]()
 
@@ -83,7 +81,15 @@ def _listed(
 ) -> Sequence[FleetSource]:
     if isinstance(sources, dict):
         return fleet_of(sources)
-    return read_fleet(sources) if isinstance(sources, str | os.PathLike) else sources
+    if isinstance(sources, str | os.PathLike):
+        return read_fleet(sources)
+    if not sources:
+        raise UsageError(
+            "sources: the list is empty",
+            code=Code.NOTHING_TO_READ,
+            hint="give at least one source, or a fleet's YAML file",
+        )
+    return sources
 
 
 def _outcomes(

@@ -8,6 +8,8 @@ of the servers' manuals, checked on 5.6.24, 5.7.29, 9.7.4 and MariaDB 10.11.
 
 from __future__ import annotations
 
+import math
+import numbers
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -49,7 +51,7 @@ class SettingKind:
 
 def size(text: str) -> int:
     """Bytes: "768M", "8G", "134217728". Raises ValueError."""
-    match = re.fullmatch(r"([0-9.]+)\s*([kmgt]?)(i?b)?", text.strip().lower())
+    match = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*([kmgt]?)(i?b)?", text.strip().lower())
     if match is None:
         raise ValueError(f"{text!r} is not a size, write it as 768M or 8G")
     found = int(float(match[1]) * 1024 ** " kmgt".index(match[2] or " "))
@@ -60,7 +62,7 @@ def size(text: str) -> int:
 
 def span(text: str) -> float:
     """Seconds: "500us", "0.5ms", "25µs". Raises ValueError."""
-    match = re.fullmatch(r"([0-9.]+)\s*(us|µs|ms|s)", text.strip().lower())
+    match = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(us|µs|ms|s)", text.strip().lower())
     if match is None:
         raise ValueError(f"{text!r} is not a time, write it as 500us or 0.5ms")
     return float(match[1]) * {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}[match[2]]
@@ -138,6 +140,8 @@ BEFORE: dict[str, tuple[tuple[int, int, int], dict[str, Any]]] = {
 }
 """Row -> a release, and what earlier ones of the series had."""
 MARIADB_MODES = frozenset(DEPENDENCIES) - {LOGICAL_CLOCK, DATABASE}
+MOST_WORKERS = 16383
+"""MariaDB's largest slave_parallel_threads; MySQL's replica_parallel_workers ends at 1024."""
 EVERYWHERE = {"innodb_flush_log_at_trx_commit": 1, "buffer_pool": 128 * MIB}
 
 
@@ -245,9 +249,11 @@ def conditions(
     for name, kind in KINDS.items():
         option = given.get(name)
         if option is not None:
-            found[name] = Condition(_checked(name, option), OPTION)
+            found[name] = Condition(_checked(name, _given(name, option)), OPTION)
             if name == "parallel_type":
                 _check_parallel(option, version)
+            if name == "preserve_commit_order" and option:
+                _check_commit_order(version)
             continue
         told, doubt = (None, None) if live is None else _told(name, kind, live)
         doubts += [doubt] if doubt else []
@@ -291,12 +297,46 @@ def _check_parallel(value: str, version: str) -> None:
         )
 
 
+def _check_commit_order(version: str) -> None:
+    """Raises UsageError for a version without the variable."""
+    if not scheduling_of(version).has_commit_order:
+        raise UsageError(
+            f"--preserve-commit-order: {rules_for(version).name} has no preserve_commit_order",
+            code=Code.OPTION_VALUE,
+            hint="remove it",
+        )
+
+
+def _given(name: str, value: Any) -> Any:
+    """A caller's value of the setting's type; a text is read as a server's. Raises UsageError."""
+    read = KINDS[name].read
+    words = "True or False" if read is _on else "a number"
+    try:
+        if isinstance(value, str):
+            return read(value)
+        if isinstance(value, bool) != (read is _on) or not isinstance(value, numbers.Real):
+            raise ValueError(f"{value!r} is not {words}")
+    except ValueError as error:
+        why = f"{value!r} is not {words}" if read in (int, float) else str(error)
+        raise UsageError(
+            f"{_option(name)}: {why}", code=Code.OPTION_VALUE, hint="write it as the server does"
+        ) from None
+    return value
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
 def _checked(name: str, value: Any) -> Any:
     """A value within its range. Raises UsageError."""
     least = {"workers": 0, "cores": 1, "buffer_pool": 1, "sync_binlog": 0}.get(name)
-    option = "--" + name.replace("_", "-")
+    option = _option(name)
     positive = name in ("iops", "read_latency")
-    if (positive and not 0 < value < float("inf")) or (least is not None and value < least):
+    most = MOST_WORKERS if name == "workers" else math.inf
+    if (positive and not 0 < value < math.inf) or (
+        least is not None and not least <= value <= most
+    ):
         raise UsageError(f"{option}: {value} is out of range", code=Code.OPTION_VALUE)
     if name == "innodb_flush_log_at_trx_commit" and value not in (0, 1, 2):
         raise UsageError(f"{option}: {value} is none of 0, 1, 2", code=Code.OPTION_VALUE)

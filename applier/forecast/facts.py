@@ -8,6 +8,7 @@ that it was assumed.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -157,7 +158,7 @@ def with_rows(facts: dict[str, TableFacts], given: Iterable[str]) -> dict[str, T
             value = float(number.replace("_", ""))
         except ValueError:
             value = -1.0
-        if not sign or value < 0:
+        if not sign or not 0 <= value < math.inf:
             raise UsageError(
                 f"--rows: {text!r} is not a number of rows",
                 code=Code.OPTION_VALUE,

@@ -63,7 +63,7 @@ class ForecastPlan:
     server: str | None = None
     row_search: str | None = None
     row_counts: Sequence[str] = ()
-    calibration: str | Calibration | None = None
+    calibration: str | os.PathLike[str] | Calibration | None = None
     workers: int | None = None
     preserve_order: bool | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -291,7 +291,7 @@ def _in_memory(base: Scenario, facts: Mapping[str, TableFacts]) -> Scenario:
 
 
 def _calibration(
-    given: str | Calibration | None, rules: ServerRules
+    given: str | os.PathLike[str] | Calibration | None, rules: ServerRules
 ) -> tuple[Calibration, list[str]]:
     """The calibration, and what is to be said of it."""
     if given is None:
@@ -310,12 +310,19 @@ def _calibration(
 
 
 def _check_chosen(plan: ForecastPlan) -> None:
-    """Asked where no row was priced: a name that is misspelt must not pass as a lag of 0. Who
+    """Asked where no row was priced: a name that is misspelt, or a time outside of the log, must
+    not pass as a lag of 0. Who
     excludes all has no such doubt.
 
     Raises UsageError.
     """
     part, only = plan.chosen.get("part"), plan.chosen.get("only")
+    if part is not None and part.nothing is not None and plan.loads is None:
+        raise UsageError(
+            part.nothing,
+            code=Code.NOTHING_CHOSEN,
+            hint="change --start-datetime or --stop-datetime; times are UTC without a zone",
+        )
     gtids = None if part is None else part.include_gtids
     if not plan.files or not ((only and only.chooses) or gtids is not None):
         return

@@ -13,7 +13,7 @@ from math import inf
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.forecast.calibration import TimePrice, commit_syncs
-from applier.forecast.conditions import size
+from applier.forecast.conditions import MOST_WORKERS, size
 from applier.replica.scheduling import LOGICAL_CLOCK
 from applier.timing.work_clock import Machine, WorkClock
 from lookup.shape import NO_KEY, OTHER, PRIMARY, UNIQUE, TableShape
@@ -192,7 +192,7 @@ def _one(scenario: Scenario, word: str, value: str, table: str) -> Scenario:
         if word == "event-size":
             return replace(scenario, event_bytes=int(_number(value, 256)))
         if word == "workers":
-            return replace(scenario, workers=int(_number(value, 1)))
+            return replace(scenario, workers=int(_number(value, 1, MOST_WORKERS)))
         if word == "rows":
             return replace(scenario, row_factor=_number(value, 0))
         if word == "durable":
@@ -202,7 +202,7 @@ def _one(scenario: Scenario, word: str, value: str, table: str) -> Scenario:
         if word == "buffer-pool":
             return replace(scenario, pool_bytes=float(size(value)))
         if word == "cores":
-            return replace(scenario, cores=_number(value, 1))
+            return replace(scenario, cores=_number(value, 1, MOST_WORKERS))
     except ValueError as error:
         raise UsageError(f"--what-if {word}: {error}", code=Code.OPTION_VALUE) from None
     raise UsageError(
@@ -212,13 +212,15 @@ def _one(scenario: Scenario, word: str, value: str, table: str) -> Scenario:
     )
 
 
-def _number(text: str, least: float) -> float:
+def _number(text: str, least: float, most: float = inf) -> float:
     try:
         value = float(text)
     except ValueError:
         raise ValueError(f"{text!r} is not a number") from None
     if not value >= least or value == float("inf"):
         raise ValueError(f"{text!r} is not at least {least}")
+    if value > most:
+        raise ValueError(f"{text!r} is more than {most}")
     return value
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from applier.binlog.filters import LogFilter
+from applier.arguments import at_least, checked, one_of
+from applier.binlog.filters import LogFilter, Moment
 from applier.binlog.follow import LogFiles, log_files
+from applier.binlog.header import FIRST_EVENT
 from applier.binlog.table_filter import TableFilter
-from applier.error_codes import Code
-from applier.errors import UsageError
 from applier.forecast.calibration import Calibration
 from applier.forecast.conditions import Live
 from applier.forecast.facts import TableFacts, facts_of_file
@@ -24,17 +24,19 @@ PLACEMENTS = {"anywhere": (0.0, 1.0), "oldest": (0.0, 0.0), "newest": (1.0, 1.0)
 """From which part of a table rows are drawn, in scan order."""
 
 
+@checked()
 def forecast(
-    files: LogFiles, schema: str | os.PathLike[str], *, server: str | None = None, row_search:
-    str | None = None, row_counts: str | Sequence[str] = (), calibration: str | Calibration |
-    None = None, workers: int | None = None, preserve_order: bool | None = None, settings:
-    Mapping[str, Any] | None = None, what_ifs: Sequence[str] = DEFAULT_WHAT_IFS, placement: str
-    = "anywhere", default_database: str | None = None, password_file: str | None = None, note:
-    Callable[[str], None] | None = None, database: str | Sequence[str] = (), table: str |
-    Sequence[str] = (), exclude_database: str | Sequence[str] = (), exclude_table: str |
-    Sequence[str] = (), start_position: int | None = None, stop_position: int | None = None,
-    start_datetime: str | None = None, stop_datetime: str | None = None, include_gtids: str |
-    None = None, exclude_gtids: str | None = None,
+    files: LogFiles, schema: str | os.PathLike[str], *, server: str | None = None,
+    row_search: str | None = None, row_counts: str | Iterable[str] = (),
+    calibration: str | os.PathLike[str] | Calibration | None = None, workers: int | None = None,
+    preserve_order: bool | None = None, settings: Mapping[str, Any] | None = None,
+    what_ifs: Iterable[str] = DEFAULT_WHAT_IFS, placement: str = "anywhere",
+    default_database: str | None = None, password_file: str | os.PathLike[str] | None = None,
+    note: Callable[[str], None] | None = None, database: str | Iterable[str] = (),
+    table: str | Iterable[str] = (), exclude_database: str | Iterable[str] = (),
+    exclude_table: str | Iterable[str] = (), start_position: int | None = None,
+    stop_position: int | None = None, start_datetime: Moment = None, stop_datetime: Moment = None,
+    include_gtids: str | None = None, exclude_gtids: str | None = None,
 ) -> Forecasted:  # fmt: skip
     """How far behind a replica with these tables will be when it applies this log, and what would
     fix it.
@@ -45,12 +47,7 @@ def forecast(
     `parallel_type`. `schema` is a dump or a live server. `summary()` of the result is what --json
     prints. Raises InputError for what cannot be read, UsageError for invalid options.
     """
-    if placement not in PLACEMENTS:
-        raise UsageError(
-            f"placement: {placement!r} is not known",
-            code=Code.OPTION_VALUE,
-            hint=f"one of {', '.join(PLACEMENTS)}",
-        )
+    at_least(FIRST_EVENT, start_position=start_position, stop_position=stop_position)
     only = TableFilter.of(database, table, exclude_database, exclude_table)
     part = LogFilter.of(
         start_datetime=start_datetime,
@@ -72,13 +69,13 @@ def forecast(
         live=live,
         server=server_of(live, note) if server is None and live is not None else server,
         row_search=row_search,
-        row_counts=[row_counts] if isinstance(row_counts, str) else row_counts,
+        row_counts=[row_counts] if isinstance(row_counts, str) else list(row_counts),
         calibration=calibration,
         workers=workers,
         preserve_order=preserve_order,
         settings=settings or {},
-        what_ifs=what_ifs,
-        placement=PLACEMENTS[placement],
+        what_ifs=tuple(what_ifs),
+        placement=PLACEMENTS[one_of("placement", placement, PLACEMENTS)],
         chosen={
             "start_position": start_position,
             "stop_position": stop_position,
@@ -95,7 +92,7 @@ def schema_facts(
     server: str | None,
     only: TableFilter,
     default_database: str | None,
-    password_file: str | None,
+    password_file: str | os.PathLike[str] | None,
     note: Callable[[str], None] | None,
 ) -> tuple[dict[str, TableFacts], Live | None]:
     """The tables, and what the live server that they were read from says of itself. Raises
@@ -113,7 +110,7 @@ def schema_facts(
     from applier.forecast.server_facts import facts_of_server
     from applier.mysql.url import find_password, parse_url
 
-    endpoint = parse_url(schema, "--schema").with_password(find_password(password_file))
+    endpoint = parse_url(schema, "schema").with_password(find_password(password_file))
     facts, _ = facts_of_server(endpoint)
     return facts, settings_of_server(endpoint)
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
-from applier.binlog.table_filter import EVERYTHING
+from applier.arguments import checked, one_of
+from applier.binlog.table_filter import EVERYTHING, TableFilter
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.forecast.facts import STATISTICS, TableFacts, facts_of_tables, with_rows
-from applier.forecast.table_verdicts import TableVerdict, number, verdicts
+from applier.forecast.table_verdicts import IMAGES, TableVerdict, number, verdicts
 from applier.mysql.live_schema import is_url
 from applier.options import parse_options, row_search_of
 from applier.schema_source import Selection, tables_of
@@ -23,6 +24,7 @@ from applier.tables.suggestion import duplicates_in
 from lookup.versions import NEWEST, RULES, ServerRules
 
 Note = Callable[[str], None]
+PasswordFile = str | os.PathLike[str] | None
 
 
 MOST_SHOWN = 15
@@ -70,16 +72,17 @@ class SchemaVerdicts(Sequence[TableVerdict]):
                 yield case.as_dict()
 
 
+@checked(TableFilter.of)
 def explain(
     schema: str | os.PathLike[str],
     *,
     server: str | None = None,
     row_search: str | None = None,
-    row_images: Sequence[str] = ("FULL",),
+    row_images: str | Iterable[str] = "FULL",
     every_version: bool = False,
-    row_counts: str | Sequence[str] = (),
+    row_counts: str | Iterable[str] = (),
     default_database: str | None = None,
-    password_file: str | None = None,
+    password_file: PasswordFile = None,
     note: Note | None = None,
     **chosen: Any,
 ) -> SchemaVerdicts:
@@ -94,7 +97,9 @@ def explain(
     asked = None if server is None else asked_rules(server)
     options = row_search_of(row_search, server)
     selection = Selection.of(parse_options(**chosen), default_database, needs_database=False)
-    counts = [row_counts] if isinstance(row_counts, str) else row_counts
+    counts = [row_counts] if isinstance(row_counts, str) else list(row_counts)
+    asked_images = [row_images] if isinstance(row_images, str) else row_images
+    images = [one_of("row_images", image, IMAGES) for image in asked_images]
     facts, tables, version = _tables(
         os.fspath(schema), server, selection, password_file, counts, note
     )
@@ -103,7 +108,7 @@ def explain(
     duplicated = {
         table.definition.full_name: duplicates_in(table) for table in tables if len(table)
     }
-    found = verdicts(facts, servers, row_images, options, duplicated)
+    found = verdicts(facts, servers, images, options, duplicated)
     return SchemaVerdicts(
         tuple(found), tuple(servers), tuple(table.definition.full_name for table in tables)
     )
@@ -113,7 +118,7 @@ def _tables(
     schema: str,
     server: str | None,
     selection: Selection,
-    password_file: str | None,
+    password_file: PasswordFile,
     row_counts: Sequence[str],
     note: Note | None,
 ) -> tuple[list[TableFacts], Tables, str | None]:
@@ -142,7 +147,7 @@ def _tables(
     return list(with_rows(facts, row_counts).values()), tables, version
 
 
-def _nothing_in(schema: str, selection: Selection, password_file: str | None) -> UsageError:
+def _nothing_in(schema: str, selection: Selection, password_file: PasswordFile) -> UsageError:
     there = _names(schema, selection, password_file) if selection.only else []
     if not there:
         return UsageError(f"{schema} holds no table", code=Code.NO_TABLES)
@@ -157,7 +162,7 @@ def _nothing_in(schema: str, selection: Selection, password_file: str | None) ->
     )
 
 
-def _names(schema: str, selection: Selection, password_file: str | None) -> list[str]:
+def _names(schema: str, selection: Selection, password_file: PasswordFile) -> list[str]:
     """All tables of the schema, whatever is selected. Standard input cannot be read twice."""
     if schema == STANDARD_INPUT:
         return []
@@ -169,7 +174,7 @@ def _names(schema: str, selection: Selection, password_file: str | None) -> list
 
 
 def _with_statistics(
-    facts: dict[str, TableFacts], url: str, password_file: str | None
+    facts: dict[str, TableFacts], url: str, password_file: PasswordFile
 ) -> tuple[dict[str, TableFacts], str]:
     """The numbers of a live server, as far as they can be."""
     from applier.forecast.server_facts import judged

@@ -22,7 +22,9 @@ from applier.whole_file import whole_file
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-MASTERS = re.compile(r"local(\[[^]]+\]|-cluster\[[^]]+\])?$|yarn$|(spark|k8s|mesos)://.")
+MASTERS = re.compile(
+    r"local(\[(\*|[1-9]\d*)(,\s*\d+)?\]|-cluster\[[^]]+\])?$|yarn$|(spark|k8s|mesos)://."
+)
 """What Spark takes; of anything else it complains with a Java traceback."""
 LEAST_JAVA = 17
 REFUSED = "--add-modules=jdk.incubator.vector"

@@ -58,14 +58,14 @@ class SchemaPlace:
     `find_password` looks."""
 
     source: str | os.PathLike[str]
-    password_file: str | None = None
+    password_file: str | os.PathLike[str] | None = None
 
     def reader(self, selection: Selection, *, rows: bool = True) -> DumpReader:
         """The statements; of a server without its rows where they are not asked for. Raises
         UsageError for a wrong address."""
         if not is_url(self.source):
             return DumpReader(self.source, selection)
-        endpoint = parse_url(str(self.source), "--schema")
+        endpoint = parse_url(str(self.source), "schema")
         endpoint = endpoint.with_password(find_password(self.password_file))
         return DumpReader(
             str(endpoint), selection, _Live(endpoint, selection, rows=rows).statements

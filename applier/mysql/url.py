@@ -78,6 +78,8 @@ def parse_url(url: str, option: str = "--into") -> Endpoint:
     try:
         parts = urlsplit(url)
         port = parts.port
+        if port == 0:
+            raise ValueError
     except ValueError:
         raise UsageError(
             f"{option}: the port or the host is missing or not valid", code=Code.URL, hint=URL_HINT
@@ -97,9 +99,9 @@ def parse_url(url: str, option: str = "--into") -> Endpoint:
     options = _options(parts.query, option)
     if parts.path not in ("", "/"):
         raise UsageError(
-            f"{option}: the log names the databases, so the URL names none",
+            f"{option}: {mask(parts.path)!r} is not part of a server address",
             code=Code.URL,
-            hint=URL_HINT,
+            hint="remove it: write mysql://USER@HOST:PORT; one database is --database NAME",
         )
     return Endpoint(
         host=parts.hostname or "127.0.0.1",

@@ -279,7 +279,11 @@ class _Comparison:
 
     def run(self) -> TableReport:
         definition = self.table.definition
-        report = TableReport(definition.full_name, expected_rows=len(current_rows(self.table)))
+        report = TableReport(definition.full_name, 0)
+        if (why := self.table.why_unreadable) is not None:
+            report.not_comparable = f"it cannot be read in memory: {why}"
+            return report
+        report.expected_rows = len(current_rows(self.table))
         if self.there is None:
             report.problem, report.missing = "it is not on the server", report.expected_rows
             return report

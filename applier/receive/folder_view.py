@@ -76,9 +76,9 @@ def _version_of(names: dict[type[RelayLogInfo] | type[SourceInfo], Path]) -> str
     """The newest version that may have written all the files there are."""
     possible: list[set[str]] = []
     for record, path in names.items():
-        if path.is_file():
+        if path.is_file() and (data := path.read_bytes()):
             try:
-                found = versions_of(record, path.read_bytes(), file=path.name)
+                found = versions_of(record, data, file=path.name)
             except CheckpointError:
                 continue
             possible.append(set(found))
@@ -89,8 +89,7 @@ def _version_of(names: dict[type[RelayLogInfo] | type[SourceInfo], Path]) -> str
 def _record(record: type[R], path: Path, version: str, notes: list[str]) -> R | None:
     """None where there is no such file; one that cannot be read is noted."""
     try:
-        data = path.read_bytes()
-        return parse(record, data, version, file=path.name).record if data else None
+        return parse(record, path.read_bytes(), version, file=path.name).record
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from applier.binlog.event_bytes import rotate_target
+from applier.binlog.events import parse
+from applier.binlog.gtid_events import MariadbGtidEvent
 from applier.binlog.header import GTID_TYPES, HEADER_LENGTH, EventFlag, EventType
 from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
 from applier.errors import BinlagError
@@ -21,6 +23,7 @@ from applier.replica.relay_log import RelayLogWriter
 from applier.replica.relay_reader import FIRST_EVENT, RelayLogReader
 from applier.replica.storage import Storage
 from checkpoints.disk import Disk
+from checkpoints.gtid_slave_pos import GtidSlavePos
 from checkpoints.info import RelayLogInfo
 from checkpoints.position import Position
 from checkpoints.repository import Repository
@@ -44,6 +47,10 @@ class Applier:
     """Behind a crash with workers: for each of the next groups whether it was executed already."""
     executor_of: ExecutorOf = Executor
     """Who carries the events out."""
+    slave_pos: GtidSlavePos | None = None
+    """MariaDB: where the GTID of each group is recorded, within its transaction."""
+    spares_record: bool = False
+    """The record is not written behind each group: the GTIDs are what a restart goes by."""
 
     def __post_init__(self) -> None:
         self.configuration: ReplicaConfiguration = self.relay_log.configuration
@@ -52,6 +59,7 @@ class Applier:
             self.storage, self.configuration.version, before_commit=self._before_commit
         )
         self._committed: RelayLogInfo | None = None
+        self._has_recorded = False
         self._skipped: _SkippedGroup | None = None
 
     @property
@@ -157,7 +165,8 @@ class Applier:
     def _ended_alone(self, relay: RelayEvent) -> None:
         """An event that is no group moves the group position, too."""
         self.info = self.info.at(relay.end, self._source_end(relay))
-        self.repository.flush(self.info, Occasion.GROUP_END)
+        if not self.spares_record:
+            self.repository.flush(self.info, Occasion.GROUP_END)
 
     def _give_up_open_group(self) -> None:
         """Rolling back unfinished transaction (no COMMIT or ROLLBACK in relay log)."""
@@ -172,13 +181,15 @@ class Applier:
         if self.recovery_groups and self.recovery_groups[0]:
             self._skip(relay)
             return
-        self._committed = None
+        self._committed, self._has_recorded = None, False
+        first = self.executor.first or relay
         end = self.executor.feed(relay)
         if end is not None:
+            self._record_gtid(first)
             self._ended(relay, end)
 
     def _ended(self, relay: RelayEvent, end: GroupEnd) -> None:
-        written = self._committed is not None
+        written = self._committed is not None or self.spares_record
         self.info = self._committed or self.info.at(relay.end, self._source_end(relay))
         if not written:
             self.repository.flush(
@@ -189,14 +200,27 @@ class Applier:
     def _before_commit(self, relay: RelayEvent, end: GroupEnd) -> None:
         """Inside the transaction: the position that it will have reached, where the repository can
         be a part of it."""
+        self._record_gtid(self.executor.first)
         if self.repository.counter.rule.in_transaction and (
             end.by_xid or (end.ddl and self.configuration.rules.atomic_ddl)
         ):
             self._committed = self.info.at(relay.end, self._source_end(relay))
             self.repository.flush(self._committed, Occasion.COMMIT)
 
+    def _record_gtid(self, first: RelayEvent | None) -> None:
+        """Once for each group; one that changes nothing is recorded behind its end."""
+        if self.slave_pos is None or first is None or self._has_recorded:
+            return
+        if first.event.type == EventType.MARIADB_GTID:
+            gtid = parse(first.event, first.format)
+            assert isinstance(gtid, MariadbGtidEvent)
+            self.slave_pos.record(gtid.gtid)
+            self._has_recorded = True
+
     def _count(self) -> None:
         self.groups += 1
+        if self.slave_pos is not None:
+            self.slave_pos.clean_up()
         if self.recovery_groups:
             del self.recovery_groups[0]
             if not self.recovery_groups:
@@ -236,6 +260,8 @@ class Applier:
                 )
             self.repository.flush(self.info, Occasion.PURGE)
             self.relay_log.purge_before(self.info.relay_log_name)
+        elif self.configuration.rules.flushes_between_files:
+            self.repository.flush(self.info, Occasion.PURGE)
         return self.reader.move_on(following)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from applier.binlog.events import parse
-from applier.binlog.gtid_events import Gtid
+from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
 from applier.binlog.header import GTID_TYPES, EventType
 from applier.binlog.transactions import Transaction, TransactionKind, TransactionTracker, query_text
 from applier.binlog.xa import plain_xid, prepared_xid
@@ -65,6 +65,7 @@ class BoundaryExecutor:
         self._tracker = TransactionTracker()
         self._first: RelayEvent | None = None
         self._gtid: str | None = None
+        self._domain_gtid: str | None = None
         self._is_skipped = False
 
     @property
@@ -110,11 +111,13 @@ class BoundaryExecutor:
 
     def _forget(self) -> None:
         self._tracker = TransactionTracker()
-        self._first, self._gtid, self._is_skipped = None, None, False
+        self._first, self._gtid, self._domain_gtid, self._is_skipped = None, None, None, False
 
     def _note_gtid(self, relay: RelayEvent) -> None:
         gtid = parse(relay.event, relay.format)
-        if isinstance(gtid, Gtid) and gtid.uuid is not None:
+        if isinstance(gtid, MariadbGtidEvent):
+            self._domain_gtid = gtid.text
+        elif isinstance(gtid, Gtid) and gtid.uuid is not None:
             self._gtid = gtid.text
             self._is_skipped = self.storage.executed_gtids.contains(
                 gtid.uuid, gtid.number, gtid.tag
@@ -163,7 +166,7 @@ class BoundaryExecutor:
         first = self._first
         self._followed.groups.append(
             ExecutedGroup(
-                self._gtid,
+                self._gtid or self._domain_gtid,
                 self._followed.source_log(),
                 first.event.log_pos - len(first.data) if first.event.log_pos else 0,
                 relay.event.log_pos,

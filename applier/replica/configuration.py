@@ -13,6 +13,7 @@ from checkpoints.fields import FILES_IN
 from checkpoints.sync_rules import SyncOptions
 
 FILE, TABLE = "FILE", "TABLE"
+USING_GTID = ("No", "Slave_Pos", "Current_Pos")
 MIN_LOG_SIZE = 4096
 
 
@@ -39,6 +40,9 @@ class ReplicaConfiguration:
     relay_log_recovery: bool = False
     gtid_mode: bool = False
     auto_position: bool = False
+    using_gtid: str | None = None
+    """MASTER_USE_GTID of MariaDB: No, Slave_Pos or Current_Pos; with `auto_position`, Slave_Pos.
+    Current_Pos is taken for Slave_Pos: that of a server to which nobody else writes."""
     workers: int | None = None
     """replica_parallel_workers; 0: the applier's one thread does it."""
     parallel_type: str | None = None
@@ -84,7 +88,27 @@ class ReplicaConfiguration:
             fill(self, "preserve_commit_order", scheduling.preserve_commit_order)
         for name in ("relay_log_info_repository", "master_info_repository"):
             fill(self, name, self._repository(name))
+        fill(self, "using_gtid", self._using_gtid())
+        fill(self, "auto_position", self.auto_position or self.using_gtid != "No")
         self._check()
+
+    def _using_gtid(self) -> str:
+        if not self.rules.by_domains:
+            if self.using_gtid not in (None, "No"):
+                raise UsageError(
+                    f"MySQL {self.version} has no MASTER_USE_GTID",
+                    code=Code.CONFIGURATION,
+                    hint="give auto_position",
+                )
+            return "No"
+        value = (self.using_gtid or ("Slave_Pos" if self.auto_position else "No")).title()
+        if value not in USING_GTID:
+            raise UsageError(
+                f"using_gtid={self.using_gtid!r}",
+                code=Code.CONFIGURATION,
+                hint=f"give one of {', '.join(USING_GTID)}",
+            )
+        return value
 
     def _repository(self, name: str) -> str:
         value = getattr(self, name)
@@ -94,6 +118,12 @@ class ReplicaConfiguration:
         if value not in (FILE, TABLE):
             raise UsageError(
                 f"{name}={value!r}", code=Code.CONFIGURATION, hint="give FILE or TABLE"
+            )
+        if value == TABLE and self.rules.by_domains:
+            raise UsageError(
+                f"MariaDB has no {name}=TABLE",
+                code=Code.CONFIGURATION,
+                hint="use FILE: only gtid_slave_pos is a table",
             )
         if value == FILE and self.rules.name not in FILES_IN:
             raise UsageError(
@@ -136,14 +166,27 @@ class ReplicaConfiguration:
                 code=Code.CONFIGURATION,
                 hint="give a multiple of 8",
             )
-        if self.parallel_type not in self.scheduling.parallel_types:
+        if self.rules.by_domains and workers:
+            raise UsageError(
+                "no workers of MariaDB are emulated",
+                code=Code.CONFIGURATION,
+                hint="leave slave_parallel_threads at 0; `binlag clock` forecasts their lag",
+            )
+        known_types = self.scheduling.parallel_types
+        if known_types and self.parallel_type not in known_types:
             known = ", ".join(sorted(self.scheduling.parallel_types))
             raise UsageError(
                 f"MySQL {self.version} has no parallel_type={self.parallel_type}",
                 code=Code.CONFIGURATION,
                 hint=f"it has {known}",
             )
-        if self.auto_position and not self.gtid_mode:
+        if self.gtid_mode and self.rules.by_domains:
+            raise UsageError(
+                "MariaDB has no gtid_mode",
+                code=Code.CONFIGURATION,
+                hint="leave it out: MASTER_USE_GTID is auto_position or using_gtid",
+            )
+        if self.auto_position and not self.gtid_mode and not self.rules.by_domains:
             raise UsageError(
                 "auto_position needs gtid_mode",
                 code=Code.CONFIGURATION,

@@ -1,5 +1,5 @@
 """Rows of mysql.slave_relay_log_info, slave_master_info and slave_worker_info from a dump, and what
-it says of executed GTIDs.
+it says of executed GTIDs; of MariaDB, the rows of mysql.gtid_slave_pos.
 
 A dump of these tables is what a DBA can take of a server that does not replicate any more:
 mysqldump mysql slave_relay_log_info … The tables' definitions may be left out of it (mysqldump -t).
@@ -18,9 +18,12 @@ from applier.errors import InputError
 from applier.schema_source import load_schema
 from checkpoints.fields import column_of
 from checkpoints.gtid import GtidError, GtidSet
+from checkpoints.gtid_slave_pos import COLUMNS
+from checkpoints.gtid_slave_pos import TABLE as SLAVE_POS
 from checkpoints.info import RelayLogInfo, SourceInfo, WorkerInfo
 from checkpoints.info_rows import columns
 from checkpoints.kinds import BITMAP, BOOLEAN, SECONDS, SIGNED, UNSIGNED, UNSIGNED_LONG, FieldKind
+from lookup.versions import MARIADB
 
 RECORDS = {record.fields.table: record for record in (RelayLogInfo, SourceInfo, WorkerInfo)}
 EXECUTED = "gtid_executed"
@@ -31,7 +34,7 @@ _PLACE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _QUALIFIED = re.compile(
-    r"`?mysql`?\s*\.\s*(`?(?:slave_(?:relay_log|master|worker)_info|gtid_executed)\b)",
+    r"`?mysql`?\s*\.\s*(`?(?:slave_(?:relay_log|master|worker)_info|gtid_(?:executed|slave_pos))\b)",
     re.IGNORECASE,
 )
 _DEFINED = r"CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?`?{}`?"
@@ -60,9 +63,10 @@ def read_info_dump(path: str, version: str) -> InfoDump:
             f"cannot read the file: {error.strerror}", code=Code.CANNOT_READ, file=path
         ) from None
     sql = _QUALIFIED.sub(r"\1", _PLACE.sub("", text))
-    named = [table for table in (*RECORDS, EXECUTED) if re.search(rf"\b{table}\b", sql)]
+    possible = (SLAVE_POS,) if column_of(version) == MARIADB else (*RECORDS, EXECUTED)
+    named = [table for table in possible if re.search(rf"\b{table}\b", sql)]
     if not named:
-        raise _without_rows(path)
+        raise _without_rows(path, possible)
     undefined = [
         table for table in named if not re.search(_DEFINED.format(table), sql, re.IGNORECASE)
     ]
@@ -82,7 +86,7 @@ def read_info_dump(path: str, version: str) -> InfoDump:
         if name in found
     }
     if not rows:
-        raise _without_rows(path)
+        raise _without_rows(path, possible)
     purged = ",".join(_PURGED.findall(text)) or _spans(rows.pop(EXECUTED, ()))
     try:
         return InfoDump(rows, GtidSet(purged.replace("\n", "")) if purged else None)
@@ -90,12 +94,13 @@ def read_info_dump(path: str, version: str) -> InfoDump:
         raise InputError(f"GTID_PURGED: {error}", code=Code.GTID_SET, file=path) from None
 
 
-def _without_rows(path: str) -> InputError:
+def _without_rows(path: str, possible: tuple[str, ...]) -> InputError:
+    tables = [table for table in possible if table != EXECUTED]
     return InputError(
-        "no row of mysql.slave_relay_log_info, slave_master_info or slave_worker_info is in it",
+        f"no row of mysql.{', '.join(tables)} is in it",
         code=Code.NO_REPLICA,
         file=path,
-        hint="dump them: mysqldump mysql slave_relay_log_info slave_master_info slave_worker_info",
+        hint=f"dump: mysqldump mysql {' '.join(tables)}",
     )
 
 
@@ -106,6 +111,8 @@ def _definition(table: str, version: str) -> str:
             f"CREATE TABLE `{EXECUTED}` (source_uuid CHAR(36), interval_start BIGINT, interval_end"
             " BIGINT);\n"
         )
+    if table == SLAVE_POS:
+        return f"CREATE TABLE `{table}` ({', '.join(f'{name} BIGINT' for name in COLUMNS)});\n"
     record = RECORDS[table]
     types = {
         field.column: _TYPES.get(field.kind, "LONGTEXT")

@@ -10,7 +10,7 @@ from applier.replica.recovery import FORBIDDEN_BY_GAPS
 from applier.replica.restart import Moment, Restart, RestartOutcome
 from checkpoints.position import Position
 
-_OLD = {"5.6", "5.7"}
+_OLD = {"5.6", "5.7", "mariadb"}
 _WORDS = (
     (r"\bREPLICATION SOURCE TO\b", "MASTER TO"),
     (r"\bSOURCE_", "MASTER_"),
@@ -18,7 +18,7 @@ _WORDS = (
     (r"_Source_", "_Master_"),
     (r"\breplica_", "slave_"),
 )
-"""What is said in another way up to 5.7."""
+"""What is said in another way up to 5.7 and in MariaDB."""
 NOT_PREPARED, PREPARED_ALREADY, PURGED = 1397, 1440, 1236
 
 
@@ -48,6 +48,10 @@ def _lines(found: Restart) -> Iterator[str]:
             "# XA RECOVER lists what is prepared: roll that transaction back, it is executed again"
         )
         yield from _start_again(found)
+    elif found.again and found.configuration.rules.by_domains:
+        yield "STOP REPLICA;"
+        yield "CHANGE REPLICATION SOURCE TO SOURCE_USE_GTID=slave_pos;"
+        yield "START REPLICA;"
     elif number == PURGED and Moment.RECEIVER in found.errors:
         yield "# the source has not got what is missing: set the replica up again from a backup"
     else:
@@ -105,6 +109,8 @@ def _fetch_again(found: Restart) -> Iterator[str]:
 
 
 def _change(configuration: ReplicaConfiguration, applied: Position | None) -> str | None:
+    if configuration.rules.by_domains and configuration.auto_position:
+        return "CHANGE REPLICATION SOURCE TO SOURCE_USE_GTID=slave_pos;"
     if configuration.auto_position:
         return "CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION=1;"
     if applied is None or not applied.file:

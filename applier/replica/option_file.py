@@ -75,6 +75,7 @@ _OWN = {
 _NAMES = {f"{word}_{name}": own for name, own in _OWN.items() for word in ("slave", "replica")} | {
     "log_slave_updates": "log_replica_updates",
     "sync_source_info": "sync_master_info",
+    "slave_parallel_threads": "workers",
 }
 
 

@@ -21,11 +21,12 @@ from applier.binlog.event_bytes import (
     with_checksum,
 )
 from applier.binlog.events import Heartbeat, parse
-from applier.binlog.gtid_events import Gtid
+from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
 from applier.binlog.header import (
     CHECKSUM_LENGTH,
     GTID_TYPES,
     HEADER_LENGTH,
+    EventFlag,
     EventType,
     FormatDescription,
     parse_format_description,
@@ -33,7 +34,7 @@ from applier.binlog.header import (
 from applier.binlog.transactions import TransactionTracker
 from applier.errors import ReplicationError
 from applier.replica.relay_log import RelayLogWriter
-from checkpoints.gtid import GtidSet
+from checkpoints.gtid import GtidSet, MariadbGtid, MariadbGtidSet
 from checkpoints.info import SourceInfo
 from checkpoints.position import Position
 from checkpoints.repository import Repository
@@ -65,6 +66,8 @@ class Receiver:
         self.info = info
         self.repository = repository
         self.retrieved = retrieved
+        self.domains = MariadbGtidSet()
+        """MariaDB's Gtid_IO_Pos."""
         self.source_id = source_id
         self.ignored_end: Position | None = None
         """The end of events that were passed over and of which the relay log says nothing yet."""
@@ -72,6 +75,9 @@ class Receiver:
         self._format_data = b""
         self._tracker = TransactionTracker()
         self._gtid: str | None = None
+        self._domain_gtid: MariadbGtid | None = None
+        self._has_seen_gtid = False
+        """Since it connected, with MASTER_USE_GTID (gtid_event_seen)."""
         self.last_gtid: str | None = None
         """The GTID that was received last, as long as the process knows it or could read it from
         the relay logs."""
@@ -95,7 +101,8 @@ class Receiver:
         """The dump is about to begin anew."""
         self.source_id = source_id
         self._tracker = TransactionTracker()
-        self._gtid = None
+        self._gtid = self._domain_gtid = None
+        self._has_seen_gtid = False
         self._format, self._format_data = None, b""
         if uuid and uuid != self.info.uuid:
             self.info = replace(self.info, uuid=uuid)
@@ -109,7 +116,8 @@ class Receiver:
         5.7.29 with sync_master_info=10 was seen to).
         """
         self._take_in(data, head_of(data))
-        self.repository.flush(self.info, Occasion.EVENT)
+        if self.info.using_gtid == "No":
+            self.repository.flush(self.info, Occasion.EVENT)
 
     def _take_in(self, data: bytes, head: Head) -> None:
         if head.type in _HEARTBEATS:
@@ -123,6 +131,8 @@ class Receiver:
         )
         if own or self._ignored(head):
             self._pass_over(data, head, own=own)
+        elif head.type == EventType.GTID_LIST:
+            self._write(data, head, moves=max(0, head.log_pos - self.info.source_log_pos))
         elif head.type == EventType.PREVIOUS_GTIDS:
             self._move(len(data))
             self._tell_position(Occasion.CHANGE)
@@ -138,8 +148,8 @@ class Receiver:
             self.ignored_end = None
         self.repository.flush(self.info, Occasion.STOP)
 
-    def _write(self, data: bytes, head: Head) -> None:
-        moves = len(data)
+    def _write(self, data: bytes, head: Head, moves: int | None = None) -> None:
+        moves = len(data) if moves is None else moves
         if head.type == EventType.FORMAT_DESCRIPTION:
             moves = len(data) if head.log_pos else 0
             self._format, self._format_data = parse_format_description(data[HEADER_LENGTH:]), data
@@ -165,12 +175,23 @@ class Receiver:
         """The source goes on in another file, and the relay log with it; the event itself stands at
         the head of the new one."""
         file, position = rotate_target(data, CHECKSUM_LENGTH if has_checksum(data) else 0)
+        if self._is_other_log(file, head):
+            self.relay_log.append_own_format()
         self.info = self.info.at(Position(file, position))
         self.relay_log.rotate()
         self.relay_log.append(
             with_checksum(data, wanted=self.relay_log.checksum) if head.timestamp == 0 else data
         )
         self.ignored_end = None
+
+    def _is_other_log(self, file: str, head: Head) -> bool:
+        """The dump goes on in a log that nobody announced."""
+        return (
+            self.configuration.rules.marks_other_log
+            and bool(head.flags & EventFlag.ARTIFICIAL)
+            and not self._has_seen_gtid
+            and self.info.source_log_name not in ("", file)
+        )
 
     def _track(self, data: bytes, head: Head) -> None:
         """Notes the boundaries of transactions; a GTID is received when its transaction is."""
@@ -186,6 +207,8 @@ class Receiver:
         if head.type in GTID_TYPES:
             gtid = parse(event, self._format)
             self._gtid = gtid.text if isinstance(gtid, Gtid) else None
+            self._domain_gtid = gtid.gtid if isinstance(gtid, MariadbGtidEvent) else None
+            self._has_seen_gtid = self.info.using_gtid != "No"
         self._tracker.feed(event, self._format)
         if head.type == EventType.TRANSACTION_PAYLOAD:
             self._tracker.finish()
@@ -193,6 +216,10 @@ class Receiver:
             self.retrieved = self.retrieved.union(GtidSet(self._gtid))
             self.last_gtid = self._gtid
             self._gtid = None
+        if self._domain_gtid is not None and not self._tracker.in_transaction:
+            if self.info.asks_by_gtid:
+                self.domains.add(self._domain_gtid)
+            self._domain_gtid = None
 
     def _heartbeat(self, data: bytes) -> None:
         """Says how far the source has read; with auto-position that is taken over (it skips what we

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from applier.binlog.event_bytes import rotate_target
 from applier.binlog.events import parse
 from applier.binlog.gtid_events import Gtid
-from applier.binlog.header import GTID_TYPES, EventType
+from applier.binlog.header import GTID_TYPES, MAGIC, EventType
 from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
 from applier.errors import NOT_SUPPORTED, InputError, ReplicationError
 from applier.replica.relay_event import RelayEvent
 from applier.replica.relay_index import RelayLogIndex
 from applier.replica.relay_reader import FIRST_EVENT, NO_MAGIC, START_AGAIN, RelayLogReader
 from applier.replica.versions import ReplicaRules
-from checkpoints.disk import Disk, digest, read_file
+from checkpoints.disk import Disk, digest, plain, read_file
 from checkpoints.gtid import GtidSet
 from checkpoints.info import RelayLogInfo, SourceInfo
 from checkpoints.position import Position
@@ -96,6 +96,35 @@ def not_initialized(reason: str, hint: str, file: str | None = None) -> Replicat
     return ReplicationError(NOT_INITIALIZED, f"{UNINITIALIZED}: {reason}", file=file, hint=hint)
 
 
+def check_target(disk: Disk, index: RelayLogIndex, name: str) -> None:
+    """The applier's relay log must be there, and in the index. Raises ReplicationError."""
+    if plain(name) not in disk.names() or name not in index.names:
+        raise not_initialized(
+            "Could not find target log file mentioned in relay log info in the index file: "
+            f"{name}; there are {', '.join(index.names)}",
+            START_AGAIN,
+            plain(name),
+        )
+
+
+def check_magic(disk: Disk, name: str) -> None:
+    """MariaDB opens the applier's relay log when the server starts (init_relay_log_pos). Raises
+    ReplicationError."""
+    if not (read_file(disk, name) or b"").startswith(MAGIC):
+        raise not_initialized(f"{plain(name)}: {NO_MAGIC}", START_AGAIN, plain(name))
+
+
+def check_all_there(disk: Disk, index: RelayLogIndex) -> None:
+    """The server adds up the sizes of all that the index names (count_relay_log_space, 5.6 to 9.7
+    and MariaDB; seen of 5.7.29). Raises ReplicationError."""
+    there = disk.names()
+    missing = next((name for name in index.names if plain(name) not in there), None)
+    if missing is not None:
+        raise not_initialized(
+            f"log {missing} listed in the index, but failed to stat", START_AGAIN, plain(missing)
+        )
+
+
 @contextmanager
 def nothing_initialized(hint: str = START_AGAIN) -> Iterator[None]:
     """What stops the applier while the server starts is in its error log; START REPLICA says 1872
@@ -106,6 +135,19 @@ def nothing_initialized(hint: str = START_AGAIN) -> Iterator[None]:
         if error.number == NOT_SUPPORTED:
             raise
         raise not_initialized(f"{error.label}: {error.message}", hint, error.file) from error
+
+
+@contextmanager
+def uninitialized(rules: ReplicaRules) -> Iterator[None]:
+    """What fails while the server reads its records and relay logs has the version's own error
+    number at START REPLICA."""
+    try:
+        yield
+    except ReplicationError as error:
+        number = rules.uninitialized_error
+        if error.number != NOT_INITIALIZED or number == NOT_INITIALIZED:
+            raise
+        raise ReplicationError(number, error.message, file=error.file, hint=error.hint) from None
 
 
 class _Groups:

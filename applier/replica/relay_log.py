@@ -158,6 +158,23 @@ class RelayLogWriter:
         )
         return self.append(data)
 
+    def append_own_format(self) -> Written:
+        """A format description of the replica's own in the middle of a file, with the flag of a
+        file that was not closed."""
+        configuration = self.configuration
+        data = self._own(
+            EventType.FORMAT_DESCRIPTION,
+            format_body(
+                configuration.server_version or "",
+                configuration.rules.post_header_lengths,
+                checksum=int(self.checksum),
+            ),
+            at=self.size,
+            flags=EventFlag.IN_USE,
+            checksum=True,
+        )
+        return self.append(data)
+
     def rotate(self, source_format: bytes | None = None) -> None:
         """Ends the file with a rotate event that names the next one, and begins that."""
         following = plain(self._next_name())
@@ -198,13 +215,17 @@ class RelayLogWriter:
 
     def reset(self) -> None:
         """RESET REPLICA: all files go; a first one begins and is closed."""
+        self.begin_anew()
+        self.close()
+
+    def begin_anew(self) -> None:
+        """All files go, and a first one begins."""
         if self._file is not None:
             self._file.close()
             self._file = None
         self.index.clear()
         self.index.open()
         self.begin_file(created=True)
-        self.close()
 
     def _finish(self, data: bytes) -> None:
         file = self._open_file()

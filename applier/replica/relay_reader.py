@@ -1,6 +1,9 @@
 """Relay logs as the applier reads them: one event after the other, from file to file, up to where
 the receiver is.
 
+MariaDB sends a format description from the middle of a log that has no checksums with that of the
+unchanged one, and does not look at it.
+
 A relay log has two format descriptions, the own and the source's; each governs what follows it. A
 start inside a file looks at its head first (init_relay_log_pos, read_fdle). A file that is not the
 last one must be whole: what cannot be read there stops the applier with error 1594. Behind its end
@@ -195,7 +198,8 @@ class RelayLogReader:
             description = parse_format_description(data[HEADER_LENGTH:])
         except InputError as error:
             raise self._failure(name, offset, error.message) from None
-        if description.checksum is not None and zlib.crc32(data) != CRC_RESIDUE:
+        is_checked = description.checksum == 1 if description.is_mariadb else True
+        if description.checksum is not None and is_checked and zlib.crc32(data) != CRC_RESIDUE:
             raise self._failure(
                 name, offset, "the checksum of the format description event is wrong"
             )

@@ -21,6 +21,7 @@ from applier.error_codes import Code
 from applier.errors import BinlagError, ReplicationError, UsageError
 from applier.replica.applier import Applier
 from applier.replica.configuration import ReplicaConfiguration
+from applier.replica.domains import begin_anew, dump_of
 from applier.replica.execute import Executor, ExecutorOf
 from applier.replica.gaps import find_gaps
 from applier.replica.interleaving import Interleaving
@@ -31,6 +32,9 @@ from applier.replica.recovery import (
     FILL_AGAIN,
     FORBIDDEN_BY_GAPS,
     SINCE_GAPS,
+    check_all_there,
+    check_magic,
+    check_target,
     cut_behind,
     first_source_position,
     last_boundary,
@@ -39,16 +43,18 @@ from applier.replica.recovery import (
     received_gtids,
     recovered,
     relay_logs_read,
+    uninitialized,
 )
 from applier.replica.relay_event import KnownRelayLogs, RelayEvent
 from applier.replica.relay_log import Clock, RelayLogWriter, system_clock
 from applier.replica.relay_reader import FIRST_EVENT, START_AGAIN
-from applier.replica.source import Source
+from applier.replica.source import Source, first_log
 from applier.replica.stand import ReplicaStatus, Stand
 from applier.replica.storage import Storage
 from applier.tables.catalog import Tables
-from checkpoints.disk import Disk, digest, plain, read_file
-from checkpoints.gtid import GtidSet
+from checkpoints.disk import Disk, digest, read_file
+from checkpoints.gtid import AnyGtidSet, GtidSet, MariadbGtidSet
+from checkpoints.gtid_slave_pos import GtidSlavePos
 from checkpoints.info import RelayLogInfo, SourceInfo
 from checkpoints.position import Position
 from checkpoints.sync_rules import Occasion
@@ -90,6 +96,8 @@ class Replica:
         self._interleaving = interleaving
         self._executor_of = executor_of
         self._dump: Iterator[bytes] | None = None
+        self._slave_pos = GtidSlavePos(storage.info) if configuration.rules.by_domains else None
+        self._has_begun = False
         self._ignore_space_limit = False
         self._retrieved, self._last_gtid = GtidSet(), ""
         self.relay_log = RelayLogWriter(
@@ -110,7 +118,10 @@ class Replica:
         Raises ReplicationError (1872 and others) when START REPLICA would fail.
         """
         self.storage.recover()
-        info, source = self._records.read()
+        if self._slave_pos is not None:
+            self._slave_pos.load()
+        with uninitialized(self.configuration.rules):
+            info, source = self._records.read()
         self._memory = Stand(info, source)
         self.relay_log.index.open()
         if info is None or source is None:
@@ -119,9 +130,10 @@ class Replica:
         source = self._look_over_relay_logs(info, source)
         self.relay_log.begin_file(at_start=True)
         try:
-            info, source = self._recover(info, source)
-            self._memory = Stand(info, source)
-            self._check_relay_logs()
+            with uninitialized(self.configuration.rules):
+                info, source = self._recover(info, source)
+                self._memory = Stand(info, source)
+                check_all_there(self.disk, self.relay_log.index)
         except ReplicationError:
             self.relay_log.close()
             raise
@@ -134,6 +146,7 @@ class Replica:
         Stops earlier when relay_log_space_limit is reached. Raises ReplicationError 1236 and
         others, which end the receiver.
         """
+        self._begin_threads()
         receiver = self._threads()[0]
         count = 0
         try:
@@ -154,6 +167,7 @@ class Replica:
     def apply(self, transactions: int | None = None) -> int:
         """Up to `transactions` groups, all that are there without it. Returns how many. Raises what
         stops the applier."""
+        self._begin_threads()
         applier = self._threads()[1]
         with relay_logs_read(self.configuration.rules):
             count = applier.apply(transactions)
@@ -169,7 +183,7 @@ class Replica:
         receiver, applier = self._threads()
         applier.stop()
         receiver.stop()
-        self._dump = None
+        self._dump, self._has_begun = None, False
 
     def restart_applier(self) -> None:
         """START REPLICA after an error, or after `stop`: gaps that workers left are looked for."""
@@ -185,6 +199,7 @@ class Replica:
             self._memory = Stand(self._applier.info, self._receiver.info)
         self.relay_log.close()
         self._receiver = self._applier = None
+        self._has_begun = False
 
     def reset(self) -> None:
         """RESET REPLICA on a replica that is stopped: relay logs and positions go. `start` sets it
@@ -246,7 +261,7 @@ class Replica:
         )
         names = self.relay_log.index.names
         unread = names[names.index(applier.info.relay_log_name) :]
-        gtids = str(self.storage.executed_gtids), str(receiver.retrieved), receiver.last_gtid
+        gtids = str(self._executed()), str(receiver.retrieved), receiver.last_gtid
         gaps = tuple(applier.recovery_groups)
         return (
             applier.info,
@@ -273,9 +288,15 @@ class Replica:
         )
 
     @property
-    def retrieved_gtids(self) -> GtidSet:
-        """Retrieved_Gtid_Set: what came since the relay logs begin."""
+    def retrieved_gtids(self) -> AnyGtidSet:
+        """Retrieved_Gtid_Set: what came since the relay logs begin. MariaDB: Gtid_IO_Pos."""
+        if self._slave_pos is not None:
+            return MariadbGtidSet() if self._receiver is None else self._receiver.domains
         return self._retrieved_now()
+
+    def _executed(self) -> AnyGtidSet:
+        slave_pos = self._slave_pos
+        return self.storage.executed_gtids if slave_pos is None else slave_pos.position
 
     @property
     def status(self) -> ReplicaStatus:
@@ -286,8 +307,8 @@ class Replica:
             if applier is None or self._receiver is None
             else Stand(applier.info, self._receiver.info),
             persisted=ReplicaRecords(self.configuration, self.disk, self.storage.info).stand(),
-            retrieved_gtids=self._retrieved_now(),
-            executed_gtids=self.storage.executed_gtids,
+            retrieved_gtids=self.retrieved_gtids,
+            executed_gtids=self._executed(),
             relay_logs=tuple(self.relay_log.index.names),
             gaps=() if applier is None else tuple(applier.recovery_groups),
             receiver_error=self.receiver_error,
@@ -302,7 +323,7 @@ class Replica:
         start = self.start_at or (
             Position("", 0)
             if configuration.auto_position
-            else Position(self._first_log(), FIRST_EVENT)
+            else Position(first_log(self.source), FIRST_EVENT)
         )
         self.relay_log.begin_file(created=True)
         info = RelayLogInfo(channel_name=configuration.channel).at(
@@ -312,24 +333,14 @@ class Replica:
             SourceInfo(channel_name=configuration.channel),
             source_log_name=start.file,
             source_log_pos=max(start.offset, FIRST_EVENT),
-            enabled_auto_position=configuration.auto_position,
+            enabled_auto_position=configuration.auto_position and self._slave_pos is None,
+            using_gtid=configuration.using_gtid or "No",
             heartbeat_period=configuration.rules.heartbeat_period_seconds,
             ignored_server_ids=configuration.ignore_server_ids,
         )
         self._records.receiver.flush(source, Occasion.CHANGE)
         self._records.applier.flush(info, Occasion.CHANGE)
         self._open(info, source)
-
-    def _first_log(self) -> str:
-        """The name of the source's first log, as a user would look it up."""
-        files = getattr(self.source, "files", None)
-        if not files:
-            raise UsageError(
-                "where the source's log is to be read from is not known",
-                code=Code.OPTION_MISSING,
-                hint="give start_at, or use auto_position",
-            )
-        return str(next(iter(files)))
 
     def _look_over_relay_logs(self, info: RelayLogInfo, source: SourceInfo) -> SourceInfo:
         """Before a new relay log begins: what was received, and from 8.4 on whether its end can
@@ -361,48 +372,29 @@ class Replica:
                 raise not_initialized(FORBIDDEN_BY_GAPS, SINCE_GAPS)
             info = self._start_again(self._fill(info, source, gaps) if gaps else info)
             self._records.applier.flush(info, Occasion.RECOVERY)
-            if info.source_log_name or not configuration.auto_position:
+            if info.source_log_name or not (configuration.auto_position or rules.by_domains):
                 source = source.at(
                     Position(info.source_log_name, max(FIRST_EVENT, info.source_log_pos))
                 )
             if gaps:
                 self._records.receiver.flush(source, Occasion.RECOVERY)
-        elif (
-            plain(info.relay_log_name) not in self.disk.names()
-            or info.relay_log_name not in self.relay_log.index.names
-        ):
-            raise not_initialized(
-                "Could not find target log file mentioned in relay log info in the index file: "
-                f"{info.relay_log_name}; there are {', '.join(self.relay_log.index.names)}",
-                START_AGAIN,
-                plain(info.relay_log_name),
-            )
+        if not configuration.relay_log_recovery or rules.by_domains:
+            check_target(self.disk, self.relay_log.index, info.relay_log_name)
+        if rules.by_domains:
+            check_magic(self.disk, info.relay_log_name)
         return info, source
 
     def _start_again(self, info: RelayLogInfo) -> RelayLogInfo:
         """The source's position, and the relay log that has just begun; nothing where the applier
         never knew a position."""
         if not info.source_log_name:
-            first = first_source_position(self.disk, self.relay_log.index)
+            scans = not self.configuration.rules.by_domains
+            first = first_source_position(self.disk, self.relay_log.index) if scans else None
             if first is None:
                 return info
             info = info.at(info.relay_position, first)
         self.recovered_from = info
         return recovered(info, self.relay_log.name)[0]
-
-    def _check_relay_logs(self) -> None:
-        """The server adds up the sizes of all that the index names (count_relay_log_space, 5.6 to
-        9.7; seen of 5.7.29)."""
-        there = self.disk.names()
-        missing = next(
-            (name for name in self.relay_log.index.names if plain(name) not in there), None
-        )
-        if missing is not None:
-            raise not_initialized(
-                f"log {missing} listed in the index, but failed to stat",
-                START_AGAIN,
-                plain(missing),
-            )
 
     def _find_gaps(self, info: RelayLogInfo) -> list[bool]:
         if not info.number_of_workers:
@@ -436,8 +428,21 @@ class Replica:
         self._receiver.last_gtid = self._last_gtid or None
         self._applier = self._new_applier(info)
         self._applier.recovery_groups = gaps
+        if self.configuration.rules.start_flushes:
+            self._records.applier.flush(info, Occasion.CHANGE)
+            self._records.receiver.flush(source, Occasion.CHANGE)
+        self._applier.spares_record = source.asks_by_gtid and self._slave_pos is not None
+        if self._applier.spares_record:
+            return
         with relay_logs_read(self.configuration.rules, starts=True):
             self._applier.start()
+
+    def _begin_threads(self) -> None:
+        """START REPLICA of both threads."""
+        receiver, applier = self._threads()
+        if not self._has_begun and applier.spares_record and self._slave_pos is not None:
+            begin_anew(receiver, applier, self.relay_log, self._slave_pos)
+        self._has_begun = True
 
     def _gaps_at_start(self, info: RelayLogInfo) -> list[bool]:
         """What START REPLICA finds; with auto-position later versions do not look."""
@@ -459,7 +464,7 @@ class Replica:
             )  # fmt: skip
         return Applier(
             self.disk, self.relay_log, self.storage, info, self._records.applier,
-            executor_of=self._executor_of,
+            executor_of=self._executor_of, slave_pos=self._slave_pos,
         )  # fmt: skip
 
     # the receiver
@@ -468,7 +473,9 @@ class Replica:
         receiver.connect(self.source.server_id, self.source.uuid)
         self.receiver_error = None
         info = receiver.info
-        if info.enabled_auto_position:
+        if self._slave_pos is not None:
+            self._dump = dump_of(self.source, receiver, self._slave_pos)
+        elif info.enabled_auto_position:
             self._dump = iter(
                 self.source.dump_gtids(self.storage.executed_gtids.union(receiver.complete_gtids()))
             )

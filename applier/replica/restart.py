@@ -9,13 +9,14 @@ died, these are found, too.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from applier.binlog.transactions import TransactionKind
 from applier.binlog.xa import plain_xid
 from applier.errors import BinlagError
+from applier.replica.applied_domains import AppliedDomains, applied_domains
 from applier.replica.boundaries import ExecutedGroup, Followed
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.execute import Executor
@@ -35,7 +36,8 @@ from applier.replica.source import BinlogFiles
 from applier.replica.stand import Stand
 from applier.replica.storage import MemoryStorage, Prepared
 from applier.tables.catalog import Tables
-from checkpoints.gtid import GtidSet
+from checkpoints.gtid import AnyGtidSet, GtidSet, MariadbGtidSet
+from checkpoints.gtid_slave_pos import KEY, TABLE
 from checkpoints.info import RelayLogInfo, SourceInfo
 from checkpoints.info_rows import key_columns
 from checkpoints.position import Position
@@ -75,8 +77,8 @@ class Seen:
     """Where the replica stands at a moment, and the GTIDs that it shows."""
 
     stand: Stand
-    retrieved: GtidSet
-    executed: GtidSet
+    retrieved: AnyGtidSet
+    executed: AnyGtidSet
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ class Data:
     """What was in the server's tables when it died. None: worked out from the logs, or not
     known."""
 
-    executed: GtidSet | None = None
+    executed: AnyGtidSet | None = None
     prepared: tuple[str, ...] | None = None
     tables: Tables | None = None
 
@@ -152,11 +154,12 @@ def restart(
     if data.tables is not None and Moment.START not in found.errors:
         rows = trial.run(InOrder(), None)
         found = replace(found, errors=rows.errors, at_end=rows.at_end)
-    if not configuration.gtid_mode and not any(found.gaps):
+    by_gtid = configuration.gtid_mode or configuration.using_gtid != "No"
+    if not by_gtid and not any(found.gaps):
         began = found.at_start.stand.applied
         found = replace(
             found,
-            again=tuple(_again(followed.groups, began)),
+            again=tuple(_again(followed.groups, began, history.domains)),
             lost=tuple(_lost(followed.groups, began, history.source_groups)),
         )
     return replace(found, at_most=most if most != least else None)
@@ -178,6 +181,7 @@ class _History:
             for name, content in remains.files.items()
             if name.startswith(f"{remains.relay_log}.") and name[-1].isdigit()
         }
+        self.domains = _applied_domains(remains, configuration, data, relay)
         files = source.files if source is not None else relay
         info = remains.record(RelayLogInfo, configuration.version)
         self.mark = (
@@ -192,8 +196,9 @@ class _History:
         groups = list(logged_groups(files))
         self.source_groups = groups if source is not None else None
         applied = [group for group in groups if not self._is_behind_mark(group)]
-        own = executed_gtids(remains.own_logs) if remains.own_logs else None
-        known = data.executed if data.executed is not None else own
+        is_mysql = not configuration.rules.by_domains
+        own = executed_gtids(remains.own_logs) if remains.own_logs and is_mysql else None
+        known = data.executed if isinstance(data.executed, GtidSet) else own
         self.executed = (
             known
             if known is not None
@@ -240,6 +245,23 @@ class _History:
         return last if not in_table or self._is_behind_mark(last) else None
 
 
+def _applied_domains(
+    remains: Remains,
+    configuration: ReplicaConfiguration,
+    data: Data,
+    relay_logs: Mapping[str, bytes],
+) -> AppliedDomains:
+    if not configuration.rules.by_domains:
+        return AppliedDomains(None)
+    return applied_domains(
+        said=data.executed if isinstance(data.executed, MariadbGtidSet) else None,
+        rows=remains.rows.get(TABLE),
+        own_logs=remains.own_logs,
+        relay_logs=relay_logs,
+        needed=configuration.using_gtid != "No",
+    )
+
+
 class _Trial:
     """Runs on copies of the same files."""
 
@@ -264,8 +286,10 @@ class _Trial:
             else Tables()
         )
         storage = MemoryStorage(tables, executed_gtids=history.executed, prepared=history.prepared)
-        for table, rows in self.remains.rows.items():
-            for row in rows:
+        for row in history.domains.rows():
+            storage.info.write(TABLE, {column: row[column] for column in KEY}, row)
+        for table in self.remains.rows.keys() & RECORDS.keys():
+            for row in self.remains.rows[table]:
                 storage.info.write(
                     table,
                     {
@@ -343,8 +367,11 @@ def _seen(replica: Replica) -> Seen:
     return Seen(status.memory, status.retrieved_gtids, status.executed_gtids)
 
 
-def _again(groups: Iterable[ExecutedGroup], began: RelayLogInfo | None) -> Iterable[LogStretch]:
-    """Groups that end before the position that the start takes up, and those that come twice."""
+def _again(
+    groups: Iterable[ExecutedGroup], began: RelayLogInfo | None, domains: AppliedDomains
+) -> Iterable[LogStretch]:
+    """Groups that end before the position that the start takes up, those that come twice, and those
+    that gtid_slave_pos of MariaDB has."""
     seen: set[tuple[str, int, bytes]] = set()
     for group in groups:
         key = group.source_log, group.end, group.first
@@ -353,7 +380,7 @@ def _again(groups: Iterable[ExecutedGroup], began: RelayLogInfo | None) -> Itera
             and group.source_log == began.source_log_name
             and group.end <= began.source_log_pos
         )
-        if group.end and (key in seen or is_old):
+        if group.end and (key in seen or is_old or domains.has(group)):
             yield LogStretch(group.source_log, group.start, group.end, group.gtid)
         seen.add(key)
 

@@ -31,7 +31,7 @@ class ClockRules:
     """0 where replica_parallel_workers=0 means the applier without a coordinator. 8.4 still has it,
     deprecated."""
     has_commit_order: bool = True
-    """replica_preserve_commit_order came with 5.7.5."""
+    """replica_preserve_commit_order came with 5.7.5; MariaDB has slave_parallel_mode instead."""
     commit_order_needs_binlog: bool = False
     """5.7 refuses to start with it but without log_bin and log_slave_updates; 8.0.19 needs
     neither."""
@@ -129,6 +129,7 @@ RULES: dict[str, ClockRules] = {
             False,
             16 * MIB,
             parallel_types=frozenset(),
+            has_commit_order=False,
             delays_transactions=False,
             follows_caught_up=True,
         ),

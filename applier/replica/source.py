@@ -40,8 +40,15 @@ from applier.binlog.header import (
     version_number,
 )
 from applier.error_codes import Code
-from applier.errors import InputError, ReplicationError
-from checkpoints.gtid import GtidSet
+from applier.errors import InputError, ReplicationError, UsageError
+from applier.replica.domain_dump import (
+    DomainSkip,
+    Log,
+    beginning,
+    sender,
+    state_at,
+)
+from checkpoints.gtid import GtidSet, MariadbGtidSet
 
 _FATAL = "Got fatal error 1236 from source when reading data from binary log: "
 NO_SUCH_LOG = _FATAL + "'Could not find first log file name in binary log index file'"
@@ -76,6 +83,29 @@ class Source(Protocol):
     def dump_gtids(self, received: GtidSet) -> Iterator[bytes]:
         """Everything but `received`. Raises ReplicationError 1236 when some of it was purged."""
         ...
+
+    def dump_domains(self, position: MariadbGtidSet) -> Iterator[bytes]:
+        """MariaDB: everything behind the last transaction of each domain. Raises ReplicationError
+        1236 when it does not have that one, or not all behind it."""
+        ...
+
+    def domains_at(self, file: str, position: int) -> MariadbGtidSet:
+        """MariaDB: the last transaction of each domain up to a place in its log
+        (BINLOG_GTID_POS)."""
+        ...
+
+
+def first_log(source: Source) -> str:
+    """The name of a source's first log, as a user would look it up. Raises UsageError where nobody
+    knows it."""
+    files = getattr(source, "files", None)
+    if not files:
+        raise UsageError(
+            "where the source's log is to be read from is not known",
+            code=Code.OPTION_MISSING,
+            hint="give start_at, or use auto_position",
+        )
+    return str(next(iter(files)))
 
 
 class BinlogFiles:
@@ -161,11 +191,28 @@ class BinlogFiles:
             )
         yield from self._from(start, len(MAGIC), received)
 
-    def _from(self, start: str, position: int, skip: GtidSet | None) -> Iterator[bytes]:
+    def dump_domains(self, position: MariadbGtidSet) -> Iterator[bytes]:
+        logs = {name: self._log(name) for name in self.files}
+        start, left = beginning(logs, position)
+        skip = DomainSkip(left)
+        yield from self._from(start, len(MAGIC), None, skip)
+
+    def domains_at(self, file: str, position: int) -> MariadbGtidSet:
+        name = file or next(iter(self.files))
+        if name not in self.files:
+            return MariadbGtidSet()
+        return state_at(self._log(name), name, position).position()
+
+    def _log(self, name: str) -> Log:
+        return self.files[name], format_of(self.files[name], name)
+
+    def _from(
+        self, start: str, position: int, skip: GtidSet | None, domains: DomainSkip | None = None
+    ) -> Iterator[bytes]:
         timestamp = 0
         name: str | None = start
         while name is not None:
-            format_event, description = _format(self.files[name], name)
+            format_event, description = format_event_of(self.files[name], name)
             checksum = description.checksum == 1
             yield make_event(
                 EventType.ROTATE,
@@ -175,11 +222,18 @@ class BinlogFiles:
                 flags=EventFlag.ARTIFICIAL,
                 checksum=checksum,
             )
-            yield _sent_format(format_event, from_the_middle=position > len(MAGIC))
-            last = yield from self._events(
-                name, max(position, len(MAGIC) + len(format_event)), description, skip
+            yield _sent_format(
+                format_event,
+                from_the_middle=position > len(MAGIC),
+                keeps_checksum=description.is_mariadb and not checksum,
             )
-            timestamp = last if version_number(description.server_version) < 80000 else 0
+            first = max(position, len(MAGIC) + len(format_event))
+            if domains is None:
+                last = yield from self._events(name, first, description, skip)
+            else:
+                last = yield from self._events_of_domains(name, first, description, domains)
+            is_old = version_number(description.server_version) < 80000 or description.is_mariadb
+            timestamp = last if is_old else 0
             name, position = self._following(name), len(MAGIC)
 
     def _events(
@@ -223,6 +277,21 @@ class BinlogFiles:
             yield data
         if skipped_to:
             yield self._heartbeat(name, skipped_to, description)
+        return timestamp
+
+    def _events_of_domains(
+        self, name: str, position: int, description: FormatDescription, skip: DomainSkip
+    ) -> Generator[bytes, None, int]:
+        """As `_events`; there are no heartbeats for what is left out."""
+        timestamp, send = 0, sender(skip, name, description, self.server_id)
+        while position < len(self.files[name]) or self._following(name) is None:
+            if position >= len(self.files[name]):
+                yield b""
+                continue
+            data = _event_at(self.files[name], position, name)
+            position += len(data)
+            timestamp = head_of(data).timestamp
+            yield from send(data, position)
         return timestamp
 
     def _following(self, name: str) -> str | None:
@@ -271,7 +340,12 @@ def _event_at(content: bytes, position: int, name: str) -> bytes:
     return content[position : position + length]
 
 
-def _format(content: bytes, name: str) -> tuple[bytes, FormatDescription]:
+def format_of(content: bytes, name: str) -> FormatDescription:
+    """What governs the events of a log. Raises BinlagError where its head cannot be read."""
+    return format_event_of(content, name)[1]
+
+
+def format_event_of(content: bytes, name: str) -> tuple[bytes, FormatDescription]:
     """The format description event of a file, with the flag of an open file cleared as the dump
     does, and its meaning."""
     data = bytearray(_event_at(content, len(MAGIC), name))
@@ -279,20 +353,24 @@ def _format(content: bytes, name: str) -> tuple[bytes, FormatDescription]:
     return bytes(data), parse_format_description(bytes(data[HEADER_LENGTH:]))
 
 
-def _sent_format(data: bytes, *, from_the_middle: bool) -> bytes:
+def _sent_format(data: bytes, *, from_the_middle: bool, keeps_checksum: bool) -> bytes:
     """As it goes over: a dump that starts behind it sends it without position and without the
-    moment of the server's start."""
+    moment of the server's start. `keeps_checksum`: that of the log's, which is wrong then (MariaDB
+    without binlog_checksum)."""
     if not from_the_middle:
         return data
     changed = bytearray(data[:-CHECKSUM_LENGTH])
     struct.pack_into("<I", changed, 13, 0)
     struct.pack_into("<I", changed, HEADER_LENGTH + 52, 0)
-    return bytes(changed) + zlib.crc32(bytes(changed)).to_bytes(4, "little")
+    old = data[-CHECKSUM_LENGTH:]
+    return bytes(changed) + (
+        old if keeps_checksum else zlib.crc32(bytes(changed)).to_bytes(CHECKSUM_LENGTH, "little")
+    )
 
 
 def _previous_gtids(content: bytes, name: str) -> GtidSet:
     """What was executed before a file began; nothing for a log without GTIDs."""
-    _, description = _format(content, name)
+    description = format_of(content, name)
     position = len(MAGIC)
     while position + HEADER_LENGTH <= len(content):
         data = _event_at(content, position, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from applier.errors import BinlagError
-from checkpoints.gtid import GtidSet
+from checkpoints.gtid import AnyGtidSet
 from checkpoints.info import RelayLogInfo, SourceInfo, WorkerInfo
 
 
@@ -25,8 +25,10 @@ class ReplicaStatus:
 
     memory: Stand
     persisted: Stand
-    retrieved_gtids: GtidSet
-    executed_gtids: GtidSet
+    retrieved_gtids: AnyGtidSet
+    """MariaDB: Gtid_IO_Pos."""
+    executed_gtids: AnyGtidSet
+    """MariaDB: gtid_slave_pos."""
     relay_logs: tuple[str, ...]
     gaps: tuple[bool, ...]
     """Of the groups that are still to be looked through after a crash with workers: whether each

@@ -1,8 +1,9 @@
 """What the replica of each server version does its own way: one row per version.
 
-Relay logs of real 5.6.24, 5.7.29 and 9.7.4 gave the format descriptions and the heads; the rest is
-sql/rpl_slave.cc, rpl_rli.cc and binlog.cc (5.6, 5.7), rpl_replica.cc, rpl_rli.cc and
-rpl_relay_log_sanitizer.cc (8.0 to 9.7).
+Relay logs of real 5.6.24, 5.7.29, 9.7.4 and MariaDB 10.11.18 gave the format descriptions and the
+heads; the rest is sql/rpl_slave.cc, rpl_rli.cc and binlog.cc (5.6, 5.7), rpl_replica.cc, rpl_rli.cc
+and rpl_relay_log_sanitizer.cc (8.0 to 9.7), slave.cc, rpl_mi.cc, rpl_rli.cc and sql_repl.cc
+(MariaDB 10.11).
 """
 
 from __future__ import annotations
@@ -10,10 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from applier.error_codes import Code
-from applier.errors import UsageError
 from applier.server_versions import asked_rules
-from lookup.versions import RULES
+from lookup.versions import MARIADB
 
 _LENGTHS_56: Final = bytes.fromhex(
     "380d0008001200040404041200005c00041a08000000080808020000000a0a0a191900"
@@ -24,6 +23,12 @@ _LENGTHS_57: Final = bytes.fromhex(
 _LENGTHS_80: Final = bytes.fromhex(
     "000d0008000000000400040000006200041a08000000080808020000000a0a0a2a2a001234000a2800"
 )
+_LENGTHS_MARIADB: Final = (
+    bytes.fromhex("380d000800120004040404120000e400041a08000000080808020000000a0a0a0000000000000a0a0a")
+    + bytes(119)
+    + bytes.fromhex("041304000d0808080a0a0a")
+)
+"""Its own event types begin with 160."""
 _LENGTHS_84: Final = bytes.fromhex(
     "000d0008000000000400040000006300041a08000000000000020000000a0a0a2a2a001234000a280000"
 )
@@ -106,6 +111,25 @@ class ReplicaRules:
     """START REPLICA goes to a place inside a relay log, and of the events at its head one cannot be
     read (init_relay_log_pos; 5.7.29: 1593, ER_SLAVE_FATAL_ERROR; 9.7.4: 13117)."""
 
+    uninitialized_error: int = 1872
+    """START REPLICA where the server could not read its records and relay logs when it started
+    (MariaDB: 1201, ER_MASTER_INFO)."""
+    by_domains: bool = False
+    """MariaDB: what is applied is the last GTID of each domain, in mysql.gtid_slave_pos, whatever
+    MASTER_USE_GTID says; there is no gtid_mode, and no transaction is passed over for its GTID.
+    With MASTER_USE_GTID, START REPLICA deletes the relay logs and asks for all that is not applied;
+    the records are not written for each event and each group (start_slave_threads, handle_slave_io
+    and stmt_done)."""
+    flushes_between_files: bool = False
+    """The applier's record is written where it goes on in the next relay log, without
+    relay_log_purge, too (next_event)."""
+    start_flushes: bool = False
+    """A server start writes both records again (init_master_info of MariaDB)."""
+    marks_other_log: bool = False
+    """Where a dump begins in another log than the receiver was in, a format description of the
+    replica's own, with the flag of an open file, ends the relay log: the source may have crashed
+    (queue_event of MariaDB)."""
+
 
 _R56: Final = ReplicaRules(
     name="5.6",
@@ -177,23 +201,31 @@ _R84: Final = replace(
     _R80, name="8.4", server_version="8.4.9", post_header_lengths=_LENGTHS_84, sanitizes=True
 )
 _R97: Final = replace(_R84, name="9.7", server_version="9.7.4")
+_MARIADB: Final = replace(
+    _R56,
+    name=MARIADB,
+    server_version="10.11.18-MariaDB-log",
+    post_header_lengths=_LENGTHS_MARIADB,
+    gaps_forbid_recovery=False,
+    gaps_matter_to_recovery=False,
+    heartbeat_flushes=False,
+    rotate_flushes=True,
+    refetches_last_gtid=False,
+    heartbeat_period_seconds=30.0,
+    uninitialized_error=1201,
+    by_domains=True,
+    flushes_between_files=True,
+    start_flushes=True,
+    marks_other_log=True,
+)
 VERSIONS: Final[dict[str, ReplicaRules]] = {
-    rules.name: rules for rules in (_R56, _R57, _R80, _R84, _R97)
+    rules.name: rules for rules in (_R56, _R57, _R80, _R84, _R97, _MARIADB)
 }
 """8.4's event types are 9.7's: its source (libs/mysql/binlog/event) has version 1 rows events
 obsolete, too."""
 
 
 def replica_rules(server: str) -> ReplicaRules:
-    """The rules of a version such as 5.7, 8.0.46 or 9.7. Raises UsageError for one that is not
-    known, and for MariaDB's."""
-    rules = asked_rules(server)
-    if rules.find_row:
-        known = ", ".join(name for name, one in RULES.items() if not one.find_row)
-        raise UsageError(
-            f"--server: {server}: no replica of MariaDB is emulated, it keeps its positions its"
-            " own way",
-            code=Code.UNKNOWN_VERSION,
-            hint=f"name one of {known}",
-        )
-    return VERSIONS[rules.name]
+    """The rules of a version such as 5.7, 8.0.46, 9.7 or mariadb. Raises UsageError for one that is
+    not known."""
+    return VERSIONS[asked_rules(server, offered=VERSIONS).name]

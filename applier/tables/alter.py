@@ -10,12 +10,14 @@ from typing import Any
 from applier.errors import ReplicationError
 from applier.tables.alter_rows import numbered, row_converter
 from applier.tables.alteration import Alteration
-from applier.tables.catalog import Tables
+from applier.tables.catalog import Tables, table_of
 from applier.tables.collation import sort_key
+from applier.tables.discarded_table import DiscardedTable
 from applier.tables.dump import current_rows
 from applier.tables.engine import MemoryTable
-from applier.tables.merge_tables import is_merge, refuse_merge
+from applier.tables.merge_tables import altered_merge, is_merge
 from applier.tables.partition_exchange import exchange_rows
+from applier.tables.subpartitions import kept_rows
 from applier.tables.table_draft import SchemaRules
 from lookup.handler import DuplicateKey, Row
 from lookup.table import TableDefinition
@@ -43,9 +45,7 @@ def alter_table(
     """
     change = Alteration(table.definition, clause, rules, database)
     change.read()
-    definition = change.definition()
-    if not is_merge(definition):
-        refuse_merge(table.definition)
+    definition = altered_merge(table.definition, change.definition())
     moved = definition.full_name != table.definition.full_name
     taken = (
         tables.same_kind(definition) is not None
@@ -59,16 +59,16 @@ def alter_table(
     loses_keys = moved and copied and (rules.mariadb or not rules.modern_utf8mb4)
     if loses_keys:
         definition = replace(definition, foreign_keys=())
-    new = MemoryTable(definition)
+    discarded = change.discards or isinstance(table, DiscardedTable)
+    new = DiscardedTable(definition) if discarded else table_of(definition)
     new.auto_increment = change.auto_increment or table.auto_increment
     conversions = replace(rules.conversions, copies=copied)
     convert = row_converter(
         table.definition, definition, change.sources, rules.session, conversions
     )
-    ends_versioning = table.definition.system_versioned and not definition.system_versioned
-    kept = list(current_rows(table)) if ends_versioning else [row for _, row in table.scan()]
+    kept = _kept_rows(table, new)
     if change.partitions is not None:
-        kept = change.partitions.kept_rows(table.definition, kept, rules.session)
+        kept = kept_rows(change.partitions, table.definition, kept, rules.session)
     if change.order_by and definition.primary is None:
         for name, down in reversed(change.order_by):
             kept.sort(key=_order_key(table.definition, name), reverse=down)
@@ -91,6 +91,17 @@ def alter_table(
     tables.replace(table, new, change.columns.renamed, children_follow=not loses_keys)
     if change.partitions is not None and change.partitions.exchanged is not None:
         exchange_rows(tables, new, change.partitions, rules.session)
+
+
+def _kept_rows(table: MemoryTable, new: MemoryTable) -> list[Row]:
+    """The rows that the new table gets. A MERGE table has none of its own, and gets none
+    (HA_NO_COPY_ON_ALTER); one that is no longer system-versioned keeps the current ones."""
+    definition = new.definition
+    if is_merge(definition) or isinstance(new, DiscardedTable):
+        return []
+    if table.definition.system_versioned and not definition.system_versioned:
+        return list(current_rows(table))
+    return [row for _, row in table.scan()]
 
 
 def _load_first(table: MemoryTable, rows: Iterable[Row]) -> None:

@@ -23,6 +23,7 @@ from applier.tables.altered_columns import (
 from applier.tables.charset_change import in_charset
 from applier.tables.conversions import copies
 from applier.tables.defaults import default_in_utc
+from applier.tables.merge_tables import qualify_union
 from applier.tables.partitions import PartitionChange, PartitionClause, not_exact
 from applier.tables.schema import SchemaParser
 from applier.tables.sql_mode_flags import SqlModeFlag
@@ -84,6 +85,8 @@ class Alteration:
         self.partitions: PartitionChange | None = None
         self.copy_asked = False
         """ALGORITHM=COPY."""
+        self.discards = False
+        """DISCARD TABLESPACE."""
         self.says_timestamp = False
         """Whether a TIMESTAMP is among the columns defined; only then does the log say what
         explicit_defaults_for_timestamp was."""
@@ -160,6 +163,7 @@ class Alteration:
         if (
             self.copy_asked
             or copies(pairs)
+            or self._loses_clustered_key(new)
             or (moved and self.old.engine.lower() != "innodb")
             or new.engine != self.old.engine
         ):
@@ -170,6 +174,15 @@ class Alteration:
             and not strict
             and any(one.nullable and not two.nullable for one, two in pairs)
         )
+
+    def _loses_clustered_key(self, new: TableDefinition) -> bool:
+        """Whether the key that InnoDB orders the rows by goes and no such key comes: MySQL copies
+        then, MariaDB only where no other one is left (seen on 5.7.29, 9.7.4, MariaDB 10.11.18)."""
+        if self.old.primary is None or self.old.primary.name in {key.name for key in new.keys}:
+            return False
+        if new.primary is None:
+            return True
+        return not self.rules.mariadb and new.primary.name in {key.name for key in self.old.keys}
 
     # columns
 
@@ -206,7 +219,8 @@ class Alteration:
             column.after = ""
         elif self.parser.accept("AFTER"):
             column.after = self.parser.name()
-        if column.after is not None or column.source is None:
+        moved = column.after is not None or column.source is None
+        if moved and column not in self.columns.placed:
             self.columns.placed.append(column)
 
     def _build(self, draft: ColumnDraft) -> Column:
@@ -258,7 +272,7 @@ class Alteration:
 
     def _add_column(self, draft: ColumnDraft, exists_ok: bool) -> None:
         column = AlteredColumn(self._build(draft), None, redefined=True)
-        if exists_ok and draft.name in self.columns:
+        if exists_ok and (draft.name in self.columns or self.columns.added(draft.name) is not None):
             self.parser.skip_until(",")
             return
         self._place(column)
@@ -279,7 +293,7 @@ class Alteration:
         if missing_ok and old_name not in self.columns:
             self.parser.skip_until(",")
             return
-        column = self.columns[old_name]
+        column = self.columns.with_new(old_name)
         column.column = self._build(draft)
         column.redefined = True
         self._place(column)
@@ -297,6 +311,8 @@ class Alteration:
         elif parser.accept_any("CHECK", "CONSTRAINT"):
             parser.accept("IF", "EXISTS")
             name = parser.name()
+            if self.rules.mariadb and name.upper() == "PRIMARY":
+                parser.accept("KEY")
             self.parts.foreign_keys = [
                 key for key in self.parts.foreign_keys if key.name.lower() != name.lower()
             ]
@@ -372,6 +388,7 @@ class Alteration:
     def _alter(self) -> None:
         parser = self.parser
         if parser.accept_any("INDEX", "KEY"):
+            parser.accept("IF", "EXISTS")
             name = parser.name().lower()
             visible = parser.accept_any("VISIBLE", "INVISIBLE", "NOT", "IGNORED")
             parser.accept("IGNORED")
@@ -439,6 +456,7 @@ class Alteration:
         said = self.parts.options
         self.parts.options = {**before, **said}
         refuse_substitute(said.get("ENGINE", ""), self.rules)
+        qualify_union(said, self.database, self.rules.lexis)
         if "CHARSET" in said or "COLLATE" in said:
             self.table_charset, self.table_collation = table_defaults(said, self.rules)
         if said.get("AUTO_INCREMENT", "").isdigit():
@@ -461,6 +479,9 @@ class Alteration:
         self.parts.options["PARTITION"] = "" if after is None else after.sql
 
     def _tablespace(self, word: str) -> None:
+        if word == "DISCARD" and self.parser.accept("TABLESPACE"):
+            self.discards = True
+            return
         why = "its rows are in files that the log does not have"
         raise not_exact(self.old, f"ALTER TABLE … {word} TABLESPACE", why)
 

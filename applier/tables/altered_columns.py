@@ -56,14 +56,18 @@ class AlteredColumns:
         return self.kept[at]
 
     def with_new(self, name: str) -> AlteredColumn:
-        """The same, or a column of this name that a clause before adds, as ALTER COLUMN takes it
-        (seen on MariaDB 10.11.18)."""
+        """The same, or a column of this name that a clause before adds, as ALTER and MODIFY COLUMN
+        take it (seen on MariaDB 10.11.18)."""
+        return self.added(name) or self[name]
+
+    def added(self, name: str) -> AlteredColumn | None:
+        """The column of this name that a clause before adds."""
         added = (
             column
             for column in self.placed
             if column.source is None and column.column.name.lower() == name.lower()
         )
-        return next(added, None) or self[name]
+        return next(added, None)
 
     @property
     def renamed(self) -> dict[str, str]:

@@ -8,6 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
+
+from applier.binlog.types import ValueRefused, from_sql
+from applier.errors import ReplicationError
+from lookup.table import Column
 
 _WRAP = 1 << 64
 """The server's arithmetic is unsigned."""
@@ -44,3 +49,19 @@ class NumberSteps:
 
 
 ONE_BY_ONE = NumberSteps()
+
+
+def stored_number(column: Column, number: int, *, mariadb: bool, ignoring: bool) -> Any:
+    """The number as the column stores it. Raises ReplicationError 1467 for one beyond its type, in
+    MariaDB ValueRefused 1264; MariaDB's INSERT IGNORE takes the largest (seen on 5.7.29, 9.7.4,
+    10.11.18)."""
+    try:
+        return from_sql(column)(number)
+    except ValueRefused as refused:
+        if not mariadb:
+            raise ReplicationError(
+                1467, "Failed to read auto-increment value from storage engine"
+            ) from None
+        if not ignoring:
+            raise
+        return refused.closest

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from applier.arguments import checked
 from applier.errors import ReplicationError
 from applier.tables.engine import Change, MemoryTable, SequenceTable
 from applier.tables.foreign_keys import ForeignKeys, renamed_keys
+from applier.tables.merge_tables import is_merge, moved_union
 from applier.tables.triggers import Triggers
+from applier.tables.union_table import UnionTable
 from lookup.handler import Ref, Row, traits_of
 from lookup.table import TableDefinition
 
@@ -26,6 +30,13 @@ class Database:
     name: str
     charset: str | None = None
     collation: str | None = None
+
+
+def table_of(definition: TableDefinition) -> MemoryTable:
+    """An empty table that stands in no set yet."""
+    if is_merge(definition):
+        return UnionTable(definition)
+    return (SequenceTable if "SEQUENCE" in definition.options else MemoryTable)(definition)
 
 
 class Tables:
@@ -143,7 +154,7 @@ class Tables:
     def create(self, definition: TableDefinition) -> MemoryTable:
         """A new empty table; one of the same name is replaced. Its database comes into being with
         it."""
-        table = (SequenceTable if "SEQUENCE" in definition.options else MemoryTable)(definition)
+        table = table_of(definition)
         if not definition.temporary:
             self._forget(definition.database, definition.name)
             self.databases.setdefault(definition.database, Database(definition.database))
@@ -217,7 +228,7 @@ class Tables:
         """`table` is what stood under the name `before` has; foreign keys that its old self had or
         that pointed to it are its own now."""
         old = before.database, before.name
-        table.definition = renamed_keys(table.definition, before.name)
+        table.definition = moved_union(renamed_keys(table.definition, before.name), before.database)
         new = table.definition.database, table.definition.name
         self._adopt(table)
         if not before.temporary and (new != old or columns):
@@ -240,7 +251,8 @@ class Tables:
             twin._adopt(table.copy())
         return twin
 
-    def dump(self, directory: str | Path) -> list[Path]:
+    @checked()
+    def dump(self, directory: str | os.PathLike[str]) -> list[Path]:
         """Writes each table to DIRECTORY/<db>.<table>.tsv; returns the files written."""
         from applier.tables.dump import dump_tables
 
@@ -327,6 +339,8 @@ class Tables:
         definition = table.definition
         name = definition.database, definition.name
         table.replaced = False
+        if isinstance(table, UnionTable):
+            table.find = self.get if definition.temporary else self.base
         if traits_of(definition).transactional:
             table.journal = self._journal
         if definition.temporary:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from applier.tables.conversion_rules import GEOMETRIES
 from applier.tables.quoting import hex_bytes
 from applier.tables.sql_mode_flags import SqlModeFlag
 from applier.tables.sql_text import Parser
@@ -217,7 +218,7 @@ def _label(parser: Parser) -> str | bytes:
     return token.value
 
 
-SIZES: dict[str, Callable[[Parser, ColumnDraft], None]] = {
+SIZES: dict[str, Callable[[Parser, ColumnDraft], object]] = {
     **dict.fromkeys(("tinyint", "smallint", "mediumint", "int", "bigint"), _length),
     **dict.fromkeys(("char", "varchar", "binary", "varbinary", "vector"), _length),
     **dict.fromkeys(("time", "datetime", "timestamp"), _fraction),
@@ -227,4 +228,5 @@ SIZES: dict[str, Callable[[Parser, ColumnDraft], None]] = {
     "decimal": _digits,
     "year": _year,
     "bit": _bits,
+    **dict.fromkeys(GEOMETRIES, lambda parser, draft: _sizes(parser)),
 }

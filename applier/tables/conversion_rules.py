@@ -3,12 +3,16 @@ session."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
+from typing import Any
 
-from applier.binlog.types.temporal_parse import DateRules
+from applier.binlog.types.temporal_parse import TIME_LIMIT, DateRules
 from applier.tables.sql_mode_flags import NO_MODES, SqlModeFlag
 from lookup.table import Column
+
+Store = Callable[[Any], Any]
 
 FAMILIES = {
     **dict.fromkeys(("tinyint", "smallint", "mediumint", "int", "bigint"), "integer"),
@@ -65,6 +69,16 @@ class ConversionRules:
             return SqlModeFlag.TIME_ROUND_FRACTIONAL not in self.sql_mode
         return SqlModeFlag.TIME_TRUNCATE_FRACTIONAL in self.sql_mode
 
+    @property
+    def rounds_as_mariadb(self) -> bool:
+        """A fraction that would be carried beyond the last moment is cut there (`round_moment`)."""
+        return self.flavour == "mariadb"
+
+    @property
+    def longest_time(self) -> int:
+        """Of a TIME, in microseconds."""
+        return TIME_LIMIT + (999_999 if self.flavour == "mariadb" else 0)
+
     def dates(self, column: Column) -> DateRules:
         """Which dates the column takes; a TIMESTAMP is a moment, and none has a zero month or
         day."""
@@ -74,4 +88,14 @@ class ConversionRules:
             or column.type == "timestamp",
             no_zero_date=SqlModeFlag.NO_ZERO_DATE in self.sql_mode,
             invalid_dates=SqlModeFlag.ALLOW_INVALID_DATES in self.sql_mode,
+            mariadb=self.flavour == "mariadb",
         )
+
+
+MakeStore = Callable[[Column, Column, ConversionRules], Store]
+"""(old column, new column, rules) -> what stores a value that came along the route."""
+
+
+def raw_text(value: Any) -> str:
+    """A text or bytes, character by character."""
+    return value.decode("latin-1") if isinstance(value, bytes) else str(value)

@@ -10,47 +10,25 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from applier.binlog.charsets import charset
-from applier.binlog.time_zone import to_utc
 from applier.binlog.types import ValueRefused, from_sql, json
 from applier.binlog.types.numbers import float_codec, integer_range
-from applier.binlog.types.temporal import pack_datetime, pack_time, pack_timestamp
-from applier.binlog.types.temporal_parse import (
-    TIME_LIMIT,
-    ZERO,
-    DateRules,
-    DateTimeValue,
-    number_moment,
-    number_time,
-    round_moment,
-    round_time,
-    text_moment,
-    text_time,
-)
 from applier.binlog.types.texts import MAX_BYTES, strip_pad
 from applier.tables.collation import sort_key
-from applier.tables.conversion_rules import ConversionRules
+from applier.tables.conversion_moments import MOMENTS_OF
+from applier.tables.conversion_rules import ConversionRules, MakeStore, Store, raw_text
 from applier.tables.recoding import WIDE_CHARSETS, encoded, well_formed, with_questions
 from applier.tables.weight_keys import Incomparable
 from lookup.table import Column
 
-Store = Callable[[Any], Any]
-MakeStore = Callable[[Column, Column, ConversionRules], Store]
-"""(old column, new column, rules) -> what stores a value that came along the route."""
 _NUMBER = re.compile(r"[ \t\n\v\f\r]*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)")
 _TWO_POINTS = re.compile(r"[ \t\n\v\f\r]*([-+]?)([0-9]*)\.([0-9]+)\.")
 _SIGNED = re.compile(r"[ \t\n\v\f\r]*[-+]?[0-9]{1,21}\Z")
 _UNSIGNED = re.compile(r"[ \t\n\v\f\r]*\+?([0-9]{1,21})\Z")
 _ENUM_DIGITS = 5
-_SHORT_DATES, _LONG_DATES, _LAST_DATE = 991231, 10000101, 99991231
-"""The last YYMMDD, the first and the last YYYYMMDD."""
-_SIGN = re.compile(r"[ \t\n\v\f\r]*([-+]?)[ \t\n\v\f\r]*")
-_EPOCH = datetime(1970, 1, 1)
-_LAST_SECOND = (1 << 31) - 1
 _MAX = {"float": 3.4028234663852886e38, "double": 1.7976931348623157e308}
 
 
@@ -141,7 +119,7 @@ def _year_of_text(old: Column, _new: Column, rules: ConversionRules) -> Store:
     encode = _encoder(old)
 
     def store(value: Any) -> int:
-        text = _str(value)
+        text = raw_text(value)
         if _NUMBER.match(text) is None:
             return 0
         return _year_number(_parsed_integer(text, rules), zero_is_2000=len(encode(value)) != 4)
@@ -152,7 +130,7 @@ def _year_of_text(old: Column, _new: Column, rules: ConversionRules) -> Store:
 def _number_of_text(make: MakeStore, parse: Callable[[str], Any]) -> MakeStore:
     def made(old: Column, new: Column, rules: ConversionRules) -> Store:
         store = make(old, new, rules)
-        return lambda value: store(parse(_str(value)))
+        return lambda value: store(parse(raw_text(value)))
 
     return made
 
@@ -182,7 +160,7 @@ def _integer_of_text(_old: Column, new: Column, rules: ConversionRules) -> Store
     turns = new.unsigned and rules.flavour == "5.x"
 
     def store(value: Any) -> int:
-        number = _parsed_integer(_str(value), rules)
+        number = _parsed_integer(raw_text(value), rules)
         if turns and number <= -(1 << 64):
             return high
         return min(max(number, low), high)
@@ -195,120 +173,7 @@ def _parsed_real(text: str) -> float:
     return float(match[1]) if match else 0.0
 
 
-# moments
-
-
-def _date_of_moment(_old: Column, new: Column, rules: ConversionRules) -> Store:
-    dates = rules.dates(new)
-
-    def store(moment: DateTimeValue | None) -> int:
-        parts = (
-            None
-            if moment is None or not dates.allow(moment.parts)
-            else round_moment(moment, 0, truncate=rules.truncates)
-        )
-        parts = parts or ZERO
-        return parts[0] << 9 | parts[1] << 5 | parts[2]
-
-    return store
-
-
-def _datetime_of_moment(_old: Column, new: Column, rules: ConversionRules) -> Store:
-    dates = rules.dates(new)
-
-    def store(moment: DateTimeValue | None) -> bytes:
-        parts = (
-            None
-            if moment is None or not dates.allow(moment.parts)
-            else round_moment(moment, new.scale, truncate=rules.truncates)
-        )
-        return pack_datetime(parts or ZERO, new.scale)
-
-    return store
-
-
-def _timestamp_of_moment(_old: Column, new: Column, rules: ConversionRules) -> Store:
-    dates, zero = rules.dates(new), pack_timestamp(0, new.scale)
-
-    def store(moment: DateTimeValue | None) -> bytes:
-        parts = (
-            None
-            if moment is None or not dates.allow(moment.parts)
-            else round_moment(moment, new.scale, truncate=rules.truncates)
-        )
-        if parts is None or not any(parts[:3]):
-            return zero
-        outside = pack_timestamp(parts[6], new.scale) if rules.flavour == "mariadb" else zero
-        try:
-            since = to_utc(datetime(*parts), rules.zone).replace(tzinfo=None) - _EPOCH
-        except (ValueError, OverflowError):
-            return outside
-        seconds = since.days * 86400 + since.seconds
-        if not 0 < seconds <= _LAST_SECOND:
-            return outside
-        return pack_timestamp(seconds * 1_000_000 + since.microseconds, new.scale)
-
-    return store
-
-
-def _time_of_time(_old: Column, new: Column, rules: ConversionRules) -> Store:
-    def store(value: Any) -> bytes:
-        microseconds, nanoseconds = value if isinstance(value, tuple) else (value, 0)
-        rounded = round_time(microseconds, nanoseconds, new.scale, truncate=rules.truncates)
-        return pack_time(rounded, new.scale)
-
-    return store
-
-
-def _parsed(make: MakeStore, parse: Callable[[Any, Column, ConversionRules], Any]) -> MakeStore:
-    def made(old: Column, new: Column, rules: ConversionRules) -> Store:
-        store = make(old, new, rules)
-        return lambda value: store(parse(value, new, rules))
-
-    return made
-
-
-def _moment_of_text(value: Any, new: Column, rules: ConversionRules) -> DateTimeValue | None:
-    return text_moment(_str(value), rules.dates(new))
-
-
-def _moment_of_number(value: Any, new: Column, rules: ConversionRules) -> DateTimeValue | None:
-    if rules.flavour == "mariadb" and _SHORT_DATES < value < _LONG_DATES:
-        return None
-    parts = number_moment(value, rules.dates(new))
-    return None if parts is None else DateTimeValue(parts)
-
-
-def _moment_of_decimal(value: Decimal, new: Column, rules: ConversionRules) -> DateTimeValue | None:
-    """The fraction of a number is that of its second; a date without a time has none."""
-    whole = int(value)
-    found = _moment_of_number(whole, new, rules) if value >= 0 else None
-    if found is None or 0 < whole <= _LAST_DATE:
-        return found
-    nanoseconds = int((value - whole).scaleb(9))
-    return DateTimeValue((*found.parts[:6], nanoseconds // 1000), nanoseconds % 1000)
-
-
-def _time_of_text(value: Any, _new: Column, rules: ConversionRules) -> tuple[int, int]:
-    if rules.flavour != "mariadb":
-        return text_time(_str(value), DateRules(invalid_dates=rules.flavour != "5.x"))
-    text = _str(value)
-    sign = _SIGN.match(text)
-    assert sign is not None
-    text = text[sign.end() :]
-    if not text[:1].isdigit():
-        return 0, 0
-    microseconds, _ = text_time(
-        text.replace("T", " "), DateRules(invalid_dates=True), TIME_LIMIT + 999_999
-    )
-    return (-microseconds if sign[1] == "-" else microseconds), 0
-
-
 # text
-
-
-def _str(value: Any) -> str:
-    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
 
 
 def _encoder(old: Column) -> Callable[[Any], bytes]:
@@ -396,7 +261,7 @@ def _enum_of_text(_old: Column, new: Column, _rules: ConversionRules) -> Store:
     places = {key(label): at for at, label in reversed(list(enumerate(new.labels, 1)))}
 
     def store(value: Any) -> int:
-        text = _str(value)
+        text = raw_text(value)
         found = places.get(key(value if isinstance(value, bytes) else text))
         if found is not None:
             return found
@@ -407,19 +272,23 @@ def _enum_of_text(_old: Column, new: Column, _rules: ConversionRules) -> Store:
 
 
 def _set_of_text(old: Column, new: Column, rules: ConversionRules) -> Store:
-    """Labels that the new column lacks are left out."""
-    key = _label_key(new)
+    """Labels that the new column lacks are left out; spaces count but at the text's end
+    (`find_set`, sql/strfunc.cc)."""
+    key, pad = _label_key(new), "" if new.charset == "binary" else " "
     places = {key(label): 1 << at for at, label in reversed(list(enumerate(new.labels)))}
     everything, signs = (1 << len(new.labels)) - 1, old.charset not in WIDE_CHARSETS
 
     def store(value: Any) -> int:
-        text = _str(value)
+        text = raw_text(value)
         mask = 0
         labels: Sequence[str | bytes] = (
-            value.split(b",") if isinstance(value, bytes) else text.split(",")
+            value.rstrip(pad.encode()).split(b",")
+            if isinstance(value, bytes)
+            else text.rstrip(pad).split(",")
         )
         for label in labels:
-            mask |= places.get(key(label), 0)
+            spaced = bool(pad) and label[-1:] in (" ", b" ")
+            mask |= 0 if spaced else places.get(key(label), 0)
         if rules.flavour == "mariadb" and signs and not mask and _SIGNED.match(text):
             return int(text) & everything if abs(int(text)) < 1 << 64 else 0
         number = _UNSIGNED.match(text) if signs or text[:1] != "+" else None
@@ -431,14 +300,11 @@ def _set_of_text(old: Column, new: Column, rules: ConversionRules) -> Store:
 
 
 def _json_of_text(_old: Column, _new: Column, _rules: ConversionRules) -> Store:
-    return lambda value: json.encode(json.parse_text(_str(value)))
+    return lambda value: json.encode(json.parse_text(raw_text(value)))
 
 
 TEXT_STORES: dict[str, MakeStore] = {
-    "date": _parsed(_date_of_moment, _moment_of_text),
-    "datetime": _parsed(_datetime_of_moment, _moment_of_text),
-    "timestamp": _parsed(_timestamp_of_moment, _moment_of_text),
-    "time": _parsed(_time_of_time, _time_of_text),
+    **MOMENTS_OF["text"],
     "text": _text,
     "binary": _binary,
     "clob": _text,
@@ -454,20 +320,12 @@ STORES: dict[str, dict[str, MakeStore]] = {
         "decimal": _decimal,
         "bit": _bit,
         "year": _year,
-        "date": _parsed(_date_of_moment, _moment_of_number),
-        "datetime": _parsed(_datetime_of_moment, _moment_of_number),
-        "timestamp": _parsed(_timestamp_of_moment, _moment_of_number),
-        "time": _parsed(_time_of_time, lambda value, new, rules: number_time(value)),
+        **MOMENTS_OF["integer"],
         "enum": _enum,
         "set": _set,
     },
     "real": {"real": _real, "year": _year},
-    "decimal": {
-        "decimal": _decimal,
-        "date": _parsed(_date_of_moment, _moment_of_decimal),
-        "datetime": _parsed(_datetime_of_moment, _moment_of_decimal),
-        "timestamp": _parsed(_timestamp_of_moment, _moment_of_decimal),
-    },
+    "decimal": {"decimal": _decimal, **MOMENTS_OF["decimal"]},
     "text": {
         "integer": _integer_of_text,
         "real": _number_of_text(_real, _parsed_real),
@@ -477,13 +335,8 @@ STORES: dict[str, dict[str, MakeStore]] = {
     },
     "bits": {"bit": _bit},
     "signed": {"real": _real},
-    "moment": {
-        "year": _year_of_moment,
-        "date": _date_of_moment,
-        "datetime": _datetime_of_moment,
-        "timestamp": _timestamp_of_moment,
-    },
-    "time": {"time": _time_of_time},
+    "moment": {"year": _year_of_moment, **MOMENTS_OF["moment"]},
+    "time": MOMENTS_OF["time"],
     "number": TEXT_STORES,
 }
 """Route -> family of the new type -> what stores it."""

@@ -46,7 +46,7 @@ json      text text decimal integer text text text text text text text text text
 """A line per old type, a word per new one. "number" is the text of an integer."""
 _MARIADB = """
 integer   integer integer integer integer integer integer - integer integer text text integer integer -
-real      integer real decimal integer real - - - - text text integer integer -
+real      integer real decimal integer real text text text text text text integer integer -
 decimal   integer real decimal bits integer decimal - decimal decimal text text integer integer -
 bit       integer signed integer integer integer integer - integer integer number number integer integer -
 year      integer integer integer integer integer text text text text text text integer integer -

@@ -14,12 +14,13 @@ from applier.binlog.charsets import charset, charset_of_collation_name
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 from applier.tables.alter import CHECKED_PARTITIONS, alter_table
-from applier.tables.catalog import Database, Tables
+from applier.tables.catalog import Database, Tables, table_of
 from applier.tables.create_select import create_from_select
 from applier.tables.ddl_session import DdlSession
+from applier.tables.discarded_table import DiscardedTable
 from applier.tables.engine import MemoryTable
 from applier.tables.index_statements import created_index, dropped_index, pass_wait
-from applier.tables.merge_tables import refuse_merge
+from applier.tables.merge_tables import with_union
 from applier.tables.partition_conversion import conversion, converts
 from applier.tables.schema import read_table_body
 from applier.tables.sequences import read_sequence, sequence_definition
@@ -45,6 +46,7 @@ ROUTINE_CALLS = frozenset({"SELECT", "DO", "CALL"})
 no table."""
 DDL_STATEMENTS = frozenset({"CREATE", "ALTER", "DROP", "RENAME", "TRUNCATE"})
 OBJECTS = frozenset({"TABLE", "TABLES", "DATABASE", "SCHEMA", "INDEX", "SEQUENCE"})
+DATABASE_OPTIONS = frozenset("CHARACTER CHARSET DEFAULT COLLATE COMMENT ENCRYPTION READ".split())
 MODIFIERS = frozenset(
     "OR REPLACE TEMPORARY UNIQUE FULLTEXT SPATIAL VECTOR ONLINE OFFLINE IGNORE".split()
 )
@@ -124,35 +126,35 @@ class _Ddl:
         what = self._object()
         replacing, temporary = "REPLACE" in self.modifiers, "TEMPORARY" in self.modifiers
         if what in ("DATABASE", "SCHEMA"):
-            self._create_database(replacing)
-            return None
+            return self._create_database(replacing)
         if what == "TABLE":
             return self._create_table(replacing, temporary)
         if what == "INDEX":
             self._alter_by(*created_index(self.parser, self.database, self.modifiers))
             return None
         if what == "SEQUENCE":
-            return self._create_sequence(replacing)
+            return self._create_sequence(replacing, temporary)
         if what == "TRIGGER":
             self.tables.triggers.create(self.parser, self.database)
         if what == "VIEW":
             self._create_view()
         return f"CREATE {what or 'of something unknown'} is not replayed"
 
-    def _create_database(self, replacing: bool) -> None:
+    def _create_database(self, replacing: bool) -> str | None:
         parser = self.parser
         exists_ok = parser.accept("IF", "NOT", "EXISTS")
         name = parser.name()
         if name in self.tables.databases and not replacing:
-            if not exists_ok:
+            if not exists_ok and not self.session.executes_again:
                 raise ReplicationError(1007, f"Can't create database '{name}'; database exists")
-            return
+            return None if exists_ok else f"database `{name}` exists already and stays as it is"
         if replacing and name in self.tables.databases:
             self.tables.drop_database(name)
         charset_name, collation = self._database_options()
         if charset_name is None:
             charset_name, collation = self.session.server_charset, self.session.server_collation
         self.tables.databases[name] = Database(name, charset_name, collation)
+        return None
 
     def _database_options(self) -> tuple[str | None, str | None]:
         parser = self.parser
@@ -194,6 +196,7 @@ class _Ddl:
         old = (
             self.tables.temporary(database, name) if temporary else self.tables.base(database, name)
         )
+        note = None
         taken = old is not None or (not temporary and (database, name) in self.tables.views)
         if taken and not replacing:
             if exists_ok:
@@ -201,7 +204,12 @@ class _Ddl:
                     f"`{database}`.`{name}` exists already; "
                     "CREATE TABLE IF NOT EXISTS leaves it alone"
                 )
-            raise _taken(database, name)
+            if old is None or not self.session.executes_again:
+                raise _taken(database, name)
+            note = (
+                f"`{database}`.`{name}` was there already and is replaced, as a replica of MariaDB"
+                " does (slave_ddl_exec_mode=IDEMPOTENT)"
+            )
         if parser.accept("LIKE") or parser.accept("(", "LIKE"):
             like = self._table(parser.table_name(self.database)).definition
             parser.accept(")")
@@ -210,15 +218,18 @@ class _Ddl:
                 replace(like, database=database, name=name, foreign_keys=(), temporary=temporary),
                 old,
             )
-            return None
+            return note
         definition, select = read_table_body(parser, database, name, self._rules(database))
         refuse_substitute(definition.engine, self._rules(database))
-        definition = replace(definition, temporary=temporary)
+        definition = replace(
+            with_union(definition, self.database or database, self.session.lexis),
+            temporary=temporary,
+        )
         if select is None:
             self._put(definition, old)
-            return None
+            return note
         create_from_select(self.tables, definition, select, self.database, self.session.lexis)
-        return None
+        return note
 
     def _drop_replaced(self, database: str, name: str) -> None:
         """MariaDB logs a CREATE OR REPLACE that fails when the old table is gone already (seen on
@@ -232,19 +243,21 @@ class _Ddl:
             table=f"{database}.{name}",
         )
 
-    def _put(self, definition: TableDefinition, old: MemoryTable | None) -> None:
+    def _put(self, definition: TableDefinition, old: MemoryTable | None) -> MemoryTable:
         if old is not None:
             self.tables.drop_table(old)
         table = self.tables.create(definition)
         start = definition.options.get("AUTO_INCREMENT")
         if start is not None and start.isdigit():
             table.auto_increment = int(start)
+        return table
 
-    def _create_sequence(self, replacing: bool) -> str | None:
+    def _create_sequence(self, replacing: bool, temporary: bool) -> str | None:
         parser = self.parser
         exists_ok = parser.accept("IF", "NOT", "EXISTS")
         database, name = parser.table_name(self.database)
-        old = self.tables.get(database, name)
+        find = self.tables.temporary if temporary else self.tables.base
+        old = find(database, name)
         if old is not None and not replacing:
             if exists_ok:
                 return (
@@ -253,8 +266,8 @@ class _Ddl:
                 )
             raise _taken(database, name)
         row = read_sequence(parser, self._rules(database))
-        self._put(sequence_definition(database, name), old)
-        self._table((database, name)).insert(row)
+        definition = replace(sequence_definition(database, name), temporary=temporary)
+        self._put(definition, old).insert(row)
         return None
 
     def _alter_sequence(self) -> str | None:
@@ -273,9 +286,7 @@ class _Ddl:
         what = self._object()
         if what in ("DATABASE", "SCHEMA"):
             name = (
-                self.parser.name()
-                if self.parser.word() not in ("CHARACTER", "CHARSET", "DEFAULT", "COLLATE")
-                else self.database
+                self.parser.name() if self.parser.word() not in DATABASE_OPTIONS else self.database
             )
             charset_name, collation = self._database_options()
             database = self.tables.databases.get(name)
@@ -331,6 +342,8 @@ class _Ddl:
             self._end()
             if name in self.tables.databases:
                 self.tables.drop_database(name)
+            elif self.session.executes_again and not exists_ok:
+                return f"DROP DATABASE of {name}, which is not there"
             elif not exists_ok:
                 raise ReplicationError(
                     1008, f"Can't drop database '{name}'; database doesn't exist"
@@ -442,7 +455,6 @@ class _Ddl:
         if self.session.is_mariadb and self.parser.accept_any("DROP", "REUSE"):  # Oracle's
             self.parser.expect("STORAGE")
         self._end()
-        refuse_merge(table.definition)
         if self._parents([table], going=[]):
             name = table.definition.full_name
             raise ReplicationError(
@@ -450,7 +462,10 @@ class _Ddl:
                 f"Cannot truncate a table referenced in a foreign key constraint ({name})",
                 table=name,
             )
-        table.truncate()
+        if isinstance(table, DiscardedTable):
+            self.tables.replace(table, table_of(table.definition))
+        else:
+            table.truncate()
 
     def _table(self, target: tuple[str, str]) -> MemoryTable:
         table = self.tables.get(*target)

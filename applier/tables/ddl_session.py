@@ -36,6 +36,9 @@ class DdlSession:
     utf8mb4_collation: str | None = None
     explicit_defaults_for_timestamp: bool | None = None
     foreign_key_checks: bool = True
+    executes_again: bool = False
+    """A replica of MariaDB (slave_ddl_exec_mode=IDEMPOTENT): CREATE TABLE replaces a table, and
+    CREATE DATABASE and DROP DATABASE pass where there is nothing to do."""
     error_code: int = 0
     """With which the statement ended on the source."""
     expressions: Session = field(default_factory=Session)

@@ -8,6 +8,7 @@ backslash; NULL is \\N.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -17,7 +18,6 @@ from applier.binlog.types import TYPES, json, to_python, to_text
 from applier.binlog.types.names import column_type, zerofill_width
 from applier.binlog.types.numbers import double_text
 from applier.tables.end_of_time import ENDS_OF_TIME
-from applier.tables.merge_tables import refuse_merge
 from applier.tables.virtual_columns import as_read
 from applier.whole_file import whole_files
 from lookup.handler import Row
@@ -96,9 +96,8 @@ def current_rows(table: MemoryTable) -> Sequence[Row]:
     """The rows of a table as a session at +00:00 reads them; of a system-versioned one those that
     are not history.
 
-    Raises ReplicationError 1235 for a MERGE table.
+    Raises ReplicationError 1168 for a MERGE table that cannot be read.
     """
-    refuse_merge(table.definition)
     end = next(
         (at for at, column in enumerate(table.definition.columns) if column.system_time == "end"),
         None,
@@ -110,10 +109,10 @@ def current_rows(table: MemoryTable) -> Sequence[Row]:
 
 
 def dump_tables(
-    tables: Iterable[MemoryTable], directory: str | Path, *, display_widths: bool
+    tables: Iterable[MemoryTable], directory: str | os.PathLike[str], *, display_widths: bool
 ) -> list[Path]:
     """Writes one file per table into `directory`, which is made when it is not there. Returns the
-    files.
+    files. A table that cannot be read gets none.
 
     `display_widths`: integer types as 5.x and MariaDB write them. MariaDB's sequences are not
     tables and get no file.
@@ -124,7 +123,7 @@ def dump_tables(
     with whole_files(folder) as place:  # all files get their names when the last one is written
         for table in tables:
             definition = table.definition
-            if "SEQUENCE" not in definition.options:
+            if "SEQUENCE" not in definition.options and table.is_readable:
                 path = folder / file_name(definition.database, definition.name)
                 lines = dump_lines(table, display_widths=display_widths)
                 place(path.name).write_bytes(b"".join(line + b"\n" for line in lines))

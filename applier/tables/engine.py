@@ -263,6 +263,37 @@ class MemoryTable:
     def is_referenced(self) -> bool:
         return self.foreign_keys is not None and self.foreign_keys.has_children(self.definition)
 
+    # views of others
+
+    def open(self) -> None:
+        """Before its rows are read or changed. Raises ReplicationError where that cannot be."""
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether `open` lets it be read."""
+        return self.why_unreadable is None
+
+    @property
+    def why_unreadable(self) -> str | None:
+        """The server's words and number, where `open` does not let it be read."""
+        try:
+            self.open()
+        except ReplicationError as error:
+            return f"{error.message} ({error.number})"
+        return None
+
+    def follow(self, view: View) -> None:
+        """The view is told of each change of a row from now on, until TRUNCATE."""
+        self._views.append(view)
+
+    def unfollow(self, view: View) -> None:
+        """The view is told of no more changes."""
+        self._views = [other for other in self._views if other is not view]
+
+    def is_followed(self, view: View) -> bool:
+        """Whether the view has been told of everything since `follow`."""
+        return any(other is view for other in self._views)
+
     # changing
 
     def insert(self, row: Row) -> Ref:

@@ -24,9 +24,17 @@ from applier.errors import ReplicationError
 from applier.tables.altered_columns import names_in
 from applier.tables.collation import pads_with_spaces
 from applier.tables.defaults import row_generator
-from applier.tables.end_of_time import ENDS_OF_TIME
 from applier.tables.engine import MemoryTable
 from applier.tables.quoting import quoted
+from applier.tables.row_history import (
+    EventTimes,
+    change_row,
+    current_refs,
+    end_row,
+    is_history,
+    is_versioned,
+    shows_times,
+)
 from applier.tables.table_draft import generated_number
 from lookup.handler import (
     CascadeTooDeep,
@@ -107,7 +115,10 @@ class Link:
         if self.fills_with_zeros:
             return [ref for ref, _ in islice(self.child.scan(), 1)]
         values = tuple(parent_row[at] for at in self.theirs)
-        return [] if None in values else list(self.child.equal(self.own, values))
+        if None in values:
+            return []
+        found = list(self.child.equal(self.own, values))
+        return current_refs(self.child, found) if is_versioned(self.child.definition) else found
 
     def points_to_itself(self, row: Row) -> bool:
         """Whether the row is its own parent."""
@@ -153,6 +164,7 @@ class ForeignKeys:
 
     def __init__(self, find: Find) -> None:
         self.enabled = True
+        self.times = EventTimes()
         self._find = find
         self._children: dict[Name, set[Name]] = {}
         """Parent, which may not be there -> the tables whose keys name it."""
@@ -267,7 +279,7 @@ class ForeignKeys:
         A cascade does not check the key that it follows, because the parent is only half updated
         then (`row_ins_check_foreign_constraint`).
         """
-        if not self.enabled:
+        if not self.enabled or is_history(table.definition, row):
             return
         positions = table.definition.positions
         for key, link in self._links_up(table):
@@ -304,7 +316,8 @@ class ForeignKeys:
                 for link in self._links_down(parent):
                     if all(old[at] == row[at] for at in link.theirs):
                         if link.key.on_delete in ACTIONS and _ends(parent.definition, old, row):
-                            self._refuse_versions(link, link.children(old))
+                            for ref in link.children(old):
+                                self._act(link, link.key.on_delete, ref, None)
                         continue
                     if link.points_to_itself(old):
                         raise self._referenced(link)
@@ -351,17 +364,19 @@ class ForeignKeys:
             )
         if action not in ACTIONS:
             raise self._referenced(link)
-        if any(
-            column.system_time
-            for column in (*child.definition.columns, *link.parent.definition.columns)
-        ):
-            self._refuse_versions(link, [ref])
+        versioned = is_versioned(child.definition)
+        ends = action == "cascade" and values is None
+        if versioned:
+            self._refuse_versions(link, ends=ends)
         if self._depth >= MOST_CASCADES:
             raise CascadeTooDeep(
                 f"Foreign key cascade delete/update exceeds max depth of {MOST_CASCADES}."
             )
-        if action == "cascade" and values is None:
-            child.delete(ref)
+        if ends:
+            if versioned:
+                end_row(child, ref, row, self.times.stored)
+            else:
+                child.delete(ref)
             return
         if (
             child in self._updating
@@ -369,22 +384,31 @@ class ForeignKeys:
             raise self._referenced(link)
         self._followed.append(link.key)
         try:
-            child.update(
-                ref,
-                link.changed(
-                    row, values if action == "cascade" and values else (None,) * len(link.own)
-                ),
+            new = link.changed(
+                row, values if action == "cascade" and values else (None,) * len(link.own)
             )
+            if versioned:
+                change_row(child, ref, row, new, self.times.stored)
+            else:
+                child.update(ref, new)
         finally:
             self._followed.pop()
 
-    def _refuse_versions(self, link: Link, refs: list[Ref]) -> None:
-        """MariaDB keeps the child's old row as history, and ends rows where others are deleted."""
-        if refs:
+    def _refuse_versions(self, link: Link, *, ends: bool) -> None:
+        """Raises ReplicationError 1235 for rows with a system time that come out otherwise on each
+        server, or go round: of rows that refer to rows of their own table InnoDB ends only some
+        (seen on 10.11.18)."""
+        shown = shows_times(link.child.definition, current=not ends)
+        if shown or link.child in self._updating:
+            why = (
+                "each server has its own microseconds in the columns of their system time"
+                if shown
+                else "which rows of a table that refers to itself InnoDB ends is not known"
+            )
             raise ReplicationError(
                 1235,
                 f"the foreign key {link.key.name} of {link.child.definition.full_name} would change"
-                " rows that have a system time; that is not supported in memory",
+                f" rows that have a system time; that is not supported in memory: {why}",
                 table=link.parent.definition.full_name,
                 hint="leave the table out with --exclude-table, or replay into a test DB",
             )
@@ -424,10 +448,7 @@ def renamed_keys(definition: TableDefinition, old: str) -> TableDefinition:
 
 def _ends(definition: TableDefinition, old: Row, row: Row) -> bool:
     """Whether an update makes a row of a system-versioned table history, as its DELETE does."""
-    at = next(
-        (at for at, column in enumerate(definition.columns) if column.system_time == "end"), None
-    )
-    return at is not None and old[at] in ENDS_OF_TIME and row[at] not in ENDS_OF_TIME
+    return is_history(definition, row) and not is_history(definition, old)
 
 
 def _following(definition: TableDefinition, positions: tuple[int, ...]) -> tuple[int, ...]:

@@ -270,6 +270,10 @@ class OrderedView:
     def rank_after(self, value: Value, ref: Ref) -> int:
         return int(self._entries.bisect_right((*value, ref)))
 
+    def ref_at(self, rank: int) -> Ref:
+        """The row of the entry at this rank (0-based)."""
+        return self._entries[rank][-1]
+
     def distinct(self) -> int:
         """How many different values there are; groups are skipped, not stepped through."""
         count = at = 0

@@ -9,7 +9,8 @@ from applier.tables.catalog import Tables
 from applier.tables.defaults import row_generator
 from applier.tables.engine import MemoryTable
 from applier.tables.operands import Session
-from applier.tables.partitions import PartitionChange, locator, not_exact
+from applier.tables.partitions import PartitionChange, not_exact
+from applier.tables.subpartitions import stands_in
 from lookup.handler import Row
 from lookup.table import TableDefinition
 
@@ -27,13 +28,11 @@ def exchange_rows(
         raise ReplicationError(
             1146, f"Table '{name[0]}.{name[1]}' doesn't exist", table=f"{name[0]}.{name[1]}"
         )
-    locate = locator(table.definition, change.before, session)
-    leaving = [row for row in table.stored_rows() if locate(row) == place]
-    staying = [row for row in table.stored_rows() if locate(row) != place]
+    stands = stands_in(table.definition, change.before, [place], session)
+    leaving = [row for row in table.stored_rows() if stands(row)]
+    staying = [row for row in table.stored_rows() if not stands(row)]
     coming = other.stored_rows()
-    if any(
-        locate(row) != place for row in coming
-    ):  # WITHOUT VALIDATION: they stand there all the same
+    if any(not stands(row) for row in coming):  # WITHOUT VALIDATION: they stand there all the same
         raise not_exact(table.definition, "EXCHANGE PARTITION with rows that do not belong there")
     counter = max(table.auto_increment, other.auto_increment)
     for old, rows in ((table, [*staying, *coming]), (other, leaving)):

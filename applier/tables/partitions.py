@@ -3,14 +3,14 @@ TABLE changes them.
 
 sql_partition.cc (5.7 to 9.7; MariaDB 10.11): `get_part_id_hash`, `get_part_id_linear_hash`,
 `calculate_key_hash_value`, `get_partition_id_range`. What is not exact is refused with 1235: KEY on
-other types than integers, PARTITION BY SYSTEM_TIME, single subpartitions, bounds that depend on a
-time zone.
+other types than integers, PARTITION BY SYSTEM_TIME, bounds that depend on a time zone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from applier.binlog.types.temporal import timestamp_microseconds
@@ -23,28 +23,20 @@ from lookup.handler import Row
 from lookup.table import TableDefinition
 
 INTEGER_BYTES = {"tinyint": 1, "smallint": 2, "mediumint": 3, "int": 4, "bigint": 8}
+_UNFOLDED = (range(0x61, 0x7B), range(0xC0, 0xD7), range(0xD9, 0xDE), range(0xE0, 0xF7))
 _SWEDISH = bytes.maketrans(
-    bytes(
-        [
-            *range(0x61, 0x7B),
-            *range(0xC0, 0xD7),
-            *range(0xD9, 0xDE),
-            *range(0xE0, 0xF7),
-            *range(0xF8, 0xFE),
-            0xFE,
-        ]
-    ),
-    b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-    b"AAAA\\[\\CEEEEIIIIDNOOOO]"
-    b"UUUYY"
-    b"AAAA\\[\\CEEEEIIIIDNOOOO]"
-    b"\xd8UUUYY"
-    b"\xde",
+    bytes([*chain(*_UNFOLDED), *range(0xF8, 0xFF)]),
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZAAAA\\[\\CEEEEIIIIDNOOOO]UUUYY"
+    b"AAAA\\[\\CEEEEIIIIDNOOOO]\xd8UUUYY\xde",
 )
 """The sort order of latin1_swedish_ci, by which KEY hashes the bytes of a number
 (`my_charset_numeric`)."""
-_NULL, _HIGHEST = (0,), (2,)
+_NULL, _HIGHEST, _LOWEST = (0,), (2,), -(1 << 63)
 _UNKNOWN = "which rows stand in a partition is not known"
+
+
+Place = int | tuple[int, int]
+"""Where a partition stands among the others, or a subpartition in such a one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +91,15 @@ class Partitioning:
             f" ({self.by})"
         )
         return f"{head} {self.sub} ({', '.join(part.sql for part in self.parts)})"
+
+    @property
+    def sub_names(self) -> list[list[str]]:
+        """The names of the subpartitions, for each partition."""
+        count = Parser(self.sub)
+        count.skip_until("SUBPARTITIONS")
+        number = count.integer() if count.accept("SUBPARTITIONS") else 1
+        made = [[f"{part.name}sp{at}" for at in range(number)] for part in self.parts]
+        return [_listed_subs(part) or names for part, names in zip(self.parts, made, strict=True)]
 
     def index(self, name: str) -> int | None:
         """Where the partition of this name stands."""
@@ -160,6 +161,17 @@ def read_partitions(parser: Parser) -> tuple[Partition, ...]:
             break
     parser.expect(")")
     return tuple(parts)
+
+
+def _listed_subs(part: Partition) -> list[str]:
+    """The names in (SUBPARTITION name, …); empty where none are said."""
+    parser, names = Parser(part.rest), []
+    parser.skip_until("(")
+    for piece in _pieces(parser) if parser.op() == "(" else []:
+        one = Parser(piece)
+        one.expect("SUBPARTITION")
+        names.append(one.name())
+    return names
 
 
 def _pieces(parser: Parser) -> list[str]:
@@ -231,11 +243,8 @@ def _unix_timestamp(definition: TableDefinition, by: str) -> int | None:
         return None
     at = definition.positions.get(parser.name().lower())
     alone = parser.accept(")") and parser.done
-    is_timestamp = (
-        at is not None
-        and definition.columns[at].type == "timestamp"
-        and definition.columns[at].scale == 0
-    )
+    column = None if at is None else definition.columns[at]
+    is_timestamp = column is not None and (column.type, column.scale) == ("timestamp", 0)
     return at if alone and is_timestamp else None
 
 
@@ -317,7 +326,8 @@ def _by_list(
 def _by_hash(value: Callable[[Row], Any], count: int, *, linear: bool) -> Locate:
     def locate(row: Row) -> int:
         found = value(row)[0]
-        return 0 if found == _NULL else _spread(found[1], count, linear=linear)
+        number = _LOWEST if found == _NULL else found[1]  # `part_val_int`
+        return _spread(number, count, linear=linear)
 
     return locate
 
@@ -337,11 +347,8 @@ def _by_key(definition: TableDefinition, partitioning: Partitioning) -> Locate:
     kinds = [definition.columns[at].type for at in places]
     if not places or any(kind not in INTEGER_BYTES for kind in kinds):
         raise not_exact(definition, f"PARTITION BY KEY ({partitioning.by})")
-    sizes, latin, count = (
-        [INTEGER_BYTES[kind] for kind in kinds],
-        partitioning.algorithm != 1,
-        len(partitioning.parts),
-    )
+    sizes = [INTEGER_BYTES[kind] for kind in kinds]
+    latin, count = partitioning.algorithm != 1, len(partitioning.parts)
 
     def locate(row: Row) -> int:
         first, second = 1, 4
@@ -378,19 +385,9 @@ class PartitionChange:
 
     before: Partitioning | None
     after: Partitioning | None
-    emptied: frozenset[int] = frozenset()
-    exchanged: tuple[int, tuple[str, str]] | None = None
+    emptied: frozenset[Place] = frozenset()
+    exchanged: tuple[Place, tuple[str, str]] | None = None
     """A partition, and the table that it changes places with."""
-
-    def kept_rows(
-        self, definition: TableDefinition, rows: list[Row], session: Session
-    ) -> list[Row]:
-        """The rows of the partitions that are not emptied; all must have had a partition that is
-        known. Raises ReplicationError 1235."""
-        if not self.emptied or self.before is None:
-            return rows
-        locate = locator(definition, self.before, session)
-        return [row for row in rows if locate(row) not in self.emptied]
 
 
 def partitioning_of(definition: TableDefinition, lexis: Lexis) -> Partitioning | None:
@@ -426,15 +423,17 @@ class PartitionClause:
         return change
 
     def _named(self, before: Partitioning) -> list[int]:
-        names = [self.parser.name()]
-        while self.parser.accept(","):
-            names.append(self.parser.name())
-        return [self._place(before, name) for name in names]
+        return [self._place(before, name) for name in self._listed()]
+
+    def _place_or_sub(self, before: Partitioning, name: str) -> Place:
+        for at, names in enumerate(before.sub_names if before.sub else []):
+            for below, own in enumerate(names):
+                if own.lower() == name.lower():
+                    return at, below
+        return self._place(before, name)
 
     def _place(self, before: Partitioning, name: str) -> int:
         at = before.index(name)
-        if at is None and before.sub:
-            raise not_exact(self.definition, f"the subpartition {name}")
         if at is None:
             raise ReplicationError(
                 1735,
@@ -462,7 +461,8 @@ class PartitionClause:
 
     def _truncate(self, change: PartitionChange, before: Partitioning) -> None:
         every = self.parser.accept("ALL")
-        change.emptied = frozenset(range(len(before.parts)) if every else self._named(before))
+        names = [part.name for part in before.parts] if every else self._listed()
+        change.emptied = frozenset(self._place_or_sub(before, name) for name in names)
 
     def _add(self, change: PartitionChange, before: Partitioning) -> None:
         self.parser.accept("IF", "NOT", "EXISTS")
@@ -494,6 +494,6 @@ class PartitionClause:
         change.after = replace(before, parts=before.parts[:first] + new + before.parts[last + 1 :])
 
     def _exchange(self, change: PartitionChange, before: Partitioning) -> None:
-        at = self._place(before, self.parser.name())
+        at = self._place_or_sub(before, self.parser.name())
         self.parser.expect("WITH", "TABLE")
         change.exchanged = at, self.parser.table_name(self.database)

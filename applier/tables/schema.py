@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from applier.errors import ReplicationError
 from applier.tables.column_types import read_type
+from applier.tables.conversion_rules import FAMILIES
 from applier.tables.sql_text import Parser, tokenize
 from applier.tables.table_draft import (
     ColumnDraft,
@@ -120,7 +121,14 @@ class SchemaParser:
         else:
             self._literal_or_call()
         text = self.parser.text_since(start)
-        draft.set(default=None if text.upper() == "NULL" and self.rules.empty_is_null else text)
+        none = text.upper() == "NULL" and self.rules.empty_is_null
+        # MySQL drops a literal default of these with a warning, unless the SQL mode refuses it.
+        none = none or (
+            not self.rules.mariadb
+            and not text.startswith("(")
+            and FAMILIES.get(str(draft.values.get("type"))) in ("clob", "blob", "json")
+        )
+        draft.set(default=None if none else text)
 
     def _case(self) -> None:
         """CASE … END, behind its first word."""
@@ -141,6 +149,8 @@ class SchemaParser:
                 parser.name()
             if parser.op() == "(":
                 parser.parenthesized()
+        if parser.accept(":="):
+            self._literal_or_call()
         while parser.accept_kinds("string"):
             pass
 

@@ -139,6 +139,7 @@ class StatementApplier:
         """What the statement's session sees: its temporary tables, and foreign keys where it checks
         them."""
         self.tables.foreign_keys.enabled = query.variables.foreign_key_checks
+        self.tables.foreign_keys.times.begin(event.timestamp)
         with self.tables.session(event.server_id, query.thread_id):
             yield
 
@@ -174,6 +175,7 @@ class StatementApplier:
             names = charset_of_collation(number).name, collation_name(number)
         default = variables.default_collation_for_utf8mb4
         return DdlSession(
+            executes_again=self.server == "mariadb",
             server=self.server,
             expressions=self.statement.expressions,
             server_charset=names[0],

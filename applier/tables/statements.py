@@ -14,12 +14,12 @@ from typing import Any
 
 from applier.binlog.types import ValueRefused, from_sql
 from applier.errors import InputError, ReplicationError
+from applier.tables.auto_numbers import stored_number
 from applier.tables.catalog import Tables
 from applier.tables.defaults import column_default, default_row, implicit_default, row_generator
 from applier.tables.engine import MemoryTable
 from applier.tables.expression_parser import ExpressionParser, sql_parser
 from applier.tables.expressions import compile_expression
-from applier.tables.merge_tables import refuse_merge
 from applier.tables.operands import (
     Dialect,
     Operand,
@@ -114,7 +114,7 @@ class Statement:
                 1146, f"Table '{self.table_name}' doesn't exist", table=self.table_name
             )
         self.tables.triggers.refuse(*name, *events)
-        refuse_merge(table.definition)
+        table.open()
         if any(column.system_time for column in table.definition.columns):
             raise unsupported(f"a statement on `{self.table_name}`, whose rows have a system time")
         return table
@@ -150,7 +150,7 @@ class Statement:
     def column_list(self, definition: TableDefinition) -> tuple[int, ...]:
         """The columns that stand in parentheses at the cursor, or all visible ones."""
         parser = self.parser
-        if not parser.accept("("):
+        if parser.accept("(", ")") or not parser.accept("("):
             return tuple(at for at, column in enumerate(definition.columns) if not column.invisible)
         found: list[int] = []
         while not parser.accept(")"):
@@ -345,7 +345,9 @@ class Statement:
         number = session.insert_id if session.insert_id is not None else table.auto_increment
         if row[at] is not None or not column.nullable:
             # AUTO_INCREMENT NULL uses a number up and stays NULL
-            row[at] = from_sql(column)(number)
+            row[at] = stored_number(
+                column, number, mariadb=self.dialect.mariadb, ignoring=self.ignore
+            )
         if session.insert_id is not None:
             session.insert_id = session.expressions.numbers.after(number)
 

@@ -119,6 +119,8 @@ def _numeric(target: StoreColumn) -> Write:
 
     def write(value: Value, _session: Session) -> Stored:
         found = prepare(value)
+        if isinstance(found, str) and _HUGE_EXPONENT.search(found):
+            raise target.unknown()
         if rounds and not _stays_whole(found, column):
             raise target.unknown()
         if is_integer and isinstance(found, float):
@@ -132,6 +134,10 @@ def _numeric(target: StoreColumn) -> Write:
         return convert(found)
 
     return write
+
+
+_HUGE_EXPONENT = re.compile(r"[0-9.][eE][-+]?0*[1-9][0-9]{8}")
+"""Servers differ in what such a text becomes."""
 
 
 def _stays_whole(value: Any, column: Column) -> bool:
@@ -163,13 +169,6 @@ def _text(target: StoreColumn) -> Write:
 
     def write(value: Value, _session: Session) -> Stored:
         found = text.value(value)
-        if (
-            limit is not None
-            and column.type in ("char", "varchar")
-            and len(found) > limit
-            and not found[limit:].strip(" ")
-        ):
-            found = found[:limit]
         if operand.kind is OperandKind.DOUBLE and limit is not None and len(found) > limit:
             raise target.unknown()
         try:

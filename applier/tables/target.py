@@ -22,7 +22,6 @@ from applier.tables.catalog import Tables
 from applier.tables.defaults import default_row, row_generator
 from applier.tables.engine import MemoryTable
 from applier.tables.images import RowImages
-from applier.tables.merge_tables import refuse_merge
 from lookup.batch import ApplyOptions, CorruptRow, RowFailure, RowsOutcome, RowsShape
 from lookup.handler import Counters, Row
 from lookup.rows import RowsPlan
@@ -104,6 +103,7 @@ class RowsApplier:
         misread = _Misreader(event, rows, plan).rows_behind if plan.may_misread else None
         if table.foreign_keys is not None:
             table.foreign_keys.enabled = not rows.flags & NO_FOREIGN_KEY_CHECKS
+            self.tables.foreign_keys.times.begin(event.timestamp)
         cost, keep = plan.cost, self.result.keep
         counters = cost.counters if keep is None else Counters()
         outcome = RowsOutcome(counters)
@@ -175,7 +175,7 @@ class RowsApplier:
                 hint="give the tables that exist before the first event with --schema FILE.sql",
             )
         definition = table.definition
-        refuse_merge(definition)
+        table.open()
         images = RowImages(
             rows,
             table_map,

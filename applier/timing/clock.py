@@ -109,12 +109,14 @@ class ClockConfiguration:
                 code=Code.CONFIGURATION,
                 hint="use 0 workers, or the rules of a MySQL version",
             )
-        if self.worker_count and self.scheduling not in rules.parallel_types:
+        if self.parallel_type is not None and self.parallel_type not in rules.parallel_types:
+            known = ", ".join(sorted(rules.parallel_types))
             raise UsageError(
-                f"{rules.name} has no replica_parallel_type={self.scheduling}",
+                f"{rules.name} has no replica_parallel_type={self.parallel_type}",
                 code=Code.CONFIGURATION,
+                hint=f"it has {known}" if known else "remove it",
             )
-        if self.preserve_commit_order and self.worker_count:
+        if self.preserve_commit_order:
             self._check_commit_order()
         if (
             self.checkpoint_group < 1
@@ -136,7 +138,7 @@ class ClockConfiguration:
                 code=Code.CONFIGURATION,
                 hint="remove it",
             )
-        if self.scheduling != LOGICAL_CLOCK:
+        if self.worker_count and self.scheduling != LOGICAL_CLOCK:
             raise UsageError(
                 "preserve_commit_order is not supported with parallel_type=DATABASE",
                 code=Code.CONFIGURATION,

@@ -104,7 +104,7 @@ def test_relay_logs(server: str, closing: Flush) -> None:
 def test_defaults() -> None:
     assert SyncOptions.default("5.5.62") == SyncOptions(0, 0, 0)
     assert SyncOptions.default("9.7") == SyncOptions(10000, 10000, 10000) == SyncOptions()
-    in_files, in_tables = ("5.5", "5.6", "5.7"), ("8.0", "8.4", "9.7")
+    in_files, in_tables = ("5.5", "5.6", "5.7", "mariadb"), ("8.0", "8.4", "9.7")
     assert dict.fromkeys(in_files, RecordStorage.FILE) | dict.fromkeys(in_tables, RecordStorage.TABLE) == DEFAULT_REPOSITORY
 
 
@@ -114,6 +114,7 @@ def test_defaults() -> None:
         (Subject.RELAY_LOG_INFO, RecordStorage.FILE, "8.3", "taken away in 8.3"),
         (Subject.WORKER_INFO, RecordStorage.FILE, "9.7", "taken away in 8.3"),
         (Subject.RELAY_LOG_INFO, RecordStorage.TABLE, "5.5", "tables came with 5.6"),
+        (Subject.RELAY_LOG_INFO, RecordStorage.TABLE, "10.11.18-MariaDB", "MariaDB keeps relay log info in a file only"),
         (Subject.RELAY_LOG, RecordStorage.TABLE, "5.7", "a relay log is a file"),
     ],
 )

@@ -159,12 +159,23 @@ def test_filters(binlag: Run, tmp_path: Path) -> None:
         ("--exclude-gtids", f"{uuid}:1"): (["3"], ["2"]),
         ("--start-datetime", "2100-01-01"): ([], []),
         ("--stop-datetime", "2000-01-01T00:00:00+02:00"): ([], []),
+        ("--stop-datetime", "1970-01-01 00:00:00"): ([], []),
     }
     for number, (options, (first, second)) in enumerate(chosen.items()):
         out = tmp_path / f"out{number}"
         assert binlag("replay", path, "--schema", tmp_path / "s.sql", "--dump", out, *options)[0] == 0, options
         dumped = {file.name: file.read_text().split("\n")[1:-1] for file in out.iterdir()}
         assert [dumped.get(f"{name}.t.tsv", []) for name in "de"] == [first, second], options
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [(("--start-datetime", "2100-01-01"), "the log ends at"), (("--stop-datetime", "1970-01-01"), "the log begins at"), ((), "")],
+)
+def test_times_without_an_event_are_said(binlag: Run, tmp_path: Path, schema: Path, options: tuple[str, ...], says: str) -> None:
+    code, out, _ = binlag("replay", small_log(tmp_path), "--schema", schema, *options)
+    assert code == 0
+    assert ("no event lies in these times" in out, says in out) == (bool(says), True)
 
 
 def test_positions(binlag: Run, tmp_path: Path, schema: Path) -> None:

@@ -32,8 +32,18 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def session(copy: Path, tmp_path: Path) -> Iterator[Session]:
-    with closing(Session(copy, environment(tmp_path / "home", copy / ".venv" / "bin"))) as opened:
+    with closing(Session(copy, readers_own(copy, tmp_path))) as opened:
         yield opened
+
+
+def readers_own(copy: Path, folder: Path) -> dict[str, str]:
+    """The variables of who works in the copy: its programs, and its code rather than that of the checkout that is installed."""
+    return environment(folder / "home", copy / ".venv" / "bin", PYTHONPATH=str(copy))
+
+
+def test_the_code_is_that_of_the_tree_with_the_pages(session: Session, copy: Path) -> None:
+    ran = session.run("cd / && python -c 'import applier; print(applier.__file__)'")
+    assert ran.printed.strip() == str(copy / "applier" / "__init__.py")
 
 
 def said(page: Path, step: Step, ran: Ran, shown: str | None) -> str:
@@ -82,7 +92,7 @@ def test_python_prints_what_the_page_shows(page: Path, copy: Path, tmp_path: Pat
     examples = [block for block in blocks(page) if block.kind == "python" and block.not_run is None]
     done = subprocess.run(
         [sys.executable, str(RUN_PYTHON)], input=json.dumps([block.text for block in examples]), cwd=copy, capture_output=True,
-        text=True, check=False, env=environment(tmp_path / "home", copy / ".venv" / "bin"),
+        text=True, check=False, env=readers_own(copy, tmp_path),
     )  # fmt: skip
     assert done.returncode == 0, f"{name_of(page)}\n{done.stderr}"
     for block, printed in zip(examples, json.loads(done.stdout), strict=True):

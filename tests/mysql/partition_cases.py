@@ -143,6 +143,33 @@ PARTITIONS: dict[str, Statements] = {
         "INSERT INTO t VALUES (1,1),(6,2),(7,3)",
         "ALTER TABLE t DROP PARTITION p1",
     ],
+    "NULL in three partitions": each("CREATE TABLE t (a INT) PARTITION BY HASH (a) PARTITIONS 3", "p0", "p1", "p2"),
+    "NULL in seven partitions": each("CREATE TABLE t (a INT) PARTITION BY HASH (a) PARTITIONS 7", *(f"p{at}" for at in range(7))),
+    "single subpartitions by HASH": each(
+        """CREATE TABLE t (a INT) PARTITION BY RANGE (a) SUBPARTITION BY HASH (a) SUBPARTITIONS 3
+            (PARTITION p0 VALUES LESS THAN (20), PARTITION p1 VALUES LESS THAN MAXVALUE)""",
+        *(f"p{at}sp{below}" for at in range(2) for below in range(3)),
+    ),
+    "single subpartitions by KEY": each(
+        """CREATE TABLE t (a INT) PARTITION BY LIST (a % 2) SUBPARTITION BY LINEAR KEY (a)
+            (PARTITION p0 VALUES IN (NULL, 0) (SUBPARTITION `e1`, SUBPARTITION E2, SUBPARTITION e3),
+             PARTITION p1 VALUES IN (-1, 1) (SUBPARTITION o1, SUBPARTITION o2, SUBPARTITION o3))""",
+        "e1", "e2", "e3", "o1", "o2", "o3", "p1",
+    ),
+    "exchange of a subpartition": [
+        """CREATE TABLE t (a INT, b INT) PARTITION BY RANGE (a) SUBPARTITION BY HASH (b)
+            (PARTITION p0 VALUES LESS THAN (10) (SUBPARTITION s0, SUBPARTITION s1),
+             PARTITION p1 VALUES LESS THAN MAXVALUE (SUBPARTITION s2, SUBPARTITION s3))""",
+        "CREATE TABLE u (a INT, b INT)",
+        "INSERT INTO t VALUES (1,1),(2,2),(3,NULL),(4,-3),(11,1),(12,2),(13,13)",
+        "INSERT INTO u VALUES (30,7),(31,9)",
+        "ALTER TABLE t EXCHANGE PARTITION s3 WITH TABLE u",
+        "UPDATE t SET b = b + 1 WHERE a = 30",
+        "INSERT INTO u VALUES (15,5)",
+        "CREATE TABLE v LIKE u",
+        "ALTER TABLE t EXCHANGE PARTITION s1 WITH TABLE v",
+        "ALTER TABLE t TRUNCATE PARTITION s0, p1",
+    ],
     "rebuild etc": [
         "CREATE TABLE t (a INT) PARTITION BY HASH (a) PARTITIONS 2",
         "INSERT INTO t VALUES (1),(2)",

@@ -11,7 +11,7 @@ from servers.server import Server
 from applier.replica.replica import Replica
 from tests.servers.fixtures import ServerFactory
 
-OLD_WORDS = {"5.6", "5.7"}
+OLD_WORDS = {"5.6", "5.7", "mariadb"}
 REPLICA_OPTIONS: dict[str, str | int | bool | None] = {
     "server_id": 9,
     "skip-slave-start": None,

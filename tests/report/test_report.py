@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from applier.fleet_report import fleet_page
+from applier.fleets.results import FleetResult, Outcome
 from applier.forecast.facts import facts_of_file
 from applier.forecast.plan import ForecastPlan, run
 from applier.page_colours import DARK, LIGHT
@@ -21,6 +23,7 @@ from tests.forecast.logs import UPDATE, calibration, file, schema, transaction
 from tests.report.test_page_colours import rgb
 
 STORY = Path(__file__).parent.parent / "captures" / "forecast"
+IMAGES = Path(__file__).parent.parent.parent / "docs" / "images"
 CHROMIUM = os.environ.get("BINLAG_CHROMIUM") or shutil.which("chromium")
 BROWSER_MILLISECONDS = 300_000
 """A browser that takes longer for one thing hangs."""
@@ -93,6 +96,14 @@ def test_images_need_no_browser(summary: dict[str, Any], tmp_path: Path) -> None
     assert (tmp_path / "lag.png").read_bytes()[:4] == b"\x89PNG"
 
 
+def test_times_of_day_have_24_hours(summary: dict[str, Any], tmp_path: Path) -> None:
+    start = summary["curve"]["points"][0][0]
+    images({**summary, "curve": {"points": [(start + hour * 3600, hour) for hour in range(9)]}, "curves": {}}, tmp_path)
+    times = re.findall(r">(\d\d:\d\d|\d\d [AP]M)<", (tmp_path / "lag.svg").read_text())
+    assert len(times) > 3
+    assert [time for time in times if time.endswith("M")] == []
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     if CHROMIUM is None:
@@ -153,3 +164,28 @@ def test_it_is_dark_where_the_reader_wants_it_and_light_on_paper(
     assert used("#lag svg .mark-line path", "stroke") == rgb(colours["lag"])
     assert used("#tables svg .mark-rect.role-mark path", "fill") == rgb(colours["lag"])
     context.close()
+
+
+def test_closed_sections_of_a_fleet_are_open_on_paper(browser: Any, summary: dict[str, Any]) -> None:
+    sources = [Outcome(name, "", summary=summary) for name in ("one", "two")]
+    opened = browser.new_page()
+    opened.set_content(fleet_page(FleetResult(sources)))
+    visible = "[...document.querySelectorAll('details h3')].map((one) => one.checkVisibility())"
+    headings = opened.evaluate(visible)
+    assert len(headings) > 4
+    assert not any(headings)
+    opened.emulate_media(media="print")
+    assert all(opened.evaluate(visible))
+    opened.close()
+
+
+@pytest.mark.parametrize("picture", sorted(IMAGES.glob("*.svg")), ids=lambda path: path.stem)
+def test_no_label_of_a_picture_is_cut(browser: Any, picture: Path) -> None:
+    opened = browser.new_page(viewport={"width": 1600, "height": 900})
+    opened.set_content(picture.read_text())
+    cut = """() => { const box = document.querySelector("svg").getBoundingClientRect();
+        return [...document.querySelectorAll("text")].filter((one) => { const own = one.getBoundingClientRect();
+            return own.left < box.left || own.right > box.right || own.top < box.top || own.bottom > box.bottom;
+        }).map((one) => one.textContent); }"""
+    assert opened.evaluate(cut) == []
+    opened.close()

@@ -69,6 +69,8 @@ def fresh(version: str) -> ReplicaView:
     source = SourceInfo(host="127.0.0.1", user_name="nobody", port=1)
     if version == "9.7":
         source = replace(source, retry_count=10, enabled_ssl=True)
+    if version == "mariadb":
+        source = replace(source, using_gtid="Slave_Pos")  # since 10.10, when nobody says it
     return ReplicaView(
         version=version,
         source=source,
@@ -199,6 +201,16 @@ def test_folders_that_tell_nothing(tmp_path: Path) -> None:
     assert view.source is None
     assert len(notes) == 1
     assert "master.info" in notes[0]
+
+
+@pytest.mark.parametrize("name", ["relay-log.info", "master.info"])
+def test_an_empty_info_file_is_said(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(b"")
+    view, notes = view_of_folder(tmp_path)
+    assert (view.relay, view.source, view.version) == (None, None, "8.0")
+    assert len(notes) == 1
+    assert "the file is empty" in notes[0]
+    assert name in notes[0]
 
 
 # an emulated replica

@@ -99,11 +99,20 @@ def test_numbers_of_a_new_column(algorithm: str, increment: int, offset: int, st
     assert [row[-1] for row in tables["d.t"].rows()] == numbers
 
 
-@pytest.mark.parametrize("word", ["DISCARD", "IMPORT"])
-def test_a_tablespace_comes_and_goes_as_a_file(word: str) -> None:
+def test_a_tablespace_comes_as_a_file() -> None:
     with pytest.raises(ReplicationError, match="its rows are in files that the log does not have") as caught:
-        run(f"ALTER TABLE t {word} TABLESPACE")
+        run("ALTER TABLE t DISCARD TABLESPACE", "ALTER TABLE t IMPORT TABLESPACE")
     assert caught.value.number == 1235
+
+
+def test_a_discarded_tablespace_takes_the_rows_away() -> None:
+    """As on 5.7.29, 9.7.4 and MariaDB 10.11.18: ALTER TABLE and RENAME leave it so, MariaDB's TRUNCATE does not."""
+    tables = run("ALTER TABLE t DISCARD TABLESPACE", "ALTER TABLE t ADD KEY (a)", "RENAME TABLE t TO u")
+    assert tables["d.u"].why_unreadable == "Tablespace has been discarded for table 'u' (1814)"
+    apply_ddl(tables, "TRUNCATE TABLE u", "d", DdlSession())
+    assert (tables["d.u"].is_readable, tables["d.u"].rows()) == (True, [])
+    apply_ddl(tables, "DROP TABLE u", "d", DdlSession())
+    assert "d.u" not in tables
 
 
 def test_names_after_a_change() -> None:
@@ -300,6 +309,19 @@ def test_exists_already_or_not_there() -> None:
     assert len(tables["d.t"]) == 3
 
 
+def test_a_replica_of_mariadb_executes_some_statements_again() -> None:
+    """slave_ddl_exec_mode=IDEMPOTENT, as tests/replica/test_real_mariadb.py asks a server."""
+    tables, session = applier.load_schema(SCHEMA), DdlSession(server="mariadb", executes_again=True)
+    for sql in ("CREATE DATABASE d", "DROP DATABASE gone", "DROP TABLE gone"):
+        assert apply_ddl(tables, sql, "d", session)
+    assert len(tables["d.t"]) == 3
+    told = apply_ddl(tables, "CREATE TABLE t (z int)", "d", session)
+    assert told is not None and "is replaced" in told
+    assert (len(tables["d.t"]), [column.name for column in tables["d.t"].definition.columns]) == (0, ["z"])
+    with pytest.raises(BinlagError, match="Table 't' already exists"):
+        applier.load_schema(SCHEMA + "CREATE TABLE d.t (a int);", server="mariadb")
+
+
 def test_alter_if_exists_of_a_table_that_is_there() -> None:
     assert rows("ALTER TABLE IF EXISTS t DROP a, DROP b", server="mariadb") == [(1,), (2,), (3,)]
 
@@ -380,14 +402,23 @@ CREATE TABLE d.all_of_them (id int) ENGINE=MERGE UNION=(d.one) INSERT_METHOD=LAS
 CREATE TABLE d.none (id int) ENGINE=MRG_MyISAM;"""
 
 
-@pytest.mark.parametrize("sql", ["TRUNCATE all_of_them", "ALTER TABLE all_of_them ENGINE=InnoDB"])
-def test_a_merge_table_has_rows_that_are_not_its_own(sql: str, tmp_path: Path) -> None:
-    assert number(sql, schema=MERGE) == 1235
-    assert rows("ALTER TABLE none ENGINE=InnoDB", table="d.none", schema=MERGE) == []
-    with pytest.raises(ReplicationError, match="is a MERGE table") as caught:
-        run(schema=MERGE).dump(tmp_path)
-    assert caught.value.number == 1235
-    run("DROP TABLE all_of_them", schema=MERGE).dump(tmp_path)
+def test_a_merge_table_has_rows_that_are_not_its_own(tmp_path: Path) -> None:
+    schema = MERGE + "INSERT INTO d.all_of_them VALUES (3), (4);"
+    assert rows("ALTER TABLE all_of_them ENGINE=InnoDB", table="d.all_of_them", schema=schema) == [(3,), (4,)]
+    assert rows("TRUNCATE all_of_them", table="d.one", schema=schema) == []
+    assert rows("ALTER TABLE none ENGINE=InnoDB", table="d.none", schema=schema) == []
+    assert rows("DROP TABLE all_of_them", table="d.one", schema=schema) == [(3,), (4,)]
+    run(schema=schema).dump(tmp_path)
+    assert (tmp_path / "d.all_of_them.tsv").read_text() == (tmp_path / "d.one.tsv").read_text()
+
+
+@pytest.mark.parametrize("sql", ["DROP TABLE one", "ALTER TABLE one ADD b INT", "ALTER TABLE one ENGINE=InnoDB", "RENAME TABLE one TO two"])
+def test_a_merge_table_over_another_table_cannot_be_read(sql: str) -> None:
+    tables = run(sql, schema=MERGE)
+    assert not tables["d.all_of_them"].is_readable
+    with pytest.raises(ReplicationError, match=r"Unable to open underlying table `d`\.`one`") as caught:
+        tables["d.all_of_them"].rows()
+    assert caught.value.number == 1168
 
 
 @pytest.mark.parametrize(

@@ -152,17 +152,46 @@ VERSIONED = (
 )
 
 
-def test_a_cascade_over_rows_with_a_system_time_is_refused() -> None:
-    """MariaDB's DELETE makes the parent's row history; what it does to the child is not emulated."""
+def test_a_delete_of_a_row_with_a_system_time_is_an_update() -> None:
+    """MariaDB makes the parent's row history, and does with the child what ON DELETE says."""
     tables = changed(*VERSIONED, schema="CREATE DATABASE d", server="mariadb")
     parent, child = tables["d.p"], tables["d.c"]
     refs = [parent.insert((number, 7, 1, END_OF_TIME)) for number in (1, 2)]
     child.insert((10, 1))
     parent.update(refs[1], (2, 7, 1, 5))
     changed_ref = parent.update(refs[0], (1, 8, 2, END_OF_TIME))
-    with pytest.raises(ReplicationError, match="have a system time") as caught:
-        parent.update(changed_ref, (1, 8, 2, 5))
+    assert child.rows() == [(10, 1)]
+    parent.update(changed_ref, (1, 8, 2, 5))
+    assert child.rows() == [(10, None)]
+
+
+OTHER_VERSIONED = (
+    """CREATE TABLE c (a INT PRIMARY KEY, pid INT, s TIMESTAMP(6) AS ROW START INVISIBLE, e TIMESTAMP(6) AS ROW END INVISIBLE,
+        PERIOD FOR SYSTEM_TIME (s, e), FOREIGN KEY (pid) REFERENCES p (id) ON DELETE SET NULL) WITH SYSTEM VERSIONING""",
+    """CREATE TABLE c (a INT PRIMARY KEY, pid INT, s BIGINT UNSIGNED AS ROW START, e BIGINT UNSIGNED AS ROW END,
+        PERIOD FOR SYSTEM_TIME (s, e), FOREIGN KEY (pid) REFERENCES p (id) ON DELETE CASCADE) WITH SYSTEM VERSIONING""",
+)
+
+
+@pytest.mark.parametrize("table", OTHER_VERSIONED)
+def test_moments_of_the_servers_own_are_refused(table: str) -> None:
+    tables = changed("CREATE TABLE p (id INT PRIMARY KEY)", table, schema="CREATE DATABASE d", server="mariadb")
+    tables["d.p"].insert((1,))
+    tables["d.c"].insert((10, 1, 1, END_OF_TIME))
+    with pytest.raises(ReplicationError, match="each server has its own microseconds") as caught:
+        tables["d.p"].delete(1)
     assert caught.value.number == 1235
+
+
+def test_versioned_rows_that_refer_to_their_own_table_are_refused() -> None:
+    key = "FOREIGN KEY (q) REFERENCES r (b) ON DELETE CASCADE"
+    sql = f"CREATE TABLE r (b INT PRIMARY KEY, q INT, {key}) WITH SYSTEM VERSIONING"
+    tables = changed(sql, schema="CREATE DATABASE d", server="mariadb")
+    table = tables["d.r"]
+    ref = table.insert((1, None, 1, END_OF_TIME))
+    table.insert((2, 1, 1, END_OF_TIME))
+    with pytest.raises(ReplicationError, match="refers to itself"):
+        table.update(ref, (1, None, 1, 5))
 
 
 @pytest.mark.parametrize("count", [2, 3])

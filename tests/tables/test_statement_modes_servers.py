@@ -15,6 +15,26 @@ SCRIPTS: tuple[tuple[tuple[str, ...], str], ...] = (
     (
         ALL,
         r"""
+CREATE TABLE a (id INT, s SET('a', 'b', 'c', 'd', 'e'));
+INSERT IGNORE INTO a VALUES (1, 'f,a,b'), (2, 'd,A ,b'), (3, 'a ,b'), (4, 'a,'), (5, ','), (6, 'a,b '), (7, ' a,b'), (8, 'b,x ,c');
+RESET;
+CREATE TABLE b (id INT, t TEXT DEFAULT '', c CHAR(2), v VARCHAR(2));
+INSERT INTO b (id) VALUES (1);
+INSERT INTO b() VALUES (2, DEFAULT, 0x4120, 0x412020);
+RESET;
+""",
+    ),
+    (
+        ("mariadb",),
+        """
+CREATE TABLE a (id SMALLINT PRIMARY KEY AUTO_INCREMENT);
+INSERT IGNORE INTO a VALUES (32766), (NULL), (NULL), (1);
+RESET;
+""",
+    ),
+    (
+        ALL,
+        r"""
 CREATE TABLE a (id INT, v VARCHAR(20));
 SET sql_mode = 'NO_BACKSLASH_ESCAPES';
 INSERT INTO a VALUES (1, 'a\nb'), (2, 'x\');

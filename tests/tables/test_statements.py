@@ -43,9 +43,11 @@ def refused(sql: str, schema: str = SCHEMA) -> ReplicationError:
     ("sql", "new"),
     [
         ("INSERT INTO t VALUES (9, 1, 'z', 9)", [(9, 1, "z", 9)]),
+        ("INSERT INTO t() VALUES (9, 1, 'z', 9)", [(9, 1, "z", 9)]),
         ("INSERT INTO d.t (a) VALUES (1), (2)", [(4, 1, "q", None), (5, 2, "q", None)]),
         ("INSERT t SET a = 2 + 3 * 4, b = CONCAT('a', 'b')", [(4, 14, "ab", None)]),
         ("INSERT LOW_PRIORITY INTO `d`.`t` (`id`, b) VALUES (NULL, DEFAULT), (0, NULL)", [(4, None, "q", None), (5, None, None, None)]),
+        ("INSERT INTO t (id, b) VALUES (8, 0x41" + "20" * 22 + ")", [(8, None, "A" + " " * 19, None)]),
         ("INSERT IGNORE INTO t (id, a) VALUES (1, 99), (7, 7)", [(7, 7, "q", None)]),
         ("INSERT INTO t (id, b) VALUES (8, 0x4142), (10, _utf8mb4'é')", [(8, None, "AB", None), (10, None, "é", None)]),
         ("INSERT INTO t (id, a) VALUES (8, '12abc'), (11, 99999999999)", [(8, 12, "q", None), (11, 2147483647, "q", None)]),

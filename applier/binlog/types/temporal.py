@@ -53,8 +53,10 @@ def number_to_parts(number: int) -> Parts:
 
 
 def fraction_text(microseconds: int, digits: int) -> str:
-    """The fraction of a second with its point; "" for 0 digits."""
-    return f".{microseconds:06d}"[: digits + 1] if digits else ""
+    """The fraction of a second with its point; "" for 0 digits. A second that 5.7's
+    CURRENT_TIMESTAMP(6) rounds up to has a digit more (`my_useconds_to_str`)."""
+    whole = 7 if microseconds < 1_000_000 else 8
+    return f".{microseconds:06d}"[: digits + whole - 6] if digits else ""
 
 
 def _fraction(data: bytes, at: int) -> int:
@@ -172,10 +174,9 @@ def timestamp_to_text(column: Column) -> Callable[[bytes], str]:
         microseconds = timestamp_microseconds(stored)
         if microseconds == 0:
             return "0000-00-00 00:00:00" + fraction_text(0, column.scale)
-        moment = _EPOCH + timedelta(microseconds=microseconds)
-        return moment.strftime("%Y-%m-%d %H:%M:%S") + fraction_text(
-            moment.microsecond, column.scale
-        )
+        moment = _EPOCH + timedelta(seconds=int.from_bytes(stored[:4], "big"))
+        fraction = fraction_text(_fraction(stored, 4), column.scale)
+        return moment.strftime("%Y-%m-%d %H:%M:%S") + fraction
 
     return convert
 
@@ -224,14 +225,21 @@ def timestamp_from_sql(column: Column, zone: tzinfo = UTC) -> Callable[[object],
 
 
 def time_microseconds(stored: bytes) -> int:
-    """Signed microseconds. A negative fraction is stored as two's complement of the whole value."""
+    """Signed microseconds."""
+    sign, seconds, fraction = _time_parts(stored)
+    return sign * (seconds * 1_000_000 + fraction)
+
+
+def _time_parts(stored: bytes) -> tuple[int, int, int]:
+    """Sign, seconds and microseconds. A negative fraction is stored as two's complement of the
+    whole value."""
     size = len(stored)
     packed = int.from_bytes(stored, "big") - _TIME_OFFSET[size]
     sign = -1 if packed < 0 else 1
     shift = (size - 3) * 8
     whole, fraction = abs(packed) >> shift, abs(packed) & ((1 << shift) - 1)
     seconds = (whole >> 12 & 0x3FF) * 3600 + (whole >> 6 & 0x3F) * 60 + (whole & 0x3F)
-    return sign * (seconds * 1_000_000 + fraction * (1, 10000, 100, 1)[size - 3])
+    return sign, seconds, fraction * (1, 10000, 100, 1)[size - 3]
 
 
 def pack_time(microseconds: int, digits: int) -> bytes:
@@ -245,15 +253,22 @@ def pack_time(microseconds: int, digits: int) -> bytes:
 
 def time_text(microseconds: int, digits: int) -> str:
     """Microseconds as the server prints a TIME."""
-    seconds, fraction = divmod(abs(microseconds), 1_000_000)
-    sign = "-" if microseconds < 0 else ""
+    return _clock_text(microseconds < 0, *divmod(abs(microseconds), 1_000_000), digits)
+
+
+def _clock_text(negative: bool, seconds: int, fraction: int, digits: int) -> str:
     clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-    return f"{sign}{clock}{fraction_text(fraction, digits)}"
+    return f"{'-' if negative else ''}{clock}{fraction_text(fraction, digits)}"
 
 
 def time_to_text(column: Column) -> Callable[[bytes], str]:
     """TIME as the server prints it."""
-    return lambda stored: time_text(time_microseconds(stored), column.scale)
+
+    def convert(stored: bytes) -> str:
+        sign, seconds, fraction = _time_parts(stored)
+        return _clock_text(sign < 0, seconds, fraction, column.scale)
+
+    return convert
 
 
 def time_to_python(_column: Column) -> Callable[[bytes], timedelta]:

@@ -19,6 +19,8 @@ _DIGITS = frozenset("0123456789")
 _SPACES = frozenset(" \t\n\v\f\r")
 _PUNCTUATION = frozenset(string.punctuation)
 _MOST_TIME = 8385959
+_WHOLE_MOMENT = 12
+"""Digits of YYMMDDhhmmss: in MariaDB a point behind fewer stands between fields."""
 _TWO_DIGIT_YEARS = 70
 """Of two digits, the years from here on are of the 20th century."""
 TIME_LIMIT = (838 * 3600 + 59 * 60 + 59) * 1_000_000
@@ -27,12 +29,14 @@ TIME_LIMIT = (838 * 3600 + 59 * 60 + 59) * 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class DateRules:
-    """What makes a date wrong. `fuzzy`: months and days may be zero."""
+    """What makes a date wrong. `fuzzy`: months and days may be zero. `mariadb`: as MariaDB reads
+    signs, and digits that end at a point."""
 
     fuzzy: bool = True
     no_zero_in_date: bool = False
     no_zero_date: bool = False
     invalid_dates: bool = False
+    mariadb: bool = False
 
     def allow(self, parts: Parts) -> bool:
         """`check_date`: whether a column may hold this date."""
@@ -123,6 +127,9 @@ def _read_moment(
     """
     cursor = _Text(text)
     cursor.spaces()
+    if rules.mariadb and cursor.peek() == "+":
+        cursor.at += 1
+        cursor.spaces()
     if cursor.peek() not in _DIGITS or not cursor.peek():
         return False, None
     run = next(
@@ -135,6 +142,8 @@ def _read_moment(
     )
     count = run - cursor.at
     internal = run == cursor.end or cursor.text[run] == "."
+    if rules.mariadb and run < cursor.end and count < _WHOLE_MOMENT:
+        internal = False
     year_length = 4 if count in (4, 8) or count >= 14 else 2
     fields, spaced, delimited = _fields(cursor, internal, year_length)
     if fields is None or (delimited and not spaced and with_time):
@@ -228,12 +237,15 @@ def number_moment(number: int, rules: DateRules) -> Parts | None:
     return parts if in_range(parts) and rules.allow(parts) else None
 
 
-def text_time(text: str, rules: DateRules, most: int = TIME_LIMIT) -> tuple[int, int]:
+def text_time(
+    text: str, rules: DateRules, most: int = TIME_LIMIT, *, old: bool = False
+) -> tuple[int, int]:
     """`str_to_time`: signed microseconds, and nanoseconds behind them. Zero for what is no time; a
     longer one is cut.
 
     `rules` are for a text that has a date before the time, `most` is the longest time in
-    microseconds.
+    microseconds. A date with a minus is no time; `old` servers (5.x) pass over the minus, and add
+    the days of a month 0.
     """
     cursor = _Text(text)
     cursor.spaces()
@@ -246,10 +258,13 @@ def text_time(text: str, rules: DateRules, most: int = TIME_LIMIT) -> tuple[int,
         if is_date and moment is None:
             return 0, 0
         if moment is not None:
-            seconds = (moment.parts[3] * 60 + moment.parts[4]) * 60 + moment.parts[5]
-            total = seconds * 1_000_000 + moment.parts[6]
-            return (-total if negative else total), moment.nanoseconds
-    fields = _clock_fields(cursor)
+            if negative and not old:
+                return 0, 0
+            days = moment.parts[2] if old and not moment.parts[1] else 0
+            hours = days * 24 + moment.parts[3]
+            seconds = (hours * 60 + moment.parts[4]) * 60 + moment.parts[5]
+            return seconds * 1_000_000 + moment.parts[6], moment.nanoseconds
+    fields = _clock_fields(cursor, (1 << 64 if rules.mariadb else 1 << 32) - 1)
     if fields is None:
         return 0, 0
     days, hours, minutes, seconds = fields
@@ -262,10 +277,10 @@ def text_time(text: str, rules: DateRules, most: int = TIME_LIMIT) -> tuple[int,
     return (-total if negative else total), nanoseconds
 
 
-def _clock_fields(cursor: _Text) -> list[int] | None:
-    """Days, hours, minutes, seconds."""
+def _clock_fields(cursor: _Text, most: int) -> list[int] | None:
+    """Days, hours, minutes, seconds; None where the first number is above `most`."""
     value = int(cursor.digits() or 0)
-    if value > 0xFFFFFFFF:
+    if value > most:
         return None
     end_of_days = cursor.at
     cursor.spaces()
@@ -323,16 +338,24 @@ def number_time(number: int) -> int:
     return -total if number < 0 else total
 
 
-def round_moment(moment: DateTimeValue, digits: int, *, truncate: bool) -> Parts | None:
-    """The fraction at `digits`; None where a second is carried out of the year 9999, or into a date
-    with a zero."""
+_END_OF_YEARS = (9999, 12, 31, 23, 59, 59)
+
+
+def round_moment(
+    moment: DateTimeValue, digits: int, *, truncate: bool, mariadb: bool = False
+) -> Parts | None:
+    """The fraction at `digits`; None where a second is carried into a date with a zero, or out of
+    the year 9999. MariaDB cuts the latter, and carries as far as the day in the former."""
     step = 10 ** (6 - digits)
     parts = moment.parts
-    if truncate:
+    if truncate or (mariadb and parts[:6] == _END_OF_YEARS):
         return (*parts[:6], parts[6] // step * step)
     whole = (parts[6] * 1000 + moment.nanoseconds + step * 500) // (step * 1000) * step
     if whole < 1_000_000:
         return (*parts[:6], whole)
+    clock = (parts[3] * 60 + parts[4]) * 60 + parts[5] + 1
+    if mariadb and clock < 86_400:
+        return (*parts[:3], clock // 3600, clock // 60 % 60, clock % 60, 0)
     try:
         later = datetime(*parts[:6]) + timedelta(seconds=1)
     except (ValueError, OverflowError):
@@ -340,14 +363,15 @@ def round_moment(moment: DateTimeValue, digits: int, *, truncate: bool) -> Parts
     return (later.year, later.month, later.day, later.hour, later.minute, later.second, 0)
 
 
-def round_time(microseconds: int, nanoseconds: int, digits: int, *, truncate: bool) -> int:
-    """Signed microseconds at `digits`."""
+def round_time(
+    microseconds: int, nanoseconds: int, digits: int, *, truncate: bool, most: int = TIME_LIMIT
+) -> int:
+    """Signed microseconds at `digits`, at most `most` (of which the digits behind are cut)."""
     step: int = 10 ** (6 - digits)
     size: int = abs(microseconds)
-    size = (
-        size // step * step
-        if truncate
-        else (size * 1000 + nanoseconds + step * 500) // (step * 1000) * step
-    )
-    size = size if truncate else min(size, TIME_LIMIT)
+    if truncate:
+        size = size // step * step
+    else:
+        size = (size * 1000 + nanoseconds + step * 500) // (step * 1000) * step
+        size = min(size, most // step * step)
     return -size if microseconds < 0 else size

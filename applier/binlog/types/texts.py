@@ -47,8 +47,8 @@ def text_to_text(column: Column) -> Callable[[bytes], str]:
 
 
 def text_from_sql(column: Column) -> Callable[[object], bytes]:
-    """CHAR, VARCHAR and TEXT from SQL values, in the column's character set. The function raises
-    ValueRefused 1406 or 1366."""
+    """CHAR, VARCHAR and TEXT from SQL values, in the column's character set; spaces beyond the end
+    go. The function raises ValueRefused 1406 or 1366."""
     own = charset(column.charset)
     is_char, limit, width = column.type == "char", column.length, MAX_BYTES.get(column.type)
     plain_utf8 = own.codec == "utf-8"
@@ -75,9 +75,10 @@ def text_from_sql(column: Column) -> Callable[[object], bytes]:
         if limit is not None and width is None and len(data) > limit:
             count = len(own.decode(data)) if plain_utf8 or own.max_bytes > 1 else len(data)
             if count > limit:
-                raise ValueRefused(
-                    1406, f"Data too long for column '{column.name}'", own.cut(data, limit)
-                )
+                kept = own.cut(data, limit)
+                if strip_pad(data[len(kept) :], own.pad):
+                    raise ValueRefused(1406, f"Data too long for column '{column.name}'", kept)
+                return kept
         if width is not None and len(data) > width:
             raise ValueRefused(1406, f"Data too long for column '{column.name}'", data[:width])
         return data
@@ -199,21 +200,26 @@ def set_to_python(column: Column) -> Callable[[int], str | int]:
 
 
 def set_from_sql(column: Column) -> Callable[[object], int]:
-    """SET from labels or a mask. The function raises ValueRefused 1265 for other ones."""
-    numbers = labels_of(column.labels).folded
+    """SET from labels or a mask; spaces count but at the text's end. The function raises
+    ValueRefused 1265 for other ones, which the server leaves out (`find_set`, sql/strfunc.cc)."""
+    labels, pad = labels_of(column.labels), "" if column.charset == "binary" else " "
 
     def convert(value: object) -> int:
         if isinstance(value, int):
             return int(value)
         text = text_of(value)
-        mask = 0
+        text = text.rstrip(pad)
+        mask, missing = 0, False
         for label in text.split(",") if text else ():
-            number = numbers.get(label.rstrip(" ").casefold())
-            if number is None:
-                if text.isdigit():
-                    return int(text)
-                raise ValueRefused(1265, f"Data truncated for column '{column.name}'", mask)
-            mask |= 1 << (number - 1)
+            number = labels.exact.get(label)
+            if number is None and not label.endswith(" "):
+                number = labels.folded.get(label.casefold())
+            missing = missing or number is None
+            mask |= 0 if number is None else 1 << (number - 1)
+        if missing and text.isdigit():
+            return int(text)
+        if missing:
+            raise ValueRefused(1265, f"Data truncated for column '{column.name}'", mask)
         return mask
 
     return convert

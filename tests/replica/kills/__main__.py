@@ -25,10 +25,10 @@ from servers.installed import installed
 from applier.replica.source import BinlogFiles
 from tests.replica.kills.agreement import Agreement, compare
 from tests.replica.kills.pair import KillPair
-from tests.replica.kills.setups import Kill, Setup, drawn
+from tests.replica.kills.setups import MARIADB, Kill, Setup, drawn
 from tests.servers.fixtures import ServerFactory
 
-VERSIONS = ("5.7", "9.7", "5.6")
+VERSIONS = ("5.7", "9.7", "5.6", MARIADB)
 GIVEN_UP = "not comparable"
 
 
@@ -99,7 +99,8 @@ def one(pair: KillPair, kill: Kill, rnd: random.Random, keep: Path | None) -> tu
     real = pair.go_on()
     if not real.is_over:
         return None, f"{real.message}: {real.status['Slave_SQL_Running_State']}"
-    source = BinlogFiles(pair.source_files(), uuid=str(pair.source.query("SELECT @@server_uuid")[0][0]), server_id=1)
+    uuid = "" if pair.version == MARIADB else str(pair.source.query("SELECT @@server_uuid")[0][0])
+    source = BinlogFiles(pair.source_files(), uuid=uuid, server_id=1)
     agreement = compare(left, pair.setup, source, version, start, real)
     if keep is not None and not agreement:
         keep.mkdir(parents=True, exist_ok=True)

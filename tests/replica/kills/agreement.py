@@ -16,12 +16,13 @@ from applier.replica.storage import MemoryStorage, Prepared, row_changes
 from applier.tables.catalog import Tables
 from applier.tables.schema import parse_create_table
 from applier.tables.table_draft import SchemaRules
-from checkpoints.gtid import GtidSet
+from checkpoints.gtid import GtidSet, MariadbGtidSet
+from checkpoints.gtid_slave_pos import KEY, TABLE
 from checkpoints.info_rows import key_columns
 from checkpoints.simulated_disk import SimulatedDisk
 from tests.checkpoints.recovery_captures import TABLES
 from tests.replica.kills.pair import Left, Rows, Stopped
-from tests.replica.kills.setups import Setup
+from tests.replica.kills.setups import MARIADB, Setup
 from tests.replica.real_pairs import shown
 
 
@@ -77,10 +78,12 @@ def emulate(left: Left, setup: Setup, source: BinlogFiles, server_version: str, 
 
 def _replica(left: Left, setup: Setup, source: BinlogFiles, server_version: str, interleaving: Interleaving) -> Replica:
     tables, prepared = _tables(left)
-    storage = MemoryStorage(tables, executed_gtids=GtidSet(left.gtids), prepared=prepared)
+    executed = GtidSet() if setup.version == MARIADB else GtidSet(left.gtids)
+    storage = MemoryStorage(tables, executed_gtids=executed, prepared=prepared)
     for name, rows in left.infos.items():
         for row in rows:
-            storage.info.write(name, {column: row[column] for column in key_columns(TABLES[name], setup.version)}, row)
+            key = KEY if name == TABLE else key_columns(TABLES[name], setup.version)
+            storage.info.write(name, {column: row[column] for column in key}, row)
     configuration = ReplicaConfiguration(
         setup.version,
         server_version=server_version,
@@ -94,7 +97,7 @@ def _replica(left: Left, setup: Setup, source: BinlogFiles, server_version: str,
         checkpoint_group=setup.checkpoint_group,
         log_replica_updates=setup.logs_updates,
         workers=setup.workers,
-        parallel_type=setup.parallel_type if setup.version != "9.7" else None,
+        parallel_type=setup.parallel_type if setup.version not in ("9.7", MARIADB) else None,
         preserve_commit_order=setup.commit_order,
         max_relay_log_size=setup.relay_log_bytes or 1 << 30,
     )
@@ -147,8 +150,11 @@ def _ends(own: Emulated, real: Stopped, most: Any, setup: Setup) -> dict[str, An
     found: dict[str, Any] = {}
     if own.end != place:
         found["end"] = own.end, place
-    if setup.gtids and str(own.replica.storage.executed_gtids) != str(GtidSet(real.gtids)):
-        found["gtids"] = str(own.replica.storage.executed_gtids), real.gtids
+    executed = str(own.replica.status.executed_gtids)
+    if setup.version == MARIADB and executed != str(MariadbGtidSet(real.gtids)):
+        found["gtids"] = executed, real.gtids
+    if setup.gtids and executed != str(GtidSet(real.gtids)):
+        found["gtids"] = executed, real.gtids
     mine = own.contents
     rows = {name: (len(mine.get(name, ())), len(real.contents.get(name, ()))) for name in sorted(mine | real.contents)
             if mine.get(name) != real.contents.get(name)}  # fmt: skip

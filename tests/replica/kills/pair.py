@@ -14,10 +14,12 @@ from typing import Any
 import pymysql
 import pymysql.cursors
 
+from checkpoints.gtid_slave_pos import TABLE
 from tests.checkpoints.recovery_captures import TABLES
 from tests.replica.kills.damage import DAMAGES
-from tests.replica.kills.setups import Kill, Setup
+from tests.replica.kills.setups import MARIADB, Kill, Setup
 from tests.replica.kills.traffic import LOADS, SCHEMA
+from tests.replica.mariadb_pairs import change_master
 from tests.replica.real_pairs import Pair
 from tests.servers.fixtures import ServerFactory
 
@@ -62,6 +64,12 @@ class KillPair(Pair):
         # a source's commits need not be durable here
         self.source.execute("SET GLOBAL sync_binlog = 0", "SET GLOBAL innodb_flush_log_at_trx_commit = 2")
 
+    def change_source(self, more: str = "") -> None:
+        if self.version == MARIADB:
+            self.run(change_master(self.source, self.setup.using_gtid))
+        else:
+            super().change_source(more)
+
     def configure(self, setup: Setup) -> None:
         """How the replica starts from now on."""
         self.setup = setup
@@ -81,6 +89,8 @@ class KillPair(Pair):
                 server.execute(f"XA ROLLBACK '{xid}'")
             there = [row[0] for row in server.query("SHOW DATABASES LIKE 'd_'")]
             server.execute("SET sql_log_bin = 0", *(f"DROP DATABASE {name}" for name in there if name in DATABASES), reset)
+        if self.version == MARIADB:
+            self.replica.execute("SET GLOBAL gtid_slave_pos = ''")
         self.source.execute(*(statement.format(d=name) for name in DATABASES[:sessions] for statement in SCHEMA))
         self.change_source()
         self.run("START REPLICA")
@@ -142,8 +152,9 @@ class KillPair(Pair):
                 path.unlink()
         server = self.factory(self.version, options={**self.replica.options, "relay-log": "none", "relay-log-recovery": 0}, folder=folder)
         try:
-            infos = {table: dictionaries(server, f"SELECT * FROM mysql.{table}") for table in TABLES}
-            gtids = str(server.query("SELECT @@GLOBAL.gtid_executed")[0][0]).replace("\n", "")
+            tables_of_records = [TABLE] if self.version == MARIADB else list(TABLES)
+            infos = {table: dictionaries(server, f"SELECT * FROM mysql.{table}") for table in tables_of_records}
+            gtids = self._executed(server)
             open_ones = prepared(server)
             rows_of = contents(server)
             made = definitions(server, list(rows_of))
@@ -165,7 +176,12 @@ class KillPair(Pair):
         status = self.status()
         names = "Master_Log_File Read_Master_Log_Pos Relay_Log_File Relay_Log_Pos Relay_Master_Log_File Exec_Master_Log_Pos".split()
         sizes = {name: len(content) for name, content in self.relay_logs().items()}
-        return (*(status[name] for name in names), status["Retrieved_Gtid_Set"].replace("\n", ""), sizes)
+        gtids = status["Gtid_IO_Pos" if self.version == MARIADB else "Retrieved_Gtid_Set"].replace("\n", "")
+        return (*(status[name] for name in names), gtids, sizes)
+
+    def _executed(self, server: Any) -> str:
+        variable = "gtid_slave_pos" if self.version == MARIADB else "gtid_executed"
+        return str(server.query(f"SELECT @@GLOBAL.{variable}")[0][0]).replace("\n", "")
 
     def go_on(self) -> Stopped:
         """START REPLICA, until it has caught up or has stopped."""
@@ -192,8 +208,8 @@ class KillPair(Pair):
             time.sleep(0.05)
 
     def _stopped(self, number: int, message: str, status: dict[str, Any]) -> Stopped:
-        gtids = str(self.replica.query("SELECT @@GLOBAL.gtid_executed")[0][0]).replace("\n", "")
-        return Stopped(number, message, status, gtids, {name: sorted(rows, key=repr) for name, rows in contents(self.replica).items()})
+        rows_of = {name: sorted(rows, key=repr) for name, rows in contents(self.replica).items()}
+        return Stopped(number, message, status, self._executed(self.replica), rows_of)
 
 
 def _is_idle(status: dict[str, Any]) -> bool:
@@ -202,7 +218,7 @@ def _is_idle(status: dict[str, Any]) -> bool:
 
 def _has_read_all(status: dict[str, Any]) -> bool:
     """The applier has met what damage there is."""
-    return "has read all relay log" in status["Slave_SQL_Running_State"]
+    return "has read all relay log" in (status["Slave_SQL_Running_State"] or "")
 
 
 def dictionaries(server: Any, sql: str) -> list[dict[str, Any]]:

@@ -15,6 +15,10 @@ KILLS_PER_SETUP = 3
 """A pair of servers is started for as many."""
 SMALL_RELAY_LOG = 4096
 OLD = frozenset({"5.6", "5.7"})
+MARIADB = "mariadb"
+NOT_IN_MARIADB = frozenset({"empty", "xa", "held xa"})
+"""gtid_next is MySQL's; XA transactions of MariaDB are not emulated."""
+ONLY_IN_MARIADB = frozenset({"domains"})
 WITH_GTIDS_ONLY = frozenset({"empty"})
 WITHOUT_GTIDS_ONLY = frozenset({"ctas"})
 """CREATE TABLE … SELECT is refused with GTIDs up to 8.0.20."""
@@ -45,6 +49,8 @@ class Setup:
     purges: bool = True
     logs_updates: bool = True
     """log_replica_updates."""
+    using_gtid: str = "no"
+    """MASTER_USE_GTID of MariaDB; `auto_position` where it is not no."""
     source: tuple[tuple[str, str], ...] = ()
     """Options of the source over its defaults."""
 
@@ -53,24 +59,31 @@ class Setup:
         """The configuration as a row of the table that is printed."""
         recovery = f"recovery={int(self.recovery)}"
         place = "auto-position" if self.auto_position else "GTID" if self.gtids else "position"
+        if self.version == MARIADB:
+            return f"{self.version} {recovery} {self.using_gtid if self.auto_position else 'position'}"
         return f"{self.version} {self.repository} {recovery} {place} {self.workers} workers"
 
     @property
     def gtid_options(self) -> dict[str, Any]:
         """Of both servers, where they are not switched on."""
+        if self.version == MARIADB:
+            return {}
         return {"gtid-mode": "OFF", "enforce-gtid-consistency": "OFF"} if self.version not in OLD and not self.gtids else {}
 
     @property
     def options(self) -> dict[str, Any]:
         """Of the server."""
         found: dict[str, Any] = {"relay-log-purge": int(self.purges), "relay-log-recovery": int(self.recovery), "sync-binlog": 0}
-        found["log-slave-updates" if self.version in OLD else "log-replica-updates"] = int(self.logs_updates)
+        has_old_names = self.version in OLD or self.version == MARIADB
+        found["log-slave-updates" if has_old_names else "log-replica-updates"] = int(self.logs_updates)
         found |= self.gtid_options
         if self.relay_log_bytes:
             found["max-relay-log-size"] = self.relay_log_bytes
         if self.sync_every is not None:
-            synced = "relay-log", "relay-log-info", "master-info" if self.version in OLD else "source-info"
+            synced = "relay-log", "relay-log-info", "master-info" if has_old_names else "source-info"
             found |= {f"sync-{name}": self.sync_every for name in synced}
+        if self.version == MARIADB:
+            return found
         word = "slave" if self.version in OLD else "replica"
         found |= {f"{word}-parallel-workers": self.workers, f"{word}-checkpoint-group": self.checkpoint_group}
         if self.version in OLD:
@@ -122,6 +135,8 @@ def drawn(seed: int, count: int, versions: tuple[str, ...]) -> Iterator[tuple[Se
 
 
 def _setup(rnd: random.Random, version: str) -> Setup:
+    if version == MARIADB:
+        return _setup_of_mariadb(rnd)
     old = version in OLD
     workers = rnd.choice((0, 0, 2, 4) if old else (1, 2, 4))
     parallel_type = DATABASE if version == "5.6" or (version == "5.7" and rnd.random() < 0.3) else LOGICAL_CLOCK
@@ -147,12 +162,29 @@ def _setup(rnd: random.Random, version: str) -> Setup:
     )
 
 
+def _setup_of_mariadb(rnd: random.Random) -> Setup:
+    using_gtid = rnd.choice(("no", "no", "slave_pos", "current_pos"))
+    return Setup(
+        MARIADB,
+        "FILE",
+        "FILE",
+        recovery=rnd.random() < 0.5,
+        auto_position=using_gtid != "no",
+        using_gtid=using_gtid,
+        relay_log_bytes=SMALL_RELAY_LOG if rnd.random() < 0.3 else 0,
+        sync_every=rnd.choice((0, 1, 10)) if rnd.random() < 0.3 else None,
+        purges=rnd.random() < 0.7,
+        logs_updates=rnd.random() < 0.7,
+        source=tuple(_source(rnd, MARIADB)),
+    )
+
+
 def _source(rnd: random.Random, version: str) -> Iterator[tuple[str, str]]:
     if rnd.random() < 0.2:
         yield "binlog-row-image", rnd.choice(("MINIMAL", "NOBLOB"))
     if rnd.random() < 0.15:
         yield "binlog-checksum", "NONE"
-    if version not in OLD and rnd.random() < 0.25:
+    if version not in (*OLD, MARIADB) and rnd.random() < 0.25:
         yield "binlog-transaction-compression", "ON"
 
 
@@ -163,13 +195,14 @@ def _kill(rnd: random.Random, setup: Setup) -> Kill:
     damage = rnd.choice([name for name in DAMAGES if setup.repository == "FILE" or name not in IN_RECORDS]) if rnd.random() < 0.2 else None
     sessions = rnd.choice((1, 3)) if setup.workers < 2 else 4
     fewest = 0 if setup.version in OLD else 1
+    has_workers = setup.version != MARIADB
     return Kill(
         loads,
         sessions,
         rnd.uniform(0.1, 1.2),
         rnd.random() < 0.25,
         halted=rnd.choice(("SQL_THREAD", "SQL_THREAD", "IO_THREAD")) if rnd.random() < 0.2 else None,
-        workers=rnd.choice((fewest, 2, 8)) if rnd.random() < 0.15 and not setup.commit_order else None,
+        workers=rnd.choice((fewest, 2, 8)) if rnd.random() < 0.15 and not setup.commit_order and has_workers else None,
         recovery=not setup.recovery if rnd.random() < 0.1 else None,
         second=second,
         damage=damage,
@@ -177,6 +210,10 @@ def _kill(rnd: random.Random, setup: Setup) -> Kill:
 
 
 def _fits(load: str, setup: Setup) -> bool:
+    if setup.version == MARIADB:
+        return load not in NOT_IN_MARIADB
+    if load in ONLY_IN_MARIADB:
+        return False
     if load in WITH_GTIDS_ONLY:
         return setup.gtids
     return not (load in WITHOUT_GTIDS_ONLY and setup.gtids and setup.version in OLD) and not (load in SINCE_57 and setup.version == "5.6")

@@ -134,6 +134,13 @@ def _renamed(run: Any, d: str, n: int, _rnd: random.Random) -> None:
     run(f"DROP TABLE IF EXISTS {d}.s{n - 1}, {d}.s{n + 1}")
 
 
+def _domains(run: Any, d: str, n: int, rnd: random.Random) -> None:
+    """Of MariaDB: each domain has a sequence of its own."""
+    run(f"SET SESSION gtid_domain_id = {rnd.choice((0, 1, 7))}")
+    _plain(run, d, n, rnd)
+    run("SET SESSION gtid_domain_id = 0")
+
+
 EMPTY_UUID = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa"
 LOADS: dict[str, Load] = {
     "plain": _plain,
@@ -151,4 +158,5 @@ LOADS: dict[str, Load] = {
     "all rows": _all_rows,
     "huge": _huge,
     "renamed": _renamed,
+    "domains": _domains,
 }
