@@ -53,8 +53,8 @@ def events_of(log: bytes) -> tuple[Integers, Integers, Integers]:
     return starts, types, lengths
 
 
-def grow(source: Path, target: Path, copies: int) -> int:
-    """Writes the copies; how many transactions they hold."""
+def grow(source: Path, target: Path, copies: int, later: int = 0) -> int:
+    """Writes the copies, all of them so many seconds later; how many transactions they hold."""
     log = source.read_bytes()
     starts, types, lengths = events_of(log)
     first, end = int(np.argmax(types == GTID)), int(np.nonzero(types == XID)[0][-1]) + 1
@@ -73,8 +73,8 @@ def grow(source: Path, target: Path, copies: int) -> int:
             numbers.put(gtids, NUMBER, read[NUMBER] + copy * count)
             numbers.put(gtids, LAST_COMMITTED, np.maximum(read[LAST_COMMITTED] - before, 0) + copy * count)
             numbers.put(gtids, SEQUENCE_NUMBER, read[SEQUENCE_NUMBER] - before + copy * count)
-            numbers.put(gtids, COMMITTED_AT, read[COMMITTED_AT] + copy * seconds * 1_000_000)
-            numbers.put(starts, TIME, times + copy * seconds)
+            numbers.put(gtids, COMMITTED_AT, read[COMMITTED_AT] + (copy * seconds + later) * 1_000_000)
+            numbers.put(starts, TIME, times + copy * seconds + later)
             numbers.put(starts, LOG_POS, ends + position & 0xFFFFFFFF)
             text = memoryview(numbers.body.tobytes())
             sums = [zlib.crc32(text[start : stop - CHECKSUM]) for start, stop in zip(starts.tolist(), ends.tolist(), strict=True)]

@@ -17,6 +17,7 @@ from applier.fleets.config import LOG_NAMES, PLACEHOLDER, FleetSource
 from applier.fleets.heads import check, heads, stamp
 from applier.fleets.results import Outcome
 from applier.forecast.facts import TableFacts, facts_of_file
+from applier.forecast.load_batch import LoadBatch
 from applier.forecast.plan import ForecastPlan, run
 from applier.forecast.rows_file import with_rows_file
 from applier.forecast.transaction_load import TransactionLoad
@@ -43,7 +44,7 @@ class PreparedSource:
     whole: bool
     notes: tuple[str, ...]
 
-    def plan(self, loads: Iterable[TransactionLoad] | None = None) -> ForecastPlan:
+    def plan(self, loads: Iterable[TransactionLoad | LoadBatch] | None = None) -> ForecastPlan:
         """What to forecast; `loads` stand in for the files where they were read elsewhere."""
         one = self.source
         return ForecastPlan(
@@ -143,7 +144,7 @@ def _facts(source: FleetSource, server: str) -> dict[str, TableFacts]:
 
 def forecast(
     prepared: PreparedSource,
-    loads: Iterable[TransactionLoad] | None = None,
+    loads: Iterable[TransactionLoad | LoadBatch] | None = None,
     notes: Iterable[str] = (),
 ) -> dict[str, Any]:
     """The forecast of one source as plain data, as `binlag forecast --json` has it; `notes` are

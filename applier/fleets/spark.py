@@ -28,9 +28,10 @@ from applier.error_codes import Code
 from applier.errors import BinlagError, UsageError
 from applier.fleets.prepare import PreparedSource, SourceFiles, forecast, prepare
 from applier.fleets.results import Outcome
+from applier.forecast.load_batch import LoadBatch, Shapes
 from applier.forecast.plan import load_reader
 from applier.forecast.ranges import DEFAULT_BYTES, FileRange, ranges
-from applier.forecast.transaction_load import LoadShape, TransactionLoad
+from applier.forecast.transaction_load import TransactionLoad
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 WAVE = 64
 """Sources in a wave."""
 CHUNK = 500
-"""Transactions that travel together."""
+"""Transactions that travel together, where they do not come in batches."""
 PREPARERS = 16
 MOST_CUTTERS, MOST_READERS = 64, 4096
 """Tasks that look for cuts, and that read."""
@@ -68,7 +69,7 @@ def fleet_session(
     from applier.forecast.spark_session import session
 
     config = {
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "16",
         "spark.sql.adaptive.enabled": "false",
         **settings,
     }
@@ -194,15 +195,18 @@ def _read(packed: bytes) -> Callable[[Batches], Batches]:
 
 def _payloads(
     one: PreparedSource, files: Sequence[str], start: int | None, stop: int | None
-) -> Iterator[list[TransactionLoad] | dict[str, Any]]:
+) -> Iterator[list[TransactionLoad] | LoadBatch | dict[str, Any]]:
     try:
         reader = load_reader(one.plan(), files, start, stop)
         several: list[TransactionLoad] = []
-        for load in reader:
-            several.append(load)
-            if len(several) == CHUNK:
+        for found in reader.batches():
+            if not isinstance(found, LoadBatch):
+                several.append(found)
+            if several and (isinstance(found, LoadBatch) or len(several) == CHUNK):
                 yield several
                 several = []
+            if isinstance(found, LoadBatch):
+                yield found.portable()
         yield several
         yield {"notes": list(reader.notes)}
     except BinlagError as error:
@@ -236,10 +240,12 @@ class _Unreadable(Exception):
         self.error = error
 
 
-def _transactions(rows: Iterable[Mapping[str, Any]], notes: list[str]) -> Iterator[TransactionLoad]:
+def _transactions(
+    rows: Iterable[Mapping[str, Any]], notes: list[str]
+) -> Iterator[TransactionLoad | LoadBatch]:
     """The transactions of a source in the order of its log; `notes` takes what else there is.
     Raises _Unreadable."""
-    known: dict[tuple[Any, ...], LoadShape] = {}
+    shapes = Shapes()
     for row in rows:
         payload = pickle.loads(row["payload"])
         if isinstance(payload, dict):
@@ -247,18 +253,15 @@ def _transactions(rows: Iterable[Mapping[str, Any]], notes: list[str]) -> Iterat
                 raise _Unreadable(payload["error"])
             notes += payload["notes"]
             continue
+        if isinstance(payload, LoadBatch):
+            yield payload.numbered(shapes)
+            continue
         for load in payload:
             load.applied = {
-                (mine := _same(target, known)): replace(applied, target=mine)
+                (mine := shapes.same(target)): replace(applied, target=mine)
                 for target, applied in load.applied.items()
             }
             yield load
-
-
-def _same(target: LoadShape, known: dict[tuple[Any, ...], LoadShape]) -> LoadShape:
-    """One object a shape, as within one process."""
-    place = (target.table, target.kind, target.columns, target.before, target.after, target.key)
-    return known.setdefault(place, target)
 
 
 def _batch(columns: str, rows: Sequence[tuple[Any, ...]]) -> Any:

@@ -25,7 +25,17 @@ class LoadPlan:
     keys: Callable[[Event], list[int]] | None = None
 
 
-def add_event(load: TransactionLoad, plan: LoadPlan, count: Count, row_bytes: int) -> None:
+@dataclass(frozen=True, slots=True)
+class CountedPlan:
+    """What is left of a plan once its events are counted; other processes take it."""
+
+    target: LoadShape
+    ends_statement: bool
+
+
+def add_event(
+    load: TransactionLoad, plan: LoadPlan | CountedPlan, count: Count, row_bytes: int
+) -> None:
     """Adds a rows event to its transaction."""
     applied = load.applied.get(plan.target)
     if applied is None:
@@ -35,6 +45,29 @@ def add_event(load: TransactionLoad, plan: LoadPlan, count: Count, row_bytes: in
     load.rows_events += 1
 
 
+class Shapes:
+    """One object a shape and one number a plan for batches and loads that come from several
+    processes."""
+
+    def __init__(self) -> None:
+        self.plans: dict[int, CountedPlan] = {}
+        self._targets: dict[tuple[object, ...], LoadShape] = {}
+        self._numbers: dict[tuple[LoadShape, bool], int] = {}
+
+    def same(self, target: LoadShape) -> LoadShape:
+        """The object that stands for a shape."""
+        place = (target.table, target.kind, target.columns, target.before, target.after, target.key)
+        return self._targets.setdefault(place, target)
+
+    def number(self, plan: LoadPlan | CountedPlan) -> int:
+        """The number of a plan."""
+        target = self.same(plan.target)
+        place = target, plan.ends_statement
+        number = self._numbers.setdefault(place, len(self._numbers))
+        self.plans.setdefault(number, CountedPlan(*place))
+        return number
+
+
 @dataclass(frozen=True)
 class LoadBatch:
     """Plain transactions of one file that follow each other, as the kernel summed them up; each can
@@ -42,7 +75,7 @@ class LoadBatch:
 
     file: str
     stretch: Stretch
-    plans: Mapping[int, LoadPlan]
+    plans: Mapping[int, LoadPlan | CountedPlan]
 
     @cached_property
     def _ends(self) -> list[int]:
@@ -76,6 +109,28 @@ class LoadBatch:
         events = found.events[np.repeat(wanted, found.transactions[:, -1])]
         stretch = Stretch(found.position, found.transactions[wanted], events)
         return LoadBatch(self.file, stretch, self.plans)
+
+    def portable(self) -> LoadBatch:
+        """The same for another process: with the plans that its events have, but for how they count
+        events."""
+        shapes = set(self.stretch.events[:, 0].tolist())
+        plans = {at: self.plans[at] for at in sorted(shapes)}
+        found = {at: CountedPlan(one.target, one.ends_statement) for at, one in plans.items()}
+        return LoadBatch(self.file, self.stretch, found)
+
+    def numbered(self, shapes: Shapes) -> LoadBatch:
+        """The same with the shapes' numbers in `shapes`, which has plans for all batches of a
+        log."""
+        import numpy as np
+
+        events = self.stretch.events.copy()
+        numbers = {at: shapes.number(one) for at, one in self.plans.items()}
+        table = np.zeros(max(numbers, default=0) + 1, np.int64)
+        for at, number in numbers.items():
+            table[at] = number
+        events[:, 0] = table[events[:, 0]]
+        stretch = Stretch(self.stretch.position, self.stretch.transactions, events)
+        return LoadBatch(self.file, stretch, shapes.plans)
 
     def _load(self, row: Sequence[int], events: Sequence[Sequence[int]]) -> TransactionLoad:
         start, end, kind, low, high, number, server_id, before, sequence, stamp, timestamp, _ = row

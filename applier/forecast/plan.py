@@ -18,6 +18,7 @@ from applier.forecast.calibration import Calibration, default_calibration, load_
 from applier.forecast.conditions import Conditions, Live, conditions
 from applier.forecast.facts import TableFacts, table_bytes, with_rows
 from applier.forecast.fixes import fixes
+from applier.forecast.load_batch import LoadBatch
 from applier.forecast.load_sample import LoadSample
 from applier.forecast.loads import LoadReader, Schema
 from applier.forecast.margin import margin
@@ -57,7 +58,7 @@ class ForecastPlan:
     """
 
     files: Sequence[str] = ()
-    loads: Iterable[TransactionLoad] | None = None
+    loads: Iterable[TransactionLoad | LoadBatch] | None = None
     facts: Mapping[str, TableFacts] | None = None
     server: str | None = None
     row_search: str | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import pickle
 import re
 import shutil
 from pathlib import Path
@@ -19,8 +20,10 @@ from applier.fleet_report import fleet_page
 from applier.fleets.config import FleetSource, fleet_of, read_fleet
 from applier.fleets.prepare import find
 from applier.fleets.results import CURVE, SOURCES, TABLES, FleetResult
+from applier.forecast import loads as load_module
 from tests.binlog.build import log
 from tests.fleets.made import FLEET, made_fleet, made_source
+from tests.forecast.logs import UPDATE, WRITE, transaction
 from tests.stores.fixtures import Bucket, bucket, moto_server
 
 __all__ = ["bucket", "moto_server"]
@@ -275,3 +278,30 @@ def test_where_nobody_may_write(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     called = run(str(made_fleet(tmp_path)), "--output", str(tmp_path / "file" / "out"))
     assert "--output: cannot write" in str(called.exception)
+
+
+def test_transactions_travel_in_batches_and_give_the_same_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Spark's tasks hand on, through pickle: plain transactions as columns, from ranges whose readers number shapes on their own."""
+    from applier.fleets import spark as fleet_spark
+    from applier.fleets.prepare import forecast, prepare
+    from applier.forecast.load_batch import LoadBatch
+    from applier.forecast.ranges import ranges
+
+    monkeypatch.setattr(load_module, "smallest_log_bytes", lambda: 0)
+    monkeypatch.setattr(load_module, "MOST_FRUITLESS", 0)
+    tables, kinds = (b"plain", b"keyed"), (WRITE, UPDATE)
+    parts = [transaction(at, tables[at > 100], kinds[at % 2], *range(at % 4 + 1), seconds=at / 5) for at in range(1, 201)]
+    fleet = made_fleet(tmp_path, 1, files=1)
+    (tmp_path / "shop-001" / "binlog.000001").write_bytes(log(*(event for one in parts for event in one)))
+    for source in read_fleet(fleet):
+        one = prepare(find(source))
+        payloads = [
+            payload
+            for path in one.files
+            for part in ranges([path], 6000)
+            for payload in fleet_spark._payloads(one, [path], part.start, part.stop)
+        ]
+        batches = [payload for payload in payloads if isinstance(payload, LoadBatch)]
+        assert sum(map(len, batches)) > 60 and len(batches) > 4
+        rows, notes = [{"payload": pickle.dumps(payload)} for payload in payloads], list[str]()
+        assert forecast(one, fleet_spark._transactions(rows, notes), notes) == forecast(one)

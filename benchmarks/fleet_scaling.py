@@ -1,0 +1,130 @@
+"""The forecast of a fleet in this process, by Spark on one core, and by Spark on two: the same numbers, and MB/s per core.
+
+    python benchmarks/make_log.py oltp --port 3306 --output bench/oltp.000001 --schema bench/oltp.sql --mysqldump bin/mysqldump
+    python benchmarks/fleet_scaling.py bench/oltp.000001 --schema bench/oltp.sql [--sources 200] [--gigabytes 20] [--runs 3]
+
+The fleet is made of the given logs: each becomes some variants of the size that a source shall have, copied behind each other by
+`grow_log.py` with other times, and sources are hard links to these under their own names, with row counts of their own. So a fleet
+of 20 GB takes some hundreds of MB of the disk for each variant. (The page cache holds the variants: this measures processors, not disks.)
+
+Each run is a process of its own; contestants take turns. The time of a run is that of the job; starting Java and the session is
+printed beside it and not counted. What a run prints of its numbers has to be the same for all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from grow_log import grow
+
+import applier
+
+HERE, MASTERS = "in process", ("local[1]", "local[2]")
+CORES = {HERE: 1, "local[1]": 1, "local[2]": 2}
+VARIANTS = 4
+HOUR = 3600
+FLEET = """
+sources:
+  - logs: "{source}/binlog.*"
+    schema: schema.sql
+    rows: "{source}/rows.csv"
+"""
+
+
+def make_fleet(folder: Path, logs: list[Path], schema: Path, sources: int, source_bytes: int) -> int:
+    """Writes the fleet into a folder; its bytes."""
+    variants = []
+    for at in range(VARIANTS):
+        log = logs[at % len(logs)]
+        variant = folder / f"variant-{at}"
+        grow(log, variant, max(round(source_bytes / log.stat().st_size), 1), at * HOUR)
+        variants.append(variant)
+    for at in range(sources):
+        source = folder / f"shop-{at:03}"
+        source.mkdir()
+        os.link(variants[at % VARIANTS], source / "binlog.000001")
+        counts = "".join(f"bench,sbtest{table},{10_000 * (at % 7 + table)}\n" for table in range(1, 5))
+        (source / "rows.csv").write_text(f"TABLE_SCHEMA,TABLE_NAME,TABLE_ROWS\n{counts}")
+    (folder / "schema.sql").write_bytes(schema.read_bytes())
+    (folder / "fleet.yaml").write_text(FLEET)
+    return sum(variants[at % VARIANTS].stat().st_size for at in range(sources))
+
+
+def run_once(contestant: str, folder: Path) -> None:
+    """One run, in a process that does nothing else: prints its seconds and a digest of its numbers."""
+    began = time.perf_counter()
+    spark: Any = None
+    if contestant != HERE:
+        from applier.fleets.spark import fleet_session
+
+        spark = fleet_session(contestant, None, {"spark.driver.memory": "1g"})
+    ready = time.perf_counter()
+    result = applier.fleet(folder / "fleet.yaml", spark=spark)
+    seconds = time.perf_counter() - ready
+    failed = [one.error for one in result.failed]
+    told = sorted(json.dumps([one.source, one.summary], sort_keys=True) for one in result.outcomes)
+    digest = hashlib.sha256("\n".join(told).encode()).hexdigest()
+    print(json.dumps({"start": ready - began, "seconds": seconds, "digest": digest, "failed": failed}))
+    if spark is not None:
+        spark.stop()
+
+
+def measure(folder: Path, runs: int) -> dict[str, list[dict[str, Any]]]:
+    """All runs, in turns. Raises SystemExit where numbers differ or a source failed."""
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in (HERE, *MASTERS)}
+    for _ in range(runs):
+        for name, told in found.items():
+            command = [sys.executable, __file__, "--run", name, "--folder", str(folder)]
+            line = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()[-1]
+            told.append(json.loads(line))
+            print(f"{name}: {told[-1]['seconds']:.1f} s (start {told[-1]['start']:.1f} s)", file=sys.stderr)
+    every = [one for told in found.values() for one in told]
+    if any(one["failed"] for one in every) or len({one["digest"] for one in every}) > 1:
+        raise SystemExit(f"the numbers differ, or a source failed: {[one['failed'] for one in every]}")
+    return found
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("logs", nargs="*", type=Path)
+    parser.add_argument("--schema", type=Path, help="the schema of all logs")
+    parser.add_argument("--sources", type=int, default=200)
+    parser.add_argument("--gigabytes", type=float, default=20.0)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--folder", type=Path, help="where the fleet is made [default: a temporary folder, removed at the end]")
+    parser.add_argument("--run", choices=(HERE, *MASTERS), help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    if arguments.run:
+        run_once(arguments.run, arguments.folder)
+        return 0
+    if not arguments.logs or arguments.schema is None:
+        raise SystemExit("give logs and --schema")
+    with tempfile.TemporaryDirectory(prefix="binlag-fleet-", dir=arguments.folder) as name:
+        each = int(arguments.gigabytes * 1e9 / arguments.sources)
+        size = make_fleet(Path(name), arguments.logs, arguments.schema, arguments.sources, each)
+        print(f"{arguments.sources} sources, {size / 1e9:.2f} GB; load {os.getloadavg()[0]:.1f}")
+        found = measure(Path(name), arguments.runs)
+    median = {one: statistics.median(run["seconds"] for run in told) for one, told in found.items()}
+    for one, seconds in median.items():
+        print(f"{one:12} {seconds:7.1f} s  {size / 1e6 / seconds / CORES[one]:6.0f} MB/s per core")
+    ratio = median["local[1]"] / median["local[2]"]
+    print(f"local[2] is {ratio:.2f} times as fast as local[1]; all numbers are equal; load {os.getloadavg()[0]:.1f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
