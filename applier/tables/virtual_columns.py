@@ -25,6 +25,8 @@ OF_THE_SESSION = frozenset(
     """.split()
 )
 """Functions with another value for each session or moment."""
+OF_SETTINGS = frozenset("date_format dayname format monthname time_format week".split())
+"""Functions that settings of the session decide: lc_time_names, default_week_format."""
 
 
 def as_read(definition: TableDefinition, rows: Sequence[Row]) -> Sequence[Row]:
