@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from applier.binlog.types.temporal import pack_time
+from applier.binlog.types.temporal import pack_datetime, pack_time
 from applier.errors import ReplicationError
 from applier.tables.ddl import apply_ddl
 from applier.tables.ddl_session import DdlSession
@@ -44,3 +44,38 @@ def test_a_generated_value_that_is_not_exact_stays_what_the_log_brought(clause: 
     else:
         with pytest.raises(ReplicationError, match="SOUNDEX"):
             tables["d.t"].rows()
+
+
+@pytest.mark.parametrize(
+    ("expression", "found"),
+    [
+        ("a + DEFAULT(a)", [8, 9, None]),
+        ("concat(DEFAULT(b), a)", ["x1", "x2", None]),
+        ("timestampdiff(month, m, '2024-03-30')", [1, -9, None]),
+        ("timestampdiff(hour, '2024-03-01', m)", [-24, 8039, None]),
+    ],
+)
+def test_calls_with_a_grammar_of_their_own(expression: str, found: list[object]) -> None:
+    """Seen on 5.7.29, 9.7.4 and MariaDB 10.11.18."""
+    schema = """CREATE TABLE d.t (a int DEFAULT 7, b varchar(3) DEFAULT 'x', m datetime);
+        INSERT INTO d.t (a, m) VALUES (1, '2024-02-29 00:00:00'), (2, '2025-01-29 23:59:59'), (NULL, NULL)"""
+    kind = "varchar(9)" if "concat" in expression else "bigint"
+    tables = run(f"ALTER TABLE t ADD g {kind} AS ({expression}) STORED", schema=schema)
+    assert [row[-1] for row in tables["d.t"].rows()] == found
+
+
+def test_a_moment_of_a_virtual_column_is_shown_in_utc(tmp_path: Path) -> None:
+    """The session that reads the column decides, not the one that wrote the row."""
+    tables = run(schema="CREATE TABLE d.t (a int, m datetime AS (from_unixtime(a)) VIRTUAL)")
+    tables["d.t"].insert((86400, pack_datetime((1970, 1, 2, 3, 0, 0, 0), 0)))
+    tables.dump(tmp_path)
+    assert "1970-01-02 00:00:00" in (tmp_path / "d.t.tsv").read_text()
+
+
+def test_a_virtual_column_of_a_number_is_what_the_number_makes_it(tmp_path: Path) -> None:
+    """MariaDB logs what it was before the row got its AUTO_INCREMENT number. Seen on 10.11.18."""
+    schema = "CREATE TABLE d.t (id int AUTO_INCREMENT PRIMARY KEY, g int AS (id + a) VIRTUAL, a int)"
+    tables = run(schema=schema, server="mariadb")
+    tables["d.t"].insert((1, 10, 10))
+    tables.dump(tmp_path)
+    assert (tmp_path / "d.t.tsv").read_text().split()[-2:] == ["11", "10"]
