@@ -432,6 +432,8 @@ class ExpressionParser:
     def call(self, name: str, arguments: list[Operand]) -> Operand:
         if self.dialect.mariadb and self.dialect.sql_mode & SqlModeFlag.ORACLE:
             raise unsupported(f"function {name} in sql_mode=ORACLE")
+        if name in _FROZEN and self.session is None and self.definition is not None:
+            raise unsupported(f"function {name} in the definition of a table")
         function: Function | None = (
             FUNCTIONS.get(name)
             or DATE_FUNCTIONS.get(name)
@@ -443,6 +445,9 @@ class ExpressionParser:
         return function.call(name, arguments, self.dialect)
 
 
+_FROZEN = frozenset({"TIME", "TIMESTAMP"})
+"""A definition has them as CAST with the digits that its column had then (5.7.29, 9.7.4, MariaDB
+10.11.18), which a later ALTER TABLE does not change."""
 _VARIABLE_KINDS: Mapping[type, OperandKind] = {
     int: OperandKind.INTEGER,
     Decimal: OperandKind.DECIMAL,

@@ -79,3 +79,15 @@ def test_a_virtual_column_of_a_number_is_what_the_number_makes_it(tmp_path: Path
     tables["d.t"].insert((1, 10, 10))
     tables.dump(tmp_path)
     assert (tmp_path / "d.t.tsv").read_text().split()[-2:] == ["11", "10"]
+
+
+@pytest.mark.parametrize("name", ["time", "timestamp"])
+def test_the_digits_of_a_definition_are_not_guessed(name: str) -> None:
+    """TIME(m) keeps the digits that m had when the column was made. Seen on 5.7.29, 9.7.4 and MariaDB 10.11.18."""
+    tables = run(schema=f"CREATE TABLE d.t (m datetime, g varchar(30) AS ({name}(m)) STORED)")
+    tables["d.t"].insert((pack_datetime((2024, 1, 1, 12, 30, 45, 0), 0), b"as in the log"))
+    apply_ddl(tables, "ALTER TABLE t ENGINE=InnoDB", "d", DdlSession(server="9.7"))
+    assert tables["d.t"].rows()[0][1] == "as in the log"
+    apply_ddl(tables, "ALTER TABLE t MODIFY m datetime(1)", "d", DdlSession(server="9.7"))
+    with pytest.raises(ReplicationError, match=name.upper()):
+        tables["d.t"].rows()
