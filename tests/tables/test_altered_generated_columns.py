@@ -91,3 +91,11 @@ def test_the_digits_of_a_definition_are_not_guessed(name: str) -> None:
     apply_ddl(tables, "ALTER TABLE t MODIFY m datetime(1)", "d", DdlSession(server="9.7"))
     with pytest.raises(ReplicationError, match=name.upper()):
         tables["d.t"].rows()
+
+
+def test_defaults_of_new_columns_that_other_columns_decide() -> None:
+    """Seen on 9.7.4 and MariaDB 10.11.18."""
+    sql = "ALTER TABLE t ADD e int DEFAULT (a + 1) FIRST, ADD f varchar(9) DEFAULT (concat(b, a)), ADD h int DEFAULT (e * 2)"
+    tables = run(sql)
+    assert tables["d.t"].rows()[0] == (11, 1, 10, "x", "x10", 22)
+    assert tables["d.t"].rows()[2] == (31, 3, 30, None, None, 62)
