@@ -7,11 +7,16 @@ from collections.abc import Callable, Iterable
 from operator import itemgetter
 from typing import Any
 
+from applier.binlog.types import Unevaluated
+from applier.errors import ReplicationError
+from applier.tables.altered_columns import names_in
 from applier.tables.conversion_rules import ConversionRules
 from applier.tables.conversions import conversion, instead_of_null
 from applier.tables.defaults import column_default, number_rows, row_generator
-from applier.tables.expressions import Session
+from applier.tables.expressions import Scope, Session, compile_expression
 from applier.tables.sql_mode_flags import SqlModeFlag
+from applier.tables.storing import storer
+from applier.tables.virtual_columns import OF_SETTINGS, OF_THE_SESSION
 from lookup.handler import Row
 from lookup.table import Column, TableDefinition
 
@@ -31,13 +36,75 @@ def row_converter(
             steps.append(_always(None if column.generated else column_default(column, session)))
         else:
             steps.append(_carried(source, old.columns[source], column, rules))
-    generate = row_generator(new)
+    generate = row_generator(new, session.dialect)
+    kept = _kept_values(old, new, sources)
+    decided = _defaults_of_columns(new, sources, session)
 
     def convert(row: Row) -> Row:
         values = tuple(step(row) for step in steps)
-        return values if generate is None else generate(values)
+        for at, write in decided:
+            values = (*values[:at], write(Scope(values, session)), *values[at + 1 :])
+        if generate is None:
+            return values
+        made = generate(values)
+        return tuple(
+            row[kept[at]] if value.__class__ is Unevaluated and at in kept else value
+            for at, value in enumerate(made)
+        )
 
     return convert
+
+
+def _kept_values(
+    old: TableDefinition, new: TableDefinition, sources: list[int | None]
+) -> dict[int, int]:
+    """Generated columns whose value stays what the log brought, where it is not exact here: the
+    column and all that its expression names are as before. Position in `new` -> in `old`.
+
+    A stored column may be computed anew by the session of the ALTER TABLE, so one that hangs on
+    a session is not among them.
+    """
+    same = {
+        column.name.lower(): source
+        for column, source in zip(new.columns, sources, strict=True)
+        if source is not None and old.columns[source] == column
+    }
+    known = {column.name.lower() for column in (*old.columns, *new.columns)}
+    moments = {column.name.lower() for column in new.columns if column.type == "timestamp"}
+    kept = {}
+    for at, column in enumerate(new.columns):
+        source = same.get(column.name.lower())
+        expression = column.expression or ""
+        named = names_in(expression)
+        of_session = named & (OF_THE_SESSION | OF_SETTINGS | moments) or "/" in expression
+        unchanged = all(name in same for name in named & known)
+        settled = column.is_virtual or not of_session
+        if column.generated and source is not None and unchanged and settled:
+            kept[at] = source
+    return kept
+
+
+def _defaults_of_columns(
+    new: TableDefinition, sources: list[int | None], session: Session
+) -> list[tuple[int, Callable[[Scope], Any]]]:
+    """New columns whose default names other columns, which have their values first, with what
+    computes them. One that names a generated column, or may not be NULL, is left out."""
+    names = {column.name.lower() for column in new.columns}
+    generated = {column.name.lower() for column in new.columns if column.generated}
+    found = []
+    for at, (source, column) in enumerate(zip(sources, new.columns, strict=True)):
+        if source is not None or column.generated or not column.default or not column.nullable:
+            continue
+        named = names_in(column.default) & names
+        if not named or named & generated:
+            continue
+        try:
+            operand = compile_expression(column.default, new, session.dialect)
+            if not operand.literal:
+                found.append((at, storer(column, operand, session.dialect)))
+        except ReplicationError:
+            continue
+    return found
 
 
 def _always(value: Any) -> Callable[[Row], Any]:

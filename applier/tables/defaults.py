@@ -133,7 +133,7 @@ def complete_rows(
     session: Session | None = None,
 ) -> Iterator[Row]:
     """Whole rows from rows of `columns`: defaults and generated columns filled in."""
-    generate = row_generator(definition)
+    generate = row_generator(definition, session and session.dialect)
     if columns == tuple(range(len(definition.columns))) and generate is None:
         yield from rows
         return

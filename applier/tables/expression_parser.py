@@ -13,6 +13,7 @@ from decimal import Decimal
 
 from applier.binlog.charsets import CHARSETS, charset_of_collation_name, literal_bytes
 from applier.errors import ReplicationError
+from applier.tables.calendar_functions import CALENDAR_FUNCTIONS
 from applier.tables.calls import Function
 from applier.tables.comparisons import among, between, compared, like_operand
 from applier.tables.date_functions import DATE_FUNCTIONS, UNITS, with_interval
@@ -51,7 +52,7 @@ from applier.tables.operators import (
 )
 from applier.tables.quoting import hex_bytes
 from applier.tables.special_calls import SPECIAL_CALLS
-from applier.tables.sql_mode_flags import SqlModeFlag
+from applier.tables.sql_mode_flags import NO_MODES, SqlModeFlag
 from applier.tables.sql_text import Lexis, Parser
 from lookup.table import TableDefinition
 
@@ -395,6 +396,10 @@ class ExpressionParser:
             raise unsupported(f"the column {'.'.join(names)}")
         return column_operand(definition.columns[at], at, self.dialect, inserted=inserted)
 
+    def read_default(self, sql: str) -> Operand:
+        dialect = replace(self.dialect, sql_mode=NO_MODES)
+        return ExpressionParser(sql_parser(sql, dialect), None, dialect).expression()
+
     def _variable(self) -> Operand:
         word = self.parser.next().value
         if word.startswith("@@") or self.session is None or self.parser.op() == ":=":
@@ -427,14 +432,22 @@ class ExpressionParser:
     def call(self, name: str, arguments: list[Operand]) -> Operand:
         if self.dialect.mariadb and self.dialect.sql_mode & SqlModeFlag.ORACLE:
             raise unsupported(f"function {name} in sql_mode=ORACLE")
+        if name in _FROZEN and self.session is None and self.definition is not None:
+            raise unsupported(f"function {name} in the definition of a table")
         function: Function | None = (
-            FUNCTIONS.get(name) or DATE_FUNCTIONS.get(name) or JSON_FUNCTIONS.get(name)
+            FUNCTIONS.get(name)
+            or DATE_FUNCTIONS.get(name)
+            or CALENDAR_FUNCTIONS.get(name)
+            or JSON_FUNCTIONS.get(name)
         )
         if function is None:
             raise unsupported(f"function {name}")
         return function.call(name, arguments, self.dialect)
 
 
+_FROZEN = frozenset({"TIME", "TIMESTAMP"})
+"""A definition has them as CAST with the digits that its column had then (5.7.29, 9.7.4, MariaDB
+10.11.18), which a later ALTER TABLE does not change."""
 _VARIABLE_KINDS: Mapping[type, OperandKind] = {
     int: OperandKind.INTEGER,
     Decimal: OperandKind.DECIMAL,

@@ -113,6 +113,8 @@ class Session:
     collation: str = "utf8mb4_0900_ai_ci"
     comment_version: int | None = None
     numbers: NumberSteps = ONE_BY_ONE
+    lc_time_names: int = 0
+    """The server's number of a locale; 0: en_US."""
 
     @property
     def dialect(self) -> Dialect:

@@ -215,6 +215,7 @@ class StatementApplier:
                 charset_of_collation(client).name,
                 collation_name(connection),
             )
+        session.lc_time_names = query.variables.lc_time_names or 0
         session.numbers = NumberSteps(*(query.variables.auto_increment or ()))
         self.statement.explicit_defaults_for_timestamp = self._explicit_defaults(query.variables)
 

@@ -4,17 +4,24 @@ others (`function_call_keyword`, `function_call_nonkeyword` and `simple_expr`, s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Protocol
 
+from applier.tables.calendar_functions import timestamp_difference
 from applier.tables.casts import cast
 from applier.tables.comparisons import comparison
+from applier.tables.date_functions import with_interval
 from applier.tables.functions import trimmed
 from applier.tables.literals import string_literal
 from applier.tables.operands import (
+    COLUMN,
     Dialect,
     Operand,
     OperandKind,
+    Scope,
+    Session,
     as_text,
+    column_operand,
     constant,
     shared_collation,
     truth,
@@ -22,6 +29,7 @@ from applier.tables.operands import (
 )
 from applier.tables.operators import choice, null_or
 from applier.tables.sql_text import Parser
+from applier.tables.storing import storer
 
 _EXTRACTED = frozenset(
     {"YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "MICROSECOND", "QUARTER"}
@@ -57,6 +65,9 @@ class ExpressionGrammar(Protocol):
 
     def column(self, names: list[str], *, inserted: bool = False) -> Operand:
         """The column of these names. `inserted`: the value that the statement gives it."""
+
+    def read_default(self, sql: str) -> Operand:
+        """The expression of a DEFAULT clause, which is spelled without modes."""
 
 
 def _cast(rules: ExpressionGrammar) -> Operand:
@@ -146,6 +157,60 @@ def _date_add(rules: ExpressionGrammar, sign: int) -> Operand:
     return found
 
 
+def _unit_and_two(rules: ExpressionGrammar) -> tuple[str, Operand, Operand]:
+    rules.parser.expect("(")
+    unit = rules.parser.word().removeprefix("SQL_TSI_")
+    rules.parser.at += 1
+    rules.parser.expect(",")
+    one = rules.expression()
+    rules.parser.expect(",")
+    two = rules.expression()
+    rules.parser.expect(")")
+    return unit, one, two
+
+
+def _timestamp_add(rules: ExpressionGrammar) -> Operand:
+    unit, count, date = _unit_and_two(rules)
+    return with_interval(date, count, unit, 1)
+
+
+def _timestamp_difference(rules: ExpressionGrammar) -> Operand:
+    return timestamp_difference(*_unit_and_two(rules), rules.dialect)
+
+
+def _name_const(rules: ExpressionGrammar) -> Operand:
+    """The value, which must stand there as a literal."""
+    rules.parser.expect("(")
+    arguments = rules.arguments()
+    if len(arguments) != 2 or not arguments[1].literal:
+        raise unsupported("NAME_CONST()")
+    return replace(arguments[1], strength=COLUMN) if arguments[1].collation else arguments[1]
+
+
+def _default(rules: ExpressionGrammar) -> Operand:
+    """DEFAULT(column): what its DEFAULT clause stores; NULL for a column that has none and may be
+    NULL. Raises ReplicationError 1235 for anything but a literal."""
+    rules.parser.expect("(")
+    operand = rules.column(rules.names())
+    rules.parser.expect(")")
+    column, sql = operand.column, f"DEFAULT({operand.sql})"
+    if column is None or column.generated or column.type == "timestamp":
+        raise unsupported(sql)
+    stored = None
+    if column.default is not None:
+        given = rules.read_default(column.default)
+        if not given.literal:
+            raise unsupported(sql)
+        stored = storer(column, given, rules.dialect)(Scope((), Session()))
+    if stored is None and not column.nullable:
+        raise unsupported(f"{sql} of a column without a default")
+    found = column_operand(column, 0, rules.dialect)
+    value = found.value
+    return replace(
+        found, value=lambda scope: value(replace(scope, row=(stored,))), sql=sql, column=None
+    )
+
+
 def _if(rules: ExpressionGrammar) -> Operand:
     rules.parser.expect("(")
     arguments = rules.arguments()
@@ -217,5 +282,9 @@ SPECIAL_CALLS: Mapping[str, Callable[[ExpressionGrammar], Operand]] = {
     **dict.fromkeys(("VALUES", "VALUE"), _values),
     "RAND": _random,
     "LAST_INSERT_ID": _last_insert_id,
+    "TIMESTAMPADD": _timestamp_add,
+    "TIMESTAMPDIFF": _timestamp_difference,
+    "NAME_CONST": _name_const,
+    "DEFAULT": _default,
 }
 """By the word that they begin with. The cursor stands behind it."""

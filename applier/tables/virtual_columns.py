@@ -25,6 +25,8 @@ OF_THE_SESSION = frozenset(
     """.split()
 )
 """Functions with another value for each session or moment."""
+OF_SETTINGS = frozenset("date_format dayname format monthname time_format week".split())
+"""Functions that settings of the session decide: lc_time_names, default_week_format."""
 
 
 def as_read(definition: TableDefinition, rows: Sequence[Row]) -> Sequence[Row]:
@@ -44,13 +46,17 @@ def as_read(definition: TableDefinition, rows: Sequence[Row]) -> Sequence[Row]:
 
 
 def _of_the_session(definition: TableDefinition) -> tuple[int, ...]:
-    """The columns of that kind, and the virtual ones that name one of them."""
+    """The columns of that kind, and the virtual ones that name one of them.
+
+    One that names an AUTO_INCREMENT column, which only MariaDB lets it, is among them: the log has
+    what it was before the row got its number (seen on 10.11.18).
+    """
     moments = {
         column.name.lower()
         for column in definition.columns
         if column.type == "timestamp" and not column.generated
     }
-    names: set[str] = set()
+    names = {column.name.lower() for column in definition.columns if column.auto_increment}
     found = []
     for at, column in enumerate(definition.columns):
         if column.is_virtual and _hangs_on_session(
