@@ -200,7 +200,7 @@ def _dump(tables: Tables, folder: str, result: ReplayResult) -> None:
     for table in tables:
         if (why := table.why_unreadable) is not None:
             name = table.definition.full_name
-            result.note(f"not in the dump: {name}, which cannot be read: {why}")
+            result.note(f"the dump has no rows of {name}, which cannot be read: {why}")
     try:
         tables.dump(folder)
     except OSError as error:

@@ -45,8 +45,9 @@ class AlteredColumns:
         self.placed: list[AlteredColumn] = []
 
     def __contains__(self, name: str) -> bool:
-        """Whether the table had a column of this name before."""
-        return name.lower() in self.old.positions
+        """Whether the table had a column of this name before, which no clause has dropped."""
+        at = self.old.positions.get(name.lower())
+        return at is not None and not self.kept[at].dropped
 
     def __getitem__(self, name: str) -> AlteredColumn:
         """The column that had this name before. Raises ReplicationError 1054."""

@@ -46,7 +46,8 @@ ROUTINE_CALLS = frozenset({"SELECT", "DO", "CALL"})
 no table."""
 DDL_STATEMENTS = frozenset({"CREATE", "ALTER", "DROP", "RENAME", "TRUNCATE"})
 OBJECTS = frozenset({"TABLE", "TABLES", "DATABASE", "SCHEMA", "INDEX", "SEQUENCE"})
-DATABASE_OPTIONS = frozenset("CHARACTER CHARSET DEFAULT COLLATE COMMENT ENCRYPTION READ".split())
+DATABASE_OPTIONS = frozenset("CHARACTER DEFAULT COLLATE READ".split())
+"""Words that name no database, behind ALTER DATABASE."""
 MODIFIERS = frozenset(
     "OR REPLACE TEMPORARY UNIQUE FULLTEXT SPATIAL VECTOR ONLINE OFFLINE IGNORE".split()
 )
@@ -155,6 +156,14 @@ class _Ddl:
             charset_name, collation = self.session.server_charset, self.session.server_collation
         self.tables.databases[name] = Database(name, charset_name, collation)
         return None
+
+    def _option_of_database(self) -> bool:
+        """Whether an option stands at the cursor, not a database, which may be called comment."""
+        following = self.parser.tokens[self.parser.at + 1 : self.parser.at + 2]
+        valued = any(token.kind == "string" or token.value == "=" for token in following)
+        return self.parser.word() in DATABASE_OPTIONS or (
+            self.parser.word() in ("CHARSET", "COMMENT", "ENCRYPTION") and valued
+        )
 
     def _database_options(self) -> tuple[str | None, str | None]:
         parser = self.parser
@@ -285,9 +294,7 @@ class _Ddl:
     def _alter(self) -> str | None:
         what = self._object()
         if what in ("DATABASE", "SCHEMA"):
-            name = (
-                self.parser.name() if self.parser.word() not in DATABASE_OPTIONS else self.database
-            )
+            name = self.database if self._option_of_database() else self.parser.name()
             charset_name, collation = self._database_options()
             database = self.tables.databases.get(name)
             if database is None:

@@ -76,7 +76,8 @@ def _cell(column: Column, *, old_server: bool) -> Callable[[Any], str]:
 
 
 def dump_lines(table: MemoryTable, *, display_widths: bool = False) -> list[bytes]:
-    """The header and the sorted rows of one table, without line ends."""
+    """The header and the sorted rows of one table, without line ends; of a table that cannot be
+    read the header alone."""
     definition = table.definition
     columns = [(at, column) for at, column in enumerate(definition.columns) if not column.hidden]
     header = "\t".join(
@@ -87,7 +88,7 @@ def dump_lines(table: MemoryTable, *, display_widths: bool = False) -> list[byte
     cells = [(at, _cell(column, old_server=display_widths)) for at, column in columns]
     rows = sorted(
         "\t".join(cell(row[at]) for at, cell in cells).encode("utf-8", "surrogateescape")
-        for row in current_rows(table)
+        for row in (current_rows(table) if table.is_readable else ())
     )
     return [header.encode("utf-8", "surrogateescape"), *rows]
 
@@ -112,7 +113,7 @@ def dump_tables(
     tables: Iterable[MemoryTable], directory: str | os.PathLike[str], *, display_widths: bool
 ) -> list[Path]:
     """Writes one file per table into `directory`, which is made when it is not there. Returns the
-    files. A table that cannot be read gets none.
+    files. That of a table that cannot be read holds its columns alone.
 
     `display_widths`: integer types as 5.x and MariaDB write them. MariaDB's sequences are not
     tables and get no file.
@@ -123,7 +124,7 @@ def dump_tables(
     with whole_files(folder) as place:  # all files get their names when the last one is written
         for table in tables:
             definition = table.definition
-            if "SEQUENCE" not in definition.options and table.is_readable:
+            if "SEQUENCE" not in definition.options:
                 path = folder / file_name(definition.database, definition.name)
                 lines = dump_lines(table, display_widths=display_widths)
                 place(path.name).write_bytes(b"".join(line + b"\n" for line in lines))

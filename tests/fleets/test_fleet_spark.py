@@ -130,7 +130,7 @@ def test_what_is_packed() -> None:
     names = packages()
     assert {"click", "numpy", "pyarrow", "pyyaml", "rich", "sortedcontainers", "zstandard"} <= set(names)
     assert not {"pytest", "mypy", "altair"} & set(names)
-    with pytest.raises(UsageError, match="--with no-such-package: it is not installed here"):
+    with pytest.raises(UsageError, match="--with: no package 'no-such-package' is installed here"):
         packages(["no-such-package"])
 
 

@@ -602,3 +602,10 @@ INSERT INTO n VALUES (10, 1), (20, 2), (30, 3);
 UPDATE p SET x = 7 WHERE a = 3;
 DELETE FROM p WHERE a = 1;
 UPDATE p SET a = 5 WHERE a = 2;
+
+-- mariadb: a database that is called as an option is, and a column that the same ALTER drops twice
+CREATE DATABASE comment COMMENT 'x';
+ALTER DATABASE comment COMMENT 'y';
+CREATE TABLE t (a INT, b INT);
+ALTER TABLE t DROP COLUMN b, DROP COLUMN IF EXISTS b;
+DROP DATABASE comment;

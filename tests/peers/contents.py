@@ -46,7 +46,6 @@ class ServerTable:
     file: str
     columns: tuple[ServerColumn, ...]
     rows: list[Row] | None
-    readable: bool = True
 
 
 def server_tables(query: Query) -> list[ServerTable]:
@@ -65,14 +64,13 @@ def _server_table(query: Query, database: str, table: str) -> ServerTable:
     )
     columns = tuple(_column(*(value.decode("utf-8", "replace") for value in one)) for one in said)
     name = f"{quoted(database)}.{quoted(table)}"
-    readable = True
     try:
         count = int(query(f"SELECT COUNT(*) FROM {_sent(name)}")[0][0])
         chosen = ", ".join(_EXPRESSIONS[column.kind].format(_sent(quoted(column.name))) for column in columns)
         rows = query(f"SELECT {chosen} FROM {_sent(name)}") if count <= MOST_ROWS else None
     except pymysql.err.MySQLError:  # a table that the server itself cannot read
-        rows, readable = None, False
-    return ServerTable(f"{database}.{table}", file_name(database, table), columns, rows, readable)
+        rows = None
+    return ServerTable(f"{database}.{table}", file_name(database, table), columns, rows)
 
 
 def _literal(text: str) -> str:
@@ -98,9 +96,9 @@ def differences(tables: Iterable[ServerTable], folder: Path) -> list[str]:
     found = []
     for table in tables:
         path = dumped.pop(table.file, None)
-        if path is None and (table.rows is not None or table.readable):
+        if path is None:
             found.append(f"table missing: {table.name}")
-        elif path is not None and table.rows is not None:
+        elif table.rows is not None:
             found += _of_table(table, path.read_bytes().split(b"\n")[:-1])
     return found + [f"table too many: {name}" for name in dumped]
 

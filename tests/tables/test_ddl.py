@@ -115,6 +115,12 @@ def test_a_discarded_tablespace_takes_the_rows_away() -> None:
     assert "d.u" not in tables
 
 
+def test_the_dump_of_a_table_that_cannot_be_read_has_its_columns_alone(tmp_path: Path) -> None:
+    run("ALTER TABLE t DISCARD TABLESPACE").dump(tmp_path)
+    [header] = (tmp_path / "d.t.tsv").read_text().splitlines()
+    assert header.startswith("id:")
+
+
 def test_names_after_a_change() -> None:
     definition = run(
         "ALTER TABLE t CHANGE a z int, RENAME INDEX k TO kk, ALTER b DROP DEFAULT",
