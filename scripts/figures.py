@@ -1,7 +1,7 @@
 """Draws the pictures of the documentation into docs/images: python scripts/figures.py. Needs the extra `report`.
 
 Each comes from the code that it explains: what finding a row costs from `lookup.cost`, the forecast from the log in
-tests/captures/forecast, the clock's scenarios from `binlag clock`.
+tests/captures/forecast and a real replica's lag from benchmarks/results, the clock's scenarios from `binlag clock`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from lookup.versions import RULES, parse_row_search
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
+MEASURED_LAG = ROOT / "benchmarks" / "results" / "lag_beside_replica_9.7.json"
 CAPTURE = ROOT / "tests" / "captures" / "forecast"
 SIZES = [10**exponent for exponent in range(2, 9)]
 EVENTS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
@@ -99,8 +100,37 @@ def forecast_of_capture() -> Iterator[tuple[str, dict[str, Any]]]:
         yield ("forecast" if name == "lag" else f"forecast-{name}"), chart | {"width": 640}
 
 
+def forecast_beside_replica() -> dict[str, Any]:
+    """The forecast's curve and the lag of a real replica, as benchmarks/lag_beside_replica.py measured them."""
+    rows = [
+        {"time": time, "lag": lag, "what": f"{curve['keys']}: {name}"}
+        for curve in json.loads(MEASURED_LAG.read_text())["curves"]
+        for name, key in (("forecast", "forecast"), ("Seconds_Behind_Source of the replica", "measured"))
+        for time, lag in curve[key]
+    ]
+    names = list(dict.fromkeys(row["what"] for row in rows))
+    chart = altair.Chart(altair.Data(values=rows)).mark_line(strokeWidth=2)
+    encoded = chart.encode(
+        x=altair.X("time:Q", title="seconds since the load began"),
+        y=altair.Y("lag:Q", title="seconds behind"),
+        color=altair.Color(
+            "what:N",
+            sort=names,
+            scale=altair.Scale(domain=names, range=["#0f766e", "#5eead4", "#7f1d1d", "#f59e0b"]),
+            legend=altair.Legend(title=None, orient="bottom", columns=2, columnPadding=40, labelLimit=300),
+        ),
+    )
+    specification: dict[str, Any] = encoded.properties(width=WIDTH, height=HEIGHT).to_dict()
+    return specification
+
+
 def main() -> int:
-    pictures = {"cost-by-table-size": cost_by_table_size(), "cost-by-event-size": cost_by_event_size(), **dict(forecast_of_capture())}
+    pictures = {
+        "cost-by-table-size": cost_by_table_size(),
+        "cost-by-event-size": cost_by_event_size(),
+        "forecast-beside-replica": forecast_beside_replica(),
+        **dict(forecast_of_capture()),
+    }
     for name, specification in pictures.items():
         specification["background"] = "white"
         (IMAGES / f"{name}.svg").write_text(vl_convert.vegalite_to_svg(specification))

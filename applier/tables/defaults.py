@@ -175,9 +175,28 @@ def number_rows(
 
 
 def row_generator(definition: TableDefinition, dialect: Any = None) -> Callable[[Row], Row] | None:
-    """A function that computes the generated columns of a row; None for a table without any."""
+    """A function that computes the generated columns of a row; None for a table without any.
+
+    NULL in one that is NOT NULL is what INSERT IGNORE makes of it: another statement would not be
+    in a log.
+    """
     if not any(column.generated for column in definition.columns):
         return None
     from applier.tables.expressions import PLAIN, generated_columns
 
-    return generated_columns(definition, dialect or PLAIN)
+    generate = generated_columns(definition, dialect or PLAIN)
+    needed = [
+        (at, implicit_default(column))
+        for at, column in enumerate(definition.columns)
+        if column.generated and not column.nullable
+    ]
+    if not needed:
+        return generate
+
+    def filled(row: Row) -> Row:
+        made = generate(row)
+        for at, instead in needed:
+            made = (*made[:at], instead, *made[at + 1 :]) if made[at] is None else made
+        return made
+
+    return filled
