@@ -27,7 +27,8 @@ RESET;
     (
         ("5.7", "9.7"),
         """
-CREATE TABLE a (id INT, v VARCHAR(5), n INT, g VARCHAR(10) AS (CONCAT(v, v)) VIRTUAL NOT NULL, h INT AS (n + 1) STORED NOT NULL, UNIQUE (g));
+CREATE TABLE a (id INT, v VARCHAR(5), n INT, g VARCHAR(10) AS (CONCAT(v, v)) VIRTUAL NOT NULL,
+    h INT AS (n + 1) STORED NOT NULL, UNIQUE (g));
 INSERT IGNORE INTO a (id, v, n) VALUES (1, 'a', 3), (2, NULL, NULL), (3, NULL, 5);
 UPDATE IGNORE a SET n = NULL WHERE id = 1;
 RESET;
