@@ -1,11 +1,10 @@
 """The lag of a real replica, moment by moment, and the forecast's curve for the same log.
 
-    apt-get install sysbench
     python docker/servers/bring.py 9.7
     python benchmarks/lag_beside_replica.py --calibration prices.json --output benchmarks/results/lag_beside_replica_9.7.json
 
-A source and a replica of 9.7 as it ships (4 workers, durable commits). sysbench (Debian's package, oltp_update_non_index, at a
-steady rate) writes to one table for a minute; the replica has that table once with its primary key and once without any key.
+A source and a replica of 9.7 as it ships (4 workers, durable commits), and one table, once with its primary key and once without any
+key on either of them. For a minute, a job on the source changes every twentieth row of it in one statement, every few seconds.
 Seconds_Behind_Source is read twice a second until the replica has caught up. Then
 
     binlag forecast LOG --schema mysql://THE_REPLICA --json
@@ -19,14 +18,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from decode import machine
@@ -34,96 +32,93 @@ from replication import ReplicationWords, Server
 
 VERSION = "9.7"
 OPTIONS: dict[str, str | int | bool | None] = {"innodb_buffer_pool_size": "512M", "max_binlog_size": 1 << 30}
-KEYS = {
-    "primary key": (),
-    "no key": ("ALTER TABLE sbtest.sbtest1 MODIFY id INT NOT NULL, DROP PRIMARY KEY, DROP KEY k_1",),
-}
+KEYS = {"primary key": ", PRIMARY KEY (id)", "no key": ""}
+PARTS = 20
+"""A statement changes one row of so many."""
 PAUSE_SECONDS = 0.5
 
 
-class Lagging:
-    """One table's files, and the load that a source runs on them."""
+class Pair:
+    """A source and a replica with the same table, which is in no log."""
 
-    def __init__(self, given: argparse.Namespace, folder: Path) -> None:
-        self.given, self.folder = given, folder
-        self.words = ReplicationWords(VERSION)
-        with Server(VERSION, options=OPTIONS, gtids=True, folder=folder / "tables") as server:
+    def __init__(self, source: Server, replica: Server, key: str, rows: int) -> None:
+        self.source, self.replica, self.words = source, replica, ReplicationWords(VERSION)
+        for server in (source, replica):
             server.execute(
-                "CREATE DATABASE sbtest", "CREATE USER bench@localhost IDENTIFIED BY 'bench'", "GRANT ALL ON *.* TO bench@localhost"
-            )
-            subprocess.run(self.sysbench(server, "prepare"), check=True, stdout=subprocess.DEVNULL)
-            server.execute("ANALYZE TABLE sbtest.sbtest1")
-            server.stop()
+                "SET SESSION sql_log_bin = 0, cte_max_recursion_depth = 100000000", "CREATE DATABASE shop",
+                f"CREATE TABLE shop.audit_log (id INT NOT NULL, n INT NOT NULL, note CHAR(120) NOT NULL{key})",
+                f"INSERT INTO shop.audit_log WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < {rows}) "
+                "SELECT i, 0, SHA2(i, 256) FROM s",
+                "ANALYZE TABLE shop.audit_log",
+            )  # fmt: skip
+        source.execute("FLUSH BINARY LOGS")
+        self.log = source.binlog_files()[-1]
+        replica.execute(self.words.change_source(source), self.words("START REPLICA"))
 
-    def sysbench(self, server: Server, command: str) -> list[str]:
-        """sysbench's arguments, over the server's socket."""
-        return [
-            "sysbench", "oltp_update_non_index", f"--mysql-socket={server.socket}", "--mysql-user=bench", "--mysql-password=bench",
-            "--tables=1", f"--table-size={self.given.rows}", "--threads=4", "--events=0", f"--rate={self.given.rate}",
-            f"--time={self.given.seconds}", "--rand-type=uniform", command,
-        ]  # fmt: skip
+    def job(self, seconds: float, every: float) -> None:
+        """The statements, in a session of their own."""
+        connection = self.source.connect(autocommit=True)
+        start = time.monotonic()
+        for number in range(int(seconds / every)):
+            time.sleep(max(start + number * every - time.monotonic(), 0))
+            with connection.cursor() as cursor:
+                cursor.execute(f"UPDATE shop.audit_log SET n = n + 1 WHERE id % {PARTS} = {number % PARTS}")
+        connection.close()
 
-    @contextmanager
-    def server(self, name: str, **options: str | int | bool) -> Iterator[Server]:
-        """One that begins with the table."""
-        place = self.folder / name
-        shutil.copytree(self.folder / "tables" / "data", place / "data")
-        (place / "data" / "auto.cnf").unlink(missing_ok=True)
-        with Server(VERSION, options={**OPTIONS, **options}, gtids=True, folder=place) as server:
-            yield server
-        shutil.rmtree(place)
-
-    def run(self, keys: str) -> dict[str, Any]:
-        """Both curves for a replica with these keys, in seconds since the load began."""
-        with self.server("source") as source, self.server("replica", server_id=2) as replica:
-            replica.execute("SET SESSION sql_log_bin = 0", *KEYS[keys], "ANALYZE NO_WRITE_TO_BINLOG TABLE sbtest.sbtest1")
-            replica.query("SELECT SUM(LENGTH(c)) FROM sbtest.sbtest1")
-            source.execute("FLUSH BINARY LOGS")
-            log = source.binlog_files()[-1]
-            replica.execute(self.words.change_source(source), self.words("START REPLICA"))
-            start, measured = self.measured(source, replica)
-            source.execute("FLUSH BINARY LOGS")
-            said = self.forecast(log, replica)
-        points = [[moment - start, lag] for moment, lag in said["curve"]["points"]]
-        return {
-            "keys": keys, "measured": measured, "forecast": points, "width_seconds": said["curve"]["width_seconds"],
-            "peak": [said["replica"]["peak_lag_seconds"], said["peak_low_seconds"], said["peak_high_seconds"]],
-            "conditions": said["conditions"], "transactions": said["transactions"],
-        }  # fmt: skip
-
-    def measured(self, source: Server, replica: Server) -> tuple[float, list[list[float]]]:
-        """The moment at which the load began, and [seconds since then, Seconds_Behind_Source] until the replica has caught up."""
+    def measured(self, seconds: float, every: float) -> tuple[float, list[list[float]]]:
+        """The moment at which the job began, and [seconds since then, Seconds_Behind_Source] until the replica has caught up."""
         start, points = time.time(), []
-        with subprocess.Popen(self.sysbench(source, "run"), stdout=subprocess.DEVNULL) as load:
-            while load.poll() is None or points[-1][1] > 0:
-                behind = replica.query(self.words("SHOW REPLICA STATUS"))[0][32]
-                points.append([time.time() - start, float(behind)])
-                time.sleep(PAUSE_SECONDS)
+        job = Thread(target=self.job, args=(seconds, every))
+        job.start()
+        while job.is_alive() or points[-1][1] > 0:
+            behind = self.replica.query(self.words("SHOW REPLICA STATUS"))[0][32]
+            points.append([time.time() - start, float(behind)])
+            time.sleep(PAUSE_SECONDS)
+        self.source.execute("FLUSH BINARY LOGS")
         return start, points
 
-    def forecast(self, log: Path, replica: Server) -> dict[str, Any]:
+    def forecast(self, calibration: str | None) -> dict[str, Any]:
         """What `binlag forecast` says of the log alone; the replica tells its settings and the table's size."""
-        given = [sys.executable, "-m", "applier", "forecast", str(log), "--json", "--schema", f"mysql://root@127.0.0.1:{replica.port}"]
-        given += ["--calibration", self.given.calibration] if self.given.calibration else []
-        done = subprocess.run(given, check=True, capture_output=True, env={**os.environ, "BINLAG_PASSWORD": replica.password})
+        url = f"mysql://root@127.0.0.1:{self.replica.port}"
+        given = [sys.executable, "-m", "applier", "forecast", str(self.log), "--json", "--schema", url]
+        given += ["--calibration", calibration] if calibration else []
+        done = subprocess.run(given, check=True, capture_output=True, env={**os.environ, "BINLAG_PASSWORD": self.replica.password})
         found: dict[str, Any] = json.loads(done.stdout)
         return found
+
+
+@contextmanager
+def pair(key: str, rows: int) -> Iterator[Pair]:
+    """Started and filled."""
+    second = {**OPTIONS, "server_id": 2}
+    with Server(VERSION, options=OPTIONS, gtids=True) as source, Server(VERSION, options=second, gtids=True) as replica:
+        yield Pair(source, replica, key, rows)
+
+
+def curves(keys: str, given: argparse.Namespace) -> dict[str, Any]:
+    """Both curves for tables with these keys, in seconds since the job began."""
+    with pair(KEYS[keys], given.rows) as both:
+        start, measured = both.measured(given.seconds, given.every)
+        said = both.forecast(given.calibration)
+    return {
+        "keys": keys, "measured": measured, "forecast": [[moment - start, lag] for moment, lag in said["curve"]["points"]],
+        "peak": [said["replica"]["peak_lag_seconds"], said["peak_low_seconds"], said["peak_high_seconds"]],
+        "conditions": said["conditions"], "transactions": said["transactions"], "rows": said["rows"],
+    }  # fmt: skip
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=100_000, help="of the table (default: %(default)s)")
-    parser.add_argument("--rate", type=int, default=40, help="transactions a second (default: %(default)s)")
-    parser.add_argument("--seconds", type=int, default=60, help="of the load (default: %(default)s)")
+    parser.add_argument("--every", type=float, default=6.0, help="seconds between statements (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of the job (default: %(default)s)")
     parser.add_argument("--calibration", help="forecast with these prices")
     parser.add_argument("--output", type=Path, required=True)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="binlag-lag-") as folder:
-        stand = Lagging(given, Path(folder))
-        curves = [stand.run(keys) for keys in KEYS]
-    found = {"machine": machine(), "server": VERSION, "rows": given.rows, "rate": given.rate, "seconds": given.seconds, "curves": curves}
-    given.output.write_text(json.dumps(found, indent=1) + "\n")
-    for one in curves:
+    found = [curves(keys, given) for keys in KEYS]
+    said = {"machine": machine(), "server": VERSION, "rows": given.rows, "every": given.every, "seconds": given.seconds}
+    given.output.write_text(json.dumps(said | {"curves": found}, indent=1) + "\n")
+    for one in found:
         worst = max(lag for _, lag in one["measured"])
         print(f"{one['keys']:12s} worst lag {worst:.0f} s, forecast {one['peak'][0]:.1f} s ({one['peak'][1]:.1f} to {one['peak'][2]:.1f})")
         print(f"{'':12s} caught up after {one['measured'][-1][0]:.0f} s, forecast {one['forecast'][-1][0]:.0f} s")

@@ -170,7 +170,7 @@ class ReplicaConfiguration:
             raise UsageError(
                 "no workers of MariaDB are emulated",
                 code=Code.CONFIGURATION,
-                hint="leave slave_parallel_threads at 0; `binlag clock` forecasts their lag",
+                hint="use 0 workers, as MariaDB does unless slave_parallel_threads is set",
             )
         known_types = self.scheduling.parallel_types
         if known_types and self.parallel_type not in known_types:

@@ -45,6 +45,7 @@ from applier.tables.operands import (
     Scope,
     Value,
     constant,
+    rounded_half_up,
     shared_collation,
     unsupported,
 )
@@ -355,8 +356,16 @@ def _extreme(order: int) -> Callable[[Call], Operand]:
             raise unsupported(call.sql)
         shared = common(call.arguments, call.dialect, call.sql)
         pick = max if order > 0 else min
+        # 5.x hands a quotient over with the digits that it shows
+        digits = max((argument.digits for argument in shared), default=0)
+        cuts = call.dialect.old and shared[0].kind is OperandKind.DECIMAL
         key = text_key(shared_collation(shared)[0]) if shared[0].kind is OperandKind.TEXT else None
-        return typed_as(shared, null_or(shared, lambda *values: pick(values, key=key)), call.sql)
+
+        def choose(*values: Any) -> Any:
+            found = pick(values, key=key)
+            return rounded_half_up(found, digits) if cuts else found
+
+        return typed_as(shared, null_or(shared, choose), call.sql)
 
     return build
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
+from decimal import ROUND_HALF_UP, Context, Decimal
 from enum import Enum, auto
 from typing import Any
 
@@ -304,7 +305,7 @@ def as_text(operand: Operand, dialect: Dialect) -> Operand:
     if kind is OperandKind.YEAR:
         return _printed(operand, dialect, lambda value: f"{value:04d}")
     if kind is OperandKind.DECIMAL:
-        return _printed(operand, dialect, lambda value: format(value, "f"))
+        return _printed(operand, dialect, lambda value: f"{rounded_half_up(value, digits):f}")
     if kind is OperandKind.DOUBLE:
         return _printed(operand, dialect, _short_double)
     raise unsupported(f"{operand.sql} as text")
@@ -319,6 +320,15 @@ def _printed(operand: Operand, dialect: Dialect, convert: Callable[[Any], str]) 
         strength=NUMERIC,
         column=None,
     )
+
+
+def rounded_half_up(value: Decimal, digits: int) -> Decimal:
+    """At so many digits behind the point; a value with fewer gets zeros. A quotient of 5.x and
+    MariaDB holds more than it shows."""
+    return value.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, context=_WIDE)
+
+
+_WIDE = Context(prec=130)
 
 
 def _short_double(value: float) -> str:

@@ -162,27 +162,24 @@ def _quotient_digits(one: Decimal, two: Decimal) -> int:
 
 
 def _division(left: Operand, right: Operand, sql: str, dialect: Dialect) -> Operand:
-    """The scale of the dividend and 4 more (div_precision_increment). A quotient that has more
-    digits is refused.
+    """The scale of the dividend and 4 more: the default of div_precision_increment, which no log
+    has, so that a replica takes its own.
 
-    The server keeps some of them for what is done next (`do_div_mod`, strings/decimal.cc), so that
-    1/3*3 is 1.0000.
+    5.x and MariaDB keep the whole groups of nine digits that the division makes for what is done
+    next, so that 1/3*3 is 0.999999999 there and 0.9999 from 8.0 on (`do_div_mod`,
+    strings/decimal.cc).
     """
     digits = min(left.digits + 4, MOST_SCALE)
-    places = Decimal(1).scaleb(-digits)
 
     def compute(one: Any, two: Any) -> Value:
         if not two:
             return None
-        number = EXACT.divide(Decimal(one), Decimal(two))
-        rounded = number.quantize(places, context=EXACT)
-        if rounded != number:
-            raise unsupported(f"{sql}: a quotient of more than {digits} digits")
-        if dialect.old or dialect.mariadb:
-            rounded = rounded.quantize(
-                Decimal(1).scaleb(-_quotient_digits(Decimal(one), Decimal(two))), context=EXACT
-            )
-        return checked_decimal(rounded, sql)
+        first, second = Decimal(one), Decimal(two)
+        kept = Decimal(1).scaleb(-_quotient_digits(first, second))
+        number = EXACT.divide(first, second).quantize(kept, ROUND_DOWN, context=EXACT)
+        if not (dialect.old or dialect.mariadb):
+            number = number.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, context=EXACT)
+        return checked_decimal(number, sql)
 
     return Operand(OperandKind.DECIMAL, null_or([left, right], compute), sql, digits)
 

@@ -166,9 +166,10 @@ def _text(target: StoreColumn) -> Write:
         Operand(operand.kind, lambda scope: scope, operand.sql, operand.digits), target.dialect
     )
     limit = column.length
+    in_full = _all_digits(operand)
 
     def write(value: Value, _session: Session) -> Stored:
-        found = text.value(value)
+        found = f"{value:f}" if in_full else text.value(value)
         if operand.kind is OperandKind.DOUBLE and limit is not None and len(found) > limit:
             raise target.unknown()
         try:
@@ -181,6 +182,12 @@ def _text(target: StoreColumn) -> Write:
             raise
 
     return write
+
+
+def _all_digits(operand: Operand) -> bool:
+    """Whether the value is stored with all its digits; of a DECIMAL, functions of text see only
+    those that it shows."""
+    return operand.kind is OperandKind.DECIMAL
 
 
 def _closest_text(convert: Callable[[Any], Any], text: str) -> Stored:
@@ -245,9 +252,10 @@ def _bytes(target: StoreColumn) -> Write:
         target.dialect,
     )
     encode = operand.charset.encode if operand.collation is not None else str.encode
+    in_full = _all_digits(operand)
 
     def write(value: Value, _session: Session) -> Stored:
-        found = encode(text.value(value))
+        found = f"{value:f}".encode() if in_full else encode(text.value(value))
         if (
             operand.kind is OperandKind.DOUBLE
             and target.column.length is not None

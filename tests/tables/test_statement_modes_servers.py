@@ -25,6 +25,20 @@ RESET;
 """,
     ),
     (
+        ALL,
+        """
+CREATE TABLE a (id INT, a DECIMAL(12, 3), i INT, j INT, q DECIMAL(50, 25), r DECIMAL(50, 25), s VARCHAR(60), t VARCHAR(60), u VARBINARY(60),
+    v VARCHAR(60));
+INSERT INTO a (id, a, i, j) VALUES (1, 10.125, 1, 3), (2, -94579.09, 2, -7), (3, 0.001, 999983, 6), (4, 78076704.61, -5, 89);
+UPDATE a SET q = a / j, r = i / j * j, s = i / j, t = CONCAT(i / j), u = a / j, v = GREATEST(i / j, a / 7);
+RESET;
+CREATE TABLE b (id INT, i INT, j INT);
+INSERT INTO b VALUES (1, 1, 3), (2, 2, 3), (3, 10, 3);
+UPDATE b SET i = 0 WHERE i / j > 0.3333 AND i / j < 0.66667;
+RESET;
+""",
+    ),
+    (
         ("5.7", "9.7"),
         """
 CREATE TABLE a (id INT, v VARCHAR(5), n INT, g VARCHAR(10) AS (CONCAT(v, v)) VIRTUAL NOT NULL,
