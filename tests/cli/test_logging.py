@@ -55,7 +55,7 @@ def test_lines_for_people(binlag: Run, tmp_path: Path, schema: Path) -> None:
     ("arguments", "code", "fields"),
     [
         (("replay", "absent", "--log-json"), 2, {"code": "BL101", "file": "absent"}),
-        (("replay", "--log-json", "--what"), 2, {"code": "BL301", "next": "did you mean --stats? see binlag replay --help"}),
+        (("replay", "--log-json", "--statz"), 2, {"code": "BL301", "next": "did you mean --stats? see binlag replay --help"}),
         (("--log-json", "what"), 2, {"code": "BL301"}),
         (("replay", "LOG", "--log-json", "--verbose"), 1, {"number": 1146, "table": "d.t", "file": "binlog.000001"}),
         (("replay", "LOG", "--log-json", "--log-level", "error"), 1, {"number": 1146}),

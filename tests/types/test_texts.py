@@ -177,7 +177,7 @@ def test_set_as_text() -> None:
 def test_a_set_with_a_label_too_many() -> None:
     with pytest.raises(ValueRefused) as caught:
         from_sql(SET)("a,x,b")
-    assert (caught.value.number, caught.value.closest) == (1265, 1)
+    assert (caught.value.number, caught.value.closest) == (1265, 3)
 
 
 # MariaDB

@@ -264,18 +264,15 @@ def put_time(at: int, start: int, digits: int) -> int:
         fraction *= 10_000
     elif extra == 2:
         fraction *= 100
-    total = (
-        (whole >> 12 & 0x3FF) * 3600 + (whole >> 6 & 63) * 60 + (whole & 63)
-    ) * MICROSECONDS + fraction
-    seconds = total // MICROSECONDS
+    if fraction >= MICROSECONDS:
+        return 0
+    seconds = (whole >> 12 & 0x3FF) * 3600 + (whole >> 6 & 63) * 60 + (whole & 63)
     store1(at, QUOTE)
     at += 1
-    if packed < 0 and total:
+    if packed < 0 and (seconds or fraction):
         store1(at, MINUS)
         at += 1
-    return put_clock(
-        at, seconds // 3600, seconds // 60 % 60, seconds % 60, total % MICROSECONDS, digits
-    )
+    return put_clock(at, seconds // 3600, seconds // 60 % 60, seconds % 60, fraction, digits)
 
 
 @kernel

@@ -266,7 +266,7 @@ def time_to_text(column: Column) -> Callable[[bytes], str]:
 
     def convert(stored: bytes) -> str:
         sign, seconds, fraction = _time_parts(stored)
-        return _clock_text(sign < 0, seconds, fraction, column.scale)
+        return _clock_text(sign < 0 < seconds + fraction, seconds, fraction, column.scale)
 
     return convert
 
