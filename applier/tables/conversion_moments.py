@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from applier.binlog.time_zone import to_utc
-from applier.binlog.types.temporal import pack_datetime, pack_time, pack_timestamp
+from applier.binlog.types.temporal import Parts, pack_datetime, pack_time, pack_timestamp
 from applier.binlog.types.temporal_parse import (
     ZERO,
     DateRules,
@@ -35,55 +35,41 @@ _EPOCH = datetime(1970, 1, 1)
 _LAST_SECOND = (1 << 31) - 1
 
 
-def _date_of_moment(_old: Column, new: Column, rules: ConversionRules) -> Store:
+def _rounder(
+    new: Column, rules: ConversionRules, *, truncate: bool
+) -> Callable[[DateTimeValue | None], Parts | None]:
+    """A moment with the digits that the column has; None for one that it may not hold."""
     dates = rules.dates(new)
 
+    def rounded(moment: DateTimeValue | None) -> Parts | None:
+        if moment is None or not dates.allow(moment.parts):
+            return None
+        return round_moment(moment, new.scale, truncate=truncate, mariadb=rules.rounds_as_mariadb)
+
+    return rounded
+
+
+def _date_of_moment(_old: Column, new: Column, rules: ConversionRules) -> Store:
+    rounded = _rounder(new, rules, truncate=rules.truncates or rules.rounds_as_mariadb)
+
     def store(moment: DateTimeValue | None) -> int:
-        parts = (
-            None
-            if moment is None or not dates.allow(moment.parts)
-            else round_moment(moment, 0, truncate=rules.truncates or rules.rounds_as_mariadb)
-        )
-        parts = parts or ZERO
+        parts = rounded(moment) or ZERO
         return parts[0] << 9 | parts[1] << 5 | parts[2]
 
     return store
 
 
 def _datetime_of_moment(_old: Column, new: Column, rules: ConversionRules) -> Store:
-    dates = rules.dates(new)
-
-    def store(moment: DateTimeValue | None) -> bytes:
-        parts = (
-            None
-            if moment is None or not dates.allow(moment.parts)
-            else round_moment(
-                moment,
-                new.scale,
-                truncate=rules.truncates,
-                mariadb=rules.rounds_as_mariadb,
-            )
-        )
-        return pack_datetime(parts or ZERO, new.scale)
-
-    return store
+    rounded = _rounder(new, rules, truncate=rules.truncates)
+    return lambda moment: pack_datetime(rounded(moment) or ZERO, new.scale)
 
 
 def _timestamp_of_moment(old: Column, new: Column, rules: ConversionRules) -> Store:
-    dates, zero = rules.dates(new), pack_timestamp(0, new.scale)
+    rounded, zero = _rounder(new, rules, truncate=rules.truncates), pack_timestamp(0, new.scale)
     cut_at_end = rules.rounds_as_mariadb and old.type == "timestamp"
 
     def store(moment: DateTimeValue | None) -> bytes:
-        parts = (
-            None
-            if moment is None or not dates.allow(moment.parts)
-            else round_moment(
-                moment,
-                new.scale,
-                truncate=rules.truncates,
-                mariadb=rules.rounds_as_mariadb,
-            )
-        )
+        parts = rounded(moment)
         if parts is None or not any(parts[:3]):
             return zero
         outside = pack_timestamp(parts[6], new.scale) if rules.flavour == "mariadb" else zero
