@@ -208,7 +208,7 @@ class ReplayLoop:
         version = 0 if fde.is_mariadb else version_number(fde.server_version)
         self.rows_applier = RowsApplier(self.tables, apply_options, self.result, self.options.conversions, self.options.rewrite, version)
         self.statements = StatementApplier(self.tables, rules.name, self.options.rewrite)
-        self.tables.display_widths = rules.name in ("5.6", "5.7", "mariadb")
+        self.tables.follow(rules.name)
         if self.options.row_search is not None and not rules.row_search_selectable:
             self.result.note(f"--row-search has no effect: {rules.name} has no slave_rows_search_algorithms; choose another --server")
         self.result.server = rules.name

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from applier.tables.catalog import Database
-from applier.tables.expressions import Session
+from applier.tables.operands import OLD_SERVERS, Session
 from applier.tables.sql_text import Lexis
 from applier.tables.table_draft import SchemaRules
 from lookup.versions import NEWEST
 
-OLD_SERVERS = ("5.6", "5.7")
 COMMENT_VERSIONS = {
     "5.6": 50699,
     "5.7": 50799,

@@ -20,6 +20,7 @@ from applier.errors import InputError, ReplicationError
 from applier.tables.comparisons import text_key
 from applier.tables.expression_parser import ExpressionParser, sql_parser
 from applier.tables.operands import (
+    PLAIN,
     Dialect,
     Operand,
     OperandKind,
@@ -33,7 +34,6 @@ from applier.tables.storing import storer
 from lookup.handler import Row
 from lookup.table import Column, KeyPart, TableDefinition
 
-PLAIN = Dialect()
 SPELLING = SqlModeFlag.ANSI_QUOTES | SqlModeFlag.NO_BACKSLASH_ESCAPES | SqlModeFlag.PIPES_AS_CONCAT
 """Modes that say how text is read, not what it does."""
 

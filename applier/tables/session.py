@@ -24,10 +24,10 @@ from applier.errors import BinlagError, InputError, ReplicationError
 from applier.tables.auto_numbers import NumberSteps
 from applier.tables.catalog import Tables
 from applier.tables.ddl import DDL_STATEMENTS, IGNORED_STATEMENTS, ROUTINE_CALLS, apply_ddl
-from applier.tables.ddl_session import COMMENT_VERSIONS, OLD_SERVERS, DdlSession
+from applier.tables.ddl_session import COMMENT_VERSIONS, DdlSession
 from applier.tables.expressions import Session
 from applier.tables.load_file import load_data
-from applier.tables.operands import unsupported
+from applier.tables.operands import OLD_SERVERS, unsupported
 from applier.tables.set_statement import check_variables
 from applier.tables.sql_mode_flags import SqlModeFlag
 from applier.tables.sql_text import UNREADABLE, reason, statement_kind, without_set_statement
