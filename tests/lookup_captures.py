@@ -24,7 +24,8 @@ from applier import Tables
 from applier.binlog.types import to_python
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions import Session
-from applier.tables.statements import StatementSession, execute_statement
+from applier.tables.row_writer import StatementSession
+from applier.tables.statements import execute_statement
 from lookup.table import Column
 from tests.captures_support import CAPTURES
 

@@ -26,9 +26,10 @@ from applier.tables.ddl_session import DdlSession
 from applier.tables.defaults import complete_rows, number_rows
 from applier.tables.engine import MemoryTable
 from applier.tables.operands import Session
+from applier.tables.row_writer import StatementSession
 from applier.tables.sql_mode_flags import NO_MODES, SqlModeFlag
 from applier.tables.sql_text import UNREADABLE
-from applier.tables.statements import DML_STATEMENTS, StatementSession, execute_statement
+from applier.tables.statements import DML_STATEMENTS, execute_statement
 from lookup.handler import DuplicateKey, Row, RowError
 
 _NAME = re.compile(NAME_BYTES)

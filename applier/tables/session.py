@@ -28,10 +28,11 @@ from applier.tables.ddl_session import COMMENT_VERSIONS, DdlSession
 from applier.tables.expressions import Session
 from applier.tables.load_file import load_data
 from applier.tables.operands import OLD_SERVERS, unsupported
+from applier.tables.row_writer import StatementSession
 from applier.tables.set_statement import check_variables
 from applier.tables.sql_mode_flags import SqlModeFlag
 from applier.tables.sql_text import UNREADABLE, reason, statement_kind, without_set_statement
-from applier.tables.statements import DML_STATEMENTS, StatementSession, execute_statement
+from applier.tables.statements import DML_STATEMENTS, execute_statement
 
 NO_FOREIGN_KEY_CHECKS = 1 << 26
 EXPLICIT_DEFAULTS = 1 << 24

@@ -14,7 +14,8 @@ from applier.tables.collation import is_exact, sort_key
 from applier.tables.dump import dump_lines, file_name
 from applier.tables.engine import MemoryTable
 from applier.tables.operands import Dialect
-from applier.tables.statements import StatementSession, execute_statement
+from applier.tables.row_writer import StatementSession
+from applier.tables.statements import execute_statement
 from lookup.handler import DuplicateKey, NoReferencedRow, RowIsReferenced
 from lookup.table import Column
 
