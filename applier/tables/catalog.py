@@ -12,9 +12,9 @@ from pathlib import Path
 from applier.arguments import checked
 from applier.errors import ReplicationError
 from applier.tables.engine import Change, MemoryTable, SequenceTable
+from applier.tables.expressions.operands import PLAIN, dialect_of
 from applier.tables.foreign_keys import ForeignKeys, renamed_keys
 from applier.tables.merge_tables import is_merge, moved_union
-from applier.tables.operands import PLAIN, dialect_of
 from applier.tables.triggers import Triggers
 from applier.tables.union_table import UnionTable
 from lookup.handler import Ref, Row, traits_of

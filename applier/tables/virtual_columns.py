@@ -13,9 +13,9 @@ from typing import Any
 
 from applier.binlog.types import Unevaluated
 from applier.errors import ReplicationError
-from applier.tables.altered_columns import names_in
-from applier.tables.defaults import row_generator
-from applier.tables.operands import Dialect
+from applier.tables.definitions.altered_columns import names_in
+from applier.tables.expressions.defaults import row_generator
+from applier.tables.expressions.operands import Dialect
 from lookup.handler import Row
 from lookup.table import Column, TableDefinition
 

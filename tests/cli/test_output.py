@@ -196,7 +196,7 @@ def test_doctor() -> None:
     extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
     assert {one["name"] for one in found["Extras"]} == extras - {"bench", "dev", "docs", "ci", "all"}
     assert found["Python and binlag"][0]["found"] == ".".join(map(str, sys.version_info[:3]))
-    hide = "from importlib import metadata; import applier.cli.doctor as doctor; from applier.cli.main import main\n"
+    hide = "from importlib import metadata; import applier.cli.commands.doctor as doctor; from applier.cli.main import main\n"
     hide += "doctor._version = lambda name: None if name == 'scipy' else '1'\nmain(['doctor'])"
     done = subprocess.run([sys.executable, "-c", hide], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -9,9 +9,9 @@ import click
 import pytest
 
 from applier.cli.main import COMMANDS
-from applier.cli.tls_options import MODES, NAMES, tls_options
-from applier.mysql.tls import OPTIONS, Tls, TlsMode
-from applier.mysql.url import parse_url
+from applier.cli.parameters.tls_options import MODES, NAMES, tls_options
+from applier.mysql.client.tls import OPTIONS, Tls, TlsMode
+from applier.mysql.client.url import parse_url
 from tests.cli.test_errors import Said, check, said
 
 __all__ = ["said"]

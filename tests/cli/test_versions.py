@@ -14,7 +14,8 @@ import applier
 from applier.cli.main import COMMANDS, main
 from applier.error_codes import Code
 from applier.errors import UsageError
-from applier.mysql import column_bytes, dialect
+from applier.mysql.client import dialect
+from applier.mysql.statements import column_bytes
 from applier.replica import scheduling
 from applier.replica.configuration import ReplicaConfiguration
 from applier.server_versions import KNOWN

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import applier
-from applier.tables.collation import is_exact, sort_key
+from applier.tables.collations.collation import is_exact, sort_key
+from applier.tables.dml.row_writer import StatementSession
+from applier.tables.dml.statements import execute_statement
 from applier.tables.dump import dump_lines, file_name
 from applier.tables.engine import MemoryTable
-from applier.tables.operands import Dialect
-from applier.tables.row_writer import StatementSession
-from applier.tables.statements import execute_statement
+from applier.tables.expressions.operands import Dialect
 from lookup.handler import DuplicateKey, NoReferencedRow, RowIsReferenced
 from lookup.table import Column
 

@@ -11,11 +11,11 @@ import pytest
 
 import applier
 from applier.errors import ReplicationError
-from applier.tables.auto_numbers import NumberSteps
-from applier.tables.load_file import load_data
-from applier.tables.operands import Session
-from applier.tables.row_writer import StatementSession
-from applier.tables.statements import execute_statement
+from applier.tables.dml.load_file import load_data
+from applier.tables.dml.row_writer import StatementSession
+from applier.tables.dml.statements import execute_statement
+from applier.tables.expressions.auto_numbers import NumberSteps
+from applier.tables.expressions.operands import Session
 from tests.applier.logs import log
 from tests.binlog.build import gtid, query, write
 
