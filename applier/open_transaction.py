@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
-from applier.binlog.filters import nothing_between
 from applier.binlog.gtid_events import gtid_text
 from applier.binlog.header import Event, EventType
+from applier.binlog.selection.filters import nothing_between
 
 
 class OpenTransaction:

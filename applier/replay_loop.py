@@ -16,7 +16,6 @@ from typing import Any
 from applier.arguments import checked
 from applier.binlog.describe import read_table_map
 from applier.binlog.events import ExecuteLoadQuery, Query, XaPrepare, parse
-from applier.binlog.filters import holds, none_included
 from applier.binlog.follow import LogFiles, LogFollower, log_files, open_reader
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent, plain_gtid
 from applier.binlog.header import (
@@ -31,6 +30,7 @@ from applier.binlog.header import (
 from applier.binlog.reader import LogReader
 from applier.binlog.refusals import OLD_LOAD_TYPES, lost_events, old_load, unknown_table
 from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHeads
+from applier.binlog.selection.filters import holds, none_included
 from applier.binlog.table_map import TableMap
 from applier.binlog.xa import BEGINS, check_xid, plain_xid, prepared_xid, xa_statement
 from applier.errors import NOT_SUPPORTED, InputError, ReplicationError
@@ -42,9 +42,9 @@ from applier.options import ReplayOptions, parse_options, row_search_text
 from applier.result import ReplayResult, RowsRecord
 from applier.tables.catalog import Tables
 from applier.tables.engine import Change
-from applier.tables.quoting import unquoted
 from applier.tables.session import StatementApplier
-from applier.tables.statement_names import is_wanted, names_of, needs_more, needs_relative
+from applier.tables.sql.quoting import unquoted
+from applier.tables.sql.statement_names import is_wanted, names_of, needs_more, needs_relative
 from applier.tables.target import RowsApplier
 from checkpoints.gtid import GtidSet
 from lookup.batch import ApplyOptions

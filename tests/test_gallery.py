@@ -17,9 +17,9 @@ from servers.server import Server
 import applier
 from applier.crashtest.explorer import Kind
 from applier.crashtest.matrix import Setup, WorkloadSpec, try_all
+from applier.mysql.client.url import Endpoint
 from applier.mysql.into import replay_into
 from applier.mysql.into_options import IntoOptions
-from applier.mysql.url import Endpoint
 from applier.options import parse_options
 from applier.tables.catalog import Tables
 from checkpoints.outcomes import Medium

@@ -21,14 +21,14 @@ from applier.dumps.statement import NAME_BYTES, in_backticks, unquoted
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError
 from applier.tables.catalog import Tables
-from applier.tables.ddl import DDL_STATEMENTS, IGNORED_STATEMENTS, apply_ddl
-from applier.tables.ddl_session import DdlSession
-from applier.tables.defaults import complete_rows, number_rows
+from applier.tables.ddl.ddl_session import DdlSession
+from applier.tables.ddl.execution import DDL_STATEMENTS, IGNORED_STATEMENTS, apply_ddl
+from applier.tables.dml.statements import DML_STATEMENTS, StatementSession, execute_statement
 from applier.tables.engine import MemoryTable
-from applier.tables.expressions import Session
-from applier.tables.sql_mode_flags import SqlModeFlag
-from applier.tables.sql_text import UNREADABLE
-from applier.tables.statements import DML_STATEMENTS, StatementSession, execute_statement
+from applier.tables.expressions.defaults import complete_rows, number_rows
+from applier.tables.expressions.row_expressions import Session
+from applier.tables.sql.sql_mode_flags import SqlModeFlag
+from applier.tables.sql.sql_text import UNREADABLE
 from lookup.handler import DuplicateKey, Row, RowError
 
 _NAME = re.compile(NAME_BYTES)

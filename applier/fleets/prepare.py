@@ -16,12 +16,12 @@ from applier.binlog.follow import IndexedLogs
 from applier.fleets.config import LOG_NAMES, PLACEHOLDER, FleetSource
 from applier.fleets.heads import check, heads, stamp
 from applier.fleets.results import Outcome
-from applier.forecast.facts import TableFacts, facts_of_file
-from applier.forecast.load_batch import LoadBatch
+from applier.forecast.inventory.facts import TableFacts, facts_of_file
+from applier.forecast.inventory.rows_file import with_rows_file
 from applier.forecast.plan import ForecastPlan, run
-from applier.forecast.rows_file import with_rows_file
-from applier.forecast.transaction_load import TransactionLoad
-from applier.mysql.live_schema import is_url
+from applier.forecast.workload.load_batch import LoadBatch
+from applier.forecast.workload.transaction_load import TransactionLoad
+from applier.mysql.contents.live_schema import is_url
 from applier.remote import address_of
 from applier.server_versions import asked_rules, found_rules, remark
 from applier.sources import INDEX_SUFFIX, expanded
@@ -135,8 +135,8 @@ def prepare(found: SourceFiles) -> PreparedSource:
 def _facts(source: FleetSource, server: str) -> dict[str, TableFacts]:
     if not is_url(source.schema):
         return facts_of_file(source.schema, server=server)
-    from applier.forecast.server_facts import facts_of_server
-    from applier.mysql.url import find_password, parse_url
+    from applier.forecast.inventory.server_facts import facts_of_server
+    from applier.mysql.client.url import find_password, parse_url
 
     endpoint = parse_url(source.schema, f"schema of {source.name}")
     return facts_of_server(endpoint.with_password(find_password(source.password_file)))[0]

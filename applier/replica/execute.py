@@ -21,11 +21,11 @@ from applier.binlog.transactions import query_text
 from applier.errors import InputError, ReplicationError
 from applier.options import parse_options
 from applier.replay_loop import ReplayLoop
-from applier.replica.relay_event import RelayEvent
+from applier.replica.relay.relay_event import RelayEvent
 from applier.replica.storage import Commit, DdlGroup, RowChange, Storage, row_changes
-from applier.tables.ddl import DDL_STATEMENTS
+from applier.tables.ddl.execution import DDL_STATEMENTS
 from applier.tables.engine import Change
-from applier.tables.sql_text import statement_kind
+from applier.tables.sql.sql_text import statement_kind
 from lookup.handler import traits_of
 
 

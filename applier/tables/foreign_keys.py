@@ -21,11 +21,11 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from applier.errors import ReplicationError
-from applier.tables.altered_columns import names_in
-from applier.tables.collation import pads_with_spaces
-from applier.tables.defaults import row_generator
+from applier.tables.collations.collation import pads_with_spaces
+from applier.tables.definitions.altered_columns import names_in
+from applier.tables.definitions.table_draft import generated_number
 from applier.tables.engine import MemoryTable
-from applier.tables.quoting import quoted
+from applier.tables.expressions.defaults import row_generator
 from applier.tables.row_history import (
     EventTimes,
     change_row,
@@ -35,7 +35,7 @@ from applier.tables.row_history import (
     is_versioned,
     shows_times,
 )
-from applier.tables.table_draft import generated_number
+from applier.tables.sql.quoting import quoted
 from lookup.handler import (
     CascadeTooDeep,
     NoReferencedRow,

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from applier.binlog.header import Event
-from applier.binlog.row_decoder import Image, ImageReader
+from applier.binlog.images.row_decoder import Image, ImageReader
 from applier.binlog.rows import NO_FOREIGN_KEY_CHECKS, RowsHead
 from applier.binlog.table_map import TableMap
 from applier.binlog.types.json import JsonDiff
 from applier.errors import ReplicationError
 from applier.result import Cost, ReplayResult, RowsRecord
 from applier.tables.catalog import Tables
-from applier.tables.defaults import default_row, row_generator
 from applier.tables.engine import MemoryTable
+from applier.tables.expressions.defaults import default_row, row_generator
 from applier.tables.images import RowImages
 from lookup.batch import ApplyOptions, CorruptRow, RowFailure, RowsOutcome, RowsShape
 from lookup.handler import Counters, Row

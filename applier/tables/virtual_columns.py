@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from applier.tables.altered_columns import names_in
-from applier.tables.defaults import row_generator
+from applier.tables.definitions.altered_columns import names_in
+from applier.tables.expressions.defaults import row_generator
 from lookup.handler import Row
 from lookup.table import Column, TableDefinition
 

@@ -9,10 +9,10 @@ import itertools
 import random
 from collections.abc import Iterator, Mapping
 
-from applier.tables.calendar_functions import CALENDAR_FUNCTIONS
-from applier.tables.date_functions import DATE_FUNCTIONS
-from applier.tables.functions import FUNCTIONS
-from applier.tables.json_functions import JSON_FUNCTIONS
+from applier.tables.expressions.calendar_functions import CALENDAR_FUNCTIONS
+from applier.tables.expressions.date_functions import DATE_FUNCTIONS
+from applier.tables.expressions.functions import FUNCTIONS
+from applier.tables.expressions.json_functions import JSON_FUNCTIONS
 
 COLUMNS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "i": ("INT", ("5", "-7", "0", "2147483647", "NULL")),

@@ -8,9 +8,9 @@ import pytest
 
 from applier.binlog.types.temporal import pack_datetime, pack_time
 from applier.errors import ReplicationError
-from applier.tables.ddl import apply_ddl
-from applier.tables.ddl_session import DdlSession
-from applier.tables.operands import Session
+from applier.tables.ddl.ddl_session import DdlSession
+from applier.tables.ddl.execution import apply_ddl
+from applier.tables.expressions.operands import Session
 from tests.tables.test_ddl import run
 
 

@@ -10,13 +10,13 @@ import pytest
 
 import applier
 from applier.errors import BinlagError, InputError, ReplicationError
-from applier.tables.auto_numbers import NumberSteps
 from applier.tables.catalog import Tables
-from applier.tables.ddl import apply_ddl
-from applier.tables.ddl_session import DdlSession
-from applier.tables.literals import string_literal
-from applier.tables.operands import Scope, Session
-from applier.tables.sql_text import statement_kind
+from applier.tables.ddl.ddl_session import DdlSession
+from applier.tables.ddl.execution import apply_ddl
+from applier.tables.expressions.auto_numbers import NumberSteps
+from applier.tables.expressions.literals import string_literal
+from applier.tables.expressions.operands import Scope, Session
+from applier.tables.sql.sql_text import statement_kind
 
 SCHEMA = """CREATE TABLE d.t (id int NOT NULL, a int DEFAULT 5, b varchar(10) CHARSET utf8mb4 DEFAULT 'q', PRIMARY KEY (id), KEY k (a));
 INSERT INTO d.t VALUES (1, 10, 'x'), (2, NULL, 'é'), (3, 30, NULL);"""

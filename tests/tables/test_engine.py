@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import applier
-from applier.tables.collation import is_exact, sort_key
+from applier.tables.collations.collation import is_exact, sort_key
+from applier.tables.dml.statements import StatementSession, execute_statement
 from applier.tables.dump import dump_lines, file_name
 from applier.tables.engine import MemoryTable
-from applier.tables.statements import StatementSession, execute_statement
 from lookup.handler import DuplicateKey, NoReferencedRow, RowIsReferenced
 from lookup.table import Column
 

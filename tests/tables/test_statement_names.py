@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from applier.binlog.table_filter import StatementNames
-from applier.tables.sql_text import Lexis
-from applier.tables.statement_names import names_in_sql
+from applier.binlog.selection.table_filter import StatementNames
+from applier.tables.sql.sql_text import Lexis
+from applier.tables.sql.statement_names import names_in_sql
 
 TABLES = {
     "CREATE TABLE t (a INT)": "d.t",

@@ -11,10 +11,10 @@ import pytest
 
 import applier
 from applier.errors import ReplicationError
-from applier.tables.auto_numbers import NumberSteps
-from applier.tables.load_file import load_data
-from applier.tables.operands import Session
-from applier.tables.statements import StatementSession, execute_statement
+from applier.tables.dml.load_file import load_data
+from applier.tables.dml.statements import StatementSession, execute_statement
+from applier.tables.expressions.auto_numbers import NumberSteps
+from applier.tables.expressions.operands import Session
 from tests.applier.logs import log
 from tests.binlog.build import gtid, query, write
 
