@@ -341,8 +341,8 @@ def of_moments(
 
 
 def of_forecast(summary: Mapping[str, Any]) -> Iterator[Gauge]:
-    """Of `applier.forecast.answers.summary.summarize`: each scenario, and each table of the replica as it
-    is."""
+    """Of `applier.forecast.answers.summary.summarize`: each scenario, and each table of the replica
+    as it is."""
     server = ("server", summary["server"])
     for scenario in (summary["replica"], summary["without_lookup"], *summary["what_if"]):
         labels = (server, ("scenario", scenario["name"]))

@@ -6,9 +6,9 @@ kills of either side.
 An event is received when it is in the relay log, and where to go on is read from the relay logs;
 master.info only tells others. `queue` has the rules of queue_event (sql/rpl_replica.cc 9.7): what
 is written as it is, what is replaced by a rotate event that moves the position, and what is
-dropped. Three things differ on purpose from a server (`applier.replica.relay.receiver` is like one): a
-relay log is left when the source's log is, not a second time for the announcement of it; it is
-synced then; and events with our own server id are kept.
+dropped. Three things differ on purpose from a server (`applier.replica.relay.receiver` is like
+one): a relay log is left when the source's log is, not a second time for the announcement of it; it
+is synced then; and events with our own server id are kept.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def files(tmp_path: Path) -> None:
 
 def test_these_are_the_commands_that_take_a_version() -> None:
     commands: dict[str, click.Command] = {
-        name: importlib.import_module(f"applier.cli.{name.replace('-', '_')}").command for name in COMMANDS
+        name: importlib.import_module(f"applier.cli.commands.{name.replace('-', '_')}").command for name in COMMANDS
     }
     assert {name for name, one in commands.items() if any("--server" in parameter.opts for parameter in one.params)} == set(ARGUMENTS)
 

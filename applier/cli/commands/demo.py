@@ -138,9 +138,9 @@ def _text(name: str) -> str:
 
 
 def _folder() -> Path:
-    """In the wheel beside this module (pyproject.toml puts it there), in a checkout at the top."""
-    packaged = Path(__file__).parent / "demo_files"
-    return packaged if packaged.is_dir() else Path(__file__).parents[2] / "demo"
+    """In the wheel beside the commands (pyproject.toml puts it there), in a checkout at the top."""
+    packaged = Path(__file__).parents[1] / "demo_files"
+    return packaged if packaged.is_dir() else Path(__file__).parents[3] / "demo"
 
 
 def _written(folder: str) -> str:

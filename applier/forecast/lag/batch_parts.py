@@ -58,15 +58,6 @@ class BatchParts:
         return Parts(*columns)
 
 
-def commit_times(batch: LoadBatch) -> Floats:
-    """`TransactionLoad.commit_time` of each transaction."""
-    rows = batch.stretch.transactions
-    stamps: Floats = rows[:, Summed.STAMP] / 1e6
-    return np.where(
-        rows[:, Summed.STAMP] != 0, stamps, rows[:, Summed.TIMESTAMP].astype(np.float64)
-    )
-
-
 def turns_of(batch: LoadBatch, parts: BatchParts, arrival: array[float], base: float) -> Turns:
     """The transactions for `apply_steps`; `base`: seconds of one besides its rows."""
     rows = batch.stretch.transactions

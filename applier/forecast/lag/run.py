@@ -23,7 +23,7 @@ from applier.forecast.prices.conditions import Conditions
 from applier.forecast.prices.pricing import Part, Pricer, TableState, Work, part_of
 from applier.forecast.prices.scenario import Scenario
 from applier.forecast.prices.units import borrowed
-from applier.forecast.workload.load_batch import LoadBatch, LoadRun
+from applier.forecast.workload.load_batch import LoadBatch, LoadRun, commit_times
 from applier.forecast.workload.loads import LoadReader
 from applier.forecast.workload.transaction_load import Applied, LoadShape, TransactionLoad
 from applier.timing.clock_steps import TURN_NUMBERS
@@ -296,7 +296,7 @@ class Forecast:
             for load in batch:
                 self.add(load)
             return
-        arrival = array("d", map(self._tick, batch_parts.commit_times(batch).tolist()))
+        arrival = array("d", map(self._tick, commit_times(batch).tolist()))
         self.servers.update(batch_parts.servers_of(batch))
         self.rows += parts.rows
         found = parts.for_steps()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from applier.binlog.header import Event
 from applier.binlog.table_map import TableMap
@@ -12,6 +13,10 @@ from applier.binlog.transactions import TransactionKind
 from applier.forecast.workload.bulk_loads import Stretch, gtid_text
 from applier.forecast.workload.row_counts import Count
 from applier.forecast.workload.transaction_load import Applied, LoadShape, TransactionLoad
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 @dataclass(slots=True)
@@ -153,3 +158,16 @@ def chosen(loads: LoadRun, places: Sequence[int]) -> LoadRun:
     if isinstance(loads, LoadBatch):
         return loads.chosen(places)
     return [loads[at] for at in places]
+
+
+def commit_times(batch: LoadBatch) -> npt.NDArray[np.float64]:
+    """`TransactionLoad.commit_time` of each transaction."""
+    import numpy as np
+
+    from applier.binlog.columnar.control import Summed
+
+    rows = batch.stretch.transactions
+    stamps: npt.NDArray[np.float64] = rows[:, Summed.STAMP] / 1e6
+    return np.where(
+        rows[:, Summed.STAMP] != 0, stamps, rows[:, Summed.TIMESTAMP].astype(np.float64)
+    )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from applier.binlog.selection.filters import AnyGtidSet, check_flavour, gtids_of, time_of
 from applier.error_codes import Code
 from applier.errors import UsageError
-from applier.forecast.workload.load_batch import LoadBatch
+from applier.forecast.workload.load_batch import LoadBatch, commit_times
 from applier.forecast.workload.transaction_load import TransactionLoad
 from checkpoints.gtid import GtidSet, MariadbGtid, MariadbGtidSet, parse_gtid_set
 
@@ -77,7 +77,6 @@ class Wanted:
         import numpy as np
 
         from applier.binlog.columnar.control import Summed, SummedEvent
-        from applier.forecast.lag.batch_parts import commit_times
 
         rows, events = batch.stretch.transactions, batch.stretch.events
         times = commit_times(batch)

@@ -1,9 +1,9 @@
 """Sort keys: stored values in the order, and with the equalities, that an index of the server has.
 
 Integers, dates, decimals and packed times are their own sort keys. Text is weighed by its collation
-as real servers weigh it (`applier.tables.collations.weights`), character by character and level by level;
-where the collation pads, trailing spaces do not count. What is not known is refused: keys raise
-`Incomparable` rather than guess.
+as real servers weigh it (`applier.tables.collations.weights`), character by character and level by
+level; where the collation pads, trailing spaces do not count. What is not known is refused: keys
+raise `Incomparable` rather than guess.
 """
 
 from __future__ import annotations

@@ -97,14 +97,14 @@ def read_select(
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _SelectedTable:
     """A table, and its definition under the name that qualifies its columns."""
 
     table: MemoryTable
     definition: TableDefinition
 
 
-def _table_behind_from(parser: Parser, tables: Tables, database: str) -> _Source | None:
+def _table_behind_from(parser: Parser, tables: Tables, database: str) -> _SelectedTable | None:
     """Passes FROM and its table; None where there is none."""
     parser.skip_until("FROM")
     if not parser.accept("FROM") or parser.accept("DUAL"):
@@ -121,13 +121,13 @@ def _table_behind_from(parser: Parser, tables: Tables, database: str) -> _Source
     definition = table.definition
     if parser.accept("AS") or (parser.word() and parser.word() not in _NO_ALIAS):
         definition = replace(definition, name=parser.name())
-    return _Source(table, definition)
+    return _SelectedTable(table, definition)
 
 
 class _SelectList:
     """The expressions between SELECT and FROM."""
 
-    def __init__(self, parser: Parser, source: _Source | None, session: Session) -> None:
+    def __init__(self, parser: Parser, source: _SelectedTable | None, session: Session) -> None:
         self.parser = parser
         self.definition = None if source is None else source.definition
         self.dialect = session.dialect

@@ -47,7 +47,7 @@ class StatementSession:
     """LOAD DATA files by their number."""
 
 
-class RowWriter:
+class StatementRows:
     """The rows of one statement. `ignore`: whether it says IGNORE."""
 
     def __init__(self, session: StatementSession) -> None:
@@ -143,6 +143,8 @@ class RowWriter:
     def update(
         self, table: MemoryTable, ref: Any, assignments: list[Assignment], inserted: Row | None
     ) -> int:
+        """Changes one row; returns how many rows changed. `inserted`: the row of an INSERT that
+        this one was in the way of."""
         old = table.get(ref)
         assert old is not None
         new = self._assigned(table.definition, old, assignments, inserted)

@@ -16,7 +16,7 @@ from applier.errors import InputError, ReplicationError
 from applier.tables.catalog import Tables
 from applier.tables.dml.insert_select import read_select
 from applier.tables.dml.row_selection import RowSelection
-from applier.tables.dml.row_writer import Assignment, RowWriter, StatementSession, Write
+from applier.tables.dml.row_writer import Assignment, StatementRows, StatementSession, Write
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.expression_parser import ExpressionParser, sql_parser
 from applier.tables.expressions.operands import (
@@ -62,7 +62,7 @@ class Statement:
         self.database = database
         self.session = session
         self.table_name: str | None = None
-        self.rows = RowWriter(session)
+        self.rows = StatementRows(session)
 
     def carried_out(self, work: Callable[[], int]) -> int:
         """The result of `work`; its errors as ReplicationError, and then without its changes."""

@@ -1,4 +1,5 @@
-"""The JSON functions that are exact here, with their domains; see `applier.tables.expressions.functions`."""
+"""The JSON functions that are exact here, with their domains; see
+`applier.tables.expressions.functions`."""
 
 from __future__ import annotations
 

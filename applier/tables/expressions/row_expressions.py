@@ -1,9 +1,9 @@
 """SQL expressions over rows of a table: defaults, generated columns, functional keys, and what
 statements compute.
 
-An expression is compiled to an operand (`applier.tables.expressions.expression_parser`), whose type is known
-before any row is read. What is not exact is refused with 1235; a generated column or default of
-that sort is refused where its value is needed first.
+An expression is compiled to an operand (`applier.tables.expressions.expression_parser`), whose type
+is known before any row is read. What is not exact is refused with 1235; a generated column or
+default of that sort is refused where its value is needed first.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def _plain(sql: str) -> str:
 def constant_value(column: Column, sql: str, session: Session | None = None) -> Any:
     """The stored form of an expression without columns, such as a DEFAULT.
 
-    A literal TIMESTAMP is in UTC (`applier.tables.expressions.defaults.default_in_utc`). A value that cannot be
-    had is one of `Unevaluated`. Raises ValueRefused for one that does not fit.
+    A literal TIMESTAMP is in UTC (`applier.tables.expressions.defaults.default_in_utc`). A value
+    that cannot be had is one of `Unevaluated`. Raises ValueRefused for one that does not fit.
     """
     session = session or Session()
     try:
