@@ -13,6 +13,7 @@ from decimal import Decimal
 
 from applier.binlog.charsets import CHARSETS, charset_of_collation_name, literal_bytes
 from applier.errors import ReplicationError
+from applier.tables.expressions.bit_functions import BIT_FUNCTIONS
 from applier.tables.expressions.calendar_functions import CALENDAR_FUNCTIONS
 from applier.tables.expressions.calls import Function
 from applier.tables.expressions.comparisons import among, between, compared, like_operand
@@ -51,11 +52,21 @@ from applier.tables.expressions.operators import (
     negative,
 )
 from applier.tables.expressions.special_calls import SPECIAL_CALLS
+from applier.tables.expressions.text_functions import TEXT_FUNCTIONS
 from applier.tables.sql.quoting import hex_bytes
 from applier.tables.sql.sql_mode_flags import NO_MODES, SqlModeFlag
 from applier.tables.sql.sql_text import Lexis, Parser
 from lookup.table import TableDefinition
 
+EXACT_FUNCTIONS: Mapping[str, Function] = {
+    **FUNCTIONS,
+    **TEXT_FUNCTIONS,
+    **BIT_FUNCTIONS,
+    **DATE_FUNCTIONS,
+    **CALENDAR_FUNCTIONS,
+    **JSON_FUNCTIONS,
+}
+"""By name; what is not here is refused."""
 _COMPARISONS = ("=", "<=>", "<>", "!=", "<", "<=", ">", ">=")
 _BINARY_LEVELS = {
     "|": 0, "&": 1, "<<": 2, ">>": 2, "+": 3, "-": 3, "*": 4, "/": 4, "DIV": 4, "%": 4, "MOD": 4,
@@ -434,12 +445,7 @@ class ExpressionParser:
             raise unsupported(f"function {name} in sql_mode=ORACLE")
         if name in _FROZEN and self.session is None and self.definition is not None:
             raise unsupported(f"function {name} in the definition of a table")
-        function: Function | None = (
-            FUNCTIONS.get(name)
-            or DATE_FUNCTIONS.get(name)
-            or CALENDAR_FUNCTIONS.get(name)
-            or JSON_FUNCTIONS.get(name)
-        )
+        function = EXACT_FUNCTIONS.get(name)
         if function is None:
             raise unsupported(f"function {name}")
         return function.call(name, arguments, self.dialect)
