@@ -46,7 +46,12 @@ from applier.options import ReplayOptions, parse_options, row_search_text
 from applier.result import ReplayResult, RowsRecord
 from applier.tables.catalog import Tables
 from applier.tables.session import StatementApplier
-from applier.tables.sql.statement_names import is_wanted, needs_more, needs_relative
+from applier.tables.sql.statement_names import (
+    is_wanted,
+    needs_more,
+    needs_relative,
+    refuse_left_out,
+)
 from applier.tables.target import RowsApplier
 from lookup.batch import ApplyOptions
 
@@ -387,6 +392,7 @@ class ReplayLoop:
         self._inexact.pass_on(query)
         try:
             refuse_interrupted(query, self.options.skips)
+            refuse_left_out(self.options.only, query)
             if (note := self.statements.execute(event, query)) is not None:
                 self.result.note(note)
         except ReplicationError as caught:
