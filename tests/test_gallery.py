@@ -15,7 +15,7 @@ import pytest
 from servers.server import Server
 
 import applier
-from applier.crashtest.explorer import Kind
+from applier.crashtest.crash_runs import Kind
 from applier.crashtest.matrix import Setup, WorkloadSpec, try_all
 from applier.mysql.client.url import Endpoint
 from applier.mysql.into import replay_into

@@ -19,7 +19,8 @@ from applier.logs import logger
 from applier.whole_file import write_whole
 
 if TYPE_CHECKING:
-    from applier.crashtest.explorer import Kind, Trial
+    from applier.crashtest.crash_runs import Kind
+    from applier.crashtest.explorer import Trial
     from applier.crashtest.matrix import MatrixCell, Setup, WorkloadSpec
 
 KINDS = ("process", "os", "full disk", "I/O error")
@@ -245,7 +246,7 @@ def _plan(
 ) -> tuple[WorkloadSpec, list[Setup], list[Kind]]:
     """The workload, the configurations, the kinds of crash."""
     from applier.crashtest.crash_points import configurations
-    from applier.crashtest.explorer import Kind
+    from applier.crashtest.crash_runs import Kind
     from applier.crashtest.matrix import Setup, WorkloadSpec
 
     chosen: dict[str, tuple[Any, ...]] = {

@@ -14,7 +14,8 @@ from typing import Any, Protocol
 from applier.error_codes import Code
 from applier.errors import InputError
 from applier.forecast.inventory.facts import TableFacts
-from applier.forecast.measurement.measurement_grid import DATABASE, VALUE, Cell, make_log
+from applier.forecast.measurement.cell_log import make_log
+from applier.forecast.measurement.measurement_grid import DATABASE, VALUE, Cell
 from applier.forecast.prices.pricing import Pricer, TableState, part_of
 from applier.forecast.prices.scenario import Scenario
 from applier.forecast.prices.units import PLACE, UNITS, Amounts, Prices

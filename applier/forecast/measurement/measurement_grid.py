@@ -1,36 +1,38 @@
-"""What is measured: cells, each a table shape and a kind of event; and the log that a cell applies, made byte by byte.
+"""What is measured: cells, each a table shape and a kind of event, and which rows of its table each
+event of a cell names.
 
-A cell's table has an id, a column k that carries the key, and filler. Its rows are found in a random but fixed order: a statement
-of one event changes rows from anywhere, one of several events goes through the table once, as a large UPDATE does on a source.
+A cell's table has an id, a column k that carries the key, and filler. Its rows are found in a
+random but fixed order: a statement of one event changes rows from anywhere, one of several events
+goes through the table once, as a large UPDATE does on a source.
 """
 
 from __future__ import annotations
 
 import random
-import struct
-import zlib
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from itertools import islice, product
 
-from applier.binlog.header import MAGIC, EventType
 from applier.forecast.inventory.facts import GIVEN, TableFacts
-from applier.mysql.statements.native import STANDARD_LENGTHS, STANDARD_VERSION
 from lookup.shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE
 from lookup.table import Column, Key, KeyPart, TableDefinition
 from lookup.versions import HASH_SCAN, ServerRules, parse_row_search
 
 DATABASE, TABLE, MARK = "binlag_measure", "cell", "mark"
 MARK_SQL = f"CREATE TABLE {MARK} (id INT NOT NULL PRIMARY KEY) ENGINE=InnoDB"
-SERVER_ID = 4_000_001
-START_TIME = 1_700_000_000
-STATEMENT_END = 1
 EVENT_BODY_BYTES = 8192
 LOOKUP_ROWS, FAR_ROWS = 100_000, 1_000_000
 """Of tables with a key: one that the processor's caches hold about, and one that they do not."""
 FULL = 0
-SCANNED = {1_000: (1, 10), 3_000: (1, 10), 10_000: (1, FULL), 100_000: (1, FULL, 2_000), 1_000_000: (1, 2_000)}
-"""Rows of tables without a key -> rows per event; FULL is what a source puts into one by default."""
+SCANNED = {
+    1_000: (1, 10),
+    3_000: (1, 10),
+    10_000: (1, FULL),
+    100_000: (1, FULL, 2_000),
+    1_000_000: (1, 2_000),
+}
+"""Rows of tables without a key -> rows per event; FULL is what a source puts into one by
+default."""
 VALUE = b"\5value"
 """What stands in each further column."""
 WIDTHS = ((40, 0), (200, 0), (40, 10))
@@ -42,24 +44,25 @@ MOST_READS = 10_000_000
 MOST_OF_TABLE = 0.6
 """The share of its rows that a table still has when another cell uses it."""
 SINGLES = 10_000
-"""Rows that cells of small transactions change. Their first tenth of a second is slower than the rest (1,500 transactions took 100 µs each,
-20,000 took 86), and a replica that is behind is long past that."""
+"""Rows that cells of small transactions change. Their first tenth of a second is slower than the
+rest (1,500 transactions took 100 µs each, 20,000 took 86), and a replica that is behind is long
+past that."""
 CHANGED_PART, MOST_SCANS = 2, 600
 """Cells without a key change that part of the table, in so many transactions at most."""
 FEWEST_SCANS = 6
-"""Of single rows: where in the table they stand is drawn, and the mean of a few is taken for the half of it."""
-AHEAD = 2
-"""Transactions of a log with marks up to the first mark."""
-TYPES = {"write": EventType.WRITE_ROWS, "update": EventType.UPDATE_ROWS, "delete": EventType.DELETE_ROWS}
+"""Of single rows: where in the table they stand is drawn, and the mean of a few is taken for the
+half of it."""
 
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """`rows` of the table; `rows_per_event` in each of `events` of a transaction, `transactions` of them; `filler` bytes of a row.
+    """`rows` of the table; `rows_per_event` in each of `events` of a transaction, `transactions` of
+    them; `filler` bytes of a row.
 
-    `indexes` are further secondary indexes, `columns` further columns. `row_search` "" stands for the server's default. The events of a
-    transaction are those of so many `statements`. `workers` 0 is what unit prices are made of: one worker, no syncs; more are for
-    `scale_up`, with `durable` commits for 1.
+    `indexes` are further secondary indexes, `columns` further columns. `row_search` "" stands for
+    the server's default. The events of a transaction are those of so many `statements`. `workers` 0
+    is what unit prices are made of: one worker, no syncs; more are for `scale_up`, with `durable`
+    commits for 1.
     """
 
     key: str
@@ -94,16 +97,32 @@ class Cell:
         columns = (
             Column("id", "int", nullable=False),
             Column("k", "int", nullable=nullable),
-            Column("filler", "char", self.filler, nullable=False, charset="latin1", collation="latin1_swedish_ci"),
+            Column(
+                "filler",
+                "char",
+                self.filler,
+                nullable=False,
+                charset="latin1",
+                collation="latin1_swedish_ci",
+            ),
             *(Column(f"i{number}", "int", nullable=False) for number in range(self.indexes)),
-            *(Column(f"v{number}", "varchar", 20, charset="latin1", collation="latin1_swedish_ci") for number in range(self.columns)),
+            *(
+                Column(f"v{number}", "varchar", 20, charset="latin1", collation="latin1_swedish_ci")
+                for number in range(self.columns)
+            ),
         )
+        by_k = (KeyPart(1),)
         key = {
-            PRIMARY: (Key("PRIMARY", (KeyPart(0),), unique=True),), UNIQUE: (Key("k", (KeyPart(1),), unique=True),),
-            NULLABLE_UNIQUE: (Key("k", (KeyPart(1),), unique=True),), OTHER: (Key("k", (KeyPart(1),)),), NO_KEY: (),
-        }[self.key]  # fmt: skip
+            PRIMARY: (Key("PRIMARY", (KeyPart(0),), unique=True),),
+            UNIQUE: (Key("k", by_k, unique=True),),
+            NULLABLE_UNIQUE: (Key("k", by_k, unique=True),),
+            OTHER: (Key("k", by_k),),
+            NO_KEY: (),
+        }[self.key]
         more = tuple(Key(f"i{number}", (KeyPart(3 + number),)) for number in range(self.indexes))
-        return TableDefinition(DATABASE, TABLE, columns, key + more, charset="latin1", collation="latin1_swedish_ci")
+        return TableDefinition(
+            DATABASE, TABLE, columns, key + more, charset="latin1", collation="latin1_swedish_ci"
+        )
 
     @property
     def table(self) -> tuple[str, int, int, int, int, int]:
@@ -112,39 +131,67 @@ class Cell:
 
     def facts(self, rows: float) -> TableFacts:
         """What is known of its table when it has so many rows."""
-        duplicates = {"k": float(self.rows_per_value), **{f"i{number}": 1.0 for number in range(self.indexes)}}
+        duplicates = {
+            "k": float(self.rows_per_value),
+            **{f"i{number}": 1.0 for number in range(self.indexes)},
+        }
         return TableFacts(self.definition, rows, GIVEN, duplicates)
 
     @property
     def create_sql(self) -> str:
         """CREATE TABLE for the server, in the database at hand."""
-        key = {PRIMARY: "PRIMARY KEY (id)", UNIQUE: "UNIQUE KEY k (k)", NULLABLE_UNIQUE: "UNIQUE KEY k (k)", OTHER: "KEY k (k)", NO_KEY: ""}
+        key = {
+            PRIMARY: "PRIMARY KEY (id)",
+            UNIQUE: "UNIQUE KEY k (k)",
+            NULLABLE_UNIQUE: "UNIQUE KEY k (k)",
+            OTHER: "KEY k (k)",
+            NO_KEY: "",
+        }
         null = "" if self.key == NULLABLE_UNIQUE else " NOT NULL"
         parts = ["id INT NOT NULL", f"k INT{null}", f"filler CHAR({self.filler}) NOT NULL"]
         parts += [f"i{number} INT NOT NULL" for number in range(self.indexes)]
         parts += [f"v{number} VARCHAR(20) NULL" for number in range(self.columns)]
-        parts += [part for part in (key[self.key], *(f"KEY i{number} (i{number})" for number in range(self.indexes))) if part]
+        parts += [
+            part
+            for part in (
+                key[self.key],
+                *(f"KEY i{number} (i{number})" for number in range(self.indexes)),
+            )
+            if part
+        ]
         return f"CREATE TABLE {TABLE} ({', '.join(parts)}) ENGINE=InnoDB DEFAULT CHARSET=latin1"
 
     def value_of(self, row: int) -> int:
         """k of the row with this id: values stand evenly through the table."""
         return row if self.rows_per_value == 1 else row % max(self.rows // self.rows_per_value, 1)
 
-    def all_facts(self, database: str = DATABASE, rows: float | None = None) -> dict[str, TableFacts]:
+    def all_facts(
+        self, database: str = DATABASE, rows: float | None = None
+    ) -> dict[str, TableFacts]:
         """The tables of the cell's log; `rows` where its table has not those that it began with."""
-        mark = TableDefinition(database, MARK, (Column("id", "int", nullable=False),), (Key("PRIMARY", (KeyPart(0),), unique=True),))
+        mark = TableDefinition(
+            database,
+            MARK,
+            (Column("id", "int", nullable=False),),
+            (Key("PRIMARY", (KeyPart(0),), unique=True),),
+        )
         own = self.facts(float(self.rows if rows is None else rows))
         return {f"{database}.{TABLE}": own, f"{database}.{MARK}": TableFacts(mark, 0.0, GIVEN)}
 
     def __post_init__(self) -> None:
         if self.kind != "write" and self.changed > self.rows:
-            raise ValueError(f"{self.changed} rows cannot be changed, each once, in a table of {self.rows}")
+            raise ValueError(
+                f"{self.changed} rows cannot be changed, each once, in a table of {self.rows}"
+            )
         if self.events % self.statements:
-            raise ValueError(f"{self.events} events are not those of {self.statements} equal statements")
+            raise ValueError(
+                f"{self.events} events are not those of {self.statements} equal statements"
+            )
 
 
 class Spent:
-    """Which rows of a cell's table were changed already: several logs may use one table, none of them a row that another had."""
+    """Which rows of a cell's table were changed already: several logs may use one table, none of
+    them a row that another had."""
 
     def __init__(self, rows: int) -> None:
         self.used = bytearray(rows)
@@ -162,16 +209,24 @@ class Spent:
         return at
 
     def left(self, cell: Cell) -> bool:
-        """Whether there are enough rows for a cell: half of the unused ones, so that they still stand evenly; and most of the table's.
+        """Whether there are enough rows for a cell: half of the unused ones, so that they still
+        stand evenly; and most of the table's.
 
-        Where most were deleted, those that are left stand in as many pages as before, and a scan costs more than their number says.
+        Where most were deleted, those that are left stand in as many pages as before, and a scan
+        costs more than their number says.
         """
-        enough = self.used.count(0) >= min(2 * cell.changed, cell.rows) and self.rows >= cell.rows * MOST_OF_TABLE
+        enough = (
+            self.used.count(0) >= min(2 * cell.changed, cell.rows)
+            and self.rows >= cell.rows * MOST_OF_TABLE
+        )
         return cell.kind == "write" or enough
 
 
-def statements_of(cell: Cell, seed: int = 1, spent: Spent | None = None) -> Iterator[list[list[list[int]]]]:
-    """For each transaction its statements, for each of those its events, each a list of ids, spread evenly over the table."""
+def statements_of(
+    cell: Cell, seed: int = 1, spent: Spent | None = None
+) -> Iterator[list[list[list[int]]]]:
+    """For each transaction its statements, for each of those its events, each a list of ids, spread
+    evenly over the table."""
     chance = random.Random(seed)
     spent = spent or Spent(cell.rows)
     total, per = cell.changed, cell.rows_per_event * cell.events // cell.statements
@@ -179,130 +234,48 @@ def statements_of(cell: Cell, seed: int = 1, spent: Spent | None = None) -> Iter
         ids = list(range(spent.next_id, spent.next_id + total))
         spent.next_id += total
     else:
-        ids = [spent.pick(chance, at * cell.rows // total, (at + 1) * cell.rows // total) + 1 for at in range(total)]
+        ids = [
+            spent.pick(chance, at * cell.rows // total, (at + 1) * cell.rows // total) + 1
+            for at in range(total)
+        ]
         chance.shuffle(ids)
     spent.rows += {"write": total, "delete": -total}.get(cell.kind, 0)
     found = (sorted(ids[start : start + per]) for start in range(0, total, per))
     for _ in range(cell.transactions):
         statements = islice(found, cell.statements)
-        yield [[mine[at : at + cell.rows_per_event] for at in range(0, per, cell.rows_per_event)] for mine in statements]
-
-
-class _Log:
-    """A log that grows by one transaction at a time."""
-
-    def __init__(self, database: str, gtids: bool | None, source: bytes) -> None:
-        self.database = database.encode()
-        self.parts = [MAGIC]
-        self.size = len(MAGIC)
-        self.gtids = gtids
-        self.source = source
-        self.transactions = 0
-        version = STANDARD_VERSION.encode()
-        self.put(EventType.FORMAT_DESCRIPTION, struct.pack("<H50sIB", 4, version, START_TIME, 19) + STANDARD_LENGTHS + b"\1")
-        if gtids is not None:
-            self.put(EventType.PREVIOUS_GTIDS, bytes(8))
-
-    def put(self, kind: int, body: bytes) -> None:
-        length = 19 + len(body) + 4
-        self.size += length
-        raw = struct.pack("<IBIIIH", START_TIME, kind, SERVER_ID, length, self.size, 0) + body
-        self.parts += [raw, struct.pack("<I", zlib.crc32(raw))]
-
-    def transaction(self, events: Iterable[tuple[int, bytes]], *, is_last: bool = False) -> None:
-        """With a GTID, BEGIN and the commit around its events. The last one waits for all before it."""
-        self.transactions += 1
-        number, gtids = self.transactions, self.gtids
-        if gtids is not None:
-            # Independent but for the first, as writesets (the default since 8.4) leave most: a dependent one waits for two threads to wake.
-            clock = number - 1 if is_last else min(number - 1, 1), number
-            head = struct.pack("<B16sqBqq", 1, self.source if gtids else bytes(16), number if gtids else 0, 2, *clock)
-            self.put(EventType.GTID if gtids else EventType.ANONYMOUS_GTID, head)
-        self.put(EventType.QUERY, struct.pack("<IIBHH", 7, 0, len(self.database), 0, 0) + self.database + b"\0BEGIN")
-        for kind, body in events:
-            self.put(kind, body)
-        self.put(EventType.XID, struct.pack("<Q", number))
-
-
-def make_log(
-    cell: Cell,
-    *,
-    gtids: bool | None = None,
-    marks: bool = False,
-    seed: int = 1,
-    database: str = DATABASE,
-    spent: Spent | None = None,
-) -> bytes:
-    """The cell's log. `gtids`: as a source with gtid_mode ON writes them, anonymous for False, none at all for None.
-
-    `marks`: two transactions insert 1 and 2 into the table `mark`, so that an onlooker sees when they are done: the last one, and
-    the one behind a transaction of the cell's kind that is added ahead, opens the table and is not timed.
-    """
-    log = _Log(database, gtids, random.Random(f"{seed}-{cell.name}").randbytes(16))
-    applied = replace(cell, transactions=cell.transactions + 1) if marks else cell
-    for number, statements in enumerate(statements_of(applied, seed, spent)):
-        if marks and number == 1:
-            log.transaction(_mark(database, 1))
-        log.transaction(event for events in statements for event in _statement(database, cell, events))
-    if marks:
-        log.transaction(_mark(database, 2), is_last=True)
-    return b"".join(log.parts)
-
-
-def _statement(database: str, cell: Cell, events: list[list[int]]) -> Iterator[tuple[int, bytes]]:
-    yield EventType.TABLE_MAP, _table_map(database, cell)
-    for place, ids in enumerate(events, 1):
-        yield TYPES[cell.kind], _rows(cell, ids, STATEMENT_END * (place == len(events)))
-
-
-def _named(database: str, table: str) -> bytes:
-    return bytes([len(database)]) + database.encode() + b"\0" + bytes([len(table)]) + table.encode() + b"\0"
-
-
-def _mark(database: str, number: int) -> list[tuple[int, bytes]]:
-    table_map = struct.pack("<IHH", 2, 0, 1) + _named(database, MARK) + b"\1\3\0\0"
-    return [(EventType.TABLE_MAP, table_map), (EventType.WRITE_ROWS, struct.pack("<IHHHBBBi", 2, 0, 1, 2, 1, 1, 0, number))]
-
-
-def _table_map(database: str, cell: Cell) -> bytes:
-    width = 3 + cell.indexes + cell.columns
-    nulls = ((1 << cell.columns) - 1 << 3 + cell.indexes) | (0b10 if cell.key == NULLABLE_UNIQUE else 0)
-    types = b"\x03\x03\xfe" + b"\x03" * cell.indexes + b"\x0f" * cell.columns
-    metadata = bytes([0xFE, cell.filler]) + b"\x14\0" * cell.columns
-    head = struct.pack("<IHH", 1, 0, 1) + _named(database, TABLE) + bytes([width])
-    return head + types + bytes([len(metadata)]) + metadata + nulls.to_bytes((width + 7) // 8, "little")
-
-
-def _rows(cell: Cell, ids: list[int], flags: int) -> bytes:
-    width = 3 + cell.indexes + cell.columns
-    bitmap = ((1 << width) - 1).to_bytes((width + 7) // 8, "little")
-    head = struct.pack("<IHHH", 1, 0, flags, 2) + bytes([width]) + bitmap * (2 if cell.kind == "update" else 1)
-    if cell.kind != "update":
-        return head + b"".join(image(cell, row) for row in ids)
-    return head + b"".join(image(cell, row) + image(cell, row, b"z") for row in ids)
-
-
-def image(cell: Cell, row: int, letter: bytes = b"f") -> bytes:
-    """The row image of one row; `letter` fills its filler."""
-    filler = letter * cell.filler
-    nulls = bytes((3 + cell.indexes + cell.columns + 7) // 8)
-    fixed = struct.pack("<ii", row, cell.value_of(row)) + bytes([len(filler)]) + filler
-    return nulls + fixed + struct.pack("<i", row) * cell.indexes + VALUE * cell.columns
+        yield [
+            [mine[at : at + cell.rows_per_event] for at in range(0, per, cell.rows_per_event)]
+            for mine in statements
+        ]
 
 
 def rows_in_event(filler: int, columns: int, kind: str) -> int:
     """How many rows of a cell's table a source puts into one event by default."""
-    return int((EVENT_BODY_BYTES - 16) // ((11 + filler + columns * len(VALUE)) * (2 if kind == "update" else 1)))
+    return int(
+        (EVENT_BODY_BYTES - 16)
+        // ((11 + filler + columns * len(VALUE)) * (2 if kind == "update" else 1))
+    )
 
 
-def grid(rules: ServerRules, *, largest: int = 100_000, row_searches: tuple[str, ...] = ("",), quick: bool = False) -> list[Cell]:
-    """The cells of `binlag measure`: each unit of cost weighs in some of them, from 1,000 rows to `largest`.
+def grid(
+    rules: ServerRules,
+    *,
+    largest: int = 100_000,
+    row_searches: tuple[str, ...] = ("",),
+    quick: bool = False,
+) -> list[Cell]:
+    """The cells of `binlag measure`: each unit of cost weighs in some of them, from 1,000 rows to
+    `largest`.
 
     Cells that can share a table stand together.
     """
     sizes = [size for size in SCANNED if size <= largest]
     keyed = min(sizes[-1], LOOKUP_ROWS)
-    cells = [cell for row_search in row_searches for cell in (*_scans(sizes, row_search, rules), *_lookups(keyed, row_search))]
+    cells = [
+        cell
+        for row_search in row_searches
+        for cell in (*_scans(sizes, row_search, rules), *_lookups(keyed, row_search))
+    ]
     cells += _far_lookups(row_searches[0]) if largest >= FAR_ROWS else ()
     cells += _writes(keyed, row_searches[0])
     cells += _small_statements(keyed, row_searches[0])
@@ -311,7 +284,8 @@ def grid(rules: ServerRules, *, largest: int = 100_000, row_searches: tuple[str,
 
 
 def _scans(sizes: list[int], row_search: str, rules: ServerRules) -> Iterator[Cell]:
-    """Tables without a key. Where events are not hashed each row is a scan, and large events on large tables would take hours."""
+    """Tables without a key. Where events are not hashed each row is a scan, and large events on
+    large tables would take hours."""
     options = parse_row_search(row_search) if row_search else rules.row_search
     hashed = HASH_SCAN in options and not rules.find_row
     for kind, (filler, more) in product(("update", "delete"), WIDTHS):
@@ -320,7 +294,19 @@ def _scans(sizes: list[int], row_search: str, rules: ServerRules) -> Iterator[Ce
             for per_event in (given or full for given in SCANNED[rows]):
                 scans = 1 if hashed else per_event
                 if scans * rows <= MOST_READS:
-                    yield Cell(NO_KEY, rows, kind, per_event, 1, _count(rows, per_event, scans), filler, 1, 0, more, row_search)
+                    yield Cell(
+                        NO_KEY,
+                        rows,
+                        kind,
+                        per_event,
+                        1,
+                        _count(rows, per_event, scans),
+                        filler,
+                        1,
+                        0,
+                        more,
+                        row_search,
+                    )
         middle = max(size for size in sizes if size <= SPLIT_ROWS)
         if full * 20 <= middle and (hashed or full * 10 * middle <= MOST_READS):
             yield Cell(NO_KEY, middle, kind, full, 10, 2, filler, 1, 0, more, row_search)
@@ -333,39 +319,80 @@ def _lookups(rows: int, row_search: str) -> Iterator[Cell]:
     for kind, (filler, more) in product(("update", "delete"), WIDTHS):
         full = rows_in_event(filler, more, kind)
         many = rows // 4
-        shapes = [(full, 1, many // full), (full, 10, many // (full * 10)), (2000, 1, many // 2000), (1, 1, min(SINGLES, many))]
+        shapes = [
+            (full, 1, many // full),
+            (full, 10, many // (full * 10)),
+            (2000, 1, many // 2000),
+            (1, 1, min(SINGLES, many)),
+        ]
         for key, (per_event, events, count) in product((PRIMARY, UNIQUE, NULLABLE_UNIQUE), shapes):
             if count and (key == PRIMARY or (filler, more) == WIDTHS[key == NULLABLE_UNIQUE]):
-                yield Cell(key, rows, kind, per_event, events, count, filler, 1, 0, more, row_search)
-        for duplicates, (per_event, _, count) in product((10, 200), (shape for shape in shapes if shape[1] == 1)):
+                yield Cell(
+                    key, rows, kind, per_event, events, count, filler, 1, 0, more, row_search
+                )
+        for duplicates, (per_event, _, count) in product(
+            (10, 200), (shape for shape in shapes if shape[1] == 1)
+        ):
             if count and (duplicates == 10 or (filler, more) == WIDTHS[0]):
                 fewer = max(count // (2 if duplicates == 10 else 8), 1)
-                yield Cell(OTHER, rows, kind, per_event, 1, fewer, filler, duplicates, 0, more, row_search)
+                yield Cell(
+                    OTHER, rows, kind, per_event, 1, fewer, filler, duplicates, 0, more, row_search
+                )
 
 
 def _far_lookups(row_search: str) -> Iterator[Cell]:
     """A few of them in large tables."""
-    for kind, (key, duplicates) in product(("update", "delete"), ((PRIMARY, 1), (NULLABLE_UNIQUE, 1), (OTHER, 10))):
+    for kind, (key, duplicates) in product(
+        ("update", "delete"), ((PRIMARY, 1), (NULLABLE_UNIQUE, 1), (OTHER, 10))
+    ):
         for per_event, count in ((1, SINGLES), (100, 200), (2000, 12)):
-            yield Cell(key, FAR_ROWS, kind, per_event, 1, count // (1 if duplicates == 1 else 2), 40, duplicates, 0, 0, row_search)
+            yield Cell(
+                key,
+                FAR_ROWS,
+                kind,
+                per_event,
+                1,
+                count // (1 if duplicates == 1 else 2),
+                40,
+                duplicates,
+                0,
+                0,
+                row_search,
+            )
 
 
 def _writes(rows: int, row_search: str) -> Iterator[Cell]:
     """Inserts, and what secondary indexes add to them and to deletes."""
-    for indexes, (per_event, events, count) in product((0, 3), ((1, 1, SINGLES), (100, 1, 250), (1, 20, SINGLES // 20), (100, 20, 12))):
+    for indexes, (per_event, events, count) in product(
+        (0, 3), ((1, 1, SINGLES), (100, 1, 250), (1, 20, SINGLES // 20), (100, 20, 12))
+    ):
         yield Cell(PRIMARY, rows, "write", per_event, events, count, 40, 1, indexes, 0, row_search)
         if indexes and per_event * events * count * 2 <= rows:
-            yield Cell(PRIMARY, rows, "delete", per_event, events, count, 40, 1, indexes, 0, row_search)
+            yield Cell(
+                PRIMARY, rows, "delete", per_event, events, count, 40, 1, indexes, 0, row_search
+            )
 
 
 def _small_statements(rows: int, row_search: str) -> Iterator[Cell]:
-    """Transactions of several statements of a row: each names its table, and the server opens, locks and closes it."""
-    for key, kind in ((PRIMARY, "write"), (PRIMARY, "update"), (PRIMARY, "delete"), (UNIQUE, "update"), (NULLABLE_UNIQUE, "delete")):
+    """Transactions of several statements of a row: each names its table, and the server opens,
+    locks and closes it."""
+    for key, kind in (
+        (PRIMARY, "write"),
+        (PRIMARY, "update"),
+        (PRIMARY, "delete"),
+        (UNIQUE, "update"),
+        (NULLABLE_UNIQUE, "delete"),
+    ):
         for statements in (5, 20):
             count = min(SINGLES, rows // 4) // statements
-            yield Cell(key, rows, kind, 1, statements, count, row_search=row_search, statements=statements)
+            yield Cell(
+                key, rows, kind, 1, statements, count, row_search=row_search, statements=statements
+            )
 
 
 def _count(rows: int, per_event: int, scans: int) -> int:
     """Transactions so that a cell takes a fair time, neither too short to be timed nor endless."""
-    return max(min(2_000_000 // (rows * scans), rows // (CHANGED_PART * per_event), MOST_SCANS), FEWEST_SCANS if per_event == 1 else 1)
+    return max(
+        min(2_000_000 // (rows * scans), rows // (CHANGED_PART * per_event), MOST_SCANS),
+        FEWEST_SCANS if per_event == 1 else 1,
+    )

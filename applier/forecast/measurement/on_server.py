@@ -25,16 +25,15 @@ from typing import Any
 
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError, UsageError
+from applier.forecast.measurement.cell_log import AHEAD, make_log
 from applier.forecast.measurement.measured import Measured, middle, work_of_cell
 from applier.forecast.measurement.measurement_grid import (
-    AHEAD,
     DATABASE,
     MARK,
     MARK_SQL,
     TABLE,
     Cell,
     Spent,
-    make_log,
 )
 from applier.forecast.measurement.thread_clock import ThreadClock
 from applier.forecast.prices.calibration import DURABLE, RELAXED

@@ -31,7 +31,8 @@ _MYSQL = """
 integer   integer integer integer integer integer text text text text text text text text text
 real      integer real decimal integer integer text text text text text text text text text
 decimal   integer real decimal integer integer text text text text text text text text -
-bit       integer integer integer integer integer integer integer integer integer number number integer integer -
+bit       integer integer integer integer integer integer integer integer integer number number
+          integer integer -
 year      integer integer integer integer integer text text text text text text text text text
 date      integer real decimal integer integer moment time moment moment text text text text text
 time      integer real decimal integer integer moment time moment moment text text text text text
@@ -43,12 +44,15 @@ enum      integer integer integer integer integer text text text text text text 
 set       integer integer integer integer integer text text text text text text text text text
 json      text text decimal integer text text text text text text text text text -
 """
-"""A line per old type, a word per new one. "number" is the text of an integer."""
+"""A line per old type, a word per new one, in the order of `_TARGETS`; a line that begins with
+blanks goes on. "number" is the text of an integer."""
 _MARIADB = """
-integer   integer integer integer integer integer integer - integer integer text text integer integer -
+integer   integer integer integer integer integer integer - integer integer text text integer
+          integer -
 real      integer real decimal integer real text text text text text text integer integer -
 decimal   integer real decimal bits integer decimal - decimal decimal text text integer integer -
-bit       integer signed integer integer integer integer - integer integer number number integer integer -
+bit       integer signed integer integer integer integer - integer integer number number integer
+          integer -
 year      integer integer integer integer integer text text text text text text integer integer -
 date      integer real decimal integer moment moment time moment moment text text text text -
 time      integer real decimal integer - moment time moment moment text text text text -
@@ -64,7 +68,7 @@ _LOBS = {("bit", "clob"): "text", ("bit", "blob"): "text"}
 
 
 def _grid(text: str) -> dict[tuple[str, str], str]:
-    rows = [line.split() for line in text.strip().splitlines()]
+    rows = [line.split() for line in text.strip().replace("\n ", " ").splitlines()]
     grid = {
         (old, new): route
         for old, *routes in rows
