@@ -13,6 +13,17 @@ from tests.tables.test_functions_servers import compared, run
 ALL = ("5.7", "9.7", "mariadb")
 SCRIPTS: tuple[tuple[tuple[str, ...], str], ...] = (
     (
+        ("mariadb",),
+        """
+CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, b INT, c VARCHAR(10));
+INSERT INTO a (b) SELECT seq FROM seq_1_to_5;
+INSERT INTO a (b, c) SELECT seq * 2, CONCAT('n', seq) FROM seq_3_to_20_step_4 AS s WHERE s.seq > 5;
+INSERT INTO a (b) SELECT seq FROM SEQ_10_to_1_step_4;
+INSERT INTO a (b) SELECT * FROM seq_7_to_7;
+RESET;
+""",
+    ),
+    (
         ALL,
         """
 CREATE TABLE a (id INT PRIMARY KEY, b VARCHAR(20), c DECIMAL(10, 4), d DATE, e INT NOT NULL DEFAULT 5);

@@ -170,6 +170,7 @@ def test_delete(sql: str, left: list[int]) -> None:
         ("INSERT INTO t (a) SELECT t.a FROM t, t u", 1235), ("INSERT INTO t (a) SELECT t.a FROM t JOIN u ON 1", 1235),
         ("INSERT INTO t (a) SELECT u.a FROM t", 1235), ("INSERT INTO t (a) SELECT a / 3 FROM t", 1235),
         ("INSERT INTO t (a) SELECT a FROM t LIMIT 1", 1235), ("INSERT INTO t (a) SELECT RAND() FROM t", 1235),
+        ("UPDATE t SET a = d.f(1)", 1235), ("INSERT INTO t (a) VALUES (IGNORE)", 1235),
         ("INSERT INTO t SELECT NULL, a, b, u FROM t", 1235),
         ("INSERT INTO t (a) SELECT u AS a FROM t ORDER BY a", 1235), ("INSERT IGNORE INTO t SELECT * FROM t", 1235),
         ("INSERT INTO t SELECT * FROM t ON DUPLICATE KEY UPDATE a = 1", 1235),

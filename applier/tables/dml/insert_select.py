@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from applier.errors import ReplicationError
 from applier.tables.catalog import Tables
+from applier.tables.dml.number_tables import number_table
 from applier.tables.dml.row_selection import RowSelection
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.expression_parser import ExpressionParser
@@ -111,6 +112,8 @@ def _table_behind_from(parser: Parser, tables: Tables, database: str) -> _Select
         return None
     name = parser.table_name(database)
     table = tables.get(*name)
+    if table is None and tables.dialect.mariadb:
+        table = number_table(*name)
     if table is None:
         tables.refuse_view(*name)
         full_name = ".".join(name)
