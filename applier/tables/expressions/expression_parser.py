@@ -406,7 +406,9 @@ class ExpressionParser:
         definition = self.definition
         at = None if definition is None else definition.positions.get(names[-1].lower())
         if at is None or definition is None:
-            raise ReplicationError(_UNKNOWN_COLUMN, f"Unknown column '{'.'.join(names)}' in 'field list'")
+            raise ReplicationError(
+                _UNKNOWN_COLUMN, f"Unknown column '{'.'.join(names)}' in 'field list'"
+            )
         if names[-2:-1] and names[-2].lower() != definition.name.lower():
             raise unsupported(f"the column {'.'.join(names)}")
         return column_operand(definition.columns[at], at, self.dialect, inserted=inserted)
