@@ -7,7 +7,8 @@ A source whose table has a primary key changes single rows of it, drawn at rando
 nothing in its log ties them to each other (WRITESET). A replica of the same version has the same rows without a key. It fetches the log
 with its applier stopped, and then applies it with 1, 2 and 4 workers, in turns, so that all of them meet the same machine. Counts of the
 replica before and after: Handler_read_rnd_next (over the rows of the table: how often it was scanned), COUNT_TRANSACTIONS_RETRIES of
-its workers, Innodb_row_lock_waits, and the processor time of its process. Takes seven minutes, most of them pauses of the replica.
+its workers, Innodb_row_lock_waits, and the processor time of its process. Before each, `binlag forecast LOG --schema THE_REPLICA` says
+how long it will take, with the prices of `--calibration` or with those that ship. Takes seven minutes, most of them pauses of the replica.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import json
 import os
 import random
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -75,19 +77,31 @@ class Pair:
                 cursor.execute(f"INSERT INTO {TABLE} VALUES {values}")
 
     def log(self, case: Case) -> None:
-        """The source's transactions."""
+        """The source's transactions, in a file of their own."""
         self.fill(self.source, case.rows, ", PRIMARY KEY (id)")
         draw = random.Random(case.rows)
+        self.source.execute("FLUSH BINARY LOGS")
+        self.file = self.source.binlog_files()[-1]
         chosen = draw.sample(range(case.rows), case.transactions)
         with self.source.connect(autocommit=True) as connection, connection.cursor() as cursor:
-            for one in chosen:
+            for number, one in enumerate(chosen):
+                time.sleep(1.1 if number + 1 == len(chosen) else 0)  # 5.7 logs whole seconds
                 cursor.execute(STATEMENTS[case.kind].format(one))
+        self.source.execute("FLUSH BINARY LOGS")
+
+    def forecast(self, calibration: str | None) -> float:
+        """Seconds that `binlag forecast` says before anything is applied; the replica tells its settings and the table's size."""
+        self.replica.execute(f"ANALYZE NO_WRITE_TO_BINLOG TABLE {TABLE}")
+        url = f"mysql://root@127.0.0.1:{self.replica.port}"
+        given = [sys.executable, "-m", "applier", "forecast", str(self.file), "--json", "--schema", url]
+        given += ["--calibration", calibration] if calibration else []
+        done = subprocess.run(given, check=True, capture_output=True, env={**os.environ, "BINLAG_PASSWORD": self.replica.password})
+        said = json.loads(done.stdout)
+        return float(said["replica"]["utilisation"] * said["log_seconds"])
 
     def prepare(self, case: Case, workers: int) -> None:
         """The replica has the log and nothing of it applied."""
         variable = self.words.variable
-        if workers > 1 and self.words.is_old:
-            self.replica.execute(f"SET GLOBAL {variable('replica_parallel_type')} = 'LOGICAL_CLOCK'")
         self.replica.execute(
             self.words("STOP REPLICA"), self.words("RESET REPLICA ALL"), self.words("RESET BINARY LOGS AND GTIDS"),
             f"SET GLOBAL {variable('replica_parallel_workers')} = {self.words.workers(workers)}",
@@ -114,9 +128,10 @@ class Pair:
             status["Innodb_row_lock_time"],
         )  # fmt: skip
 
-    def apply(self, case: Case, workers: int) -> dict[str, Any]:
-        """Applies the log with so many workers."""
+    def apply(self, case: Case, workers: int, calibration: str | None = None) -> dict[str, Any]:
+        """Forecasts the log with these prices, and applies it with so many workers."""
         self.prepare(case, workers)
+        said = self.forecast(calibration)
         end = self.source.query("SELECT @@global.gtid_executed")[0][0].replace("\n", "")
         before = self.counts()
         self.replica.execute(self.words("START REPLICA SQL_THREAD"))
@@ -124,7 +139,7 @@ class Pair:
         after = self.counts()
         seconds = after.moment - before.moment
         return {
-            **asdict(case), "workers": workers, "seconds": seconds,
+            **asdict(case), "workers": workers, "seconds": seconds, "forecast": said,
             "milliseconds": 1000 * seconds / case.transactions,
             "processors": (after.processor - before.processor) / seconds,
             "scans": (after.rows_read - before.rows_read) / case.rows / case.transactions,
@@ -134,7 +149,9 @@ class Pair:
         }  # fmt: skip
 
 
-def run(name: str, numbers: list[int], rounds: int, cases: list[Case], options: dict[str, str]) -> Iterator[dict[str, Any]]:
+def run(
+    name: str, numbers: list[int], rounds: int, cases: list[Case], options: dict[str, str], calibration: str | None
+) -> Iterator[dict[str, Any]]:
     """Each case with each number of workers, in turns."""
     for case in cases:
         first = {**RELAXED, **({"binlog_transaction_dependency_tracking": "WRITESET", "transaction_write_set_extraction": "XXHASH64"}
@@ -145,14 +162,14 @@ def run(name: str, numbers: list[int], rounds: int, cases: list[Case], options: 
             pair.log(case)
             for number in range(rounds):
                 for workers in numbers:
-                    found = {"round": number + 1, **pair.apply(case, workers)}
+                    found = {"round": number + 1, **pair.apply(case, workers, calibration)}
                     print(_words(found), flush=True)
                     yield found
 
 
 def _words(one: dict[str, Any]) -> str:
     return (
-        f"{one['kind']} {one['rows']:>7,} rows, {one['workers']} workers: {one['milliseconds']:7.1f} ms a transaction, "
+        f"{one['kind']} {one['rows']:>7,} rows, {one['workers']} workers: {one['seconds']:6.1f} s, forecast {one['forecast']:6.1f} s, "
         f"{one['scans']:.2f} scans, {one['retries']:.2f} retries, {one['lock_waits']:.2f} lock waits, {one['processors']:.2f} processors"
     )
 
@@ -164,12 +181,13 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--only", default="", help="cases whose kind and rows hold this")
     parser.add_argument("--replica-option", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--calibration", help="forecast with these prices")
     parser.add_argument("--output", type=Path)
     given = parser.parse_args()
     cases = [one for one in CASES if given.only in f"{one.kind} {one.rows}"]
     options = dict(one.split("=", 1) for one in given.replica_option)
     load = os.getloadavg()[0]
-    done = list(run(given.server, [int(one) for one in given.workers.split(",")], given.rounds, cases, options))
+    done = list(run(given.server, [int(one) for one in given.workers.split(",")], given.rounds, cases, options, given.calibration))
     groups: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
     for one in done:
         groups.setdefault((one["kind"], one["rows"], one["workers"]), []).append(one)

@@ -130,7 +130,7 @@ class WorkClock:
             several and preserve_order and mode == steps.BY_LOGICAL_CLOCK and not in_turn
         )
         marks = [0.0] * (steps.WINDOW if mode == steps.BY_LOGICAL_CLOCK else 1)
-        rows = (numbers, [0.0] * workers, marks, [], [], [])
+        rows: tuple[list[float], ...] = (numbers, [0.0] * workers, marks, [], [], [])
         self.numbers = Clock(*(array("d", row) for row in rows))
         self._databases: dict[str, int] = {}
 
