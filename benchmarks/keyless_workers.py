@@ -2,6 +2,7 @@
 
     python docker/servers/bring.py 9.7
     python benchmarks/keyless_workers.py --output benchmarks/results/keyless_workers_9.7.json
+    python benchmarks/keyless_workers.py --set strata --calibration prices.json --output benchmarks/results/keyless_strata_9.7.json
 
 A source whose table has a primary key changes single rows of it, drawn at random, one row a transaction (`update`, `delete`), so that
 nothing in its log ties them to each other (WRITESET). A replica of the same version has the same rows without a key. It fetches the log
@@ -30,6 +31,7 @@ from decode import machine
 from replication import ReplicationWords, Server
 
 TABLE = "shop.t"
+PRIMARY = ", PRIMARY KEY (id)"
 COLUMNS = "id INT NOT NULL, n INT NOT NULL, note CHAR(60) NOT NULL"
 RELAXED = {"innodb_flush_log_at_trx_commit": 2, "sync_binlog": 0, "innodb_buffer_pool_size": "512M", "max_binlog_size": 1 << 30}
 STATEMENTS = {"update": f"UPDATE {TABLE} SET n = n + 1 WHERE id = {{}}", "delete": f"DELETE FROM {TABLE} WHERE id = {{}}"}
@@ -38,14 +40,24 @@ RETRIES = "SELECT COALESCE(SUM(COUNT_TRANSACTIONS_RETRIES), 0) FROM performance_
 
 @dataclass(frozen=True)
 class Case:
-    """So many one-row transactions of a kind on a table of so many rows."""
+    """So many one-row transactions of a kind on a table of so many rows. `key`: who has one, both, the source or none."""
 
     kind: str
     rows: int
     transactions: int
+    key: str = "source"
+    durable: bool = False
 
 
 CASES = (Case("update", 10_000, 60), Case("delete", 10_000, 60), Case("update", 100_000, 40))
+
+STRATA = tuple(
+    Case("update", 10_000, transactions, key, durable)
+    for durable in (False, True) for key, transactions in (("both", 3_000), ("source", 60), ("none", 60))
+)  # fmt: skip
+GROUP = ("kind", "rows", "key", "durable")
+SETS = {"workers": CASES, "strata": STRATA}
+DURABLE = {"innodb_flush_log_at_trx_commit": 1, "sync_binlog": 1}
 
 
 @dataclass(frozen=True)
@@ -78,7 +90,7 @@ class Pair:
 
     def log(self, case: Case) -> None:
         """The source's transactions, in a file of their own."""
-        self.fill(self.source, case.rows, ", PRIMARY KEY (id)")
+        self.fill(self.source, case.rows, "" if case.key == "none" else PRIMARY)
         draw = random.Random(case.rows)
         self.source.execute("FLUSH BINARY LOGS")
         self.file = self.source.binlog_files()[-1]
@@ -106,7 +118,7 @@ class Pair:
             self.words("STOP REPLICA"), self.words("RESET REPLICA ALL"), self.words("RESET BINARY LOGS AND GTIDS"),
             f"SET GLOBAL {variable('replica_parallel_workers')} = {self.words.workers(workers)}",
         )  # fmt: skip
-        self.fill(self.replica, case.rows, "")
+        self.fill(self.replica, case.rows, PRIMARY if case.key == "both" else "")
         self.replica.execute(
             self.words.change_source(self.source), self.words("START REPLICA IO_THREAD"),
         )  # fmt: skip
@@ -156,7 +168,7 @@ def run(
     for case in cases:
         first = {**RELAXED, **({"binlog_transaction_dependency_tracking": "WRITESET", "transaction_write_set_extraction": "XXHASH64"}
                  if name == "5.7" else {})}  # fmt: skip
-        second = {**RELAXED, "server_id": 2, **options}
+        second = {**RELAXED, "server_id": 2, **(DURABLE if case.durable else {}), **options}
         with Server(name, options=first, gtids=True) as source, Server(name, options=second, gtids=True) as replica:
             pair = Pair(name, source, replica)
             pair.log(case)
@@ -168,9 +180,11 @@ def run(
 
 
 def _words(one: dict[str, Any]) -> str:
+    commits = "durable" if one["durable"] else "relaxed"
     return (
-        f"{one['kind']} {one['rows']:>7,} rows, {one['workers']} workers: {one['seconds']:6.1f} s, forecast {one['forecast']:6.1f} s, "
-        f"{one['scans']:.2f} scans, {one['retries']:.2f} retries, {one['lock_waits']:.2f} lock waits, {one['processors']:.2f} processors"
+        f"{one['kind']} {one['rows']:>7,} rows, key: {one['key']}, {commits}, {one['workers']:.0f} workers: {one['seconds']:6.1f} s, "
+        f"forecast {one['forecast']:6.1f} s, {one['scans']:.2f} scans, {one['retries']:.2f} retries, {one['lock_waits']:.2f} lock waits, "
+        f"{one['processors']:.2f} processors"
     )
 
 
@@ -179,21 +193,24 @@ def main() -> int:
     parser.add_argument("--server", default="9.7")
     parser.add_argument("--workers", default="1,2,4")
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument(
+        "--set", choices=SETS, default="workers", help="strata: with the key on both, on the source, on none; relaxed and durable"
+    )
     parser.add_argument("--only", default="", help="cases whose kind and rows hold this")
     parser.add_argument("--replica-option", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--calibration", help="forecast with these prices")
     parser.add_argument("--output", type=Path)
     given = parser.parse_args()
-    cases = [one for one in CASES if given.only in f"{one.kind} {one.rows}"]
+    cases = [one for one in SETS[given.set] if given.only in f"{one.kind} {one.rows} {one.key}"]
     options = dict(one.split("=", 1) for one in given.replica_option)
     load = os.getloadavg()[0]
     done = list(run(given.server, [int(one) for one in given.workers.split(",")], given.rounds, cases, options, given.calibration))
-    groups: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for one in done:
-        groups.setdefault((one["kind"], one["rows"], one["workers"]), []).append(one)
+        groups.setdefault(tuple(one[name] for name in (*GROUP, "workers")), []).append(one)
     print("medians:")
     for group in groups.values():
-        middle = {name: statistics.median(one[name] for one in group) for name in group[0] if name != "kind"}
+        middle = {name: statistics.median(one[name] for one in group) for name in group[0] if name not in GROUP}
         print(_words({**group[0], **middle}))
     if given.output:
         found = {"machine": machine(), "server": given.server, "replica_options": options, "load_before": load, "runs": done}
