@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from applier.binlog.describe import read_table_map
 from applier.binlog.events import Query, parse
 from applier.binlog.filters import LogFilter
+from applier.binlog.gtid_events import MariadbGtidEvent
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.reader import LogReader
 from applier.binlog.refusals import unknown_table
@@ -40,6 +41,7 @@ from applier.forecast.load_batch import LoadBatch, LoadPlan, add_event
 from applier.forecast.row_counts import key_numbers, row_counter, rows_layout
 from applier.forecast.transaction_load import Columns, LoadShape, TransactionLoad
 from applier.masking import mask
+from applier.replica.scheduling import marks_of
 from applier.tables.statement_names import is_wanted
 from lookup.decision import decide
 from lookup.table import Key, TableDefinition
@@ -310,6 +312,8 @@ class LoadReader:
             transaction.last_committed,
             transaction.sequence_number,
         )
+        if isinstance(transaction.identity, MariadbGtidEvent):
+            load.marks = marks_of(transaction.identity)
         load.complete = transaction.complete
         stamp = transaction.immediate_commit_timestamp
         load.commit_time = (
