@@ -46,7 +46,12 @@ from applier.options import ReplayOptions, parse_options, row_search_text
 from applier.result import ReplayResult, RowsRecord
 from applier.tables.catalog import Tables
 from applier.tables.session import StatementApplier
-from applier.tables.sql.statement_names import is_wanted, needs_more, needs_relative
+from applier.tables.sql.statement_names import (
+    is_wanted,
+    needs_more,
+    needs_relative,
+    refuse_left_out,
+)
 from applier.tables.target import RowsApplier
 from lookup.batch import ApplyOptions
 
@@ -247,7 +252,7 @@ class ReplayLoop:
             version,
         )
         self.statements = StatementApplier(self.tables, rules.name, self.options.rewrite)
-        self.tables.display_widths = rules.name in ("5.6", "5.7", "mariadb")
+        self.tables.follow(rules.name)
         if self.options.row_search is not None and not rules.row_search_selectable:
             self.result.note(
                 f"--row-search has no effect: {rules.name} has no slave_rows_search_algorithms;"
@@ -387,6 +392,7 @@ class ReplayLoop:
         self._inexact.pass_on(query)
         try:
             refuse_interrupted(query, self.options.skips)
+            refuse_left_out(self.options.only, query)
             if (note := self.statements.execute(event, query)) is not None:
                 self.result.note(note)
         except ReplicationError as caught:

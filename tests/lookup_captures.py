@@ -22,7 +22,8 @@ from typing import Any
 import applier
 from applier import Tables
 from applier.binlog.types import to_python
-from applier.tables.dml.statements import StatementSession, execute_statement
+from applier.tables.dml.row_writer import StatementSession
+from applier.tables.dml.statements import execute_statement
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.row_expressions import Session
 from lookup.table import Column

@@ -60,6 +60,22 @@ def test_tables(sql: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("sql", "read"),
+    [
+        ("INSERT INTO t (a, b) SELECT EXTRACT(YEAR FROM a), 1 FROM e.u x WHERE a > 1", "e.u"),
+        ("REPLACE INTO t (SELECT 1, 2)", ""),
+        ("INSERT INTO t SELECT 1 FROM DUAL", ""),
+        ("INSERT INTO t VALUES (1, 'SELECT 1 FROM u')", ""),
+        ("CREATE TABLE t (i INT) DEFAULT CHARACTER SET latin1 SELECT * FROM u", "d.u"),
+        ("CREATE VIEW v AS SELECT * FROM u", ""),
+        ("CREATE TABLE t (a INT)", ""),
+    ],
+)
+def test_the_table_that_a_statement_reads(sql: str, read: str) -> None:
+    assert " ".join(".".join(name) for name in names_in_sql(sql, "d").read) == read
+
+
+@pytest.mark.parametrize(
     ("sql", "databases"),
     {
         "CREATE DATABASE IF NOT EXISTS e CHARACTER SET utf8": ("e",),

@@ -100,6 +100,8 @@ class StatementNames:
     tables: tuple[tuple[str, str], ...] = ()
     databases: tuple[str, ...] = ()
     control: bool = False
+    read: tuple[tuple[str, str], ...] = ()
+    """The table that the SELECT of an INSERT or CREATE TABLE reads from."""
 
 
 Patterns = tuple[NamePattern, ...]

@@ -16,7 +16,14 @@ from dataclasses import dataclass
 
 from applier.binlog.describe import read_table_map
 from applier.binlog.events import Query, parse
-from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType, FormatDescription
+from applier.binlog.header import (
+    FIRST_EVENT,
+    GTID_TYPES,
+    ROWS_TYPES,
+    Event,
+    EventType,
+    FormatDescription,
+)
 from applier.binlog.reader import LogReader
 from applier.binlog.refusals import unknown_table
 from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHead, RowsHeads
@@ -32,6 +39,7 @@ from applier.binlog.transactions import (
 )
 from applier.errors import InputError
 from applier.forecast.workload.bulk_loads import (
+    WORTH_COMPILING_BYTES,
     BulkLoads,
     compiled_loads,
     smallest_log_bytes,
@@ -160,6 +168,8 @@ class LoadReader:
         not yet."""
         self._may_bulk = False
         self._smallest_bytes = smallest_log_bytes()
+        self._file_bytes = self._bytes_before = 0
+        """Of the file at hand, and of those before it."""
         self._compiled: BulkLoads | None = None
         self._bulk_plans: dict[int, LoadPlan] = {}
         self._fruitless = self._pause = 0
@@ -182,7 +192,7 @@ class LoadReader:
                 elif type_code == TABLE_MAP:
                     self._table_map(event)
                 elif type_code == FORMAT_DESCRIPTION:
-                    self._format_description()
+                    self._format_description(event)
                 elif (
                     self._may_bulk
                     and type_code in FIRST_TYPES
@@ -213,8 +223,11 @@ class LoadReader:
         ] = 1
         self._tracker, self._load = TransactionTracker(), None
 
-    def _format_description(self) -> None:
+    def _format_description(self, event: Event) -> None:
         """Table ids start anew."""
+        if event.position == FIRST_EVENT:
+            self._bytes_before += self._file_bytes
+            self._file_bytes = len(event.buffer)
         fde = self._reader.format
         assert fde is not None
         self._fde: FormatDescription = fde
@@ -235,7 +248,10 @@ class LoadReader:
     def _bulk_of(self, event: Event) -> BulkLoads | None:
         """The kernel, ready for the content at hand; None where it is not worth its start, or
         cannot be had."""
-        if len(event.buffer) < self._smallest_bytes:
+        if (
+            len(event.buffer) < self._smallest_bytes
+            and self._bytes_before + len(event.buffer) < WORTH_COMPILING_BYTES
+        ):
             return None
         if self._bulk is None:
             bulk = self._compiled = self._compiled or compiled_loads()

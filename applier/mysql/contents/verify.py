@@ -27,6 +27,7 @@ from applier.mysql.statements.column_bytes import (
 from applier.tables.catalog import Tables
 from applier.tables.dump import current_rows
 from applier.tables.engine import MemoryTable
+from applier.tables.expressions.operands import dialect_of
 from applier.tables.sql.quoting import quoted
 from lookup.handler import traits_of
 from lookup.table import TableDefinition
@@ -274,6 +275,7 @@ class _Comparison:
         self.server = server
         self.table = table
         self.log_rules = log_rules
+        self.reads_as = dialect_of(server.rules_version)
         self.there = there.get((definition.database, definition.name))
         places = [at for at, column in enumerate(definition.columns) if not column.hidden]
         self.names = tuple(definition.columns[at].name for at in places)
@@ -290,7 +292,7 @@ class _Comparison:
         if (why := self.table.why_unreadable) is not None:
             report.not_comparable = f"it cannot be read in memory: {why}"
             return report
-        report.expected_rows = len(current_rows(self.table))
+        report.expected_rows = len(current_rows(self.table, self.reads_as))
         if self.there is None:
             report.problem, report.missing = "it is not on the server", report.expected_rows
             return report
@@ -339,7 +341,7 @@ class _Comparison:
             report.definition = told
 
     def _expected(self) -> Iterator[Cells]:
-        for row in current_rows(self.table):
+        for row in current_rows(self.table, self.reads_as):
             yield tuple([read(row[at]) for at, read in self.cells])
 
     def _found(self) -> Iterator[Cells]:

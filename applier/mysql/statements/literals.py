@@ -18,6 +18,7 @@ from applier.binlog.types.numbers import float_to_python
 from applier.error_codes import Code
 from applier.errors import InputError
 from applier.mysql.statements.column_bytes import DIALECTS
+from applier.tables.expressions.operands import OLD_SERVERS
 from applier.tables.sql.quoting import quoted
 from lookup.table import Column
 
@@ -33,7 +34,6 @@ SPATIAL = frozenset(
 )
 OLD_NAMES = {"utf8mb3": "utf8"}
 """Character set -> its name for 5.6 and 5.7."""
-OLD_SERVERS = frozenset({"5.6", "5.7"})
 DIFF_FUNCTIONS = {
     json.REPLACE: "JSON_REPLACE",
     json.INSERT: "JSON_INSERT",

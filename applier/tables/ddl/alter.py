@@ -16,6 +16,7 @@ from applier.tables.definitions.table_draft import SchemaRules
 from applier.tables.discarded_table import DiscardedTable
 from applier.tables.dump import current_rows
 from applier.tables.engine import MemoryTable
+from applier.tables.expressions.operands import Dialect
 from applier.tables.merge_tables import altered_merge, is_merge
 from applier.tables.partitioning.partition_exchange import exchange_rows
 from applier.tables.partitioning.subpartitions import kept_rows
@@ -66,7 +67,7 @@ def alter_table(
     convert = row_converter(
         table.definition, definition, change.sources, rules.session, conversions
     )
-    kept = _kept_rows(table, new)
+    kept = _kept_rows(table, new, rules.session.dialect)
     if change.partitions is not None:
         kept = kept_rows(change.partitions, table.definition, kept, rules.session)
     if change.order_by and definition.primary is None:
@@ -93,14 +94,14 @@ def alter_table(
         exchange_rows(tables, new, change.partitions, rules.session)
 
 
-def _kept_rows(table: MemoryTable, new: MemoryTable) -> list[Row]:
+def _kept_rows(table: MemoryTable, new: MemoryTable, dialect: Dialect) -> list[Row]:
     """The rows that the new table gets. A MERGE table has none of its own, and gets none
     (HA_NO_COPY_ON_ALTER); one that is no longer system-versioned keeps the current ones."""
     definition = new.definition
     if is_merge(definition) or isinstance(new, DiscardedTable):
         return []
     if table.definition.system_versioned and not definition.system_versioned:
-        return list(current_rows(table))
+        return list(current_rows(table, dialect))
     return [row for _, row in table.scan()]
 
 

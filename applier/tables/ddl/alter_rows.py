@@ -3,11 +3,11 @@ filled in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from operator import itemgetter
 from typing import Any
 
-from applier.binlog.types import Unevaluated
+from applier.binlog.types import Unevaluated, ValueRefused, from_sql
 from applier.errors import ReplicationError
 from applier.tables.conversions.column_conversion import conversion, instead_of_null
 from applier.tables.conversions.conversion_rules import ConversionRules
@@ -139,9 +139,13 @@ def numbered(
     for at, (source, column) in enumerate(zip(sources, new.columns, strict=False)):
         if column.auto_increment and source is None and not (copied or column.nullable):
             numbers = session.numbers.in_place(start)
-            return ((*row[:at], next(numbers), *row[at + 1 :]) for row in rows)
+            return _within_type(
+                ((*row[:at], next(numbers), *row[at + 1 :]) for row in rows), at, column
+            )
         if column.auto_increment and source is None:
-            return number_rows(new, rows, start or 1, steps=session.numbers)
+            return _within_type(
+                number_rows(new, rows, start or 1, steps=session.numbers), at, column
+            )
         if column.auto_increment and source is not None and not old.columns[source].auto_increment:
             return number_rows(
                 new,
@@ -151,6 +155,23 @@ def numbered(
                 session.numbers,
             )
     return rows
+
+
+def _within_type(rows: Iterable[Row], at: int, column: Column) -> Iterator[Row]:
+    """The rows, whose column `at` got its number. A number beyond the column's type wraps around or
+    not by the way the server took; raises ReplicationError 1235 (seen on MariaDB 10.11.18)."""
+    store = from_sql(column)
+    for row in rows:
+        try:
+            store(row[at])
+        except ValueRefused:
+            raise ReplicationError(
+                1235,
+                f"AUTO_INCREMENT number {row[at]} in column {column.name} of type {column.type} is"
+                " not supported in memory: what servers store there is not known",
+                hint="skip the statement with --skip-errors 1235, or replay into a test DB",
+            ) from None
+        yield row
 
 
 def _numbered_null(old: Column, new: Column, rules: ConversionRules) -> int | None:

@@ -45,7 +45,7 @@ def create_from_select(
     table = tables.create(reordered(definition, tuple(columns)))
     targets = tuple(table.definition.positions[name.lower()] for _, name in pairs)
     rows = [tuple(row[at] for at, _ in pairs) for _, row in source.scan()]
-    table.load(complete_rows(table.definition, targets, rows))
+    table.load(complete_rows(table.definition, targets, rows, tables.dialect))
 
 
 def _columns(

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 
 from applier.tables.catalog import Database
 from applier.tables.definitions.table_draft import SchemaRules
-from applier.tables.expressions.row_expressions import Session
+from applier.tables.expressions.operands import OLD_SERVERS, Session
 from applier.tables.sql.sql_text import Lexis
 from lookup.versions import NEWEST
 
-OLD_SERVERS = ("5.6", "5.7")
 COMMENT_VERSIONS = {
     "5.6": 50699,
     "5.7": 50799,

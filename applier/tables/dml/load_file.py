@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from applier.binlog.charsets import charset
 from applier.tables.catalog import Tables
-from applier.tables.dml.statements import Assignment, Statement, StatementSession
+from applier.tables.dml.row_writer import Assignment, StatementSession
+from applier.tables.dml.statements import Statement
 from applier.tables.expressions.operands import Dialect, Operand, OperandKind, constant, unsupported
 from applier.tables.sql.sql_text import Parser
 
@@ -50,7 +51,7 @@ def _load(statement: Statement, data: bytes, duplicates: int | None) -> int:
         )
     parser.expect("INTO", "TABLE")
     replacing = duplicates == REPLACE
-    statement.ignore = duplicates == IGNORE
+    statement.rows.ignore = duplicates == IGNORE
     table = statement.table("INSERT", "DELETE") if replacing else statement.table("INSERT")
     options = LoadOptions.read(parser)
     _refuse_variables(parser)
@@ -66,11 +67,11 @@ def _load(statement: Statement, data: bytes, duplicates: int | None) -> int:
         operands = [options.operand(field, statement.dialect) for field in fields]
         rows.append(
             [
-                (at, statement.writer(table.definition.columns[at], operand))
+                (at, statement.rows.writer(table.definition.columns[at], operand))
                 for at, operand in zip(columns, operands, strict=False)
             ]
         )
-    return statement.insert_rows(table, rows, replacing=replacing, on_duplicate=[])
+    return statement.rows.insert(table, rows, replacing=replacing, on_duplicate=[])
 
 
 def _refuse_variables(parser: Parser) -> None:

@@ -9,53 +9,26 @@ came of it would be a silent divergence.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 from typing import Any
 
-from applier.binlog.types import ValueRefused, from_sql
+from applier.binlog.types import ValueRefused
 from applier.errors import InputError, ReplicationError
 from applier.tables.catalog import Tables
+from applier.tables.dml.insert_select import read_select
 from applier.tables.dml.row_selection import RowSelection
+from applier.tables.dml.row_writer import Assignment, StatementRows, StatementSession, Write
 from applier.tables.engine import MemoryTable
-from applier.tables.expressions.auto_numbers import stored_number
-from applier.tables.expressions.defaults import (
-    column_default,
-    default_row,
-    implicit_default,
-    row_generator,
-)
 from applier.tables.expressions.expression_parser import ExpressionParser, sql_parser
 from applier.tables.expressions.operands import (
     Dialect,
-    Operand,
-    OperandKind,
     Scope,
-    Session,
     unsupported,
 )
-from applier.tables.expressions.row_expressions import compile_expression
-from applier.tables.expressions.storing import storer
-from applier.tables.sql.sql_mode_flags import SqlModeFlag
-from lookup.handler import DuplicateKey, NoReferencedRow, Row, RowError, RowIsReferenced, traits_of
-from lookup.table import Column, TableDefinition
+from lookup.handler import DuplicateKey, NoReferencedRow, RowError, RowIsReferenced
+from lookup.table import TableDefinition
 
 DML_STATEMENTS = frozenset({"INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD"})
 JOINING_WORDS = frozenset({"USING", "JOIN", "INNER", "LEFT", "RIGHT"})
-
-Write = Callable[[Scope], Any]
-Assignment = tuple[int, Write | None]
-"""A column and what is stored in it; None: its DEFAULT."""
-
-
-@dataclass
-class StatementSession:
-    """What the events before a statement and its own status variables set."""
-
-    expressions: Session = field(default_factory=Session)
-    insert_id: int | None = None
-    explicit_defaults_for_timestamp: bool | None = None
-    files: dict[int, bytearray] = field(default_factory=dict)
-    """LOAD DATA files by their number."""
 
 
 def execute_statement(tables: Tables, sql: str, database: str, session: StatementSession) -> int:
@@ -89,7 +62,7 @@ class Statement:
         self.database = database
         self.session = session
         self.table_name: str | None = None
-        self.ignore = False
+        self.rows = StatementRows(session)
 
     def carried_out(self, work: Callable[[], int]) -> int:
         """The result of `work`; its errors as ReplicationError, and then without its changes."""
@@ -135,7 +108,7 @@ class Statement:
         while word := parser.accept_any(
             "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO"
         ):
-            self.ignore = self.ignore or word == "IGNORE"
+            self.rows.ignore = self.rows.ignore or word == "IGNORE"
         table = self.table("INSERT", "DELETE") if replacing else self.table("INSERT")
         definition = table.definition
         columns = self.column_list(definition)
@@ -144,18 +117,45 @@ class Statement:
         elif parser.accept("SET"):
             rows = [self._assignments(definition)]
         else:
-            raise unsupported("INSERT … SELECT")
+            return self._insert_selected(table, columns, replacing=replacing)
         on_duplicate: list[Assignment] = []
         if parser.accept("ON", "DUPLICATE", "KEY", "UPDATE"):
             self.tables.triggers.refuse(definition.database, definition.name, "UPDATE")
             on_duplicate = self._assignments(definition)
         self._at_end()
-        return self.insert_rows(table, rows, replacing=replacing, on_duplicate=on_duplicate)
+        return self.rows.insert(table, rows, replacing=replacing, on_duplicate=on_duplicate)
+
+    def _insert_selected(
+        self, table: MemoryTable, columns: tuple[int, ...], *, replacing: bool
+    ) -> int:
+        """INSERT … SELECT: the rows are read before one of them is stored."""
+        definition = table.definition
+        chosen = read_select(
+            self.parser, self.tables, self.database, table, self.session.expressions
+        )
+        self._at_end()
+        if len(chosen.operands) != len(columns):
+            raise _other_width(definition)
+        numbered = any(
+            column.auto_increment
+            and not (at in columns and chosen.numbers_itself(columns.index(at)))
+            for at, column in enumerate(definition.columns)
+        )
+        if not chosen.is_ordered and (replacing or self.rows.ignore or numbered):
+            raise unsupported("INSERT … SELECT of rows whose order the statement leaves open")
+        writes = [
+            (at, self.rows.writer(definition.columns[at], operand))
+            for at, operand in zip(columns, chosen.operands, strict=True)
+        ]
+        rows: list[list[Assignment]] = [
+            [(at, _of_row(write, scope)) for at, write in writes] for scope in chosen.scopes
+        ]
+        return self.rows.insert(table, rows, replacing=replacing, on_duplicate=[], alone=False)
 
     def column_list(self, definition: TableDefinition) -> tuple[int, ...]:
         """The columns that stand in parentheses at the cursor, or all visible ones."""
         parser = self.parser
-        if parser.accept("(", ")") or not parser.accept("("):
+        if parser.word(1) == "SELECT" or parser.accept("(", ")") or not parser.accept("("):
             return tuple(at for at, column in enumerate(definition.columns) if not column.invisible)
         found: list[int] = []
         while not parser.accept(")"):
@@ -195,173 +195,14 @@ class Statement:
             self.parser.at += 1
             return None
         operand = self._reader(definition).expression()
-        return self.writer(definition.columns[at], operand)
-
-    def writer(self, column: Column, operand: Operand) -> Write:
-        """How an operand is stored; for a generated column nothing but DEFAULT or NULL may be."""
-        if column.generated:
-            if operand.kind is OperandKind.NULL or self.ignore:
-                return lambda scope: None
-            raise unsupported(f"a value for the generated column `{column.name}`")
-        return storer(column, operand, self.dialect)
-
-    def insert_rows(
-        self,
-        table: MemoryTable,
-        rows: list[list[Assignment]],
-        *,
-        replacing: bool,
-        on_duplicate: list[Assignment],
-    ) -> int:
-        """Inserts rows of assignments; returns how many rows changed.
-
-        A number that a row took and did not need goes to the next one (`restore_auto_increment`,
-        sql/handler.cc).
-        """
-        changed = 0
-        generate = row_generator(table.definition, self.dialect)
-        for at, assignments in enumerate(rows):
-            next_number = self.session.insert_id
-            row = self._new_row(table, assignments, alone=len(rows) == 1, first=at == 0)
-            row = row if generate is None else generate(row)
-            try:
-                table.insert(row)
-                changed += 1
-            except DuplicateKey as duplicate:
-                if replacing:
-                    changed += self._replace(table, row, duplicate)
-                    continue
-                if not on_duplicate and not self.ignore:
-                    raise
-                self.session.insert_id = next_number
-                if on_duplicate:
-                    changed += self._update_row(table, duplicate.ref, on_duplicate, row)
-            except NoReferencedRow:
-                if not self.ignore:
-                    raise
-                self.session.insert_id = next_number
-        return changed
-
-    def _replace(self, table: MemoryTable, row: Row, duplicate: DuplicateKey) -> int:
-        """Rows in the way go; the row of the last unique key is overwritten where nothing refers to
-        it (`write_record`)."""
-        uniques = [key for key in table.definition.sorted_keys if key.unique]
-        while True:
-            if duplicate.key is uniques[-1] and not table.is_referenced:
-                table.update(duplicate.ref, row)
-                return 1
-            table.delete(duplicate.ref)
-            try:
-                table.insert(row)
-                return 1
-            except DuplicateKey as again:
-                duplicate = again
-
-    def _new_row(
-        self, table: MemoryTable, assignments: list[Assignment], *, alone: bool, first: bool
-    ) -> Row:
-        definition = table.definition
-        session = self.session.expressions
-        base = default_row(definition, session)
-        row = list(base)
-        strict = self._strict(definition, first=first)
-        for at, write in assignments:
-            column = definition.columns[at]
-            if write is None or column.generated:
-                continue
-            value = self._fitted(write, Scope(tuple(row), session), strict=strict)
-            if value is None and not column.nullable and not column.auto_increment:
-                value = self._instead_of_null(
-                    column, definition, strict=strict or (alone and not self.ignore)
-                )
-            row[at] = value
-        given = {at for at, write in assignments if write is not None}
-        self._number(table, row, given)
-        return tuple(row)
-
-    def _strict(self, definition: TableDefinition, *, first: bool) -> bool:
-        modes = self.dialect.sql_mode
-        if self.ignore or not modes & SqlModeFlag.STRICT:
-            return False
-        return (
-            bool(modes & SqlModeFlag.STRICT_ALL_TABLES)
-            or first
-            or traits_of(definition).transactional
-        )
-
-    def _fitted(self, write: Write, scope: Scope, *, strict: bool) -> Any:
-        """The stored value; the closest to one that does not fit where the mode allows. Raises
-        ValueRefused."""
-        try:
-            return write(scope)
-        except ValueRefused as refused:
-            if strict:
-                raise
-            if refused.closest is None:
-                raise unsupported(refused.message) from None
-            return refused.closest
-
-    def _instead_of_null(self, column: Column, definition: TableDefinition, *, strict: bool) -> Any:
-        """What a NOT NULL column takes for NULL. Raises ReplicationError 1048."""
-        if column.type == "timestamp" and not self.session.explicit_defaults_for_timestamp:
-            if self.session.explicit_defaults_for_timestamp is None and not self.dialect.old:
-                raise unsupported(
-                    f"NULL for the TIMESTAMP `{column.name}`, whose meaning "
-                    "explicit_defaults_for_timestamp decides"
-                )
-            return column_default(
-                replace(column, default=f"CURRENT_TIMESTAMP({column.scale})"),
-                self.session.expressions,
-            )
-        if strict:
-            raise ReplicationError(
-                1048, f"Column '{column.name}' cannot be null", table=definition.full_name
-            )
-        return 0 if column.type == "enum" and not self.dialect.mariadb else implicit_default(column)
-
-    def _number(self, table: MemoryTable, row: list[Any], given: set[int]) -> None:
-        """Fills an AUTO_INCREMENT column from the INSERT_ID event, or from the table's own counter.
-
-        NO_AUTO_VALUE_ON_ZERO is about a zero that is given; a column that is not among those gets a
-        number.
-        """
-        at = next(
-            (at for at, column in enumerate(table.definition.columns) if column.auto_increment),
-            None,
-        )
-        if at is None:
-            return
-        session, column = self.session, table.definition.columns[at]
-        if at not in given:
-            row[at] = None
-        zero = (
-            None
-            if self.dialect.sql_mode & SqlModeFlag.NO_AUTO_VALUE_ON_ZERO
-            else from_sql(column)(0)
-        )
-        if row[at] is not None and row[at] != zero:
-            if (
-                session.insert_id is not None
-                and isinstance(row[at], int)
-                and row[at] >= session.insert_id
-            ):
-                session.insert_id = session.expressions.numbers.after(row[at])
-            return
-        number = session.insert_id if session.insert_id is not None else table.auto_increment
-        if row[at] is not None or not column.nullable:
-            # AUTO_INCREMENT NULL uses a number up and stays NULL
-            row[at] = stored_number(
-                column, number, mariadb=self.dialect.mariadb, ignoring=self.ignore
-            )
-        if session.insert_id is not None:
-            session.insert_id = session.expressions.numbers.after(number)
+        return self.rows.writer(definition.columns[at], operand)
 
     # UPDATE, DELETE
 
     def update(self) -> int:
         """UPDATE, behind its first word."""
         self.parser.accept_any("LOW_PRIORITY")
-        self.ignore = self.parser.accept("IGNORE")
+        self.rows.ignore = self.parser.accept("IGNORE")
         table = self.table("UPDATE")
         self._alias()
         if not self.parser.accept("SET"):
@@ -371,28 +212,17 @@ class Statement:
         for ref in self._matching(table):
             if table.get(ref) is not None:
                 try:
-                    changed += self._update_row(table, ref, assignments, None)
+                    changed += self.rows.update(table, ref, assignments, None)
                 except (DuplicateKey, NoReferencedRow, RowIsReferenced):
-                    if self.ignore:
+                    if self.rows.ignore:
                         raise unsupported("UPDATE IGNORE over rows in the way") from None
                     raise
         return changed
 
-    def _update_row(
-        self, table: MemoryTable, ref: Any, assignments: list[Assignment], inserted: Row | None
-    ) -> int:
-        old = table.get(ref)
-        assert old is not None
-        new = self._assigned(table.definition, old, assignments, inserted)
-        if new == old:
-            return 0
-        table.update(ref, new)
-        return 1
-
     def delete(self) -> int:
         """DELETE, behind its first word."""
         while word := self.parser.accept_any("LOW_PRIORITY", "QUICK", "IGNORE"):
-            self.ignore = self.ignore or word == "IGNORE"
+            self.rows.ignore = self.rows.ignore or word == "IGNORE"
         if not self.parser.accept("FROM"):
             raise unsupported("DELETE of several tables")
         table = self.table("DELETE")
@@ -405,7 +235,7 @@ class Statement:
                 try:
                     table.delete(ref)
                 except RowIsReferenced:
-                    if self.ignore:
+                    if self.rows.ignore:
                         raise unsupported("DELETE IGNORE of rows that others refer to") from None
                     raise
         return len(refs)
@@ -426,44 +256,6 @@ class Statement:
             if not self.parser.accept(","):
                 return found
 
-    def _assigned(
-        self,
-        definition: TableDefinition,
-        old: Row,
-        assignments: list[Assignment],
-        inserted: Row | None,
-    ) -> Row:
-        """The row after SET: each assignment sees the ones before it. ON UPDATE columns follow when
-        anything changed."""
-        session = self.session.expressions
-        simultaneous = (
-            self.dialect.mariadb and self.dialect.sql_mode & SqlModeFlag.SIMULTANEOUS_ASSIGNMENT
-        )
-        strict = self._strict(definition, first=True)
-        row = list(old)
-        for at, write in assignments:
-            column = definition.columns[at]
-            if column.generated:
-                continue
-            if write is None:
-                row[at] = column_default(column, session)
-                continue
-            value = self._fitted(
-                write, Scope(old if simultaneous else tuple(row), session, inserted), strict=strict
-            )
-            if value is None and not column.nullable:
-                value = self._instead_of_null(column, definition, strict=strict)
-            row[at] = value
-        if tuple(row) != old:
-            touched = {at for at, _ in assignments}
-            for at, column in enumerate(definition.columns):
-                if column.on_update is not None and at not in touched:
-                    row[at] = storer(column, compile_expression(column.on_update), self.dialect)(
-                        Scope(old, session)
-                    )
-        generate = row_generator(definition, self.dialect)
-        return tuple(row) if generate is None else generate(tuple(row))
-
     def _matching(self, table: MemoryTable) -> list[Any]:
         selection = RowSelection.read(self._reader(table.definition))
         self._at_end()
@@ -478,6 +270,11 @@ class Statement:
                 return
         if not self.parser.done:
             raise unsupported(self.parser.sql[self.parser.tokens[self.parser.at].start :][:60])
+
+
+def _of_row(write: Write, read: Scope) -> Write:
+    """Stores what another row gives, whatever the row that is written."""
+    return lambda scope: write(read)
 
 
 def _other_width(definition: TableDefinition) -> ReplicationError:

@@ -25,7 +25,7 @@ from lookup.handler import Row
 from lookup.table import Column, TableDefinition
 
 if TYPE_CHECKING:
-    from applier.tables.expressions.row_expressions import Session
+    from applier.tables.expressions.operands import Dialect, Session
 
 
 def implicit_default(column: Column) -> Any:
@@ -130,14 +130,14 @@ def complete_rows(
     definition: TableDefinition,
     columns: tuple[int, ...],
     rows: Iterable[tuple[Any, ...]],
-    session: Session | None = None,
+    dialect: Dialect,
 ) -> Iterator[Row]:
     """Whole rows from rows of `columns`: defaults and generated columns filled in."""
-    generate = row_generator(definition, session and session.dialect)
+    generate = row_generator(definition, dialect)
     if columns == tuple(range(len(definition.columns))) and generate is None:
         yield from rows
         return
-    base = default_row(definition, session)
+    base = default_row(definition)
     for values in rows:
         row = list(base)
         for column, value in zip(columns, values, strict=True):
@@ -174,7 +174,7 @@ def number_rows(
         yield row
 
 
-def row_generator(definition: TableDefinition, dialect: Any = None) -> Callable[[Row], Row] | None:
+def row_generator(definition: TableDefinition, dialect: Dialect) -> Callable[[Row], Row] | None:
     """A function that computes the generated columns of a row; None for a table without any.
 
     NULL in one that is NOT NULL is what INSERT IGNORE makes of it: another statement would not be
@@ -182,9 +182,9 @@ def row_generator(definition: TableDefinition, dialect: Any = None) -> Callable[
     """
     if not any(column.generated for column in definition.columns):
         return None
-    from applier.tables.expressions.row_expressions import PLAIN, generated_columns
+    from applier.tables.expressions.row_expressions import generated_columns
 
-    generate = generated_columns(definition, dialect or PLAIN)
+    generate = generated_columns(definition, dialect)
     needed = [
         (at, implicit_default(column))
         for at, column in enumerate(definition.columns)

@@ -13,6 +13,7 @@ from decimal import Decimal
 
 from applier.binlog.charsets import CHARSETS, charset_of_collation_name, literal_bytes
 from applier.errors import ReplicationError
+from applier.tables.expressions.bit_functions import BIT_FUNCTIONS
 from applier.tables.expressions.calendar_functions import CALENDAR_FUNCTIONS
 from applier.tables.expressions.calls import Function
 from applier.tables.expressions.comparisons import among, between, compared, like_operand
@@ -51,11 +52,22 @@ from applier.tables.expressions.operators import (
     negative,
 )
 from applier.tables.expressions.special_calls import SPECIAL_CALLS
+from applier.tables.expressions.text_functions import TEXT_FUNCTIONS
 from applier.tables.sql.quoting import hex_bytes
 from applier.tables.sql.sql_mode_flags import NO_MODES, SqlModeFlag
 from applier.tables.sql.sql_text import Lexis, Parser
 from lookup.table import TableDefinition
 
+EXACT_FUNCTIONS: Mapping[str, Function] = {
+    **FUNCTIONS,
+    **TEXT_FUNCTIONS,
+    **BIT_FUNCTIONS,
+    **DATE_FUNCTIONS,
+    **CALENDAR_FUNCTIONS,
+    **JSON_FUNCTIONS,
+}
+"""By name; what is not here is refused."""
+_UNKNOWN_COLUMN = 1054
 _COMPARISONS = ("=", "<=>", "<>", "!=", "<", "<=", ">", ">=")
 _BINARY_LEVELS = {
     "|": 0, "&": 1, "<<": 2, ">>": 2, "+": 3, "-": 3, "*": 4, "/": 4, "DIV": 4, "%": 4, "MOD": 4,
@@ -66,7 +78,7 @@ _WITHOUT_PARENTHESES = frozenset(
     "CURRENT_TIMESTAMP CURRENT_DATE CURRENT_TIME "
     "LOCALTIME LOCALTIMESTAMP UTC_TIMESTAMP UTC_DATE".split()
 )
-_REFUSED = frozenset("INTERVAL EXISTS SELECT ROW MATCH DEFAULT ROWNUM NEXT PREVIOUS".split())
+_REFUSED = frozenset("INTERVAL EXISTS SELECT ROW MATCH DEFAULT IGNORE ROWNUM NEXT PREVIOUS".split())
 
 
 def sql_parser(sql: str, dialect: Dialect) -> Parser:
@@ -373,7 +385,10 @@ class ExpressionParser:
 
     def _name(self) -> Operand:
         """[[database.]table.]column, and column -> path."""
-        operand = self.column(self.names())
+        names = self.names()
+        if self.parser.op() == "(":
+            raise unsupported(f"function {'.'.join(names)}")
+        operand = self.column(names)
         while arrow := self.parser.accept_any("->", "->>"):
             path = constant(OperandKind.TEXT, self.parser.text(), collation=self.dialect.collation)
             operand = self.call("JSON_EXTRACT", [operand, path])
@@ -391,14 +406,21 @@ class ExpressionParser:
         definition = self.definition
         at = None if definition is None else definition.positions.get(names[-1].lower())
         if at is None or definition is None:
-            raise ReplicationError(1054, f"Unknown column '{'.'.join(names)}' in 'field list'")
+            raise ReplicationError(
+                _UNKNOWN_COLUMN, f"Unknown column '{'.'.join(names)}' in 'field list'"
+            )
         if names[-2:-1] and names[-2].lower() != definition.name.lower():
             raise unsupported(f"the column {'.'.join(names)}")
         return column_operand(definition.columns[at], at, self.dialect, inserted=inserted)
 
     def read_default(self, sql: str) -> Operand:
         dialect = replace(self.dialect, sql_mode=NO_MODES)
-        return ExpressionParser(sql_parser(sql, dialect), None, dialect).expression()
+        try:
+            return ExpressionParser(sql_parser(sql, dialect), None, dialect).expression()
+        except ReplicationError as error:
+            if error.number != _UNKNOWN_COLUMN:
+                raise
+            raise unsupported(f"the default {sql[:40]}, which other columns decide") from None
 
     def _variable(self) -> Operand:
         word = self.parser.next().value
@@ -434,12 +456,7 @@ class ExpressionParser:
             raise unsupported(f"function {name} in sql_mode=ORACLE")
         if name in _FROZEN and self.session is None and self.definition is not None:
             raise unsupported(f"function {name} in the definition of a table")
-        function: Function | None = (
-            FUNCTIONS.get(name)
-            or DATE_FUNCTIONS.get(name)
-            or CALENDAR_FUNCTIONS.get(name)
-            or JSON_FUNCTIONS.get(name)
-        )
+        function = EXACT_FUNCTIONS.get(name)
         if function is None:
             raise unsupported(f"function {name}")
         return function.call(name, arguments, self.dialect)

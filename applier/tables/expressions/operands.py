@@ -68,6 +68,9 @@ DATES = frozenset({OperandKind.DATE, OperandKind.DATETIME})
 CHARACTERS = frozenset({OperandKind.TEXT, OperandKind.LABELS})
 BYTES = frozenset({OperandKind.BINARY, OperandKind.HEX})
 
+OLD_SERVERS = frozenset({"5.6", "5.7"})
+"""Rows of `lookup.versions.RULES`: the versions 5.x."""
+
 EXPLICIT, COLUMN, LITERAL, NUMERIC = 0, 2, 4, 5
 """Coercibility: whose collation counts (`Derivation`, sql/item.h)."""
 
@@ -93,6 +96,20 @@ class Dialect:
     collation: str = "utf8mb4_0900_ai_ci"
     comment_version: int | None = None
     """Whose version comments are read; None: all."""
+
+    @property
+    def display_widths(self) -> bool:
+        """Whether the server writes integer types with a display width."""
+        return self.old or self.mariadb
+
+
+PLAIN = Dialect()
+
+
+def dialect_of(server: str) -> Dialect:
+    """How a server reads the expressions of its tables. `server`: the name of a row of
+    `lookup.versions.RULES`."""
+    return Dialect(mariadb=server == "mariadb", old=server in OLD_SERVERS)
 
 
 @dataclass

@@ -20,6 +20,7 @@ from applier.errors import InputError, ReplicationError
 from applier.tables.expressions.comparisons import text_key
 from applier.tables.expressions.expression_parser import ExpressionParser, sql_parser
 from applier.tables.expressions.operands import (
+    PLAIN,
     Dialect,
     Operand,
     OperandKind,
@@ -33,7 +34,6 @@ from applier.tables.sql.sql_mode_flags import NO_MODES, SqlModeFlag
 from lookup.handler import Row
 from lookup.table import Column, KeyPart, TableDefinition
 
-PLAIN = Dialect()
 SPELLING = SqlModeFlag.ANSI_QUOTES | SqlModeFlag.NO_BACKSLASH_ESCAPES | SqlModeFlag.PIPES_AS_CONCAT
 """Modes that say how text is read, not what it does."""
 

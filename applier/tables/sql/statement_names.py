@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from applier.binlog.charsets import charset_of_collation, statement_text
@@ -100,6 +101,21 @@ def needs_more(only: TableFilter, number: int, query: Query) -> str | None:
         if left_out
         else None
     )
+
+
+def refuse_left_out(only: TableFilter, query: Query) -> None:
+    """Raises ReplicationError 1235 for a statement whose SELECT reads a table that a filter leaves
+    out: its rows here are not those of the source."""
+    for name in names_of(query).read if only else ():
+        if not only.wants_table(*name):
+            read = ".".join(name)
+            raise ReplicationError(
+                1235,
+                f"the statement reads {read}, which the filters leave out, so that its rows are not"
+                " known",
+                table=read,
+                hint="name it with --table, or skip the statement with --skip-errors 1235",
+            )
 
 
 def needs_relative(
@@ -208,7 +224,9 @@ class _Reader:
         if verb == "DROP":
             return self._list()
         names = self._table()
-        return self._with_exchanged(names) if verb == "ALTER" else names
+        if verb == "ALTER":
+            return self._with_exchanged(names)
+        return self._with_selected(names) if what == "TABLE" else names
 
     def _on_table(self) -> StatementNames:
         self.parser.skip_until("ON")
@@ -270,7 +288,23 @@ class _Reader:
 
     def insert(self) -> StatementNames:
         self._modifiers()
-        return self._table()
+        return self._with_selected(self._table(), ends=("VALUES", "VALUE", "SET"))
+
+    def _with_selected(self, names: StatementNames, ends: tuple[str, ...] = ()) -> StatementNames:
+        """Takes in the table behind the FROM of a SELECT in the statement. `ends`: words that no
+        SELECT follows, but rows, which may be cut."""
+        parser = self.parser
+        while not parser.done and parser.word() != "SELECT":
+            if parser.word() in ends:
+                return names
+            if parser.op() == "(" and parser.word(1) != "SELECT":
+                parser.parenthesized()
+            else:
+                parser.at += 1
+        parser.skip_until("FROM")
+        if not parser.accept("FROM") or parser.word() == "DUAL" or parser.op() == "(":
+            return names
+        return replace(names, read=(parser.table_name(self.database),))
 
     def load(self) -> StatementNames:
         if not self.parser.accept_any("DATA", "XML"):
