@@ -215,7 +215,7 @@ def reasons(
         rows_per_value=rows_per_value,
         null_share=null_share,
     )
-    if decision.algorithm == BY_INDEX and decision.key_class in ("primary", "unique"):
+    if decision.by_unique_key:
         return []
     cost = expected(shape, event, rules, row_search)
     found = _of_keys(definition, columns, rules, row_search, rows_per_value)

@@ -12,18 +12,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lookup.batch import ApplyOptions, CorruptRow, Misread, RowFailure, RowsOutcome, RowsShape
-from lookup.decision import (
-    BY_INDEX,
-    HASH_OVER_INDEX,
-    HASH_OVER_TABLE,
-    NOT_NEEDED,
-    Decision,
-    any_column_local,
-    decide,
-)
+from lookup.decision import NOT_NEEDED, Decision, any_column_local, decide
 from lookup.handler import Counters, DuplicateKey, Handler, Image, Ref, Row, RowError
 from lookup.hash_scan import HashPlan, HashScan
-from lookup.search import END_OF_FILE, KEY_NOT_FOUND, RowSearch, WholeRow, read_costs, row_search
+from lookup.search import (
+    END_OF_FILE,
+    KEY_NOT_FOUND,
+    RowSearch,
+    SearchRequest,
+    WholeRow,
+    read_costs,
+)
+from lookup.strategies import strategy_of
 from lookup.table import Key, TableDefinition
 
 FAIL, NEXT_ROW, LEAVE = "fail", "next row", "leave"
@@ -92,17 +92,17 @@ class RowsPlan:
             return self._nothing
         if not any_column_local(shape.before_columns, width):
             return self._no_column
-        if self.decision.algorithm in (HASH_OVER_INDEX, HASH_OVER_TABLE):
+        make_search = strategy_of(self.decision).search
+        if make_search is None:
             self._hash = self._hash_plan()
             return self._by_hash
-        by_index = self.decision.algorithm == BY_INDEX
+        by_index = self.decision.key is not None
         misreads = rules.misread_after_index_miss if by_index else rules.misread_after_scan_miss
         self._misreads = misreads and self.is_update and shape.before_columns != shape.after_columns
         everything = tuple(range(width))
         columns = everything if rules.find_row else shape.before_columns
-        search = row_search(
-            self.decision, handler, columns, compared_columns(handler.definition, columns), rules
-        )
+        compared = compared_columns(handler.definition, columns)
+        search = make_search(SearchRequest(self.decision, handler, columns, compared, rules))
         if columns != shape.before_columns:
             search = WholeRow(search, shape.before_columns, shape.defaults or (None,) * width)
         self._search = search

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from lookup.decision import BY_INDEX, Decision
 from lookup.handler import Counters, EngineTraits, Handler, Image, Ref, Row
+from lookup.key_choice import Decision
 from lookup.table import Key
 from lookup.versions import ServerRules
 
@@ -216,30 +216,61 @@ def pick(image: Image, columns: tuple[int, ...], wanted: tuple[int, ...]) -> Ima
     return tuple(value for column, value in zip(columns, image, strict=True) if column in wanted)
 
 
-def row_search(
-    decision: Decision,
-    handler: Handler,
-    columns: tuple[int, ...],
-    compared: tuple[int, ...],
-    rules: ServerRules,
-) -> RowSearch:
-    """The search for a decision other than a hash scan."""
-    costs = read_costs(handler, rules)
-    if decision.algorithm != BY_INDEX or decision.key is None:
-        return TableScan(
-            handler, columns, compared, costs, rules.table_scan_passes, rules.counts_free_slots
-        )
-    key = decision.key
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """What a search is made for: the rows that images of these `columns` name, in a table.
+
+    `compared` are the columns that a row is compared in.
+    """
+
+    decision: Decision
+    handler: Handler
+    columns: tuple[int, ...]
+    compared: tuple[int, ...]
+    rules: ServerRules
+
+    @property
+    def key(self) -> Key:
+        """The key of the decision, which reads one."""
+        assert self.decision.key is not None
+        return self.decision.key
+
+    @property
+    def costs(self) -> ReadCosts:
+        """What reading costs in this table."""
+        return read_costs(self.handler, self.rules)
+
+
+def unique_search(request: SearchRequest) -> RowSearch:
+    """By a key whose value stands in one row at most."""
+    key, columns, handler = request.key, request.columns, request.handler
     if key.kind == "spatial":
         return DeadKey()
-    if decision.key_class == "primary":
-        return PrimaryLookup(handler.primary_lookup(columns), costs)
-    if decision.key_class == "unique":
-        return UniqueLookup(handler.unique_lookup(key, columns), key, columns)
+    if request.decision.key_class == "primary":
+        return PrimaryLookup(handler.primary_lookup(columns), request.costs)
+    return UniqueLookup(handler.unique_lookup(key, columns), key, columns)
+
+
+def key_search(request: SearchRequest) -> RowSearch:
+    """By a key that may hold a value more than once."""
+    key, columns, handler, rules = request.key, request.columns, request.handler, request.rules
+    if key.kind == "spatial":
+        return DeadKey()
     to_end = rules.steps_to_index_end or rules.find_row
-    scan = KeyScan(handler, columns, compared, key, to_end, END_OF_FILE)
-    return (
-        NullableUnique(UniqueLookup(handler.unique_lookup(key, columns), key, columns), scan)
-        if key.unique
-        else scan
+    scan = KeyScan(handler, columns, request.compared, key, to_end, END_OF_FILE)
+    if not key.unique:
+        return scan
+    return NullableUnique(UniqueLookup(handler.unique_lookup(key, columns), key, columns), scan)
+
+
+def table_search(request: SearchRequest) -> RowSearch:
+    """Through the table."""
+    rules = request.rules
+    return TableScan(
+        request.handler,
+        request.columns,
+        request.compared,
+        request.costs,
+        rules.table_scan_passes,
+        rules.counts_free_slots,
     )

@@ -28,7 +28,7 @@ from applier.tables.keys import ref_extractor
 from applier.tables.partitioning.partition_columns import partition_columns
 from applier.tables.row_size import MOST_ROW_BYTES, row_bytes
 from applier.tables.sql.quoting import quoted
-from lookup.decision import BY_INDEX, decide
+from lookup.decision import decide
 from lookup.table import Column, Key, KeyPart, TableDefinition
 from lookup.versions import INDEX_SCAN, ServerRules
 
@@ -138,7 +138,7 @@ def suggestion(
     known.
     """
     decision = decide(definition, range(len(definition.columns)), rules, row_search)
-    if decision.algorithm == BY_INDEX and decision.key_class in ("primary", "unique"):
+    if decision.by_unique_key:
         return None
     if definition.primary is not None:
         return _index_scan(rules, row_search)

@@ -6,7 +6,8 @@ from applier.result import Cost, ReplayResult
 from applier.tables.catalog import Tables
 from applier.tables.engine import MemoryTable
 from applier.tables.suggestion import duplicates_in, suggestion
-from lookup.decision import BY_TABLE, HASH_OVER_INDEX, HASH_OVER_TABLE, NOT_NEEDED
+from lookup.decision import NOT_NEEDED
+from lookup.strategies import strategy_named
 from lookup.table import TableDefinition
 from lookup.versions import NEWEST, RULES, parse_row_search
 
@@ -55,13 +56,6 @@ def _suggested(table: MemoryTable, result: ReplayResult) -> list[str]:
 
 def _reason(cost: Cost, definition: TableDefinition) -> str:
     has_key = definition.primary is not None
-    if cost.algorithm == BY_TABLE:
-        why = ", although it has a primary key" if has_key else " because it has no usable key"
-        return "each lookup starts at the top of the table" + why
-    if cost.algorithm == HASH_OVER_TABLE:
-        return "each event scans the table" + (
-            ", although it has a primary key" if has_key else " because it has no usable key"
-        )
-    if cost.algorithm == HASH_OVER_INDEX:
-        return f"many rows share each value of key `{cost.key}`"
-    return f"key `{cost.key}` is not unique, and many rows share each value"
+    no_key = ", although it has a primary key" if has_key else " because it has no usable key"
+    text = strategy_named(cost.algorithm).expensive_text
+    return text.format(key=cost.key, no_key=no_key)

@@ -13,15 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from lookup.cost import expected
 from lookup.decision import (
-    BY_INDEX,
-    BY_TABLE,
-    HASH_OVER_INDEX,
-    HASH_OVER_TABLE,
     Explanation,
     explain,
 )
 from lookup.reasons import key_sentence, nullable_sentence
 from lookup.shape import NULLABLE_UNIQUE, EventShape, key_kind, shape_of
+from lookup.strategies import strategy_of
 from lookup.table import BLOB_TYPES, Key, TableDefinition
 from lookup.versions import NEWEST, ServerRules
 
@@ -30,11 +27,6 @@ if TYPE_CHECKING:
     from applier.tables.suggestion import Duplicated, Suggestion
 
 IMAGES = ("FULL", "MINIMAL", "NOBLOB")
-READS = {
-    BY_TABLE: "up to the row, from the top, for each row",
-    HASH_OVER_TABLE: "up to the last row, once per event",
-    HASH_OVER_INDEX: "all rows with the key's values, once per event",
-}
 MANY_ROWS = 10
 """Rows read for one changed row from which on a table counts as `many-rows`."""
 ONE_CHANGE = EventShape("delete")
@@ -79,16 +71,11 @@ class Case:
     @property
     def finds_one_row(self) -> bool:
         """Whether a unique key leads to each row."""
-        decision = self.explanation.decision
-        return decision.algorithm == BY_INDEX and decision.key_class in ("primary", "unique")
+        return self.explanation.decision.by_unique_key
 
     def reads(self) -> str:
         """What one row of an event costs to find, in words."""
-        if self.finds_one_row:
-            return "1 row"
-        return READS.get(
-            self.explanation.decision.algorithm, "rows with the key's value, up to the row"
-        )
+        return strategy_of(self.explanation.decision).reads_text
 
     def reads_per_change(self) -> float | None:
         """Rows that a DELETE of one row reads, on average over the table; None where the numbers

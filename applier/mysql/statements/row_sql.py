@@ -23,7 +23,7 @@ from applier.mysql.statements.literals import (
     literal,
 )
 from applier.tables.sql.quoting import quoted
-from lookup.decision import BY_INDEX, HASH_OVER_INDEX, HASH_OVER_TABLE, NOT_NEEDED, Decision, decide
+from lookup.decision import HASH_OVER_INDEX, HASH_OVER_TABLE, NOT_NEEDED, Decision, decide
 from lookup.handler import traits_of
 from lookup.rows import compared_columns
 from lookup.table import Key, TableDefinition
@@ -132,10 +132,7 @@ class RowSql:
     @property
     def by_unique_key(self) -> bool:
         """The row is found by its key alone; that it differs elsewhere stops no replica."""
-        return self.decision.algorithm == BY_INDEX and self.decision.key_class in (
-            "primary",
-            "unique",
-        )
+        return self.decision.by_unique_key
 
     @property
     def by_hash(self) -> bool:

@@ -1,0 +1,133 @@
+"""Which key one rows event may be found by: what is asked, and the keys that can serve.
+
+`search_key_in_table` (sql/log_event.cc 5.6 to 9.7) and `find_key` (sql/log_event_server.cc MariaDB
+10.11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from lookup.table import Key, TableDefinition
+from lookup.versions import INDEX_SCAN, ServerRules
+
+NOT_NEEDED = "not needed"
+BY_INDEX = "index scan"
+BY_TABLE = "table scan"
+HASH_OVER_INDEX = "hash over index"
+HASH_OVER_TABLE = "hash over table"
+
+NEVER_HASHED_ENGINES = frozenset({"blackhole"})
+"""Engines with HA_READ_OUT_OF_SYNC."""
+
+UNIQUE_CLASSES = ("primary", "unique")
+KEY_CLASSES = (*UNIQUE_CLASSES, "other")
+"""In the order in which they are looked through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """How one rows event finds its rows.
+
+    `algorithm` is NOT_NEEDED, BY_INDEX, BY_TABLE, HASH_OVER_INDEX or HASH_OVER_TABLE, `key` the key
+    that is read (None: the table is). `key_class`: "primary", "unique", "other" or "none".
+    """
+
+    algorithm: str
+    key: Key | None = None
+    key_class: str = "none"
+
+    @property
+    def by_unique_key(self) -> bool:
+        """The key leads to the row at once, and the row is not compared with the image."""
+        return self.algorithm == BY_INDEX and self.key_class in UNIQUE_CLASSES
+
+
+@dataclass(frozen=True, slots=True)
+class KeyQuestion:
+    """A table, the columns (local positions, from 0) of an event's before image, and what decides
+    which keys serve.
+
+    `options` are slave_rows_search_algorithms, as they hold. `rows_per_value` gives the key
+    statistics that MariaDB compares; without them the first usable key stands for the best.
+    """
+
+    table: TableDefinition
+    columns: Collection[int]
+    rules: ServerRules
+    options: frozenset[str]
+    rows_per_value: Callable[[Key], float] | None = None
+
+    def first_usable(self, classes: tuple[str, ...]) -> tuple[Key | None, str]:
+        """`search_key_in_table`: class after class, the first usable key in the table's key order,
+        and its class. No cardinality is compared."""
+        for wanted in classes:
+            for key in self.table.sorted_keys:
+                if key_class(self.table, key) == wanted and self.why_unusable(key) is None:
+                    return key, wanted
+        return None, "none"
+
+    def mariadb_unique(self) -> Key | None:
+        """`find_key`: the image's columns are ignored, and a unique key without nullable parts
+        wins."""
+        return next((key for key in self._mariadb if self.table.is_unique_not_null(key)), None)
+
+    def mariadb_best(self) -> Key | None:
+        """`find_key`, where no unique key won: the fewest rows per value."""
+        best: Key | None = None
+        best_rows = 0.0
+        for key in self._mariadb:
+            rows = self.rows_per_value(key) if self.rows_per_value else 0.0
+            if best is None or 0 < rows < best_rows:
+                best, best_rows = key, rows
+        return best
+
+    @property
+    def _mariadb(self) -> list[Key]:
+        return [
+            key
+            for key in self.table.sorted_keys
+            if key.kind not in ("fulltext", "spatial", "hash")
+            and key.enabled
+            and not key.is_functional
+        ]
+
+    def why_unusable(self, key: Key) -> str | None:
+        """The reason against a key, None when it can be used."""
+        table, rules = self.table, self.rules
+        kind = key_class(table, key)
+        if kind == "unique" and not rules.second_unique_usable and not rules.find_row:
+            return "5.6 looks for a second unique key in temporary tables only"
+        if key.kind == "fulltext":
+            return "a FULLTEXT key cannot be read in order"
+        if key.kind == "spatial" and not rules.spatial_usable:
+            return "a SPATIAL key cannot be read in order"
+        if key.kind == "hash" and kind == "other":
+            return "a HASH key cannot be read in order"
+        if not key.enabled:
+            return "the key is disabled (ALTER TABLE … DISABLE KEYS)"
+        if not key.visible and rules.invisible_skipped and kind != "primary":
+            return "the key is invisible"
+        if key.multi_valued:
+            return "a multi-valued key is never used"
+        if key.is_functional and not (
+            rules.functional_needs_index_scan and INDEX_SCAN not in self.options
+        ):
+            return "a functional key is never used"
+        if not rules.find_row:
+            missing = [
+                column for column in table.actual_key_columns(key) if column not in self.columns
+            ]
+            if missing:
+                names = ", ".join(f"`{table.columns[column].name}`" for column in missing)
+                return f"column {names} is not in the before image"
+        return None
+
+
+def key_class(table: TableDefinition, key: Key) -> str:
+    """ "primary", "unique" (unique, no part may be NULL) or "other"; a unique key with a nullable
+    part is "other"."""
+    if key is table.primary:
+        return "primary"
+    return "unique" if table.is_unique_not_null(key) else "other"
