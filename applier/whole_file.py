@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -85,7 +84,7 @@ def _hidden_folder(home: Path) -> Iterator[Path]:
 def _make_locked(home: Path) -> tuple[Path, int]:
     """Again, when somebody took it for a leftover before it was locked."""
     while True:
-        hidden = home / f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}"
+        hidden = home / f"{PREFIX}{os.urandom(8).hex()}{SUFFIX}"
         try:
             hidden.mkdir()
         except OSError as error:

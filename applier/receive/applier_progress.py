@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Protocol
 
-from applier.binlog.follow import IndexedLogs
-from applier.binlog.header import Event
 from applier.errors import BinlagError
 from applier.status.view import NO_FAILURE, ThreadFailure
 
 if TYPE_CHECKING:
+    from applier.binlog.follow import IndexedLogs
+    from applier.binlog.header import Event
     from applier.mysql.feed import SourceTransaction
 
 UNKNOWN = 1105
