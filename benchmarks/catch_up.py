@@ -4,7 +4,7 @@
     python benchmarks/catch_up.py --calibration prices.json --output benchmarks/results/catch_up_9.7.json
 
 A source and a replica of 9.7 as they ship (durable commits) with the same table and primary key. A session on the source changes some
-rows in each transaction, so many a second, all the time. The replica's applier begins `--behind` seconds late. As soon as it runs,
+rows in each transaction, so many a second, all the time. The replica's applier begins `--behind` seconds late. Three seconds later,
 and once more when half of the lag is gone,
 
     binlag forecast LOG --replica mysql://THE_REPLICA --json
@@ -37,6 +37,8 @@ ROWS = 200_000
 LEVEL_SECONDS = 1.0
 POLL_SECONDS = 0.25
 LONGEST_SECONDS = 400.0
+WARM_UP_SECONDS = 3.0
+"""Until the applier runs at its usual pace and it is asked for the first time."""
 APPLIED = (
     "SELECT MAX(LAST_APPLIED_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP) > '1970-01-02', "
     "TIMESTAMPDIFF(MICROSECOND, MAX(LAST_APPLIED_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP), NOW(6)) "
@@ -105,6 +107,7 @@ def run(workers: int, given: argparse.Namespace) -> dict[str, Any]:
         with pair.traffic(given.rate, given.rows):
             time.sleep(given.behind)
             replica.execute("START REPLICA SQL_THREAD")
+            time.sleep(WARM_UP_SECONDS)
             begun, lags = time.time(), list[list[float]]()
             said = [pair.forecast(given.calibration)]
             half = said[0]["behind_seconds"] / 2
@@ -134,8 +137,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workers", default="1,4")
     parser.add_argument("--behind", type=float, default=60.0, help="seconds (default: %(default)s)")
-    parser.add_argument("--rate", type=float, default=40.0, help="transactions a second (default: %(default)s)")
-    parser.add_argument("--rows", type=int, default=200, help="that a transaction changes (default: %(default)s)")
+    parser.add_argument("--rate", type=float, default=100.0, help="transactions a second (default: %(default)s)")
+    parser.add_argument("--rows", type=int, default=400, help="that a transaction changes (default: %(default)s)")
     parser.add_argument("--calibration", help="forecast with these prices")
     parser.add_argument("--output", type=Path, required=True)
     given = parser.parse_args()

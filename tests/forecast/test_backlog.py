@@ -72,6 +72,39 @@ def test_what_is_left_by_position(tmp_path: Path) -> None:
     assert now["transaction"]["left_seconds"] == pytest.approx(each)
 
 
+def test_the_pace_is_what_it_applied_between_two_looks(tmp_path: Path) -> None:
+    path = log(tmp_path, 100)
+    facts = facts_of_file(schema(tmp_path))
+    loads = run(ForecastPlan([path], facts=facts, calibration=calibration())).sample.strata[0].loads
+    ends = [load.end for load in loads]
+    plain = forecast(tmp_path, progress(ends[49], time=START + 200), path)["now"]
+    assert plain["pace"] is None
+    before = progress(ends[19], time=START + 170)
+    now = forecast(tmp_path, progress(ends[49], time=START + 200, before=before), path)["now"]
+    assert now["pace"] == pytest.approx(2.0, rel=0.01)  # 30 of half a second each took 30 s
+    assert "Its pace, measured just now: 0.5 of what the prices say." in now_lines(now)[0]
+    assert now["seconds_left"] == pytest.approx(2 * plain["seconds_left"], rel=0.01)
+    assert now["capacity"] == pytest.approx(plain["capacity"] / 2, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        {"position_of": 39},  # too few
+        {"position_of": 19, "time": START + 49},  # the next one was not there yet: it may have idled
+        {"position_of": 19, "relay": ("relay.000001", 0)},
+    ],
+)
+def test_a_pace_that_says_little_does_not_count(tmp_path: Path, before: dict[str, Any]) -> None:
+    path = log(tmp_path, 100)
+    facts = facts_of_file(schema(tmp_path))
+    loads = run(ForecastPlan([path], facts=facts, calibration=calibration())).sample.strata[0].loads
+    place = loads[before.pop("position_of")].end
+    earlier = replace(progress(place, time=START + 170), **before)
+    at = progress(loads[49].end, time=START + 200, before=earlier)
+    assert forecast(tmp_path, at, path)["now"]["pace"] is None
+
+
 @pytest.mark.parametrize("place", [("relay.000002", 0), ("relay.000009", 4)])
 def test_by_relay_log(tmp_path: Path, place: tuple[str, int]) -> None:
     """The same bytes as a relay log: the source's names and positions do not count."""

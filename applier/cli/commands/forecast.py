@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import math
 import re
+import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -47,6 +49,8 @@ SETTINGS = (
 """Options of the replica that go by the names of `conditions.KINDS`."""
 _UNITS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 MOST_SECONDS = 3_155_760_000.0
+LOOK_SECONDS = 2.0
+"""Between two looks at a live replica that is behind: what it applied meanwhile is its pace."""
 """A hundred years."""
 _PLACEMENTS = ("anywhere", "oldest", "newest")
 WHAT_IF_HELP = (
@@ -377,7 +381,11 @@ def _progress_of(replica: Endpoint, files: Sequence[str]) -> ReplicaProgress | N
     from applier.forecast.live.live_progress import OtherLogs, read_progress
 
     try:
-        return read_progress(replica, files)
+        first = read_progress(replica, files)
+        if first.stopped or not first.behind:
+            return first
+        time.sleep(LOOK_SECONDS)
+        return replace(read_progress(replica, files), before=first)
     except OtherLogs as error:
         note(f"{error.message}: where it is now is not said")
         return None

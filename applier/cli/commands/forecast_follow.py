@@ -35,9 +35,11 @@ def follow(
 
     Of the logs those count that the replica has not left behind. Raises InputError.
     """
+    before: ReplicaProgress | None = None
     while True:
         paths = logs()
-        progress = read_progress(replica, paths)
+        progress = replace(read_progress(replica, paths), before=before)
+        before = replace(progress, before=None)
         now = run(replace(plan, files=_not_left(paths, progress), progress=progress)).now()
         assert now is not None
         click.echo(json.dumps(now) if as_json else now_line(now))

@@ -39,6 +39,8 @@ def now_lines(now: Mapping[str, Any]) -> list[str]:
     )
     if not now["transactions_left"]:
         return [f"Now: the replica has applied all of the log.{told}"]
+    if now["pace"] is not None:
+        told += f" Its pace, measured just now: {1 / now['pace']:,.2g} of what the prices say."
     behind, left = duration(now["behind_seconds"]), f"{now['transactions_left']:,} transactions"
     text = (
         f"Now: the replica is {behind} behind and has {left} left, {duration(now['seconds_left'])}"

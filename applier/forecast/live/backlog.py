@@ -19,6 +19,8 @@ from applier.forecast.workload.transaction_load import TransactionLoad
 
 WINDOW = 4096
 """Transactions among which those under way are looked for."""
+LEAST_SEEN = 20
+"""Transactions that a replica has to apply between two looks at it for its pace to count."""
 LEAST_SECONDS = 1.0
 """A transaction that runs for less says nothing of its pace by the rows that it has changed."""
 
@@ -51,6 +53,13 @@ class Backlog:
         self.left: deque[LeftTransaction] = deque()
         self._logs = [str(log) for log in logs]
         self._executed = Executed(progress, self._logs)
+        before = progress.before
+        same = before is not None and (before.source[0], before.relay[0]) == (
+            progress.source[0],
+            progress.relay[0],
+        )
+        self._executed_before = Executed(before, self._logs) if before and same else None
+        self._seen, self._seen_seconds = 0, 0.0
 
     def take_all(self, loads: Iterable[TransactionLoad], seconds: Iterable[float]) -> None:
         """The next transactions, and the seconds that each takes one worker."""
@@ -59,6 +68,9 @@ class Backlog:
 
     def _take(self, load: TransactionLoad, seconds: float) -> None:
         if self._executed(load):
+            if self._executed_before is not None and not self._executed_before(load):
+                self._seen += 1
+                self._seen_seconds += seconds
             return
         self.rest.add(load)
         self.left.append(
@@ -80,6 +92,18 @@ class Backlog:
             return []
         return [f"the replica has received more, up to {name}:{position}; that does not count"]
 
+    def _pace(self, at_once: float) -> float | None:
+        """By what factor the replica is slower than the prices say, from what it applied between
+        two looks at it; None where it applied little, or may have been idle. `at_once`: how many
+        workers' seconds go by in a second."""
+        before = self.progress.before
+        if before is None or not self.left or self._seen < LEAST_SEEN or not self._seen_seconds:
+            return None
+        took = self.progress.time - before.time
+        if took < LEAST_SECONDS or self.left[0].commit_time > before.time:
+            return None
+        return took * at_once / self._seen_seconds
+
     def state(self, forecast: Forecast) -> dict[str, Any]:
         """For JSON: where the replica is and when it will have caught up. `forecast` is of all of
         the log: it says what the source's traffic takes."""
@@ -87,8 +111,10 @@ class Backlog:
         self.rest.flush()
         base = self.rest.base
         at_once = base.seconds / base.span if base.span else 1.0
-        seconds = max(base.span - ahead / at_once, 0.0)
+        pace = self._pace(at_once)
+        seconds = max(base.span - ahead / at_once, 0.0) * (pace or 1.0)
         load, now = forecast.base.utilisation(forecast.duration), self.progress.time
+        load = None if load is None else load * (pace or 1.0)
         catch_up: float | str = seconds if load is None else NEVER
         if load is not None and load < 1:
             catch_up = seconds / (1 - load)
@@ -105,6 +131,7 @@ class Backlog:
             "transactions_left": len(self.left),
             "seconds_left": seconds,
             "capacity": 1 / load if load else None,
+            "pace": pace,
             "catch_up_seconds": catch_up,
             "caught_up_at": None if isinstance(catch_up, str) else now + catch_up,
             "transaction": current,
@@ -178,4 +205,5 @@ def behind_from_the_start(forecast: Forecast, behind: float) -> dict[str, Any]:
         "catch_up_seconds": catch_up,
         "caught_up_at": None if isinstance(catch_up, str) else begin + catch_up,
         "transaction": None,
+        "pace": None,
     }

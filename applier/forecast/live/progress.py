@@ -30,6 +30,7 @@ class ReplicaProgress:
     `source` and `relay`: up to where it executed, in the source's logs and in its own relay logs;
     `received`: up to where it received. `executed`: its GTIDs, empty without any. `behind` is what
     the server itself says, None for NULL. `stopped`: why nothing is applied, "" while it is.
+    `before`: the same replica some seconds earlier; what it executed since then shows its pace.
     """
 
     time: float
@@ -40,6 +41,7 @@ class ReplicaProgress:
     behind: float | None
     stopped: str = ""
     under_way: Sequence[Underway] = ()
+    before: ReplicaProgress | None = None
 
 
 class Executed:
