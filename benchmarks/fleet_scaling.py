@@ -8,7 +8,8 @@ The fleet is made of the given logs: each becomes some variants of the size that
 of 20 GB takes some hundreds of MB of the disk for each variant. (The page cache holds the variants: this measures processors, not disks.)
 
 Each run is a process of its own; contestants take turns. The time of a run is that of the job; starting Java and the session is
-printed beside it and not counted. What a run prints of its numbers has to be the same for all.
+printed beside it and not counted. What a run prints of its numbers has to be the same for all. Beside the time that passed stands the
+processors' time of all its processes, Java's too: a machine with other work to do leaves that alone.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from decode import machine
 from grow_log import grow
 
 import applier
@@ -60,6 +62,25 @@ def make_fleet(folder: Path, logs: list[Path], schema: Path, sources: int, sourc
     return sum(variants[at % VARIANTS].stat().st_size for at in range(sources))
 
 
+def processor_seconds(root: int) -> float:
+    """Of a process and all that it started, those that ended included (Linux)."""
+    times, children = dict[int, int](), dict[int, list[int]]()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            head, _, rest = stat.read_text().rpartition(")")
+        except OSError:
+            continue  # it has just ended
+        fields, number = rest.split(), int(head.split()[0])
+        children.setdefault(int(fields[1]), []).append(number)
+        times[number] = sum(map(int, fields[11:15]))
+    found, todo = 0, [root]
+    while todo:
+        number = todo.pop()
+        found += times.get(number, 0)
+        todo += children.get(number, [])
+    return found / os.sysconf("SC_CLK_TCK")
+
+
 def run_once(contestant: str, folder: Path) -> None:
     """One run, in a process that does nothing else: prints its seconds and a digest of its numbers."""
     began = time.perf_counter()
@@ -68,13 +89,13 @@ def run_once(contestant: str, folder: Path) -> None:
         from applier.fleets.spark import fleet_session
 
         spark = fleet_session(contestant, None, {"spark.driver.memory": "1g"})
-    ready = time.perf_counter()
+    ready, before = time.perf_counter(), processor_seconds(os.getpid())
     result = applier.fleet(folder / "fleet.yaml", spark=spark)
-    seconds = time.perf_counter() - ready
+    seconds, used = time.perf_counter() - ready, processor_seconds(os.getpid()) - before
     failed = [one.error for one in result.failed]
     told = sorted(json.dumps([one.source, one.summary], sort_keys=True) for one in result.outcomes)
     digest = hashlib.sha256("\n".join(told).encode()).hexdigest()
-    print(json.dumps({"start": ready - began, "seconds": seconds, "digest": digest, "failed": failed}))
+    print(json.dumps({"start": ready - began, "seconds": seconds, "processor": used, "digest": digest, "failed": failed}))
     if spark is not None:
         spark.stop()
 
@@ -87,7 +108,8 @@ def measure(folder: Path, runs: int) -> dict[str, list[dict[str, Any]]]:
             command = [sys.executable, __file__, "--run", name, "--folder", str(folder)]
             line = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()[-1]
             told.append(json.loads(line))
-            print(f"{name}: {told[-1]['seconds']:.1f} s (start {told[-1]['start']:.1f} s)", file=sys.stderr)
+            last = told[-1]
+            print(f"{name}: {last['seconds']:.1f} s, processors {last['processor']:.1f} s (start {last['start']:.1f} s)", file=sys.stderr)
     every = [one for told in found.values() for one in told]
     if any(one["failed"] for one in every) or len({one["digest"] for one in every}) > 1:
         raise SystemExit(f"the numbers differ, or a source failed: {[one['failed'] for one in every]}")
@@ -102,6 +124,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--gigabytes", type=float, default=20.0)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--folder", type=Path, help="where the fleet is made [default: a temporary folder, removed at the end]")
+    parser.add_argument("--output", type=Path, help="write the raw times there, as JSON")
     parser.add_argument("--run", choices=(HERE, *MASTERS), help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -118,9 +141,16 @@ def main() -> int:
         size = make_fleet(Path(name), arguments.logs, arguments.schema, arguments.sources, each)
         print(f"{arguments.sources} sources, {size / 1e9:.2f} GB; load {os.getloadavg()[0]:.1f}")
         found = measure(Path(name), arguments.runs)
-    median = {one: statistics.median(run["seconds"] for run in told) for one, told in found.items()}
+    median, used = (
+        {one: statistics.median(run[what] for run in told) for one, told in found.items()} for what in ("seconds", "processor")
+    )
     for one, seconds in median.items():
-        print(f"{one:12} {seconds:7.1f} s  {size / 1e6 / seconds / CORES[one]:6.0f} MB/s per core")
+        rates = size / 1e6 / seconds / CORES[one], size / 1e6 / used[one]
+        told = f"{seconds:7.1f} s  {rates[0]:6.0f} MB/s per core"
+        print(f"{one:12} {told}; processors {used[one]:7.1f} s  {rates[1]:6.0f} MB/s of their time")
+    if arguments.output:
+        told = {"sources": arguments.sources, "bytes": size, "machine": machine(), "runs": found}
+        arguments.output.write_text(json.dumps(told, indent=1) + "\n")
     ratio = median["local[1]"] / median["local[2]"]
     print(f"local[2] is {ratio:.2f} times as fast as local[1]; all numbers are equal; load {os.getloadavg()[0]:.1f}")
     return 0

@@ -16,12 +16,13 @@ from applier.binlog.follow import IndexedLogs
 from applier.fleets.config import LOG_NAMES, PLACEHOLDER, FleetSource
 from applier.fleets.heads import check, heads, stamp
 from applier.fleets.results import Outcome
-from applier.forecast.facts import TableFacts, facts_of_file
-from applier.forecast.load_batch import LoadBatch
+from applier.fleets.schemas import SharedSchemas, facts_of
+from applier.forecast.inventory.facts import TableFacts
+from applier.forecast.inventory.rows_file import with_rows_file
 from applier.forecast.plan import ForecastPlan, run
-from applier.forecast.rows_file import with_rows_file
-from applier.forecast.transaction_load import TransactionLoad
-from applier.mysql.live_schema import is_url
+from applier.forecast.workload.load_batch import LoadBatch
+from applier.forecast.workload.transaction_load import TransactionLoad
+from applier.mysql.contents.live_schema import is_url
 from applier.remote import address_of
 from applier.server_versions import asked_rules, found_rules, remark
 from applier.sources import INDEX_SUFFIX, expanded
@@ -108,9 +109,9 @@ def _files(pattern: str) -> Sequence[str]:
     return expanded(pattern.replace(PLACEHOLDER, "*"))
 
 
-def prepare(found: SourceFiles) -> PreparedSource:
-    """Raises InputError or UsageError: a log, the schema, the counts cannot be read, or the logs
-    are not one."""
+def prepare(found: SourceFiles, schemas: SharedSchemas | None = None) -> PreparedSource:
+    """`schemas` has the tables of sources that share them. Raises InputError or UsageError: a log,
+    the schema, the counts cannot be read, or the logs are not one."""
     source = found.source
     first = heads(found.files)
     notes = check(first)
@@ -121,7 +122,7 @@ def prepare(found: SourceFiles) -> PreparedSource:
         )
     else:
         server, said = asked_rules(source.server).name, remark(source.server, "replica: server")
-    facts = _facts(source, server)
+    facts = facts_of(source, server) if schemas is None else schemas.facts(source, server)
     for file in source.rows:
         if "=" not in file:
             facts, told = with_rows_file(facts, file)
@@ -130,16 +131,6 @@ def prepare(found: SourceFiles) -> PreparedSource:
     return PreparedSource(
         source, found.files, found.sizes, server, facts, whole, (*notes, *([said] if said else []))
     )
-
-
-def _facts(source: FleetSource, server: str) -> dict[str, TableFacts]:
-    if not is_url(source.schema):
-        return facts_of_file(source.schema, server=server)
-    from applier.forecast.server_facts import facts_of_server
-    from applier.mysql.url import find_password, parse_url
-
-    endpoint = parse_url(source.schema, f"schema of {source.name}")
-    return facts_of_server(endpoint.with_password(find_password(source.password_file)))[0]
 
 
 def forecast(

@@ -15,8 +15,9 @@ from applier.arguments import at_least, checked, one_of
 from applier.error_codes import Code
 from applier.errors import BinlagError, UsageError
 from applier.fleets.config import FleetSource, fleet_of, read_fleet
-from applier.fleets.prepare import SourceFiles, find, forecast, prepare
+from applier.fleets.prepare import PreparedSource, SourceFiles, find, forecast, prepare
 from applier.fleets.results import Finished, FleetResult, Outcome
+from applier.fleets.schemas import SharedSchemas
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -100,22 +101,42 @@ def _outcomes(
         from applier.fleets.spark import outcomes
 
         return outcomes(spark, todo)
-    return _by_processes(todo, jobs) if jobs > 1 and len(todo) > 1 else map(outcome_of, todo)
+    schemas = SharedSchemas(found.source for found in todo)
+    if jobs > 1 and len(todo) > 1:
+        return _by_processes(todo, jobs, schemas)
+    return (outcome_of(found, schemas) for found in todo)
 
 
-def _by_processes(todo: Iterable[SourceFiles], jobs: int) -> Iterator[Outcome]:
+def _by_processes(
+    todo: Iterable[SourceFiles], jobs: int, schemas: SharedSchemas
+) -> Iterator[Outcome]:
+    """Schemas that sources share are read here, others by the processes."""
     with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        running = [pool.submit(outcome_of, found) for found in todo]
+        running = []
         try:
+            for found in todo:
+                if not schemas.has(found.source):
+                    running.append(pool.submit(outcome_of, found))
+                    continue
+                prepared = _tried(found.source.name, partial(prepare, found, schemas))
+                if isinstance(prepared, Outcome):
+                    yield prepared
+                else:
+                    running.append(pool.submit(_forecast, found, prepared))
             for future in as_completed(running):
                 yield future.result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def outcome_of(found: SourceFiles) -> Outcome:
+def outcome_of(found: SourceFiles, schemas: SharedSchemas | None = None) -> Outcome:
     """The forecast of one source, in this process."""
-    summary = _tried(found.source.name, lambda: forecast(prepare(found)))
+    prepared = _tried(found.source.name, lambda: prepare(found, schemas))
+    return prepared if isinstance(prepared, Outcome) else _forecast(found, prepared)
+
+
+def _forecast(found: SourceFiles, prepared: PreparedSource) -> Outcome:
+    summary = _tried(found.source.name, lambda: forecast(prepared))
     return summary if isinstance(summary, Outcome) else found.outcome(summary)
 
 

@@ -1,10 +1,13 @@
-"""A fleet's forecasts as a Spark job: ranges of files -> transactions -> one clock a source, in the
-order of its log.
+"""A fleet's forecasts as a Spark job: one task reads and forecasts a source.
+
+    sources (number)           one task each, the largest first
+    results (source, outcome)  one row each
+
+A source that is larger than one core's share of the fleet is cut, so that no core waits for it:
 
     files   (source, number, path)                   cut into ranges at transactions, where it lies
     ranges  (source, number, start, stop)            read by tasks; what it asks for goes on
     loads   (source, number, start, chunk, payload)  by source, sorted; a source is streamed
-    results (source, outcome)                        one row each
 
 The same classes read and price as without Spark, and a source's transactions come to its clock in
 the same order, so the numbers are the same. A task that is lost is done again by Spark. Sources are
@@ -20,6 +23,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial, reduce
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -28,16 +32,17 @@ from applier.error_codes import Code
 from applier.errors import BinlagError, UsageError
 from applier.fleets.prepare import PreparedSource, SourceFiles, forecast, prepare
 from applier.fleets.results import Outcome
-from applier.forecast.load_batch import LoadBatch, Shapes
+from applier.fleets.schemas import SharedSchemas
 from applier.forecast.plan import load_reader
-from applier.forecast.ranges import DEFAULT_BYTES, FileRange, ranges
-from applier.forecast.transaction_load import TransactionLoad
+from applier.forecast.workload.load_batch import LoadBatch, Shapes
+from applier.forecast.workload.ranges import DEFAULT_BYTES, FileRange, ranges
+from applier.forecast.workload.transaction_load import TransactionLoad
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-WAVE = 64
-"""Sources in a wave."""
+WAVE, WAVE_OF_A_CORE = 64, 8
+"""Sources in a wave: so many at least, and so many for each core."""
 CHUNK = 500
 """Transactions that travel together, where they do not come in batches."""
 PREPARERS = 16
@@ -49,6 +54,8 @@ LOADS = "source int, number int, start bigint, chunk int, payload binary"
 RESULTS = "source int, outcome string"
 PACKAGE_FOLDER = "binlag-env"
 Batches = Iterator[Any]
+Sent = Any
+"""Prepared sources by number, as `.value`: a broadcast, which each worker unpacks once."""
 
 
 def fleet_session(
@@ -84,29 +91,64 @@ def outcomes(
     spark: SparkSession,
     todo: Sequence[SourceFiles],
     *,
-    wave: int = WAVE,
+    wave: int | None = None,
     range_bytes: int = DEFAULT_BYTES,
+    most_bytes: int | None = None,
 ) -> Iterator[Outcome]:
     """The outcomes of these sources, wave by wave. Raises UsageError for a session of Spark
-    Connect."""
+    Connect.
+
+    `most_bytes`: a source with more is cut [default: one core's share of all].
+    """
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         raise UsageError(
             "a session of Spark Connect is not supported",
             code=Code.OPTION_VALUE,
             hint="give a session of the cluster itself",
         )
-    for at in range(0, len(todo), wave):
-        yield from _wave(spark, todo[at : at + wave], range_bytes)
+    most_bytes = _share(spark, todo) if most_bytes is None else most_bytes
+    several = wave or max(WAVE, WAVE_OF_A_CORE * spark.sparkContext.defaultParallelism)
+    waves = [todo[at : at + several] for at in range(0, len(todo), several)]
+    schemas = SharedSchemas(one.source for one in todo)
+    with ThreadPoolExecutor(1) as ahead:
+        coming = [ahead.submit(_ready, schemas, one) for one in waves[:1]]
+        for at, one in enumerate(waves):
+            ready = coming.pop().result()
+            coming = [ahead.submit(_ready, schemas, after) for after in waves[at + 1 : at + 2]]
+            yield from _wave(spark, one, ready, range_bytes, most_bytes)
 
 
-def _wave(spark: SparkSession, todo: Sequence[SourceFiles], range_bytes: int) -> Iterator[Outcome]:
+def _share(spark: SparkSession, sources: Iterable[SourceFiles | PreparedSource]) -> int:
+    """The bytes of logs that one core gets, if each gets as much."""
+    cores: int = spark.sparkContext.defaultParallelism
+    return sum(sum(one.sizes) for one in sources) // cores
+
+
+def _ready(schemas: SharedSchemas, todo: Sequence[SourceFiles]) -> list[PreparedSource | Outcome]:
     with ThreadPoolExecutor(PREPARERS) as readers:
-        ready = list(readers.map(_prepared, todo))
+        return list(readers.map(partial(_prepared, schemas), todo))
+
+
+def _prepared(schemas: SharedSchemas, found: SourceFiles) -> PreparedSource | Outcome:
+    try:
+        return prepare(found, schemas)
+    except BinlagError as error:
+        return Outcome.failed(found.source.name, error)
+
+
+def _wave(
+    spark: SparkSession,
+    todo: Sequence[SourceFiles],
+    ready: Sequence[PreparedSource | Outcome],
+    range_bytes: int,
+    most_bytes: int,
+) -> Iterator[Outcome]:
     sources = {at: one for at, one in enumerate(ready) if isinstance(one, PreparedSource)}
     yield from (one for one in ready if isinstance(one, Outcome))
     if not sources:
         return
-    for row in results(spark, sources, range_bytes).collect():
+    rows = results(spark, sources, range_bytes, most_bytes).collect()
+    for row in rows:
         name, told = todo[row.source].source.name, json.loads(row.outcome)
         yield (
             Outcome(name, "", error=told["error"])
@@ -115,55 +157,80 @@ def _wave(spark: SparkSession, todo: Sequence[SourceFiles], range_bytes: int) ->
         )
 
 
-def _prepared(found: SourceFiles) -> PreparedSource | Outcome:
-    try:
-        return prepare(found)
-    except BinlagError as error:
-        return Outcome.failed(found.source.name, error)
-
-
 def results(
-    spark: SparkSession, sources: Mapping[int, PreparedSource], range_bytes: int = DEFAULT_BYTES
+    spark: SparkSession,
+    sources: Mapping[int, PreparedSource],
+    range_bytes: int = DEFAULT_BYTES,
+    most_bytes: int | None = None,
 ) -> DataFrame:
-    """RESULTS for prepared sources: `outcome` is the forecast as JSON, or {"error": …}."""
-    gathered = loads(spark, sources, range_bytes).repartition(len(sources), "source")
-    ordered = gathered.sortWithinPartitions("source", "number", "start", "chunk")
-    return ordered.mapInArrow(_clocks(_packed(sources)), RESULTS)
+    """RESULTS for prepared sources: `outcome` is the forecast as JSON, or {"error": …}.
+
+    A source of more than `most_bytes` is cut into ranges [default: one core's share of all].
+    """
+    most_bytes = _share(spark, sources.values()) if most_bytes is None else most_bytes
+    cut = {
+        at: one
+        for at, one in sources.items()
+        if not one.whole and sum(one.sizes) > max(most_bytes, range_bytes)
+    }
+    by_size = sorted(sources.keys() - cut.keys(), key=lambda at: -sum(sources[at].sizes))
+    done = []
+    if by_size:
+        sent = spark.sparkContext.broadcast({at: sources[at] for at in by_size})
+        numbers = spark.range(0, len(by_size), 1, len(by_size))
+        done.append(numbers.mapInArrow(_forecasts(sent, by_size), RESULTS))
+    if cut:
+        gathered = loads(spark, cut, range_bytes).repartition(len(cut), "source")
+        ordered = gathered.sortWithinPartitions("source", "number", "start", "chunk")
+        sent = spark.sparkContext.broadcast(cut)
+        done.append(ordered.mapInArrow(_clocks(sent), RESULTS))
+    return reduce(lambda first, second: second.union(first), done)
 
 
 def loads(
     spark: SparkSession, sources: Mapping[int, PreparedSource], range_bytes: int = DEFAULT_BYTES
 ) -> DataFrame:
     """LOADS of prepared sources: what each transaction asks of a replica, some of them in a row,
-    pickled."""
+    pickled. Not of relay logs, in which a transaction may go on in the next file."""
     files = [
         (at, number, path) for at, one in sources.items() for number, path in enumerate(one.files)
     ]
     parts = sum(1 + size // range_bytes for one in sources.values() for size in one.sizes)
-    packed = _packed(sources)
+    sent = spark.sparkContext.broadcast(dict(sources))
     listed = spark.createDataFrame(files, FILES).repartition(min(len(files), MOST_CUTTERS))
-    cut = listed.mapInArrow(_cut(packed, range_bytes), RANGES)
-    return cut.repartition(min(parts, MOST_READERS)).mapInArrow(_read(packed), LOADS)
+    cut = listed.mapInArrow(_cut(range_bytes), RANGES)
+    return cut.repartition(min(parts, MOST_READERS)).mapInArrow(_read(sent), LOADS)
 
 
-def _packed(sources: Mapping[int, PreparedSource]) -> bytes:
-    return pickle.dumps(dict(sources))
+def _forecasts(sent: Sent, numbers: Sequence[int]) -> Callable[[Batches], Batches]:
+    """Places in `numbers` -> RESULTS."""
+
+    def forecasts(batches: Batches) -> Batches:
+        for batch in batches:
+            for row in batch.to_pylist():
+                at = numbers[row["id"]]
+                yield _batch(RESULTS, [(at, json.dumps(_told(partial(forecast, sent.value[at]))))])
+
+    return forecasts
 
 
-def _cut(packed: bytes, range_bytes: int) -> Callable[[Batches], Batches]:
-    """FILES -> RANGES. Relay logs, in which a transaction may go on in the next file, are one range
-    together."""
+def _told(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    try:
+        return work()
+    except _Unreadable as unreadable:
+        return {"error": unreadable.error}
+    except BinlagError as error:
+        return {"error": error.as_dict()}
+
+
+def _cut(range_bytes: int) -> Callable[[Batches], Batches]:
+    """FILES -> RANGES."""
 
     def cut(batches: Batches) -> Batches:
-        sources: dict[int, PreparedSource] = pickle.loads(packed)
         for batch in batches:
             found = []
             for row in batch.to_pylist():
-                one = sources[row["source"]]
-                if one.whole:
-                    parts = [FileRange(row["path"])] if not row["number"] else []
-                else:
-                    parts = _ranges(row["path"], range_bytes)
+                parts = _ranges(row["path"], range_bytes)
                 found += [(row["source"], row["number"], part.start, part.stop) for part in parts]
             yield _batch(RANGES, found)
 
@@ -177,27 +244,27 @@ def _ranges(path: str, range_bytes: int) -> list[FileRange]:
         return [FileRange(path)]  # who reads it says what is wrong
 
 
-def _read(packed: bytes) -> Callable[[Batches], Batches]:
+def _read(sent: Sent) -> Callable[[Batches], Batches]:
     """RANGES -> LOADS: transactions, then what is to be said of the range, or its error."""
 
     def read(batches: Batches) -> Batches:
-        sources: dict[int, PreparedSource] = pickle.loads(packed)
+        sources = sent.value
         for batch in batches:
             for row in batch.to_pylist():
                 one = sources[row["source"]]
-                files = one.files if one.whole else one.files[row["number"] : row["number"] + 1]
+                file = one.files[row["number"]]
                 head = row["source"], row["number"], row["start"] or 0
-                for chunk, payload in enumerate(_payloads(one, files, row["start"], row["stop"])):
+                for chunk, payload in enumerate(_payloads(one, file, row["start"], row["stop"])):
                     yield _batch(LOADS, [(*head, chunk, pickle.dumps(payload))])
 
     return read
 
 
 def _payloads(
-    one: PreparedSource, files: Sequence[str], start: int | None, stop: int | None
+    one: PreparedSource, file: str, start: int | None, stop: int | None
 ) -> Iterator[list[TransactionLoad] | LoadBatch | dict[str, Any]]:
     try:
-        reader = load_reader(one.plan(), files, start, stop)
+        reader = load_reader(one.plan(), [file], start, stop)
         several: list[TransactionLoad] = []
         for found in reader.batches():
             if not isinstance(found, LoadBatch):
@@ -213,21 +280,16 @@ def _payloads(
         yield {"error": error.as_dict()}
 
 
-def _clocks(packed: bytes) -> Callable[[Batches], Batches]:
+def _clocks(sent: Sent) -> Callable[[Batches], Batches]:
     """LOADS, sorted -> RESULTS."""
 
     def clocks(batches: Batches) -> Batches:
-        sources: dict[int, PreparedSource] = pickle.loads(packed)
+        sources = sent.value
         rows = (row for batch in batches for row in batch.to_pylist())
         for at, mine in groupby(rows, itemgetter("source")):
             notes: list[str] = []
-            try:
-                told: dict[str, Any] = forecast(sources[at], _transactions(mine, notes), notes)
-            except _Unreadable as unreadable:
-                told = {"error": unreadable.error}
-            except BinlagError as error:
-                told = {"error": error.as_dict()}
-            yield _batch(RESULTS, [(at, json.dumps(told))])
+            work = partial(forecast, sources[at], _transactions(mine, notes), notes)
+            yield _batch(RESULTS, [(at, json.dumps(_told(work)))])
 
     return clocks
 

@@ -6,9 +6,9 @@ kills of either side.
 An event is received when it is in the relay log, and where to go on is read from the relay logs;
 master.info only tells others. `queue` has the rules of queue_event (sql/rpl_replica.cc 9.7): what
 is written as it is, what is replaced by a rotate event that moves the position, and what is
-dropped. Three things differ on purpose from a server (`applier.replica.receiver` is like one): a
-relay log is left when the source's log is, not a second time for the announcement of it; it is
-synced then; and events with our own server id are kept.
+dropped. Three things differ on purpose from a server (`applier.replica.relay.receiver` is like
+one): a relay log is left when the source's log is, not a second time for the announcement of it; it
+is synced then; and events with our own server id are kept.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from applier.binlog.reader import CRC_RESIDUE
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError
 from applier.logs import logger
-from applier.mysql.connection import NotReached, Server, ServerLost, connect
-from applier.mysql.url import Endpoint
+from applier.mysql.client.connection import NotReached, Server, ServerLost, connect
+from applier.mysql.client.url import Endpoint
 from applier.receive.applier_progress import failure_of
 from applier.receive.dump_stream import compiled_unpacker
 from applier.receive.protocol import (

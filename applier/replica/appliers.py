@@ -8,7 +8,7 @@ from applier.replica.interleaving import Interleaving
 from applier.replica.parallel import ParallelApplier
 from applier.replica.parallel_domains import ParallelDomainsApplier
 from applier.replica.records import ReplicaRecords
-from applier.replica.relay_log import RelayLogWriter
+from applier.replica.relay.relay_log import RelayLogWriter
 from applier.replica.storage import Storage
 from checkpoints.disk import Disk
 from checkpoints.gtid_slave_pos import GtidSlavePos

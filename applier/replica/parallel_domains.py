@@ -24,7 +24,7 @@ from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
 from applier.errors import BinlagError, ReplicationError
 from applier.replica.applier import Applier
 from applier.replica.interleaving import InOrder, Interleaving
-from applier.replica.relay_event import RelayEvent
+from applier.replica.relay.relay_event import RelayEvent
 from applier.replica.scheduling import MAX_QUEUED, MINIMAL, marks_of
 from checkpoints.disk import plain
 from checkpoints.info import RelayLogInfo

@@ -24,9 +24,7 @@ from applier.replica.appliers import new_applier
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.domains import begin_anew, dump_of
 from applier.replica.execute import Executor, ExecutorOf
-from applier.replica.gaps import find_gaps
 from applier.replica.interleaving import Interleaving
-from applier.replica.receiver import Receiver
 from applier.replica.records import ReplicaRecords
 from applier.replica.recovery import (
     FILL_AGAIN,
@@ -45,9 +43,11 @@ from applier.replica.recovery import (
     relay_logs_read,
     uninitialized,
 )
-from applier.replica.relay_event import KnownRelayLogs, RelayEvent
-from applier.replica.relay_log import Clock, RelayLogWriter, system_clock
-from applier.replica.relay_reader import FIRST_EVENT, START_AGAIN
+from applier.replica.relay.gaps import find_gaps
+from applier.replica.relay.receiver import Receiver
+from applier.replica.relay.relay_event import KnownRelayLogs, RelayEvent
+from applier.replica.relay.relay_log import Clock, RelayLogWriter, system_clock
+from applier.replica.relay.relay_reader import FIRST_EVENT, START_AGAIN
 from applier.replica.source import Source, first_log
 from applier.replica.stand import ReplicaStatus, Stand
 from applier.replica.storage import Storage

@@ -16,11 +16,12 @@ from click.testing import CliRunner, Result
 import applier
 from applier.cli.main import cli
 from applier.errors import BinlagError, InputError, UsageError
-from applier.fleet_report import fleet_page
 from applier.fleets.config import FleetSource, fleet_of, read_fleet
 from applier.fleets.prepare import find
 from applier.fleets.results import CURVE, SOURCES, TABLES, FleetResult
-from applier.forecast import loads as load_module
+from applier.forecast.inventory.facts import TableFacts, facts_of_file
+from applier.forecast.workload import loads as load_module
+from applier.pages.fleet_report import fleet_page
 from tests.binlog.build import log
 from tests.fleets.made import FLEET, made_fleet, made_source
 from tests.forecast.logs import UPDATE, WRITE, transaction
@@ -62,6 +63,31 @@ def test_a_source_has_the_numbers_of_its_forecast(tmp_path: Path) -> None:
 def test_processes_change_nothing(tmp_path: Path) -> None:
     file = made_fleet(tmp_path)
     assert applier.fleet(file, jobs=2).outcomes == applier.fleet(file).outcomes
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_schema_that_sources_share_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int) -> None:
+    file, read = made_fleet(tmp_path, 4), list[str]()
+    expected = applier.fleet(file).outcomes
+    with (tmp_path / "shop-004" / "schema.sql").open("a") as own:
+        own.write("-- its own\n")
+
+    def counted(path: str, **given: Any) -> dict[str, TableFacts]:
+        read.append(Path(path).parent.name)
+        return facts_of_file(path, **given)
+
+    monkeypatch.setattr("applier.fleets.schemas.facts_of_file", counted)
+    assert [one.summary for one in applier.fleet(file, jobs=jobs).outcomes] == [one.summary for one in expected]
+    assert read == ["shop-001", "shop-004"][: 2 if jobs == 1 else 1]  # with jobs, another process reads what one source has
+
+
+def test_a_shared_schema_that_cannot_be_read_costs_each_source_under_its_name(tmp_path: Path) -> None:
+    file = made_fleet(tmp_path)
+    for at in (1, 2):
+        (tmp_path / f"shop-{at:03}" / "schema.sql").write_text("CREATE TABLE")
+    failed = applier.fleet(file).failed
+    assert [(one.source, Path((one.error or {})["file"]).parent.name) for one in failed] == [("shop-001",) * 2, ("shop-002",) * 2]
+    assert [one.error for one in applier.fleet(file, jobs=2).failed] == [one.error for one in failed]
 
 
 def test_tables_and_parquet(tmp_path: Path) -> None:
@@ -284,8 +310,8 @@ def test_transactions_travel_in_batches_and_give_the_same_numbers(tmp_path: Path
     """What Spark's tasks hand on, through pickle: plain transactions as columns, from ranges whose readers number shapes on their own."""
     from applier.fleets import spark as fleet_spark
     from applier.fleets.prepare import forecast, prepare
-    from applier.forecast.load_batch import LoadBatch
-    from applier.forecast.ranges import ranges
+    from applier.forecast.workload.load_batch import LoadBatch
+    from applier.forecast.workload.ranges import ranges
 
     monkeypatch.setattr(load_module, "smallest_log_bytes", lambda: 0)
     monkeypatch.setattr(load_module, "MOST_FRUITLESS", 0)
@@ -299,7 +325,7 @@ def test_transactions_travel_in_batches_and_give_the_same_numbers(tmp_path: Path
             payload
             for path in one.files
             for part in ranges([path], 6000)
-            for payload in fleet_spark._payloads(one, [path], part.start, part.stop)
+            for payload in fleet_spark._payloads(one, path, part.start, part.stop)
         ]
         batches = [payload for payload in payloads if isinstance(payload, LoadBatch)]
         assert sum(map(len, batches)) > 60 and len(batches) > 4

@@ -51,9 +51,10 @@ def session(master: str, package: str | None = None) -> Iterator[Any]:
     signal.signal(signal.SIGINT, interrupt)
 
 
-def by_spark(spark: Any, file: Path, wave: int = 64) -> list[Outcome]:
+def by_spark(spark: Any, file: Path, wave: int = 64, most_bytes: int | None = 0) -> list[Outcome]:
+    """`most_bytes` 0: all sources are cut."""
     found = [find(source) for source in read_fleet(file)]
-    outcomes = fleet_spark.outcomes(spark, found, wave=wave, range_bytes=RANGE_BYTES)
+    outcomes = fleet_spark.outcomes(spark, found, wave=wave, range_bytes=RANGE_BYTES, most_bytes=most_bytes)
     return sorted(outcomes, key=lambda one: one.source)
 
 
@@ -71,9 +72,11 @@ def test_the_numbers_of_this_process(tmp_path: Path) -> None:
     (tmp_path / "shop-005" / "schema.sql").write_text("CREATE DATABASE e; USE e; CREATE TABLE x (a INT);")
     here = applier.fleet(file).outcomes
     with session("local[2]") as spark:
-        there = by_spark(spark, file)
+        cut = by_spark(spark, file)
+        half = sorted(sum(one.sizes) for one in map(find, read_fleet(file)))[2]
+        mixed = by_spark(spark, file, most_bytes=half)
         result = applier.fleet(file, spark=spark, output=tmp_path / "out")
-    assert without_reader(there) == without_reader(here)
+    assert without_reader(cut) == without_reader(mixed) == without_reader(here)
     assert without_reader(result.outcomes) == without_reader(here)
     assert [one.source for one in result.failed] == ["shop-002", "shop-005"]
     assert sorted(path.stem for path in (tmp_path / "out" / "finished").iterdir()) == ["shop-001", "shop-003", "shop-004"]

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import applier
 from applier.binlog import wire
 from applier.errors import InputError
-from applier.forecast import bulk_loads, loads
-from applier.forecast.loads import LoadReader, Schema
-from applier.forecast.transaction_load import TransactionLoad
+from applier.forecast.workload import bulk_loads, loads
+from applier.forecast.workload.loads import LoadReader, Schema
+from applier.forecast.workload.transaction_load import TransactionLoad
 from lookup.versions import rules_for
 from tests.binlog.build import gtid, log, mariadb_gtid, packed, query, rows, table_map, write, xid
 
@@ -155,6 +155,24 @@ def test_the_kernel_takes_what_is_plain(tmp_path: Path) -> None:
     path = write(tmp_path, log(*plain * 3, gtid(8), query(b"CREATE TABLE d.u (a INT)"), *plain * 300))
     assert taken(path, schema_of(SCHEMA)) == 302
     assert {one[6][0][10] for one in read(path, schema_of(SCHEMA), compiled=True)[:3]} == {3}
+
+
+def test_a_log_of_many_small_files_is_worth_the_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the file on with which so many bytes have come that compiling pays."""
+    paths = [tmp_path / f"binlog.{at:06}" for at in (1, 2, 3)]
+    for path in paths:
+        path.write_bytes(log(*[gtid(7), BEGIN, MAP, rows(32, image((1, b"a", 1)), width=3), xid()] * 40))
+    size = paths[0].stat().st_size
+    monkeypatch.setattr(loads, "smallest_log_bytes", lambda: size + 1)
+    monkeypatch.setattr(loads, "compiled_loads", Counted)
+    monkeypatch.setattr(loads, "MOST_FRUITLESS", 0)
+    found = {}
+    for worth in (4 * size, 3 * size, 2 * size):
+        monkeypatch.setattr(loads, "WORTH_COMPILING_BYTES", worth)
+        before, count = Counted.taken, sum(1 for _ in LoadReader(paths))
+        found[worth // size] = Counted.taken - before
+        assert count == 120
+    assert found[4] == 0 and found[2] == 2 * found[3] > 60
 
 
 def test_many_tables_and_many_heads(tmp_path: Path) -> None:

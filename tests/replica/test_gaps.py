@@ -18,17 +18,17 @@ from applier.binlog.header import MAGIC, EventType
 from applier.errors import ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.interleaving import Shuffled
-from applier.replica.mend import statements
 from applier.replica.recovery import FILL_AGAIN, nothing_initialized
 from applier.replica.replica import Replica
-from applier.replica.restart import Moment, Restart, Seen
+from applier.replica.restarts.mend import statements
+from applier.replica.restarts.restart import Moment, Restart, Seen
 from applier.replica.source import BinlogFiles
 from applier.replica.stand import Stand
 from applier.replica.storage import Commit, MemoryStorage, RowChange
 from applier.replica.versions import replica_rules
 from applier.tables.catalog import Tables
-from applier.tables.schema import parse_create_table
-from applier.tables.table_draft import SchemaRules
+from applier.tables.definitions.schema import parse_create_table
+from applier.tables.definitions.table_draft import SchemaRules
 from checkpoints.gtid import GtidSet
 from checkpoints.simulated_disk import SimulatedDisk
 
