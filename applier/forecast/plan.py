@@ -137,7 +137,7 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
     scenarios = [
         base,
         replace(base, name="rows found at once", found_at_once=True),
-        replace(base, name="low", factor=1 / (1 + spread)),
+        replace(base, name="low", factor=1 / (1 + spread), in_turn=True),
         replace(base, name="high", factor=1 + spread),
         *(what_if(text, base) for text in plan.what_ifs or DEFAULT_WHAT_IFS),
     ]

@@ -21,7 +21,14 @@ from dataclasses import dataclass
 
 from applier.binlog.event_bytes import as_artificial_format, event_of, make_event
 from applier.binlog.events import parse
-from applier.binlog.header import HEADER_LENGTH, Event, EventFlag, EventType, FormatDescription
+from applier.binlog.header import (
+    HEADER_LENGTH,
+    Event,
+    EventFlag,
+    EventType,
+    FormatDescription,
+    parse_format_description,
+)
 from applier.binlog.reader import CRC_RESIDUE
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError
@@ -357,9 +364,7 @@ class LiveReceiver:
             checksum_length=self.checksum_length,
         )
         type_code = event.type
-        if (self.checksum_length or type_code == EventType.FORMAT_DESCRIPTION) and zlib.crc32(
-            raw
-        ) != CRC_RESIDUE:
+        if self._has_checksum(type_code, raw) and zlib.crc32(raw) != CRC_RESIDUE:
             raise ReplicationError(
                 CHECKSUM_FAILURE,
                 f"the checksum of a {event.name} event from the source is wrong",
@@ -385,6 +390,13 @@ class LiveReceiver:
             self.folder.writer.append_position(self.progress.position)
         elif type_code != EventType.STOP:
             self._write(event, raw)
+
+    def _has_checksum(self, type_code: int, raw: bytes) -> bool:
+        """A format description says it of itself: that of a source without checksums has a wrong
+        one where it is sent from the middle of a log."""
+        if type_code == EventType.FORMAT_DESCRIPTION:
+            return parse_format_description(raw[HEADER_LENGTH:]).checksum_length > 0
+        return self.checksum_length > 0
 
     def _write(self, event: Event, raw: bytes) -> None:
         progress, writer = self.progress, self.folder.writer

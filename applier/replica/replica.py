@@ -404,13 +404,16 @@ class Replica:
 
     def _fill(self, info: RelayLogInfo, source: SourceInfo, gaps: list[bool]) -> RelayLogInfo:
         """fill_mts_gaps_and_recover: the coordinator runs until SQL_AFTER_MTS_GAPS while the server
-        starts."""
+        starts. What it cannot read behind the last gap does no harm (5.7.29, 9.7.4)."""
         applier = self._applier = self._new_applier(info)
         applier.recovery_groups = list(gaps)
         try:
             with nothing_initialized(FILL_AGAIN), relay_logs_read(self.configuration.rules):
                 applier.start()
                 applier.apply(until_gaps_are_filled=True)
+        except ReplicationError:
+            if applier.recovery_groups:
+                raise
         finally:
             self._memory = Stand(applier.info, source)
         if applier.recovery_groups:
@@ -446,9 +449,8 @@ class Replica:
 
     def _gaps_at_start(self, info: RelayLogInfo) -> list[bool]:
         """What START REPLICA finds; with auto-position later versions do not look."""
-        matter = (
-            self.configuration.rules.gaps_matter_to_start or not self.configuration.auto_position
-        )
+        configuration = self.configuration
+        matter = configuration.rules.gaps_matter_to_start or not configuration.auto_position
         return self._find_gaps(info) if matter else []
 
     def _new_applier(self, info: RelayLogInfo) -> Applier:

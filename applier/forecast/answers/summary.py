@@ -53,6 +53,7 @@ def scenario_dict(run: ScenarioRun, log_seconds: float) -> dict[str, Any]:
         "lookup_seconds": run.lookup,
         "page_reads": run.page_reads,
         "page_read_seconds": run.page_seconds,
+        "retries": run.retries,
     }
 
 

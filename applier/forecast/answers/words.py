@@ -117,11 +117,22 @@ def split(summary: Mapping[str, Any]) -> str:
             f", {share:.0%} of it to read {replica['page_reads']:,.0f} pages that the buffer pool"
             " does not hold"
         )
-    return (
+    return lock_sentence(replica["retries"]) + (
         f"{text}, {replica['lookup_seconds'] / replica['apply_seconds']:.0%} of it to find rows."
         f" With instant lookups, applying would take {duration(ideal['apply_seconds'])}, mostly"
         f" {PARTS.get(main, main)}, and the replica would be up to"
         f" {duration(ideal['peak_lag_seconds'])} behind."
+    )
+
+
+def lock_sentence(retries: float) -> str:
+    """What several workers in a table without a key do to each other; empty where they are not."""
+    if retries < 1:
+        return ""
+    return (
+        "Workers do not help a table without a key: a scan locks all rows that it reads, so they"
+        f" wait for each other's locks. About {retries:,.0f} times a transaction is rolled back and"
+        " tried again after a pause of at least a second. "
     )
 
 

@@ -52,7 +52,8 @@ class Parts(NamedTuple):
 
 class PartPrices(NamedTuple):
     """What parts cost in one scenario: seconds, those for finding rows, seconds of a byte, rows
-    read. `table` and `pair` (a table's algorithm, -1 for none) are places in `Charges`; `events`
+    read. `table`, `scanned` (the table as a number among those that are scanned, -1 where it is
+    not) and `pair` (a table's algorithm, -1 for none) are places in `Charges`; `events`
     and `rows` are how many a part has."""
 
     seconds: array[float]
@@ -63,6 +64,7 @@ class PartPrices(NamedTuple):
     pair: array[int]
     events: array[int]
     rows: array[int]
+    scanned: array[int]
 
 
 def no_prices() -> PartPrices:
@@ -72,6 +74,7 @@ def no_prices() -> PartPrices:
         array("d"),
         array("d"),
         array("d"),
+        array("q"),
         array("q"),
         array("q"),
         array("q"),
@@ -118,6 +121,7 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
     part = database = 0
     for at in range(len(turns.arrival)):
         seconds, lookup, pages, waits = turns.base[at] * numbers[FACTOR], 0.0, 0.0, 0.0
+        scanned, scan = -1, 0.0
         while part < turns.part_end[at]:
             price = parts.price[part]
             seconds += prices.seconds[price] + parts.row_bytes[part] * prices.byte_seconds[price]
@@ -125,6 +129,8 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
             if len(parts.pages):
                 pages += parts.pages[part]
                 waits += parts.waits[part]
+            if prices.scanned[price] >= 0 and prices.lookup[price] >= scan:
+                scanned, scan = prices.scanned[price], prices.lookup[price]
             part += 1
         page_cost = pages * numbers[PAGE_PROCESSOR] + waits * numbers[PAGE_WAITING]
         turn = run.turn
@@ -139,8 +145,9 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
             turns.sequence_number[at],
         )
         turn[7], turn[8] = database, turns.database_end[at]
-        turn[9], turn[10] = turns.domain[at], turns.commit_id[at]
-        turn[11], turn[12] = turns.flags[at], turns.log_bytes[at]
+        turn[9], turn[10] = scanned, scan + (page_cost if scanned >= 0 else 0.0)
+        turn[11], turn[12] = turns.domain[at], turns.commit_id[at]
+        turn[13], turn[14] = turns.flags[at], turns.log_bytes[at]
         database = turns.database_end[at]
         outcome.seconds[at] = seconds + page_cost + numbers[SYNC]
         outcome.lookup[at] = lookup

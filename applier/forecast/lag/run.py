@@ -28,6 +28,7 @@ from applier.forecast.workload.loads import LoadReader
 from applier.forecast.workload.transaction_load import Applied, LoadShape, TransactionLoad
 from applier.timing.clock_steps import TURN_NUMBERS
 from applier.timing.lag import LagCurve
+from lookup.decision import BY_TABLE, HASH_OVER_TABLE
 
 if TYPE_CHECKING:
     from applier.forecast.lag.batch_parts import BatchReader
@@ -97,6 +98,11 @@ class ScenarioRun:
     def span(self) -> float:
         """What the log takes when all of it is there at once."""
         return self._number(steps.SPAN)
+
+    @property
+    def retries(self) -> float:
+        """Rollbacks of transactions whose worker scanned a table out of order, as expected."""
+        return self.clock.retries
 
     @property
     def end_lag(self) -> float:
@@ -203,6 +209,8 @@ class Forecast:
         """Target -> [events, rows]: which event is typical, for the reasons."""
         self.keepers: list[Keeper] = []
         """They get all transactions that are complete."""
+        self._scanned: dict[str, int] = {}
+        """Tables without a key that are scanned, by number."""
         self._priced: dict[Part, int] = {}
         """The places of prices."""
         self._touches: dict[Scenario, list[Touches]] = {run.work: [] for run in self.runs}
@@ -469,12 +477,22 @@ class Forecast:
                 pair,
                 part.events,
                 part.changed,
+                self._scanned_place(run, part.target.table, price.algorithm),
             )
             columns: tuple[array[Any], ...] = run.prices
             for column, value in zip(columns, row, strict=True):
                 column.append(value)
         for work, found in asked.items():
             self._touches[work].append(found.touches)
+        return place
+
+    def _scanned_place(self, run: ScenarioRun, table: str, algorithm: str) -> int:
+        """The number of a table that is scanned, whose rows are then locked; -1 if it is not."""
+        if algorithm not in (BY_TABLE, HASH_OVER_TABLE) or run.scenario.found_at_once:
+            return -1
+        place = self._scanned.setdefault(table, len(self._scanned))
+        run.clock.know_scanned(place + 1)
+        run.saturated.know_scanned(place + 1)
         return place
 
     def _forget_prices(self) -> None:

@@ -58,6 +58,7 @@ class AddedKey:
 class Scenario:
     """One replica. `keys` are added to its tables, one after the other.
 
+    `in_turn`: workers that scan the same table never overtake each other, which is luck.
     `found_at_once`: finding rows costs nothing, which leaves what large transactions take by
     themselves. `factor` multiplies all times.
     """
@@ -72,6 +73,7 @@ class Scenario:
     minimal_image: bool = False
     event_bytes: int | None = None
     found_at_once: bool = False
+    in_turn: bool = False
     factor: float = 1.0
     parallel_type: str = LOGICAL_CLOCK
     cores: float = inf
@@ -132,15 +134,15 @@ class Scenario:
         """A clock of its workers on a machine."""
         return WorkClock(
             self.workers, preserve_order=self.preserve_order, parallel_type=self.parallel_type,
-            machine=machine
+            machine=machine, in_turn=self.in_turn,
         )  # fmt: skip
 
     @property
     def work(self) -> Scenario:
         """Equal for scenarios that ask for the same work, at whatever price and by however many."""
         return replace(
-            self, name="", factor=1.0, found_at_once=False, workers=1, preserve_order=True,
-            parallel_type=LOGICAL_CLOCK,
+            self, name="", factor=1.0, found_at_once=False, in_turn=False, workers=1,
+            preserve_order=True, parallel_type=LOGICAL_CLOCK,
             cores=inf, syncs=0.0, binary_log=True, read_seconds=None, reads_per_second=inf,
         )  # fmt: skip
 

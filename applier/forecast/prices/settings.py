@@ -59,6 +59,10 @@ def settings(now: Scenario) -> Iterator[Setting]:
             sql = WORKERS[now.rules.name].format(workers)
             clock = LOGICAL_CLOCK if LOGICAL_CLOCK in sql else now.parallel_type
             yield Setting("workers", what, REPLICA, sql, _workers(workers, clock))
+    if now.workers > 1 and now.preserve_order and now.parallel_type == LOGICAL_CLOCK:
+        what = "Let one worker apply all: several in a table without a key roll each other back."
+        sql = WORKERS[now.rules.name].format(0 if now.rules.name in ("5.7", "8.0") else 1)
+        yield Setting("workers", what, REPLICA, sql, lambda one: replace(one, workers=1))
     if now.syncs:
         what = (
             "Sync no commit by itself. A crash of the machine may undo the last second of commits."

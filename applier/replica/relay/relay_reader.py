@@ -1,8 +1,9 @@
 """Relay logs as the applier reads them: one event after the other, from file to file, up to where
 the receiver is.
 
-MariaDB sends a format description from the middle of a log that has no checksums with that of the
-unchanged one, and does not look at it.
+A source without checksums sends, from the middle of a log, a changed format description with the
+checksum of the unchanged one, and no replica looks at it (event_checksum_test: not where the
+algorithm is OFF).
 
 A relay log has two format descriptions, the own and the source's; each governs what follows it. A
 start inside a file looks at its head first (init_relay_log_pos, read_fdle). A file that is not the
@@ -198,8 +199,7 @@ class RelayLogReader:
             description = parse_format_description(data[HEADER_LENGTH:])
         except InputError as error:
             raise self._failure(name, offset, error.message) from None
-        is_checked = description.checksum == 1 if description.is_mariadb else True
-        if description.checksum is not None and is_checked and zlib.crc32(data) != CRC_RESIDUE:
+        if description.checksum_length and zlib.crc32(data) != CRC_RESIDUE:
             raise self._failure(
                 name, offset, "the checksum of the format description event is wrong"
             )
