@@ -23,6 +23,7 @@ from applier.forecast.load_sample import LoadSample
 from applier.forecast.loads import LoadReader, Schema
 from applier.forecast.margin import margin
 from applier.forecast.notebook import as_html, as_text
+from applier.forecast.part_kinds import shape_rows
 from applier.forecast.progress import ReplicaProgress
 from applier.forecast.rows_file import with_rows_file
 from applier.forecast.run import Forecast
@@ -100,6 +101,10 @@ class Forecasted:
             fix.as_dict() for fix in fixes(self.forecast, self.sample, self.plan.placement)
         ]
         return told | {"now": self.now()}
+
+    def shapes(self) -> list[dict[str, Any]]:
+        """Which kinds of work the log has, what takes most first; see `part_kinds.COLUMNS`."""
+        return shape_rows(self.forecast.parts, self.forecast.states, self.forecast.base.pricer)
 
     def now(self) -> dict[str, Any] | None:
         """How far behind the replica is when the forecast begins, and when it will have caught up.

@@ -21,6 +21,7 @@ from applier.forecast.facts import ASSUMED, TableFacts
 from applier.forecast.gathered import Gathered
 from applier.forecast.load_batch import LoadBatch, LoadRun
 from applier.forecast.loads import LoadReader
+from applier.forecast.part_kinds import PartCounts, part_kind
 from applier.forecast.pool import BufferPool, PageReads, Touches
 from applier.forecast.pricing import Part, Pricer, TableState, Work, part_of
 from applier.forecast.scenario import Scenario
@@ -199,8 +200,8 @@ class Forecast:
         self.servers: set[int] = set()
         """server_id of those that ran the transactions first."""
         self.states: dict[str, TableState] = {}
-        self.targets: dict[LoadShape, list[int]] = {}
-        """Target -> [events, rows]: which event is typical, for the reasons."""
+        self.parts = PartCounts()
+        """Which kinds of work the log has."""
         self.keepers: list[Keeper] = []
         """They get all transactions that are complete."""
         self._priced: dict[Part, int] = {}
@@ -266,9 +267,8 @@ class Forecast:
         part = part_of(applied, state)
         place = self._place(part)
         state.change(target.kind, applied.rows)
-        seen = self.targets.get(target) or self.targets.setdefault(target, [0, 0])
-        seen[0] += applied.events
-        seen[1] += applied.rows
+        numbers = applied.events, applied.rows, applied.statements
+        self.parts.of(part_kind(target, *numbers)).add(1, *numbers, applied.row_bytes)
         self._gathered.part(place, applied.row_bytes)
         return place
 
@@ -289,7 +289,7 @@ class Forecast:
 
         self.flush()
         if self._batches is None:
-            self._batches = batch_parts.BatchReader(self._state, self._place, self.targets)
+            self._batches = batch_parts.BatchReader(self._state, self._place, self.parts)
         one_by_one = bool(self._pools) or self._gathered.needs_databases
         parts = None if one_by_one else self._batches.read(batch)
         if parts is None:
