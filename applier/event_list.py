@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from applier.arguments import at_least, checked
-from applier.binlog.filters import LogFilter, Moment
 from applier.binlog.follow import LogFiles, log_files
 from applier.binlog.header import FIRST_EVENT
 from applier.binlog.listing import EventRecord, Listing
-from applier.binlog.table_filter import TableFilter
+from applier.binlog.selection.filters import LogFilter, Moment
+from applier.binlog.selection.table_filter import TableFilter
 from applier.error_codes import Code
 from applier.errors import UsageError
-from applier.tables.statement_names import names_of
+from applier.tables.sql.statement_names import names_of
 
 if TYPE_CHECKING:
     import pandas as pd

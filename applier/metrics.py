@@ -341,8 +341,8 @@ def of_moments(
 
 
 def of_forecast(summary: Mapping[str, Any]) -> Iterator[Gauge]:
-    """Of `applier.forecast.summary.summarize`: each scenario, and each table of the replica as it
-    is."""
+    """Of `applier.forecast.answers.summary.summarize`: each scenario, and each table of the replica
+    as it is."""
     server = ("server", summary["server"])
     for scenario in (summary["replica"], summary["without_lookup"], *summary["what_if"]):
         labels = (server, ("scenario", scenario["name"]))
@@ -384,7 +384,7 @@ def of_forecast(summary: Mapping[str, Any]) -> Iterator[Gauge]:
 
 
 def of_now(now: Mapping[str, Any], labels: tuple[tuple[str, str], ...] = ()) -> Iterator[Gauge]:
-    """A replica that is behind already, of `applier.forecast.backlog`."""
+    """A replica that is behind already, of `applier.forecast.live.backlog`."""
     transaction = now["transaction"] or {}
     catch_up = now["catch_up_seconds"]
     for name, text, value in (

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from applier.arguments import at_least
-from applier.binlog.filters import Moment, check_times, gtids_of, time_of
 from applier.binlog.header import FIRST_EVENT
-from applier.binlog.table_filter import EVERYTHING, FilterTally, TableFilter
+from applier.binlog.selection.filters import Moment, check_times, gtids_of, time_of
+from applier.binlog.selection.table_filter import EVERYTHING, FilterTally, TableFilter
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.server_versions import asked_rules, found_rules, remark
@@ -107,7 +107,7 @@ def parse_options(
             f"--exec-mode: {exec_mode!r} is neither strict nor idempotent", code=Code.OPTION_VALUE
         )
     at_least(FIRST_EVENT, start_position=start_position, stop_position=stop_position)
-    from applier.binlog.matching import CONVERSIONS
+    from applier.binlog.images.matching import CONVERSIONS
 
     conversions = frozenset(
         word.strip().upper() for word in type_conversions.split(",") if word.strip()

@@ -2,21 +2,20 @@
 
     events -> what ends, starts or belongs to a transaction -> the target -> commit
 
-The loop knows transactions and filters; rows are the target's, statements the session's. A transaction that fails is rolled
-back and stops the replay, as the applier of a replica stops.
+The loop knows transactions and filters; rows are the target's, statements the session's, and what
+is kept from one event to the next is in `applier.loop`. A transaction that fails is rolled back and
+stops the replay, as the applier of a replica stops.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from applier.arguments import checked
 from applier.binlog.describe import read_table_map
-from applier.binlog.events import ExecuteLoadQuery, Query, XaPrepare, parse
-from applier.binlog.filters import holds, none_included
+from applier.binlog.events import ExecuteLoadQuery, Query, parse
 from applier.binlog.follow import LogFiles, LogFollower, log_files, open_reader
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent, plain_gtid
 from applier.binlog.header import (
@@ -31,27 +30,41 @@ from applier.binlog.header import (
 from applier.binlog.reader import LogReader
 from applier.binlog.refusals import OLD_LOAD_TYPES, lost_events, old_load, unknown_table
 from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHeads
+from applier.binlog.selection.filters import holds, none_included
 from applier.binlog.table_map import TableMap
-from applier.binlog.xa import BEGINS, check_xid, plain_xid, prepared_xid, xa_statement
-from applier.errors import NOT_SUPPORTED, InputError, ReplicationError
-from applier.expected_errors import refuse_interrupted, remaining_error
+from applier.binlog.xa import BEGINS
+from applier.errors import InputError, ReplicationError
 from applier.garbage import no_cycle_collection
 from applier.logs import logger
-from applier.open_transaction import OpenTransaction
+from applier.loop.expected_errors import refuse_interrupted, remaining_error
+from applier.loop.inexact_tables import InexactTables
+from applier.loop.open_transaction import OpenTransaction
+from applier.loop.replay_position import ReplayPosition
+from applier.loop.savepoints import carry_out_savepoint
+from applier.loop.xa_transactions import XaTransactions
 from applier.options import ReplayOptions, parse_options, row_search_text
 from applier.result import ReplayResult, RowsRecord
 from applier.tables.catalog import Tables
-from applier.tables.engine import Change
-from applier.tables.quoting import unquoted
 from applier.tables.session import StatementApplier
-from applier.tables.statement_names import is_wanted, names_of, needs_more, needs_relative
+from applier.tables.sql.statement_names import (
+    is_wanted,
+    needs_more,
+    needs_relative,
+    refuse_left_out,
+)
 from applier.tables.target import RowsApplier
-from checkpoints.gtid import GtidSet
 from lookup.batch import ApplyOptions
 
 _LOG = logger("replay")
-_SAVEPOINT = re.compile(rb"\s*(SAVEPOINT|ROLLBACK\s+(?:WORK\s+)?TO(?:\s+SAVEPOINT)?|RELEASE\s+SAVEPOINT)\s+(.*)", re.IGNORECASE | re.DOTALL)
-STATEMENT_TYPES = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR, EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK})
+STATEMENT_TYPES = frozenset(
+    {
+        EventType.INTVAR,
+        EventType.RAND,
+        EventType.USER_VAR,
+        EventType.BEGIN_LOAD_QUERY,
+        EventType.APPEND_BLOCK,
+    }
+)
 
 
 @checked(parse_options)
@@ -65,19 +78,23 @@ def replay(
     on_start: Callable[[ReplayResult], None] | None = None,
     **options: Any,
 ) -> ReplayResult:
-    """Replays `files` in order into tables in memory, which are changed in place: logs, patterns, or a folder of logs.
+    """Replays `files` in order into tables in memory, which are changed in place: logs, patterns,
+    or a folder of logs.
 
-    `options` are those of `binlag replay` with underscores (server, row_search, exec_mode, skip_errors, database, table,
-    rewrite_db, start_position, stop_position, start_datetime, stop_datetime, include_gtids, exclude_gtids). `on_rows` gets
-    each record instead of `result.events`, `on_event` each event read, `on_start` the result before it grows; without `keep_events`
-    records are not made at all.
+    `options` are those of `binlag replay` with underscores (server, row_search, exec_mode,
+    skip_errors, database, table, rewrite_db, start_position, stop_position, start_datetime,
+    stop_datetime, include_gtids, exclude_gtids). `on_rows` gets each record instead of
+    `result.events`, `on_event` each event read, `on_start` the result before it grows; without
+    `keep_events` records are not made at all.
 
-    An error that stops the applier is in `result.error`; the transactions before it are applied. Raises InputError for a
-    log that cannot be read and UsageError for invalid options.
+    An error that stops the applier is in `result.error`; the transactions before it are applied.
+    Raises InputError for a log that cannot be read and UsageError for invalid options.
     """
     tables = into if into is not None else Tables()
     with no_cycle_collection():
-        loop = ReplayLoop(tables, parse_options(**options), on_rows, keep_events=keep_events and on_rows is None)
+        loop = ReplayLoop(
+            tables, parse_options(**options), on_rows, keep_events=keep_events and on_rows is None
+        )
         if on_start is not None:
             on_start(loop.result)
         return loop.run(log_files(files), on_event)
@@ -90,9 +107,17 @@ def _shown(events: Iterable[Event], on_event: Callable[[Event], None]) -> Iterat
 
 
 class ReplayLoop:
-    """One event after the other. `run` reads files; `feed` takes events of any other origin, such as a relay log."""
+    """One event after the other. `run` reads files; `feed` takes events of any other origin, such
+    as a relay log."""
 
-    def __init__(self, tables: Tables, options: ReplayOptions, on_rows: Callable[[RowsRecord], None] | None, *, keep_events: bool) -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        options: ReplayOptions,
+        on_rows: Callable[[RowsRecord], None] | None,
+        *,
+        keep_events: bool,
+    ) -> None:
         self.tables = tables
         self.options = options
         self.result = ReplayResult() if keep_events else ReplayResult(keep=on_rows)
@@ -102,20 +127,23 @@ class ReplayLoop:
         self.transaction = OpenTransaction()
         self.maps: dict[int, TableMap | str] = {}
         """Table id -> the map; of a table that is not wanted, its database."""
-        self.prepared: dict[str, list[Change]] = {}
-        self.knows_prepared = False
-        """All XA transactions that are prepared are in `prepared`: an end of another is an error. A log may begin behind a PREPARE."""
+        self.xa = XaTransactions(tables)
+        self._inexact = InexactTables(options, self.result)
+        self._position = ReplayPosition(self.result, self.transaction)
         self._known_maps: dict[bytes, tuple[int, TableMap | str]] = {}
         """Body of a TABLE_MAP event -> what goes into `maps`: one object for the same bytes."""
         self._fde: FormatDescription | None = None
         self._version = ""
-        self._in_relay_log = False
         self._find = self._handlers().get
         self.before_commit: Callable[[Event], None] = _nothing
-        """Called with the event that ends a transaction while its changes can still be seen in the tables' journal."""
+        """Called with the event that ends a transaction while its changes can still be seen in the
+        tables' journal."""
 
-    def run(self, files: Sequence[str | os.PathLike[str]], on_event: Callable[[Event], None] | None) -> ReplayResult:
-        """All of these logs. Raises InputError, with nothing left half done; an error that stops the applier is in the result."""
+    def run(
+        self, files: Sequence[str | os.PathLike[str]], on_event: Callable[[Event], None] | None
+    ) -> ReplayResult:
+        """All of these logs. Raises InputError, with nothing left half done; an error that stops
+        the applier is in the result."""
         options = self.options
         reader = open_reader(
             files,
@@ -139,13 +167,14 @@ class ReplayLoop:
             if event is not None:
                 error.locate(file=event.file, position=event.position)
             self.tables.rollback()
-            self._leave_prepared_out()
+            self.xa.leave_out(self.result)
             raise
         self._finish(reader, event)
         return self.result
 
     def feed(self, event: Event, fde: FormatDescription) -> None:
-        """One event and the format description that governs it. Raises ReplicationError where the applier stops."""
+        """One event and the format description that governs it. Raises ReplicationError where the
+        applier stops."""
         if event.type == EventType.FORMAT_DESCRIPTION:
             self._describe(fde)
             return
@@ -153,7 +182,8 @@ class ReplayLoop:
             handler(event)
 
     def _handlers(self) -> dict[int, Callable[[Event], None]]:
-        """Event type -> what to do; a type that is not here changes no table. The keys are plain numbers: they compare faster."""
+        """Event type -> what to do; a type that is not here changes no table. The keys are plain
+        numbers: they compare faster."""
         handlers: dict[int, Callable[[Event], None]] = dict.fromkeys(ROWS_TYPES, self._rows)
         handlers.update(dict.fromkeys(GTID_TYPES, self._gtid))
         handlers.update(dict.fromkeys(STATEMENT_TYPES, self._prepare))
@@ -167,24 +197,29 @@ class ReplayLoop:
                 EventType.XA_PREPARE: self._xa_prepare,
                 EventType.EXECUTE_LOAD_QUERY: self._load,
                 EventType.INCIDENT: self._incident,
-                EventType.ROTATE: self._rotate,
-                EventType.GTID_LIST: self._between,
-                EventType.BINLOG_CHECKPOINT: self._between,
+                EventType.ROTATE: self._position.rotate,
+                EventType.GTID_LIST: self._position.pass_by,
+                EventType.BINLOG_CHECKPOINT: self._position.pass_by,
             }
         )
         return {int(event_type): handler for event_type, handler in handlers.items()}
 
     def _format_description(self, event: Event) -> None:
-        """The source's; a relay log begins with the receiver's own, which says nothing about what follows."""
+        """The source's; a relay log begins with the receiver's own, which says nothing about what
+        follows."""
         fde = self._reader.format
         assert fde is not None
         if event.flags & EventFlag.RELAY_LOG:
-            self._in_relay_log = True
+            self._position.in_relay_log = True
             return
-        _LOG.info("reading a log", extra={"file": event.file, "position": event.position, "version": fde.server_version})
-        begins = event.log_pos != 0 and not event.flags & EventFlag.ARTIFICIAL  # or one log of the source goes on in another relay log
+        _LOG.info(
+            "reading a log",
+            extra={"file": event.file, "position": event.position, "version": fde.server_version},
+        )
+        # or one log of the source goes on in another relay log
+        begins = event.log_pos != 0 and not event.flags & EventFlag.ARTIFICIAL
         if begins:
-            self._between(event)
+            self._position.pass_by(event)
         self._describe(fde, begins=begins)
 
     def _describe(self, fde: FormatDescription, *, begins: bool = True) -> None:
@@ -204,13 +239,25 @@ class ReplayLoop:
         if remark is not None:
             self.result.note(remark)
         row_search = self.options.row_search if rules.row_search_selectable else None
-        apply_options = ApplyOptions(rules, row_search, self.options.idempotent, self.options.skip_errors)
+        apply_options = ApplyOptions(
+            rules, row_search, self.options.idempotent, self.options.skip_errors
+        )
         version = 0 if fde.is_mariadb else version_number(fde.server_version)
-        self.rows_applier = RowsApplier(self.tables, apply_options, self.result, self.options.conversions, self.options.rewrite, version)
+        self.rows_applier = RowsApplier(
+            self.tables,
+            apply_options,
+            self.result,
+            self.options.conversions,
+            self.options.rewrite,
+            version,
+        )
         self.statements = StatementApplier(self.tables, rules.name, self.options.rewrite)
-        self.tables.display_widths = rules.name in ("5.6", "5.7", "mariadb")
+        self.tables.follow(rules.name)
         if self.options.row_search is not None and not rules.row_search_selectable:
-            self.result.note(f"--row-search has no effect: {rules.name} has no slave_rows_search_algorithms; choose another --server")
+            self.result.note(
+                f"--row-search has no effect: {rules.name} has no slave_rows_search_algorithms;"
+                " choose another --server"
+            )
         self.result.server = rules.name
         self.result.rules = rules
         self.result.row_search = row_search_text(rules, row_search)
@@ -222,12 +269,18 @@ class ReplayLoop:
         options = self.options
         if self.transaction.begun:
             self._abandon(event)
-        if event.type == EventType.GTID and options.include_gtids is None and options.exclude_gtids is None:
-            plain_gtid(event)  # so that a damaged one is refused here, not when somebody asks for it
+        if (
+            event.type == EventType.GTID
+            and options.include_gtids is None
+            and options.exclude_gtids is None
+        ):
+            plain_gtid(event)  # a damaged one is refused here, not when somebody asks for it
             self.transaction.start(event)
             return
         parsed: Gtid | MariadbGtidEvent = parse(event, self._fde)
-        self.transaction.start(event, parsed.text, skipped=self._skips_gtid(parsed) or parsed.is_half_alter)
+        self.transaction.start(
+            event, parsed.text, skipped=self._skips_gtid(parsed) or parsed.is_half_alter
+        )
         if isinstance(parsed, MariadbGtidEvent):
             self.transaction.begun = not parsed.is_standalone
             self.transaction.xid = parsed.xid
@@ -239,48 +292,25 @@ class ReplayLoop:
         return not included or (exclude is not None and holds(exclude, parsed))
 
     def _commit(self, event: Event) -> None:
+        assert self._fde is not None
         self.before_commit(event)
         self.tables.commit()
         self.result.transactions += not self.transaction.skipped
-        self._end(event)
-
-    def _end(self, event: Event) -> None:
-        transaction, result = self.transaction, self.result
-        if transaction.first is not None and transaction.first.type in GTID_TYPES:
-            self._executed(transaction.first)
-        transaction.end()
-        result.last_file, result.last_position = event.file, event.position + (event.length if event.inner_index < 0 else 0)
-        result.source_position = event.log_pos
-
-    def _executed(self, event: Event) -> None:
-        """One that was left out counts, too: its position is behind us."""
-        if event.type == EventType.GTID:
-            self.result.executed.add_plain(*plain_gtid(event))
-        elif event.type != EventType.ANONYMOUS_GTID:
-            assert self._fde is not None
-            parsed: Gtid | MariadbGtidEvent = parse(event, self._fde)
-            self.result.executed.add(parsed.gtid if isinstance(parsed, MariadbGtidEvent) else GtidSet(parsed.text or ""))
-
-    def _rotate(self, event: Event) -> None:
-        """In a relay log: the source's log that what follows is of, and where it is there."""
-        if self._in_relay_log and not event.flags & EventFlag.RELAY_LOG and self.transaction.first is None:
-            data = event.data
-            self.result.source_file = data[8:].decode("utf-8", "surrogateescape")
-            self.result.source_position = int.from_bytes(data[:8], "little")
-
-    def _between(self, event: Event) -> None:
-        """An event that belongs to no transaction moves the position as well."""
-        if self._in_relay_log and event.log_pos and self.transaction.first is None:
-            self.result.source_position = event.log_pos
+        self._position.end(event, self._fde)
 
     def _rollback(self, event: Event) -> None:
+        assert self._fde is not None
         self.tables.rollback()
-        self._end(event)
+        self._position.end(event, self._fde)
 
     def _abandon(self, event: Event) -> None:
-        """A receiver that asks for transactions by their GTIDs gets one that was cut off again from its beginning."""
+        """A receiver that asks for transactions by their GTIDs gets one that was cut off again from
+        its beginning."""
         place = {"file": event.file, "position": event.position}
-        self.result.note("the beginning of a transaction was rolled back: the log has the whole of it behind", **place)
+        self.result.note(
+            "the beginning of a transaction was rolled back: the log has the whole of it behind",
+            **place,
+        )
         self.tables.rollback()
         self.transaction.end()
 
@@ -293,7 +323,10 @@ class ReplayLoop:
         if known is None:
             table_map = read_table_map(event, self._fde)
             wanted = self.tally.wants_table(table_map.database, table_map.table)
-            known = self._known_maps[body] = table_map.table_id, table_map if wanted else table_map.database
+            known = self._known_maps[body] = (
+                table_map.table_id,
+                table_map if wanted else table_map.database,
+            )
         table_id, self.maps[table_id] = known
 
     def _rows(self, event: Event) -> None:
@@ -316,37 +349,10 @@ class ReplayLoop:
             if error.position is not None:
                 raise
             error.locate(file=event.file, position=event.position, table=table_map.full_name)
-            self._refused(error)
+            self._inexact.pass_over(error)
         except InputError as error:
             error.locate(file=event.file, position=event.position, table=table_map.full_name)
             raise
-
-    def _refused(self, error: ReplicationError, query: Query | None = None) -> None:
-        """An event that could not be opened: passed over when its error is in the skip list."""
-        if not self.options.skips(error.number):
-            raise error
-        if error.number == NOT_SUPPORTED:
-            database, dot, table = (error.table or "").partition(".")
-            own = [f"{self.options.rewrite.get(database, database)}{dot}{table}"]
-            self._inexact(own if query is None else self._changed(query), error.message)
-        place = {"number": error.number, "file": error.file, "position": error.position, "table": error.table}
-        self.result.note(f"skipped by --skip-errors: {error.message}", **place)
-
-    def _inexact(self, tables: Iterable[str], reason: str) -> None:
-        for table in tables:
-            self.result.inexact.setdefault(table, reason)
-
-    def _changed(self, query: Query) -> list[str]:
-        """Tables that a statement changes, by their names here; "" where they are not known."""
-        rewrite = self.options.rewrite
-        return [f"{rewrite.get(database, database)}.{table}" for database, table in names_of(query).tables] or [""]
-
-    def _pass_inexact_on(self, query: Query) -> None:
-        """What a statement makes of a table that is not exact is not exact: RENAME TABLE, INSERT … SELECT, CREATE TABLE … LIKE."""
-        sql = query.sql.decode("utf-8", "replace").lower()
-        for table, reason in list(self.result.inexact.items()):
-            if table.rpartition(".")[2].lower() in sql:
-                self._inexact(self._changed(query), reason)
 
     # statements
 
@@ -368,7 +374,7 @@ class ReplayLoop:
             self._commit(event)
         elif word == b"ROLLBACK":
             self._rollback(event)
-        elif not self._xa(event, query) and not self._savepoint(query):
+        elif not self._xa(event, query) and not carry_out_savepoint(self.tables, query):
             self._statement(event, query)
 
     def _statement(self, event: Event, query: Query) -> None:
@@ -383,10 +389,10 @@ class ReplayLoop:
     def _execute(self, event: Event, query: Query) -> None:
         self.result.statements += 1
         mark, error = self.tables.changes, None
-        if self.result.inexact:
-            self._pass_inexact_on(query)
+        self._inexact.pass_on(query)
         try:
             refuse_interrupted(query, self.options.skips)
+            refuse_left_out(self.options.only, query)
             if (note := self.statements.execute(event, query)) is not None:
                 self.result.note(note)
         except ReplicationError as caught:
@@ -394,7 +400,7 @@ class ReplayLoop:
             error = caught
         if (error := remaining_error(error, query, self.options.skips)) is not None:
             error.hint = needs_more(self.options.only, error.number, query) or error.hint
-            self._refused(error, query)
+            self._inexact.pass_over(error, query)
 
     def _load(self, event: Event) -> None:
         assert self._fde is not None
@@ -409,7 +415,7 @@ class ReplayLoop:
             try:
                 self.statements.load(event, load)
             except ReplicationError as error:
-                self._refused(error, load.query)
+                self._inexact.pass_over(error, load.query)
 
     def _old_load(self, event: Event) -> None:
         raise old_load(event)
@@ -418,45 +424,21 @@ class ReplayLoop:
         assert self._fde is not None
         raise lost_events(event, self._fde)
 
-    def _savepoint(self, query: Query) -> bool:
-        match = _SAVEPOINT.match(query.sql)
-        if match is None:
-            return False
-        word, name = match[1].upper(), unquoted(match[2].decode("utf-8", "surrogateescape").strip()).lower()
-        if word == b"SAVEPOINT":
-            self.tables.savepoint(name)
-        elif word.startswith(b"ROLLBACK"):
-            try:
-                self.tables.rollback_to(name)
-            except KeyError:
-                raise ReplicationError(1305, f"SAVEPOINT {name} does not exist") from None
-        return True
-
     # XA
 
     def _xa(self, event: Event, query: Query) -> bool:
-        statement = xa_statement(query.sql)
-        if statement is None:
-            return False
-        verb, text = statement
-        xid = prepared_xid(self.transaction.xid or text, self.prepared)
-        if self.knows_prepared and not self.transaction.skipped:
-            check_xid(verb, xid, query.sql, self.prepared)
+        verb = self.xa.carry_out(query, self.transaction)
         if verb in BEGINS:
             self.transaction.begin(event)
         elif verb == "COMMIT":
-            self.prepared.pop(xid, None)
             self._commit(event)
         elif verb == "ROLLBACK":
-            self.tables.roll_back_detached(self.prepared.pop(xid, []))
             self._rollback(event)
-        return True
+        return verb is not None
 
     def _xa_prepare(self, event: Event) -> None:
         assert self._fde is not None
-        parsed: XaPrepare = parse(event, self._fde)
-        if not parsed.one_phase:
-            self.prepared[plain_xid(parsed.text)] = self.tables.detach()
+        self.xa.prepare(parse(event, self._fde))
         self._commit(event)
 
     # the end
@@ -470,10 +452,17 @@ class ReplayLoop:
         self.transaction.end()
 
     def _finish(self, reader: LogReader, event: Event | None) -> None:
-        if self.result.error is None and self.transaction.started_at is not None and event is not None:
+        if (
+            self.result.error is None
+            and self.transaction.started_at is not None
+            and event is not None
+        ):
             self.tables.rollback()
             self.result.incomplete_transaction = self.transaction.started_at
-            self.result.note(f"the transaction that starts at {self.transaction.started_at} is not complete; it was rolled back")
+            self.result.note(
+                f"the transaction that starts at {self.transaction.started_at} is not complete; it"
+                " was rolled back"
+            )
         elif self.result.error is None:
             self.tables.commit()
         if self.transaction.outside is not None:
@@ -481,19 +470,11 @@ class ReplayLoop:
         self.result.notes.update(self.tally.notes())
         if self.result.error is None and not isinstance(reader, LogFollower):
             if self.options.include_gtids is not None and not self._included:
-                raise none_included(self.options.include_gtids, str(self.result.executed).rpartition(",")[2])
+                raise none_included(
+                    self.options.include_gtids, str(self.result.executed).rpartition(",")[2]
+                )
             self.tally.check()
-        self._leave_prepared_out()
-
-    def _leave_prepared_out(self) -> None:
-        for xid, changes in reversed(self.prepared.items()):
-            try:
-                self.tables.roll_back_detached(changes)
-            except ReplicationError as error:
-                self.result.error = self.result.error or error
-                error.locate(file=self.result.last_file, position=self.result.last_position)
-            else:
-                self.result.note(f"XA transaction {xid} is prepared and neither committed nor rolled back: its rows are left out")
+        self.xa.leave_out(self.result)
 
 
 def _nothing(event: Event) -> None:

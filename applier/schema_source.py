@@ -9,7 +9,7 @@ from typing import Any
 from applier.arguments import checked
 from applier.dumps.memory import load_dump
 from applier.dumps.source import Selection
-from applier.mysql.live_schema import SchemaPlace
+from applier.mysql.contents.live_schema import SchemaPlace
 from applier.options import parse_options
 from applier.server_versions import asked_rules
 from applier.tables.catalog import Tables

@@ -41,13 +41,13 @@ from forecast_strata import STRATA, Stratum
 from forecast_workloads import SETS, Workload
 from replication import ReplicationWords, Server
 
-from applier.cli.measure import command as measure
-from applier.forecast.facts import TableFacts
-from applier.forecast.loads import LoadReader, Schema
-from applier.forecast.on_server import ServerTarget
+from applier.cli.commands.measure import command as measure
+from applier.forecast.inventory.facts import TableFacts
+from applier.forecast.inventory.server_facts import facts_of_server
+from applier.forecast.measurement.on_server import ServerTarget
 from applier.forecast.plan import ForecastPlan, run
-from applier.forecast.server_facts import facts_of_server
-from applier.mysql.url import Endpoint
+from applier.forecast.workload.loads import LoadReader, Schema
+from applier.mysql.client.url import Endpoint
 from lookup.versions import parse_row_search, rules_for
 
 DATABASE = "accuracy"

@@ -10,7 +10,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "docker"))
 from servers.server import Server
 
 _OLD_WORDS = {
-    "CHANGE REPLICATION SOURCE TO": "CHANGE MASTER TO", "SHOW BINARY LOG STATUS": "SHOW MASTER STATUS", "SOURCE_": "MASTER_",
+    "CHANGE REPLICATION SOURCE TO": "CHANGE MASTER TO", "SHOW BINARY LOG STATUS": "SHOW MASTER STATUS",
+    "RESET BINARY LOGS AND GTIDS": "RESET MASTER", "SOURCE_": "MASTER_",
     "REPLICA": "SLAVE", "GET_MASTER_PUBLIC_KEY = 1, ": "",
 }  # fmt: skip
 

@@ -23,12 +23,13 @@ from typing import Any
 from decode import machine
 
 from applier.forecast.log_rows import batches
-from applier.forecast.measured import Memory
-from applier.forecast.measurement_grid import Cell, grid, make_log
-from applier.forecast.ranges import FileRange, ranges
+from applier.forecast.measurement.cell_log import make_log
+from applier.forecast.measurement.measured import Memory
+from applier.forecast.measurement.measurement_grid import Cell, grid
 from applier.forecast.spark_measure import measure_with_spark
 from applier.forecast.spark_session import session
 from applier.forecast.spark_source import PROFILED, profile, register
+from applier.forecast.workload.ranges import FileRange, ranges
 from lookup.shape import PRIMARY
 from lookup.versions import RULES
 

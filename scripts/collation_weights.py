@@ -1,10 +1,10 @@
-"""Writes applier/tables/weights.zip: asks real servers for the weights of all characters in all collations.
+"""Writes applier/tables/collations/weights.zip: asks real servers for the weights of all characters in all collations.
 
     python scripts/collation_weights.py FOLDER [--output FILE]
 
 FOLDER keeps the answers (WEIGHT_STRING of each character, a line each; weights of pairs that contract), so that a second run only
 asks for what is not there. It takes about an hour on two cores. 9.7 is asked for everything; MariaDB for its UCA 14 collations,
-and whether the others are the same. The form of the tables is described in applier/tables/weights.py.
+and whether the others are the same. The form of the tables is described in applier/tables/collations/weights.py.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docker")]
 
 from servers.server import Server  # noqa: E402
 
-from applier.tables.collation import UNICODE, characters_of, full_name  # noqa: E402
-from applier.tables.weight_keys import number_of  # noqa: E402
+from applier.tables.collations.collation import UNICODE, characters_of, full_name  # noqa: E402
+from applier.tables.collations.weight_keys import number_of  # noqa: E402
 
-OUTPUT = ROOT / "applier" / "tables" / "weights.zip"
+OUTPUT = ROOT / "applier" / "tables" / "collations" / "weights.zip"
 Levels = tuple[str, ...]
 """Hexadecimal digits of the weights at each level."""
 NOT_BY_CHARACTER = frozenset({"cp1250_czech_cs", "latin2_czech_cs", "tis620_thai_ci", "thai_520_w2", "myanmar_ci"})
@@ -247,7 +247,7 @@ def text_member(asked: Asked, table: str) -> str:
     contractions = asked.contractions(table, [code for code in tried if not is_ideograph(code)], levels)
     if table.startswith("ja"):
         # At the second level and beyond the server takes the last character of the text for the one before the first:
-        # that is `applier.tables.weight_keys`' to do, and no contraction.
+        # that is `applier.tables.collations.weight_keys`' to do, and no contraction.
         contractions = {text: w for text, w in contractions.items() if w[0] != "".join(levels[char.encode()][0] for char in text)}
     contractions.update(dict.fromkeys(DISPUTED.get(table, ()), ("?",)))
     return member(2, base, ((ord(char.decode()), weights) for char, weights in own.items()), contractions, table.startswith("ja"))

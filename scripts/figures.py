@@ -16,9 +16,9 @@ import altair
 import vl_convert
 from click.testing import CliRunner
 
-from applier.cli.clock import command as clock
-from applier.cli.forecast import command as forecast
-from applier.report_charts import charts
+from applier.cli.commands.clock import command as clock
+from applier.cli.commands.forecast import command as forecast
+from applier.pages.report_charts import charts
 from applier.timing.scenarios import SCENARIOS
 from lookup.cost import expected
 from lookup.shape import NO_KEY, OTHER, PRIMARY, EventShape, TableShape

@@ -22,9 +22,10 @@ from typing import Any
 import applier
 from applier import Tables
 from applier.binlog.types import to_python
+from applier.tables.dml.row_writer import StatementSession
+from applier.tables.dml.statements import execute_statement
 from applier.tables.engine import MemoryTable
-from applier.tables.expressions import Session
-from applier.tables.statements import StatementSession, execute_statement
+from applier.tables.expressions.row_expressions import Session
 from lookup.table import Column
 from tests.captures_support import CAPTURES
 

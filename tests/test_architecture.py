@@ -9,6 +9,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("applier", "checkpoints", "lookup")
 FOLDERS = (*PACKAGES, "benchmarks", "docker", "examples", "scripts", "tests")
-MODULE_LINES, FUNCTION_LINES = 500, 70
+MODULE_LINES, FUNCTION_LINES, ROOM_MODULES = 500, 70, 25
 CATALOGUES = {"applier/error_codes.py", "applier/server_errors.py"}
 """Each is one table from its first line to its last: a row for each code that there is."""
 FILES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
@@ -42,6 +43,13 @@ def test_fits_in_a_head(path: Path) -> None:
     functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
     lengths = {node.name: (node.end_lineno or node.lineno) - node.lineno + 1 for node in functions}
     assert {name: lines for name, lines in lengths.items() if lines > FUNCTION_LINES} == {}
+
+
+def test_no_room_is_crowded() -> None:
+    """A folder is a room, and its listing is read at once; what has grown beyond that is rooms."""
+    rooms = Counter(name_of(path.parent) for path in FILES if name_of(path).startswith(PACKAGES))
+    assert {"applier", "checkpoints", "lookup", "applier/tables/ddl"} <= set(rooms)
+    assert {room: modules for room, modules in rooms.items() if modules > ROOM_MODULES} == {}
 
 
 CLASSES = [

@@ -15,11 +15,11 @@ import pytest
 from servers.server import Server
 
 import applier
-from applier.crashtest.explorer import Kind
+from applier.crashtest.crash_runs import Kind
 from applier.crashtest.matrix import Setup, WorkloadSpec, try_all
+from applier.mysql.client.url import Endpoint
 from applier.mysql.into import replay_into
 from applier.mysql.into_options import IntoOptions
-from applier.mysql.url import Endpoint
 from applier.options import parse_options
 from applier.tables.catalog import Tables
 from checkpoints.outcomes import Medium

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from applier.errors import UsageError
-from applier.mysql import column_bytes, dialect
+from applier.mysql.client import dialect
+from applier.mysql.statements import column_bytes
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.scheduling import DATABASE, LOGICAL_CLOCK, rules_for
 from applier.replica.scheduling import RULES as CLOCK_RULES

@@ -14,14 +14,19 @@ from applier.binlog.describe import (
     read_rows,
     read_table_map,
 )
-from applier.binlog.filters import LogFilter, Moment
 from applier.binlog.header import ROWS_TYPES, Event, EventType, FormatDescription
+from applier.binlog.images.row_values import WORDS, RowValues, Values, image_text
 from applier.binlog.plain_lines import PlainLines
 from applier.binlog.reader import LogReader
 from applier.binlog.refusals import unknown_table
-from applier.binlog.row_values import WORDS, RowValues, Values, image_text
 from applier.binlog.rows import DUMMY_TABLE_IDS, STATEMENT_END, RowsHead
-from applier.binlog.table_filter import EVERYTHING, FilterTally, StatementNames, TableFilter
+from applier.binlog.selection.filters import LogFilter, Moment
+from applier.binlog.selection.table_filter import (
+    EVERYTHING,
+    FilterTally,
+    StatementNames,
+    TableFilter,
+)
 from applier.binlog.table_map import TableMap
 from applier.binlog.transactions import TransactionTracker, with_formats
 

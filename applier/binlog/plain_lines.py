@@ -20,8 +20,8 @@ from applier.binlog.header import (
     EventType,
     FormatDescription,
 )
+from applier.binlog.images.row_values import RowValues
 from applier.binlog.reader import LogReader
-from applier.binlog.row_values import RowValues
 from applier.binlog.table_map import TableMap
 from applier.binlog.transactions import TransactionTracker
 

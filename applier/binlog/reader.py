@@ -231,7 +231,8 @@ class LogReader:
             + event.length
             - (0 if format_description.checksum is None else CHECKSUM_LENGTH)
         )
-        if format_description.checksum is not None and self.verify_checksum:
+        # Without checksums its own may be wrong: a dump from the middle of a log changes it.
+        if format_description.checksum_length and self.verify_checksum:
             head = bytearray(view[event.position : event.end])
             head[17] &= ~EventFlag.IN_USE & 0xFF
             if zlib.crc32(head) != int.from_bytes(body[-CHECKSUM_LENGTH:], "little"):

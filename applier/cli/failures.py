@@ -79,7 +79,7 @@ class Running:
 
     def log_begin(self) -> None:
         """The loggers write to standard error as it is asked for by now."""
-        from applier.cli.log_output import begin
+        from applier.cli.output.log_output import begin
 
         self.log_end()
         self.log_end = begin(self.log_level, as_json=self.log_json)
@@ -102,7 +102,7 @@ def tell(error: BaseException, running: Running | None = None, *, during: str = 
     found = _for_command(error, running)
     told = lines(error, found, running, during)
     if running.log_json:
-        from applier.cli.log_output import say_error
+        from applier.cli.output.log_output import say_error
 
         running.log_begin()  # the command line itself may be what is wrong
         say_error(found, during=during, context=told[1:])

@@ -41,8 +41,8 @@ COMMANDS = {
     "doctor": "Show which optional parts are installed, and what they are for.",
     "completion": "Print the script that completes commands in bash, zsh or fish.",
 }
-"""Command -> its line in --help; the command itself is `command` in applier/cli/<name>.py, with an
-underscore for a dash."""
+"""Command -> its line in --help; the command itself is `command` in applier/cli/commands/<name>.py,
+with an underscore for a dash."""
 INTERRUPTED = 130
 CLOSED_OUTPUT = 141
 """As a shell shows a program that ended because nobody reads its output any more: `| head`."""
@@ -63,7 +63,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(
-            f"applier.cli.{cmd_name.replace('-', '_')}"
+            f"applier.cli.commands.{cmd_name.replace('-', '_')}"
         ).command
         _take_common_options(command)
         return grouped(command, COMMON)

@@ -13,7 +13,8 @@ for trial in explore(Consumer).failures:
 
 from applier.crashtest.checkers import Judgement, Verdict, judge
 from applier.crashtest.contract import CannotStart, RecoveryMistake, State, System
-from applier.crashtest.explorer import Exploration, Kind, Trial, explore, reproduce
+from applier.crashtest.crash_runs import Kind
+from applier.crashtest.explorer import Exploration, Trial, explore, reproduce
 from applier.crashtest.journal import Journal
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import Any
 
 from applier.arguments import at_least, checked, one_of
 from applier.binlog.follow import LogFiles, log_files
-from applier.crashtest.explorer import Kind
+from applier.crashtest.crash_runs import Kind
 from applier.crashtest.matrix import AXES, MatrixCell, Setup, WorkloadSpec, axes_of, setups, try_all
 from applier.crashtest.workload import Workload, captured
 from applier.error_codes import Code

@@ -34,7 +34,8 @@ from typing import Any
 
 from applier.crashtest.checkers import Verdict
 from applier.crashtest.contract import RecoveryMistake
-from applier.crashtest.explorer import Exploration, Kind, Recovered, Trial, explore, reproduce
+from applier.crashtest.crash_runs import Kind
+from applier.crashtest.explorer import Exploration, Recovered, Trial, explore, reproduce
 from applier.crashtest.replica_system import ReplicaSystem, Shared, expected_state, set_up
 from applier.crashtest.trace import trace
 from applier.crashtest.workload import INNODB, MYISAM, Workload, generated, with_engine

@@ -24,7 +24,8 @@ import pytest
 if TYPE_CHECKING:
     from applier.crashtest.checkers import Verdict
     from applier.crashtest.contract import State
-    from applier.crashtest.explorer import Exploration, Make, Trial
+    from applier.crashtest.crash_runs import Make
+    from applier.crashtest.explorer import Exploration, Trial
     from checkpoints.outcomes import Medium
     from checkpoints.simulated_disk import SimulatedDisk
 
@@ -46,7 +47,7 @@ class Crash:
 
     def again(self) -> tuple[SimulatedDisk, list[Hashable]]:
         """The disk that is left, and the work that had been acknowledged."""
-        from applier.crashtest.explorer import crash
+        from applier.crashtest.crash_runs import crash
 
         return crash(
             self.make,

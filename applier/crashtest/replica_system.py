@@ -27,7 +27,7 @@ from applier.crashtest.workload import EPOCH, Workload, content_of
 from applier.errors import InputError, ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.interleaving import Shuffled
-from applier.replica.relay_event import KnownRelayLogs
+from applier.replica.relay.relay_event import KnownRelayLogs
 from applier.replica.replica import Replica
 from checkpoints.disk import Disk
 from checkpoints.errors import CheckpointError

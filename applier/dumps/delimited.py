@@ -16,7 +16,7 @@ from typing import IO
 from applier.dumps.patterns import repeated
 from applier.error_codes import Code
 from applier.errors import InputError
-from applier.tables.quoting import quoted
+from applier.tables.sql.quoting import quoted
 
 STATEMENT_BYTES = 1 << 20
 """Of one INSERT, about."""

@@ -21,7 +21,7 @@ from applier.dumps.statement import about
 from applier.error_codes import Code
 from applier.errors import InputError
 from applier.sources import open_source
-from applier.tables.sql_text import Parser
+from applier.tables.sql.sql_text import Parser
 
 PACKED = (".gz", ".zst", ".xz", ".bz2")
 SESSION = ("SET FOREIGN_KEY_CHECKS=0, SQL_MODE='NO_AUTO_VALUE_ON_ZERO'",)

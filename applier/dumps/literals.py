@@ -22,9 +22,9 @@ from applier.dumps.patterns import QUOTED, STRING
 from applier.dumps.session import DumpSession
 from applier.error_codes import Code
 from applier.errors import InputError
+from applier.tables.dml.value_lists import value_rows
 from applier.tables.engine import MemoryTable
-from applier.tables.quoting import hex_bytes
-from applier.tables.value_lists import value_rows
+from applier.tables.sql.quoting import hex_bytes
 from lookup.table import Column
 
 _VALUE = (

@@ -21,14 +21,15 @@ from applier.dumps.statement import NAME_BYTES, in_backticks, unquoted
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError
 from applier.tables.catalog import Tables
-from applier.tables.ddl import DDL_STATEMENTS, IGNORED_STATEMENTS, apply_ddl
-from applier.tables.ddl_session import DdlSession
-from applier.tables.defaults import complete_rows, number_rows
+from applier.tables.ddl.ddl_session import DdlSession
+from applier.tables.ddl.execution import DDL_STATEMENTS, IGNORED_STATEMENTS, apply_ddl
+from applier.tables.dml.row_writer import StatementSession
+from applier.tables.dml.statements import DML_STATEMENTS, execute_statement
 from applier.tables.engine import MemoryTable
-from applier.tables.expressions import Session
-from applier.tables.sql_mode_flags import SqlModeFlag
-from applier.tables.sql_text import UNREADABLE
-from applier.tables.statements import DML_STATEMENTS, StatementSession, execute_statement
+from applier.tables.expressions.defaults import complete_rows, number_rows
+from applier.tables.expressions.operands import Session
+from applier.tables.sql.sql_mode_flags import NO_MODES, SqlModeFlag
+from applier.tables.sql.sql_text import UNREADABLE
 from lookup.handler import DuplicateKey, Row, RowError
 
 _NAME = re.compile(NAME_BYTES)
@@ -55,6 +56,7 @@ class _Loader:
         self.reader = reader
         self.tables = Tables()
         self.ddl = DdlSession(server=server)
+        self.tables.follow(server)
         self.session = reader.session
         self.local_timestamps = 0
 
@@ -93,13 +95,19 @@ class _Loader:
                 self.ddl,
                 foreign_key_checks=self.session.foreign_key_checks,
                 explicit_defaults_for_timestamp=self._explicit_timestamps(),
-                expressions=Session(sql_mode=mode, zone=self._zone()),
+                expressions=self._expressions(mode, self._zone()),
             )
             apply_ddl(self.tables, text, statement.database, ddl)
         elif statement.verb in DML_STATEMENTS:
-            execute_statement(self.tables, text, statement.database, StatementSession())
+            session = StatementSession(self._expressions())
+            execute_statement(self.tables, text, statement.database, session)
         elif statement.verb not in IGNORED_STATEMENTS and statement.verb not in SESSION_STATEMENTS:
             raise InputError(f"statement that is not known: {text[:60]!r}", code=Code.SCHEMA_SQL)
+
+    def _expressions(self, mode: SqlModeFlag = NO_MODES, zone: tzinfo = UTC) -> Session:
+        return Session(
+            sql_mode=mode, zone=zone, mariadb=self.ddl.is_mariadb, old=self.ddl.is_old
+        )
 
     def _explicit_timestamps(self) -> bool | None:
         """None: as the server's version has it. SHOW CREATE TABLE says of each TIMESTAMP whether it
@@ -131,7 +139,7 @@ class _Loader:
         columns = self._columns(table, match["columns"])
         rows = list(insert_rows(table, columns, statement.sql, match.end(), self.session))
         self._count_timestamps(table, columns, len(rows))
-        whole = complete_rows(table.definition, columns, rows)
+        whole = complete_rows(table.definition, columns, rows, self.tables.dialect)
         auto = next(
             (at for at, column in enumerate(table.definition.columns) if column.auto_increment),
             None,

@@ -13,8 +13,8 @@ from typing import Any
 from applier.binlog.charsets import ALIASES, CHARSETS
 from applier.error_codes import Code
 from applier.errors import InputError
-from applier.tables.sql_mode_flags import SqlModeFlag
-from applier.tables.sql_text import Lexis, Parser
+from applier.tables.sql.sql_mode_flags import SqlModeFlag
+from applier.tables.sql.sql_text import Lexis, Parser
 
 DEFAULTS: dict[str, Any] = {
     "foreign_key_checks": 1,

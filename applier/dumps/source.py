@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from applier.binlog.table_filter import EVERYTHING, SYSTEM_SCHEMAS, TableFilter
+from applier.binlog.selection.table_filter import EVERYTHING, SYSTEM_SCHEMAS, TableFilter
 from applier.dumps.folders import cannot_read, parts_of
 from applier.dumps.session import DumpSession
 from applier.dumps.split import RawStatement, Readable, split_statements
@@ -24,8 +24,8 @@ from applier.error_codes import Code
 from applier.errors import BinlagError, InputError
 from applier.options import ReplayOptions
 from applier.sources import STANDARD_INPUT, open_source, source_name
-from applier.tables.quoting import quoted
-from applier.tables.sql_text import UNREADABLE, reason
+from applier.tables.sql.quoting import quoted
+from applier.tables.sql.sql_text import UNREADABLE, reason
 from lookup.handler import NoReferencedRow, RowError
 
 DEFAULT_DATABASE = "--default-database"

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from applier.dumps.patterns import IDENTIFIER, QUOTED_IDENTIFIER
-from applier.tables.quoting import quoted
-from applier.tables.sql_text import DEFAULT_LEXIS, Lexis, Parser, Token, tokenize
+from applier.tables.sql.quoting import quoted
+from applier.tables.sql.sql_text import DEFAULT_LEXIS, Lexis, Parser, Token, tokenize
 
 NAME_BYTES = rb"(?:" + IDENTIFIER + rb"|" + QUOTED_IDENTIFIER + rb"|[\w$\x80-\xff]++)"
 INSERT_HEAD = re.compile(

@@ -17,13 +17,13 @@ from applier.fleets.config import LOG_NAMES, PLACEHOLDER, FleetSource
 from applier.fleets.heads import check, heads, stamp
 from applier.fleets.results import Outcome
 from applier.fleets.schemas import SharedSchemas, facts_of
-from applier.forecast.facts import TableFacts
-from applier.forecast.load_batch import LoadBatch
-from applier.forecast.part_kinds import COLUMNS
+from applier.forecast.inventory.facts import TableFacts
+from applier.forecast.inventory.rows_file import with_rows_file
+from applier.forecast.lag.part_kinds import COLUMNS
 from applier.forecast.plan import ForecastPlan, run
-from applier.forecast.rows_file import with_rows_file
-from applier.forecast.transaction_load import TransactionLoad
-from applier.mysql.live_schema import is_url
+from applier.forecast.workload.load_batch import LoadBatch
+from applier.forecast.workload.transaction_load import TransactionLoad
+from applier.mysql.contents.live_schema import is_url
 from applier.remote import address_of
 from applier.server_versions import asked_rules, found_rules, remark
 from applier.sources import INDEX_SUFFIX, expanded

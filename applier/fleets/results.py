@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, UsageError
-from applier.forecast.part_kinds import COLUMNS as SHAPES
+from applier.forecast.lag.part_kinds import COLUMNS as SHAPES
 from applier.whole_file import whole_file, write_whole
 
 if TYPE_CHECKING:

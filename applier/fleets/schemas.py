@@ -10,9 +10,9 @@ from pathlib import Path
 from threading import Lock
 
 from applier.fleets.config import FleetSource
-from applier.forecast.facts import TableFacts, facts_of_file
-from applier.mysql.live_schema import is_url
-from applier.mysql.url import find_password, parse_url
+from applier.forecast.inventory.facts import TableFacts, facts_of_file
+from applier.mysql.client.url import find_password, parse_url
+from applier.mysql.contents.live_schema import is_url
 from applier.remote import address_of
 
 
@@ -59,7 +59,7 @@ def facts_of(source: FleetSource, server: str) -> dict[str, TableFacts]:
     """The tables of a source's dump or live server. Raises InputError or UsageError."""
     if not is_url(source.schema):
         return facts_of_file(source.schema, server=server)
-    from applier.forecast.server_facts import facts_of_server
+    from applier.forecast.inventory.server_facts import facts_of_server
 
     endpoint = parse_url(source.schema, f"schema of {source.name}")
     return facts_of_server(endpoint.with_password(find_password(source.password_file)))[0]

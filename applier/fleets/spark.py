@@ -33,10 +33,10 @@ from applier.errors import BinlagError, UsageError
 from applier.fleets.prepare import PreparedSource, SourceFiles, forecast, prepare
 from applier.fleets.results import Outcome
 from applier.fleets.schemas import SharedSchemas
-from applier.forecast.load_batch import LoadBatch, Shapes
 from applier.forecast.plan import load_reader
-from applier.forecast.ranges import DEFAULT_BYTES, FileRange, ranges
-from applier.forecast.transaction_load import TransactionLoad
+from applier.forecast.workload.load_batch import LoadBatch, Shapes
+from applier.forecast.workload.ranges import DEFAULT_BYTES, FileRange, ranges
+from applier.forecast.workload.transaction_load import TransactionLoad
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

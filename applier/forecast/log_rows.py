@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from applier.forecast.loads import LoadReader, Schema
-from applier.forecast.ranges import FileRange, expand, ranges
-from applier.forecast.transaction_load import TransactionLoad
-from applier.forecast.wanted import EVERYTHING, Wanted
+from applier.forecast.workload.loads import LoadReader, Schema
+from applier.forecast.workload.ranges import FileRange, expand, ranges
+from applier.forecast.workload.transaction_load import TransactionLoad
+from applier.forecast.workload.wanted import EVERYTHING, Wanted
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,26 +10,26 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
-from applier.binlog.table_filter import EVERYTHING
+from applier.binlog.selection.table_filter import EVERYTHING
 from applier.error_codes import Code
 from applier.errors import InputError, UsageError
-from applier.forecast.backlog import Backlog, behind_from_the_start
-from applier.forecast.calibration import Calibration, default_calibration, load_calibration
-from applier.forecast.conditions import Conditions, Live, conditions
-from applier.forecast.facts import TableFacts, table_bytes, with_rows
-from applier.forecast.fixes import fixes
-from applier.forecast.load_batch import LoadBatch
-from applier.forecast.load_sample import LoadSample
-from applier.forecast.loads import LoadReader, Schema
-from applier.forecast.margin import margin
-from applier.forecast.notebook import as_html, as_text
-from applier.forecast.part_kinds import shape_rows
-from applier.forecast.progress import ReplicaProgress
-from applier.forecast.rows_file import with_rows_file
-from applier.forecast.run import Forecast
-from applier.forecast.scenario import Scenario, what_if
-from applier.forecast.summary import summarize
-from applier.forecast.transaction_load import TransactionLoad
+from applier.forecast.answers.notebook import as_html, as_text
+from applier.forecast.answers.summary import summarize
+from applier.forecast.inventory.facts import TableFacts, table_bytes, with_rows
+from applier.forecast.inventory.rows_file import with_rows_file
+from applier.forecast.lag.fixes import fixes
+from applier.forecast.lag.part_kinds import shape_rows
+from applier.forecast.lag.run import Forecast
+from applier.forecast.live.backlog import Backlog, behind_from_the_start
+from applier.forecast.live.progress import ReplicaProgress
+from applier.forecast.prices.calibration import Calibration, default_calibration, load_calibration
+from applier.forecast.prices.conditions import Conditions, Live, conditions
+from applier.forecast.prices.margin import margin
+from applier.forecast.prices.scenario import Scenario, what_if
+from applier.forecast.workload.load_batch import LoadBatch
+from applier.forecast.workload.load_sample import LoadSample
+from applier.forecast.workload.loads import LoadReader, Schema
+from applier.forecast.workload.transaction_load import TransactionLoad
 from applier.mysql.transaction_tally import check_filters
 from applier.options import ReplayOptions, row_search_of
 from applier.server_versions import asked_rules, found_rules, remark
@@ -142,7 +142,7 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
     scenarios = [
         base,
         replace(base, name="rows found at once", found_at_once=True),
-        replace(base, name="low", factor=1 / (1 + spread)),
+        replace(base, name="low", factor=1 / (1 + spread), in_turn=True),
         replace(base, name="high", factor=1 + spread),
         *(what_if(text, base) for text in plan.what_ifs or DEFAULT_WHAT_IFS),
     ]

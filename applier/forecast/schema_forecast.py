@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from applier.arguments import at_least, checked, one_of
-from applier.binlog.filters import LogFilter, Moment
 from applier.binlog.follow import LogFiles, log_files
 from applier.binlog.header import FIRST_EVENT
-from applier.binlog.table_filter import TableFilter
-from applier.forecast.calibration import Calibration
-from applier.forecast.conditions import Live
-from applier.forecast.facts import TableFacts, facts_of_file
+from applier.binlog.selection.filters import LogFilter, Moment
+from applier.binlog.selection.table_filter import TableFilter
+from applier.forecast.inventory.facts import TableFacts, facts_of_file
 from applier.forecast.plan import DEFAULT_WHAT_IFS, Forecasted, ForecastPlan, run
-from applier.mysql.live_schema import is_url
+from applier.forecast.prices.calibration import Calibration
+from applier.forecast.prices.conditions import Live
+from applier.mysql.contents.live_schema import is_url
 from applier.schema_source import Selection
 from applier.server_versions import found_rules, remark
 from lookup.versions import NEWEST
@@ -106,9 +106,9 @@ def schema_facts(
             ),
             None,
         )
-    from applier.forecast.live_settings import settings_of_server
-    from applier.forecast.server_facts import facts_of_server
-    from applier.mysql.url import find_password, parse_url
+    from applier.forecast.inventory.server_facts import facts_of_server
+    from applier.forecast.live.live_settings import settings_of_server
+    from applier.mysql.client.url import find_password, parse_url
 
     endpoint = parse_url(schema, "schema").with_password(find_password(password_file))
     facts, _ = facts_of_server(endpoint)

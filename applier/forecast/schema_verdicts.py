@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any, overload
 
 from applier.arguments import checked, one_of
-from applier.binlog.table_filter import EVERYTHING, TableFilter
+from applier.binlog.selection.table_filter import EVERYTHING, TableFilter
 from applier.error_codes import Code
 from applier.errors import UsageError
-from applier.forecast.facts import STATISTICS, TableFacts, facts_of_tables, with_rows
-from applier.forecast.table_verdicts import IMAGES, TableVerdict, number, verdicts
-from applier.mysql.live_schema import is_url
+from applier.forecast.inventory.facts import STATISTICS, TableFacts, facts_of_tables, with_rows
+from applier.forecast.inventory.table_verdicts import IMAGES, TableVerdict, number, verdicts
+from applier.mysql.contents.live_schema import is_url
 from applier.options import parse_options, row_search_of
 from applier.schema_source import Selection, tables_of
 from applier.server_versions import asked_rules, found_rules, remark
@@ -177,9 +177,9 @@ def _with_statistics(
     facts: dict[str, TableFacts], url: str, password_file: PasswordFile
 ) -> tuple[dict[str, TableFacts], str]:
     """The numbers of a live server, as far as they can be."""
-    from applier.forecast.server_facts import judged
-    from applier.mysql.live_statistics import live_statistics
-    from applier.mysql.url import find_password, parse_url
+    from applier.forecast.inventory.server_facts import judged
+    from applier.mysql.client.url import find_password, parse_url
+    from applier.mysql.contents.live_statistics import live_statistics
 
     numbers, version = live_statistics(
         parse_url(url, "SCHEMA").with_password(find_password(password_file))

@@ -13,9 +13,9 @@ from typing import Any
 
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 
-from applier.forecast.ranges import DEFAULT_BYTES, FileRange
 from applier.forecast.spark_ranges import RangePartition, logs_of, partitions_of
-from applier.forecast.wanted import wanted_of
+from applier.forecast.workload.ranges import DEFAULT_BYTES, FileRange
+from applier.forecast.workload.wanted import wanted_of
 
 
 class _Changes:
@@ -31,7 +31,7 @@ class _Changes:
         """The changes of one stretch as Arrow batches. Runs once a stretch, in a worker."""
         import pyarrow as pa
 
-        from applier.forecast.table_changes import changes
+        from applier.forecast.workload.table_changes import changes
 
         assert isinstance(partition, RangePartition)
         image = _arrow(self.schema).field("before").type
@@ -61,7 +61,7 @@ class ChangeStreamReader(_Changes, DataSourceStreamReader):
     ) -> dict[str, int]:
         """The end of the last whole transaction in each file. Raises InputError for a file that has
         become shorter."""
-        from applier.forecast.table_changes import whole_transactions
+        from applier.forecast.workload.table_changes import whole_transactions
 
         self._known = {**getattr(self, "_known", {}), **(start or {})}
         ends = {
@@ -79,7 +79,7 @@ class ChangeStreamReader(_Changes, DataSourceStreamReader):
         return found
 
     def _cut(self, path: str, start: int | None, stop: int) -> Iterator[FileRange]:
-        from applier.forecast.ranges import ranges
+        from applier.forecast.workload.ranges import ranges
 
         for part in ranges([path], self.size):
             first, last = max(part.start or 0, start or 0), min(part.stop or stop, stop)

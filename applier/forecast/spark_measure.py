@@ -16,15 +16,15 @@ from uuid import uuid4
 
 from applier.error_codes import Code
 from applier.errors import UsageError
-from applier.forecast.measured import (
+from applier.forecast.measurement.measured import (
     Measured,
     MeasurementTarget,
     Memory,
     arrow_schema,
     log_measured,
 )
-from applier.forecast.measurement_grid import DATABASE, Cell
-from applier.mysql.url import Endpoint
+from applier.forecast.measurement.measurement_grid import DATABASE, Cell
+from applier.mysql.client.url import Endpoint
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -49,7 +49,7 @@ class ServerFactory:
     endpoint: Endpoint
 
     def __call__(self, task: int) -> MeasurementTarget:
-        from applier.forecast.on_server import ServerTarget
+        from applier.forecast.measurement.on_server import ServerTarget
 
         return ServerTarget(self.endpoint, database=f"{DATABASE}_{task}", is_alone=False)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from pyspark.sql.datasource import InputPartition
 
-from applier.forecast.ranges import DEFAULT_BYTES, FileRange, ranges
-from applier.forecast.wanted import wanted_of
+from applier.forecast.workload.ranges import DEFAULT_BYTES, FileRange, ranges
+from applier.forecast.workload.wanted import wanted_of
 
 
 class RangePartition(InputPartition):
@@ -22,7 +22,7 @@ def logs_of(options: dict[str, str]) -> list[str]:
     nowhere."""
     from applier.error_codes import Code
     from applier.errors import UsageError
-    from applier.forecast.ranges import expand
+    from applier.forecast.workload.ranges import expand
 
     path = options.get("path") or options.get("paths")
     if not path:

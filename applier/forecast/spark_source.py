@@ -25,9 +25,9 @@ from pyspark.sql.datasource import (
 )
 
 from applier.forecast.log_rows import COLUMNS, SUMS
-from applier.forecast.ranges import FileRange
 from applier.forecast.spark_ranges import RangePartition, logs_of, partitions_of
-from applier.forecast.wanted import wanted_of
+from applier.forecast.workload.ranges import FileRange
+from applier.forecast.workload.wanted import wanted_of
 from lookup.versions import NEWEST
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ class BinlogReader(DataSourceReader):
         yield from batches(partition.part, self._schema(), self.columns, wanted_of(self.options))
 
     def _schema(self) -> Any:
-        from applier.forecast.facts import facts_of_file
-        from applier.forecast.loads import Schema
+        from applier.forecast.inventory.facts import facts_of_file
+        from applier.forecast.workload.loads import Schema
         from applier.server_versions import asked_rules
 
         file = self.options.get("schema")
@@ -82,7 +82,7 @@ class BinlogDataSource(DataSource):
             return ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items())
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        from applier.forecast.table_changes import change_schema, column_schema
+        from applier.forecast.workload.table_changes import change_schema, column_schema
 
         return from_arrow_schema(
             change_schema(column_schema(logs_of(dict(self.options)), self.options["table"]))

@@ -17,16 +17,16 @@ from typing import Any
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError
 from applier.logs import logger
-from applier.mysql.checkpoint import TABLE, DdlMarker, read_checkpoint
-from applier.mysql.checkpoint_tracker import CheckpointTracker
-from applier.mysql.commit_ranges import CommitRanges
-from applier.mysql.connection import MISSING_PRIVILEGE, TRANSIENT, Server
-from applier.mysql.dialect import TargetDialect
+from applier.mysql.client.connection import MISSING_PRIVILEGE, TRANSIENT, Server
+from applier.mysql.client.dialect import TargetDialect
+from applier.mysql.client.pipeline import Pipeline, PipelineStatement
 from applier.mysql.feed import SourceTransaction
 from applier.mysql.footprint import Footprint
 from applier.mysql.outcome import TargetOutcome
-from applier.mysql.pipeline import Pipeline, PipelineStatement
-from applier.mysql.writer import Writer
+from applier.mysql.positions.checkpoint import TABLE, DdlMarker, read_checkpoint
+from applier.mysql.positions.checkpoint_tracker import CheckpointTracker
+from applier.mysql.positions.commit_ranges import CommitRanges
+from applier.mysql.statements.writer import Writer
 from checkpoints.gtid import MariadbGtid
 
 _LOG = logger("replay")

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from applier.binlog.events import parse
-from applier.binlog.filters import AnyGtidSet, check_kind, gtids_of, holds
 from applier.binlog.follow import IndexedLogs, LogFollower
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
 from applier.binlog.header import GTID_TYPES, MAGIC, Event, EventFlag, EventType, FormatDescription
 from applier.binlog.reader import LogReader
+from applier.binlog.selection.filters import AnyGtidSet, check_kind, gtids_of, holds
 from applier.binlog.transactions import (
     MEMBER_TYPES,
     QUIET_TYPES,

@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from applier.binlog.events import Query, parse
 from applier.binlog.header import Event, EventType, FormatDescription
 from applier.binlog.table_map import parse_table_map
-from applier.mysql.connection import Server
-from applier.mysql.ddl import names_in
+from applier.mysql.client.connection import Server
+from applier.mysql.client.safety import SYSTEM_SCHEMAS, foreign_data, holds_data
 from applier.mysql.feed import SourceTransaction
-from applier.mysql.safety import SYSTEM_SCHEMAS, foreign_data, holds_data
-from applier.mysql.target_tables import TargetTables
-from applier.mysql.writer import Writer, text_of
-from applier.tables.statement_names import is_wanted
+from applier.mysql.statements.ddl import names_in
+from applier.mysql.statements.target_tables import TargetTables
+from applier.mysql.statements.writer import Writer, text_of
+from applier.tables.sql.statement_names import is_wanted
 
 _DML = re.compile(r"\s*(INSERT|REPLACE|UPDATE|DELETE|LOAD)\b", re.IGNORECASE)
 

@@ -14,7 +14,16 @@ from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, UsageError
 from applier.logs import logger
 from applier.mysql.batches import Batches, Connected
-from applier.mysql.checkpoint import (
+from applier.mysql.client.connection import Server, connect
+from applier.mysql.client.dialect import TargetDialect
+from applier.mysql.client.pipeline import Pipeline
+from applier.mysql.client.safety import check_target
+from applier.mysql.client.url import Endpoint
+from applier.mysql.feed import Feed, SourceTransaction
+from applier.mysql.footprint import Footprint
+from applier.mysql.into_options import IntoOptions, check_options
+from applier.mysql.outcome import TargetOutcome
+from applier.mysql.positions.checkpoint import (
     Checkpoint,
     check_mark,
     create_checkpoint,
@@ -24,24 +33,15 @@ from applier.mysql.checkpoint import (
     replay_id,
     take_over,
 )
-from applier.mysql.checkpoint_tracker import CheckpointTracker, PreparedTransactions
-from applier.mysql.commit_ranges import CommitRanges
-from applier.mysql.connection import Server, connect
-from applier.mysql.dialect import TargetDialect
-from applier.mysql.feed import Feed, SourceTransaction
-from applier.mysql.footprint import Footprint
-from applier.mysql.into_options import IntoOptions, check_options
-from applier.mysql.native import EVENT_BYTES, NativeRows
-from applier.mysql.outcome import TargetOutcome
-from applier.mysql.pipeline import Pipeline
-from applier.mysql.reconnect import Patience, Sessions, is_not_yet, is_passing
+from applier.mysql.positions.checkpoint_tracker import CheckpointTracker, PreparedTransactions
+from applier.mysql.positions.commit_ranges import CommitRanges
+from applier.mysql.positions.reconnect import Patience, Sessions, is_not_yet, is_passing
+from applier.mysql.positions.thread_rows import keep, source_of
 from applier.mysql.replay import Replay
-from applier.mysql.safety import check_target
-from applier.mysql.target_tables import TargetTables
-from applier.mysql.thread_rows import keep, source_of
+from applier.mysql.statements.native import EVENT_BYTES, NativeRows
+from applier.mysql.statements.target_tables import TargetTables
+from applier.mysql.statements.writer import RowsWriter, Writer
 from applier.mysql.transaction_tally import TransactionTally, check_filters
-from applier.mysql.url import Endpoint
-from applier.mysql.writer import RowsWriter, Writer
 from applier.options import ReplayOptions
 from checkpoints.gtid import parse_gtid_set
 
@@ -377,7 +377,7 @@ def _start(
                 hint="give --schema FILE.sql again",
             )
         # the parser that it needs takes longer to import than all the rest
-        load = importlib.import_module("applier.mysql.load")
+        load = importlib.import_module("applier.mysql.contents.load")
         dump = load.DumpOptions(
             load.Selection.of(options, into.default_database), into.with_routines, into.force
         )
@@ -449,7 +449,7 @@ def _rows_writer(
 ) -> RowsWriter:
     limit = min(EVENT_BYTES, pipeline.server.packet_bytes // 3)
     if into.apply == "sql":
-        rows: RowsWriter = importlib.import_module("applier.mysql.sql_mode").SqlRows(
+        rows: RowsWriter = importlib.import_module("applier.mysql.statements.sql_mode").SqlRows(
             pipeline, dialect, options, outcome.note
         )
         return rows

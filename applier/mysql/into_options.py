@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from applier.binlog.filters import gtids_of
+from applier.binlog.selection.filters import gtids_of
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.mysql.batches import DEFAULT_BATCH
-from applier.mysql.checkpoint import MOST_WORKERS
-from applier.mysql.reconnect import RECONNECT_SECONDS
+from applier.mysql.positions.checkpoint import MOST_WORKERS
+from applier.mysql.positions.reconnect import RECONNECT_SECONDS
 from applier.options import ReplayOptions
 
 MODES = ("native", "sql")

@@ -22,14 +22,14 @@ from applier.binlog.header import EventType
 from applier.binlog.transactions import TransactionKind
 from applier.errors import ReplicationError
 from applier.mysql.batches import BEGIN, COMMIT, Batches, Connected
-from applier.mysql.checkpoint import Checkpoint
-from applier.mysql.checkpoint_tracker import CheckpointTracker
-from applier.mysql.commit_ranges import CommitRanges, Range
-from applier.mysql.connection import first_ready
+from applier.mysql.client.connection import first_ready
+from applier.mysql.client.pipeline import PipelineStatement
 from applier.mysql.feed import Format, SourceTransaction
 from applier.mysql.outcome import TargetOutcome
-from applier.mysql.pipeline import PipelineStatement
-from applier.mysql.thread_rows import worker_update
+from applier.mysql.positions.checkpoint import Checkpoint
+from applier.mysql.positions.checkpoint_tracker import CheckpointTracker
+from applier.mysql.positions.commit_ranges import CommitRanges, Range
+from applier.mysql.positions.thread_rows import worker_update
 from applier.mysql.write_sets import Touched, WriteSets
 
 ALONE = frozenset(

@@ -18,22 +18,22 @@ from applier.binlog.refusals import lost_events
 from applier.binlog.transactions import TransactionKind
 from applier.errors import BinlagError, ReplicationError
 from applier.mysql.batches import BEGIN, Batches, Connected
-from applier.mysql.checkpoint import DdlMarker
-from applier.mysql.checkpoint_tracker import CheckpointTracker, PreparedTransactions
-from applier.mysql.connection import ServerLost
-from applier.mysql.ddl import (
+from applier.mysql.client.connection import ServerLost
+from applier.mysql.client.row_count import RowCount
+from applier.mysql.feed import Feed, SourceTransaction, check_own_gtid, in_set
+from applier.mysql.outcome import TargetOutcome
+from applier.mysql.positions.checkpoint import DdlMarker
+from applier.mysql.positions.checkpoint_tracker import CheckpointTracker, PreparedTransactions
+from applier.mysql.statements.ddl import (
     ALREADY_DONE,
     commits_by_itself,
     fingerprint,
     is_atomic_create,
     is_temporary,
 )
-from applier.mysql.feed import Feed, SourceTransaction, check_own_gtid, in_set
-from applier.mysql.outcome import TargetOutcome
-from applier.mysql.row_count import RowCount
+from applier.mysql.statements.writer import text_of
 from applier.mysql.transaction_tally import TransactionTally
-from applier.mysql.writer import text_of
-from applier.tables.statement_names import is_wanted
+from applier.tables.sql.statement_names import is_wanted
 from checkpoints.gtid import GtidSet, MariadbGtidSet
 
 NOT_TRANSACTIONAL = (

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from applier.binlog.events import Query, parse
-from applier.binlog.filters import none_included
 from applier.binlog.follow import IndexedLogs
 from applier.binlog.header import ROWS_TYPES, EventType
-from applier.binlog.table_filter import FilterTally
+from applier.binlog.selection.filters import none_included
+from applier.binlog.selection.table_filter import FilterTally
 from applier.binlog.table_map import parse_table_map
 from applier.mysql.feed import Feed, SourceTransaction
 from applier.options import ReplayOptions
-from applier.tables.statement_names import is_wanted
+from applier.tables.sql.statement_names import is_wanted
 
 TABLE_ID_BYTES = 6
 MOST_MAPS = 10_000

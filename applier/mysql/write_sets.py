@@ -20,15 +20,15 @@ from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHead, RowsHeads
 from applier.binlog.table_map import TableMap, parse_table_map
 from applier.binlog.types.texts import TEXT_TYPES
 from applier.errors import BinlagError
-from applier.mysql.connection import Server
+from applier.mysql.client.connection import Server
+from applier.mysql.client.session_state import hex_literal, quoted
 from applier.mysql.feed import Format, SourceTransaction
-from applier.mysql.session_state import hex_literal, quoted
 from applier.options import ReplayOptions
-from applier.tables.collation import is_exact
-from applier.tables.ddl_session import DdlSession
+from applier.tables.collations.collation import is_exact
+from applier.tables.ddl.ddl_session import DdlSession
+from applier.tables.definitions.schema import parse_create_table
 from applier.tables.images import RowImages
 from applier.tables.keys import key_extractor
-from applier.tables.schema import parse_create_table
 from lookup.table import Column, Key, TableDefinition
 
 MOST_TABLES = 10_000

@@ -20,8 +20,8 @@ from pymysql.constants import COMMAND
 
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError, UsageError
-from applier.mysql.connection import Server, lost, said_well
-from applier.mysql.url import Endpoint
+from applier.mysql.client.connection import Server, lost, said_well
+from applier.mysql.client.url import Endpoint
 from applier.receive.dump_stream import DumpStream
 from checkpoints.gtid import GtidSet, MariadbGtidSet
 from checkpoints.position import Position

@@ -6,9 +6,9 @@ kills of either side.
 An event is received when it is in the relay log, and where to go on is read from the relay logs;
 master.info only tells others. `queue` has the rules of queue_event (sql/rpl_replica.cc 9.7): what
 is written as it is, what is replaced by a rotate event that moves the position, and what is
-dropped. Three things differ on purpose from a server (`applier.replica.receiver` is like one): a
-relay log is left when the source's log is, not a second time for the announcement of it; it is
-synced then; and events with our own server id are kept.
+dropped. Three things differ on purpose from a server (`applier.replica.relay.receiver` is like
+one): a relay log is left when the source's log is, not a second time for the announcement of it; it
+is synced then; and events with our own server id are kept.
 """
 
 from __future__ import annotations
@@ -21,13 +21,20 @@ from dataclasses import dataclass
 
 from applier.binlog.event_bytes import as_artificial_format, event_of, make_event
 from applier.binlog.events import parse
-from applier.binlog.header import HEADER_LENGTH, Event, EventFlag, EventType, FormatDescription
+from applier.binlog.header import (
+    HEADER_LENGTH,
+    Event,
+    EventFlag,
+    EventType,
+    FormatDescription,
+    parse_format_description,
+)
 from applier.binlog.reader import CRC_RESIDUE
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError
 from applier.logs import logger
-from applier.mysql.connection import NotReached, Server, ServerLost, connect
-from applier.mysql.url import Endpoint
+from applier.mysql.client.connection import NotReached, Server, ServerLost, connect
+from applier.mysql.client.url import Endpoint
 from applier.receive.applier_progress import failure_of
 from applier.receive.dump_stream import compiled_unpacker
 from applier.receive.protocol import (
@@ -357,9 +364,7 @@ class LiveReceiver:
             checksum_length=self.checksum_length,
         )
         type_code = event.type
-        if (self.checksum_length or type_code == EventType.FORMAT_DESCRIPTION) and zlib.crc32(
-            raw
-        ) != CRC_RESIDUE:
+        if self._has_checksum(type_code, raw) and zlib.crc32(raw) != CRC_RESIDUE:
             raise ReplicationError(
                 CHECKSUM_FAILURE,
                 f"the checksum of a {event.name} event from the source is wrong",
@@ -385,6 +390,13 @@ class LiveReceiver:
             self.folder.writer.append_position(self.progress.position)
         elif type_code != EventType.STOP:
             self._write(event, raw)
+
+    def _has_checksum(self, type_code: int, raw: bytes) -> bool:
+        """A format description says it of itself: that of a source without checksums has a wrong
+        one where it is sent from the middle of a log."""
+        if type_code == EventType.FORMAT_DESCRIPTION:
+            return parse_format_description(raw[HEADER_LENGTH:]).checksum_length > 0
+        return self.checksum_length > 0
 
     def _write(self, event: Event, raw: bytes) -> None:
         progress, writer = self.progress, self.folder.writer

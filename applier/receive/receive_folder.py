@@ -21,13 +21,13 @@ from pathlib import Path
 
 from applier.error_codes import Code
 from applier.errors import InputError, UsageError
-from applier.mysql.url import Endpoint
+from applier.mysql.client.url import Endpoint
 from applier.receive.protocol import Identity, SourceServer
 from applier.receive.receive_progress import Progress
 from applier.receive.receive_resume import Found, find, has_head
 from applier.replica.configuration import FILE, ReplicaConfiguration
-from applier.replica.relay_index import RelayLogIndex
-from applier.replica.relay_log import RelayLogWriter
+from applier.replica.relay.relay_index import RelayLogIndex
+from applier.replica.relay.relay_log import RelayLogWriter
 from checkpoints.disk import RealDisk, plain, read_file
 from checkpoints.errors import CheckpointError
 from checkpoints.gtid import GtidSet, MariadbGtidSet

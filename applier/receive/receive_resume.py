@@ -16,6 +16,7 @@ from pathlib import Path
 
 from applier.binlog.events import parse
 from applier.binlog.header import (
+    CHECKSUM_LENGTH,
     HEADER,
     HEADER_LENGTH,
     MAGIC,
@@ -32,6 +33,8 @@ from applier.errors import InputError
 from applier.receive.receive_progress import Progress
 
 ALL_GROUPS_NAMED = 50705
+LOG_POS = slice(13, 17)
+"""Of an event's header; that of a format description from the middle of a log is 0."""
 _HINT = "receive into a new folder; replay what is good of the old one"
 
 
@@ -99,11 +102,15 @@ class _RelayLog:
 
 
 def _is_intact(raw: bytes, format_description: FormatDescription | None) -> bool:
-    """Whether the event's checksum is right. Without one, nothing tells."""
+    """Whether the event's checksum is right. Without one, nothing tells: a source without
+    checksums sends a wrong one with its format description from the middle of a log, but no zeros,
+    which a page that was not written has."""
     if format_description is None:
         return False
-    has_checksum = format_description.checksum_length or raw[4] == EventType.FORMAT_DESCRIPTION
-    return not has_checksum or zlib.crc32(raw) == CRC_RESIDUE
+    if format_description.checksum_length or zlib.crc32(raw) == CRC_RESIDUE:
+        return zlib.crc32(raw) == CRC_RESIDUE
+    is_format = raw[4] == EventType.FORMAT_DESCRIPTION
+    return not is_format or (any(raw[-CHECKSUM_LENGTH:]) and not any(raw[LOG_POS]))
 
 
 def has_head(path: Path) -> bool:

@@ -18,9 +18,9 @@ from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
 from applier.errors import BinlagError
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.execute import Executor, ExecutorOf, GroupEnd
-from applier.replica.relay_event import RelayEvent
-from applier.replica.relay_log import RelayLogWriter
-from applier.replica.relay_reader import FIRST_EVENT, RelayLogReader
+from applier.replica.relay.relay_event import RelayEvent
+from applier.replica.relay.relay_log import RelayLogWriter
+from applier.replica.relay.relay_reader import FIRST_EVENT, RelayLogReader
 from applier.replica.storage import Storage
 from checkpoints.disk import Disk
 from checkpoints.gtid_slave_pos import GtidSlavePos

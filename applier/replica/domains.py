@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from applier.replica.applier import Applier
-from applier.replica.receiver import Receiver
-from applier.replica.relay_log import RelayLogWriter
-from applier.replica.relay_reader import FIRST_EVENT
+from applier.replica.relay.receiver import Receiver
+from applier.replica.relay.relay_log import RelayLogWriter
+from applier.replica.relay.relay_reader import FIRST_EVENT
 from applier.replica.source import Source
 from checkpoints.gtid_slave_pos import GtidSlavePos
 from checkpoints.position import Position

@@ -21,11 +21,11 @@ from applier.binlog.transactions import query_text
 from applier.errors import InputError, ReplicationError
 from applier.options import parse_options
 from applier.replay_loop import ReplayLoop
-from applier.replica.relay_event import RelayEvent
+from applier.replica.relay.relay_event import RelayEvent
 from applier.replica.storage import Commit, DdlGroup, RowChange, Storage, row_changes
-from applier.tables.ddl import DDL_STATEMENTS
+from applier.tables.ddl.execution import DDL_STATEMENTS
 from applier.tables.engine import Change
-from applier.tables.sql_text import statement_kind
+from applier.tables.sql.sql_text import statement_kind
 from lookup.handler import traits_of
 
 
@@ -95,7 +95,7 @@ class Executor:
             storage.tables, parse_options(server=version), None, keep_events=False
         )
         self._loop.before_commit = self._commit
-        self._loop.prepared = {
+        self._loop.xa.prepared = {
             xid: [
                 (
                     storage.tables[change.table],
@@ -108,7 +108,7 @@ class Executor:
             ]
             for xid, changes in storage.prepared.items()
         }
-        self._loop.knows_prepared = True
+        self._loop.xa.knows_all = True
         self._unprotected: list[Change] = []
         self._statements: list[DdlGroup] = []
         self._group: list[RelayEvent] = []
@@ -150,7 +150,7 @@ class Executor:
             self.storage.begin()
         self._group.append(relay)
         self._now, self._end = relay, None
-        prepared = self._prepared = dict(self._loop.prepared)
+        prepared = self._prepared = dict(self._loop.xa.prepared)
         try:
             self._feed(relay)
         except (ReplicationError, InputError) as error:
@@ -252,9 +252,9 @@ class Executor:
             )
             self._statements += [DdlGroup(self._described, made)] if made else []
         journal = row_changes(self.storage.tables.journal)
-        prepares = next((xid for xid in self._loop.prepared if xid not in self._prepared), None)
+        prepares = next((xid for xid in self._loop.xa.prepared if xid not in self._prepared), None)
         if prepares is not None:
-            journal = row_changes(self._loop.prepared[prepares])
+            journal = row_changes(self._loop.xa.prepared[prepares])
         self._end = GroupEnd(True, by_xid, bool(self._statements))
         self._before_commit(self._now, self._end)
         self.storage.commit(
@@ -266,7 +266,7 @@ class Executor:
 
     def _ended(self, before: Mapping[str, list[Change]]) -> str | None:
         """The XA transaction that is not prepared any more."""
-        return next((xid for xid in before if xid not in self._loop.prepared), None)
+        return next((xid for xid in before if xid not in self._loop.xa.prepared), None)
 
     def _watch_unprotected_tables(self) -> None:
         """Tables without transactions get a journal of their own, which no rollback looks at."""

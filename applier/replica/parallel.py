@@ -29,9 +29,9 @@ from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
 from applier.errors import BinlagError, ReplicationError
 from applier.replica.applier import Applier
 from applier.replica.execute import GroupEnd
-from applier.replica.gaps import starts_xa
 from applier.replica.interleaving import InOrder, Interleaving
-from applier.replica.relay_event import RelayEvent
+from applier.replica.relay.gaps import starts_xa
+from applier.replica.relay.relay_event import RelayEvent
 from applier.replica.scheduling import DATABASE, LogicalClockOrder
 from checkpoints import bitmap
 from checkpoints.info import RelayLogInfo, WorkerInfo

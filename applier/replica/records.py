@@ -5,7 +5,7 @@ from __future__ import annotations
 from applier.errors import ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.recovery import UNREADABLE
-from applier.replica.relay_reader import START_AGAIN
+from applier.replica.relay.relay_reader import START_AGAIN
 from applier.replica.stand import Stand
 from checkpoints.disk import Disk
 from checkpoints.errors import InfoError

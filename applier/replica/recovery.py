@@ -17,9 +17,9 @@ from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import GTID_TYPES, MAGIC, EventType
 from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
 from applier.errors import NOT_SUPPORTED, InputError, ReplicationError
-from applier.replica.relay_event import RelayEvent
-from applier.replica.relay_index import RelayLogIndex
-from applier.replica.relay_reader import FIRST_EVENT, NO_MAGIC, START_AGAIN, RelayLogReader
+from applier.replica.relay.relay_event import RelayEvent
+from applier.replica.relay.relay_index import RelayLogIndex
+from applier.replica.relay.relay_reader import FIRST_EVENT, NO_MAGIC, START_AGAIN, RelayLogReader
 from applier.replica.versions import ReplicaRules
 from checkpoints.disk import Disk, digest, plain, read_file
 from checkpoints.gtid import GtidSet

@@ -23,10 +23,8 @@ from applier.replica.applier import Applier
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.domains import begin_anew, dump_of
 from applier.replica.execute import Executor, ExecutorOf
-from applier.replica.gaps import find_gaps
 from applier.replica.interleaving import Interleaving
 from applier.replica.parallel import ParallelApplier
-from applier.replica.receiver import Receiver
 from applier.replica.records import ReplicaRecords
 from applier.replica.recovery import (
     FILL_AGAIN,
@@ -45,9 +43,11 @@ from applier.replica.recovery import (
     relay_logs_read,
     uninitialized,
 )
-from applier.replica.relay_event import KnownRelayLogs, RelayEvent
-from applier.replica.relay_log import Clock, RelayLogWriter, system_clock
-from applier.replica.relay_reader import FIRST_EVENT, START_AGAIN
+from applier.replica.relay.gaps import find_gaps
+from applier.replica.relay.receiver import Receiver
+from applier.replica.relay.relay_event import KnownRelayLogs, RelayEvent
+from applier.replica.relay.relay_log import Clock, RelayLogWriter, system_clock
+from applier.replica.relay.relay_reader import FIRST_EVENT, START_AGAIN
 from applier.replica.source import Source, first_log
 from applier.replica.stand import ReplicaStatus, Stand
 from applier.replica.storage import Storage
@@ -404,13 +404,16 @@ class Replica:
 
     def _fill(self, info: RelayLogInfo, source: SourceInfo, gaps: list[bool]) -> RelayLogInfo:
         """fill_mts_gaps_and_recover: the coordinator runs until SQL_AFTER_MTS_GAPS while the server
-        starts."""
+        starts. What it cannot read behind the last gap does no harm (5.7.29, 9.7.4)."""
         applier = self._applier = self._new_applier(info)
         applier.recovery_groups = list(gaps)
         try:
             with nothing_initialized(FILL_AGAIN), relay_logs_read(self.configuration.rules):
                 applier.start()
                 applier.apply(until_gaps_are_filled=True)
+        except ReplicationError:
+            if applier.recovery_groups:
+                raise
         finally:
             self._memory = Stand(applier.info, source)
         if applier.recovery_groups:
@@ -446,17 +449,14 @@ class Replica:
 
     def _gaps_at_start(self, info: RelayLogInfo) -> list[bool]:
         """What START REPLICA finds; with auto-position later versions do not look."""
-        matter = (
-            self.configuration.rules.gaps_matter_to_start or not self.configuration.auto_position
-        )
+        configuration = self.configuration
+        matter = configuration.rules.gaps_matter_to_start or not configuration.auto_position
         return self._find_gaps(info) if matter else []
 
     def _new_applier(self, info: RelayLogInfo) -> Applier:
         if self.configuration.workers:
-            repositories = [
-                self._records.worker(number)
-                for number in range(1, max(self.configuration.workers, info.number_of_workers) + 1)
-            ]
+            count = max(self.configuration.workers, info.number_of_workers)
+            repositories = [self._records.worker(number) for number in range(1, count + 1)]
             return ParallelApplier(
                 self.disk, self.relay_log, self.storage, info, self._records.applier,
                 workers=repositories, interleaving=self._interleaving,

@@ -223,9 +223,7 @@ class BinlogFiles:
                 checksum=checksum,
             )
             yield _sent_format(
-                format_event,
-                from_the_middle=position > len(MAGIC),
-                keeps_checksum=description.is_mariadb and not checksum,
+                format_event, from_the_middle=position > len(MAGIC), checksum=checksum
             )
             first = max(position, len(MAGIC) + len(format_event))
             if domains is None:
@@ -353,10 +351,10 @@ def format_event_of(content: bytes, name: str) -> tuple[bytes, FormatDescription
     return bytes(data), parse_format_description(bytes(data[HEADER_LENGTH:]))
 
 
-def _sent_format(data: bytes, *, from_the_middle: bool, keeps_checksum: bool) -> bytes:
+def _sent_format(data: bytes, *, from_the_middle: bool, checksum: bool) -> bytes:
     """As it goes over: a dump that starts behind it sends it without position and without the
-    moment of the server's start. `keeps_checksum`: that of the log's, which is wrong then (MariaDB
-    without binlog_checksum)."""
+    moment of the server's start. Without binlog_checksum it keeps the log's checksum, which is
+    wrong then (Binlog_sender::send_format_description_event; seen of 5.7.29, 9.7.4, MariaDB)."""
     if not from_the_middle:
         return data
     changed = bytearray(data[:-CHECKSUM_LENGTH])
@@ -364,7 +362,7 @@ def _sent_format(data: bytes, *, from_the_middle: bool, keeps_checksum: bool) ->
     struct.pack_into("<I", changed, HEADER_LENGTH + 52, 0)
     old = data[-CHECKSUM_LENGTH:]
     return bytes(changed) + (
-        old if keeps_checksum else zlib.crc32(bytes(changed)).to_bytes(CHECKSUM_LENGTH, "little")
+        zlib.crc32(bytes(changed)).to_bytes(CHECKSUM_LENGTH, "little") if checksum else old
     )
 
 

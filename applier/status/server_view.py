@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from applier.error_codes import Code
 from applier.errors import InputError
-from applier.mysql.checkpoint import SCHEMA, Checkpoint, checkpoints_of, is_locked
-from applier.mysql.connection import Server
-from applier.mysql.thread_rows import infos
+from applier.mysql.client.connection import Server
+from applier.mysql.positions.checkpoint import SCHEMA, Checkpoint, checkpoints_of, is_locked
+from applier.mysql.positions.thread_rows import infos
 from applier.server_versions import asked_rules
 from applier.status.status import stopped
 from applier.status.view import ON, ReplicaView, Thread

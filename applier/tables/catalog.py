@@ -12,6 +12,7 @@ from pathlib import Path
 from applier.arguments import checked
 from applier.errors import ReplicationError
 from applier.tables.engine import Change, MemoryTable, SequenceTable
+from applier.tables.expressions.operands import PLAIN, dialect_of
 from applier.tables.foreign_keys import ForeignKeys, renamed_keys
 from applier.tables.merge_tables import is_merge, moved_union
 from applier.tables.triggers import Triggers
@@ -50,8 +51,7 @@ class Tables:
 
     def __init__(self) -> None:
         self.databases: dict[str, Database] = {}
-        self.display_widths = False
-        """Dumps write integer types as 5.x and MariaDB do, with a display width."""
+        self.dialect = PLAIN
         self.foreign_keys = ForeignKeys(self.base)
         self.triggers = Triggers()
         self.views: set[tuple[str, str]] = set()
@@ -62,6 +62,11 @@ class Tables:
         """Those of the session at hand."""
         self._journal: list[Change] = []
         self._savepoints: dict[str, int] = {}
+
+    def follow(self, server: str) -> None:
+        """From now on values that no statement computes, and dumps, are those of such a server.
+        `server`: the name of a row of `lookup.versions.RULES`."""
+        self.dialect = self.foreign_keys.dialect = dialect_of(server)
 
     def __iter__(self) -> Iterator[MemoryTable]:
         return iter(self._tables.values())
@@ -240,7 +245,7 @@ class Tables:
     def copy(self) -> Tables:
         """An independent set with the same rows; cheap next to loading them again."""
         twin = Tables()
-        twin.display_widths = self.display_widths
+        twin.dialect = twin.foreign_keys.dialect = self.dialect
         twin.triggers = self.triggers.copy()
         twin.views = self.views.copy()
         twin.databases = {
@@ -256,7 +261,7 @@ class Tables:
         """Writes each table to DIRECTORY/<db>.<table>.tsv; returns the files written."""
         from applier.tables.dump import dump_tables
 
-        return dump_tables(self, directory, display_widths=self.display_widths)
+        return dump_tables(self, directory, self.dialect)
 
     # transactions
 

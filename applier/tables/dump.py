@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from applier.binlog.types import TYPES, json, to_python, to_text
 from applier.binlog.types.names import column_type, zerofill_width
 from applier.binlog.types.numbers import double_text
-from applier.tables.end_of_time import ENDS_OF_TIME
+from applier.tables.expressions.end_of_time import ENDS_OF_TIME
+from applier.tables.expressions.operands import PLAIN, Dialect
 from applier.tables.virtual_columns import as_read
 from applier.whole_file import whole_files
 from lookup.handler import Row
@@ -75,25 +76,25 @@ def _cell(column: Column, *, old_server: bool) -> Callable[[Any], str]:
     return convert
 
 
-def dump_lines(table: MemoryTable, *, display_widths: bool = False) -> list[bytes]:
+def dump_lines(table: MemoryTable, dialect: Dialect = PLAIN) -> list[bytes]:
     """The header and the sorted rows of one table, without line ends; of a table that cannot be
     read the header alone."""
     definition = table.definition
     columns = [(at, column) for at, column in enumerate(definition.columns) if not column.hidden]
     header = "\t".join(
-        f"{column.name}:{column_type(column, display_widths=display_widths)[:TYPE_WIDTH]}"
+        f"{column.name}:{column_type(column, display_widths=dialect.display_widths)[:TYPE_WIDTH]}"
         f":{TYPES[column.type].encoding}"
         for _, column in columns
     )
-    cells = [(at, _cell(column, old_server=display_widths)) for at, column in columns]
+    cells = [(at, _cell(column, old_server=dialect.display_widths)) for at, column in columns]
     rows = sorted(
         "\t".join(cell(row[at]) for at, cell in cells).encode("utf-8", "surrogateescape")
-        for row in (current_rows(table) if table.is_readable else ())
+        for row in (current_rows(table, dialect) if table.is_readable else ())
     )
     return [header.encode("utf-8", "surrogateescape"), *rows]
 
 
-def current_rows(table: MemoryTable) -> Sequence[Row]:
+def current_rows(table: MemoryTable, dialect: Dialect) -> Sequence[Row]:
     """The rows of a table as a session at +00:00 reads them; of a system-versioned one those that
     are not history.
 
@@ -104,19 +105,18 @@ def current_rows(table: MemoryTable) -> Sequence[Row]:
         None,
     )
     rows = table.stored_rows()
-    return as_read(
-        table.definition, rows if end is None else [row for row in rows if row[end] in ENDS_OF_TIME]
-    )
+    current = rows if end is None else [row for row in rows if row[end] in ENDS_OF_TIME]
+    return as_read(table.definition, current, dialect)
 
 
 def dump_tables(
-    tables: Iterable[MemoryTable], directory: str | os.PathLike[str], *, display_widths: bool
+    tables: Iterable[MemoryTable], directory: str | os.PathLike[str], dialect: Dialect
 ) -> list[Path]:
     """Writes one file per table into `directory`, which is made when it is not there. Returns the
     files. That of a table that cannot be read holds its columns alone.
 
-    `display_widths`: integer types as 5.x and MariaDB write them. MariaDB's sequences are not
-    tables and get no file.
+    `dialect`: whose values and names of types they have. MariaDB's sequences are not tables and get
+    no file.
     """
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
@@ -126,7 +126,7 @@ def dump_tables(
             definition = table.definition
             if "SEQUENCE" not in definition.options:
                 path = folder / file_name(definition.database, definition.name)
-                lines = dump_lines(table, display_widths=display_widths)
+                lines = dump_lines(table, dialect)
                 place(path.name).write_bytes(b"".join(line + b"\n" for line in lines))
                 written.append(path)
     return written

@@ -471,7 +471,7 @@ class MemoryTable:
     def _extractor(self, key: Key) -> Extract:
         if not key.is_functional:
             return key_extractor(self.definition, key)
-        from applier.tables.expressions import key_expression
+        from applier.tables.expressions.row_expressions import key_expression
 
         expressions = {
             part: key_expression(self.definition, part) for part in key.parts if part.column is None

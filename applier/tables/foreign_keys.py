@@ -21,11 +21,12 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from applier.errors import ReplicationError
-from applier.tables.altered_columns import names_in
-from applier.tables.collation import pads_with_spaces
-from applier.tables.defaults import row_generator
+from applier.tables.collations.collation import pads_with_spaces
+from applier.tables.definitions.altered_columns import names_in
+from applier.tables.definitions.table_draft import generated_number
 from applier.tables.engine import MemoryTable
-from applier.tables.quoting import quoted
+from applier.tables.expressions.defaults import row_generator
+from applier.tables.expressions.operands import PLAIN
 from applier.tables.row_history import (
     EventTimes,
     change_row,
@@ -35,7 +36,7 @@ from applier.tables.row_history import (
     is_versioned,
     shows_times,
 )
-from applier.tables.table_draft import generated_number
+from applier.tables.sql.quoting import quoted
 from lookup.handler import (
     CascadeTooDeep,
     NoReferencedRow,
@@ -71,6 +72,7 @@ class Link:
     own: tuple[int, ...]
     theirs: tuple[int, ...]
     generated: tuple[int, ...]
+    generate: Callable[[Row], Row] | None
 
     def is_exact(self, action: str, *, updates: bool) -> bool:
         """Whether the child's rows are found, and changed, by values alone, as it is done here.
@@ -151,8 +153,8 @@ class Link:
         new = list(child_row)
         for at, value in zip(self.own, values, strict=True):
             new[at] = value
-        if self.generated and (generate := row_generator(self.child.definition)) is not None:
-            made = generate(tuple(new))
+        if self.generate is not None:
+            made = self.generate(tuple(new))
             for at in self.generated:
                 new[at] = made[at]
         return tuple(new)
@@ -164,6 +166,7 @@ class ForeignKeys:
 
     def __init__(self, find: Find) -> None:
         self.enabled = True
+        self.dialect = PLAIN
         self.times = EventTimes()
         self._find = find
         self._children: dict[Name, set[Name]] = {}
@@ -232,13 +235,15 @@ class ForeignKeys:
         if None in own or None in theirs or len(own) != len(theirs):
             return None
         positions = tuple(at for at in own if at is not None)
+        generated = _following(child.definition, positions)
         return Link(
             key,
             child,
             parent,
             positions,
             tuple(at for at in theirs if at is not None),
-            _following(child.definition, positions),
+            generated,
+            row_generator(child.definition, self.dialect) if generated else None,
         )
 
     def _links_up(self, table: MemoryTable) -> list[tuple[ForeignKey, Link | None]]:

@@ -12,16 +12,16 @@ from dataclasses import replace
 from typing import Any
 
 from applier.binlog.header import Event
-from applier.binlog.matching import match
-from applier.binlog.partial_rows import PartialRowsReader, json_columns
-from applier.binlog.row_decoder import ImageColumn, image_reader, rows_reader
+from applier.binlog.images.matching import match
+from applier.binlog.images.partial_rows import PartialRowsReader, json_columns
+from applier.binlog.images.row_decoder import ImageColumn, image_reader, rows_reader
 from applier.binlog.rows import RowsHead
 from applier.binlog.table_map import TableMap
 from applier.binlog.types.json import JsonDiff, canonical
 from applier.binlog.wire import wire_of
 from applier.error_codes import Code
 from applier.errors import InputError
-from applier.tables.defaults import column_default, implicit_default
+from applier.tables.expressions.defaults import column_default, implicit_default
 from lookup.table import Column, TableDefinition
 
 

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 from sortedcontainers import SortedList
 
 from applier.binlog.types import to_text
-from applier.tables.collation import SortKey, sort_key
-from applier.tables.weight_keys import Incomparable
+from applier.tables.collations.collation import SortKey, sort_key
+from applier.tables.collations.weight_keys import Incomparable
 from lookup.handler import Image, Ref, Row
 from lookup.table import Key, KeyPart, TableDefinition
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from applier.tables.quoting import quoted
-from applier.tables.sql_text import DEFAULT_LEXIS, Lexis, Parser
+from applier.tables.sql.quoting import quoted
+from applier.tables.sql.sql_text import DEFAULT_LEXIS, Lexis, Parser
 from lookup.handler import engine_traits
 from lookup.table import Column, TableDefinition
 

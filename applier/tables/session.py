@@ -21,17 +21,23 @@ from applier.binlog.types.numbers import decimal_to_text
 from applier.binlog.wire import decimal_bytes
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError
-from applier.tables.auto_numbers import NumberSteps
 from applier.tables.catalog import Tables
-from applier.tables.ddl import DDL_STATEMENTS, IGNORED_STATEMENTS, ROUTINE_CALLS, apply_ddl
-from applier.tables.ddl_session import COMMENT_VERSIONS, OLD_SERVERS, DdlSession
-from applier.tables.expressions import Session
-from applier.tables.load_file import load_data
-from applier.tables.operands import unsupported
-from applier.tables.set_statement import check_variables
-from applier.tables.sql_mode_flags import SqlModeFlag
-from applier.tables.sql_text import UNREADABLE, reason, statement_kind, without_set_statement
-from applier.tables.statements import DML_STATEMENTS, StatementSession, execute_statement
+from applier.tables.ddl.ddl_session import COMMENT_VERSIONS, DdlSession
+from applier.tables.ddl.execution import (
+    DDL_STATEMENTS,
+    IGNORED_STATEMENTS,
+    ROUTINE_CALLS,
+    apply_ddl,
+)
+from applier.tables.dml.load_file import load_data
+from applier.tables.dml.row_writer import StatementSession
+from applier.tables.dml.statements import DML_STATEMENTS, execute_statement
+from applier.tables.expressions.auto_numbers import NumberSteps
+from applier.tables.expressions.operands import OLD_SERVERS, unsupported
+from applier.tables.expressions.row_expressions import Session
+from applier.tables.sql.set_statement import check_variables
+from applier.tables.sql.sql_mode_flags import SqlModeFlag
+from applier.tables.sql.sql_text import UNREADABLE, reason, statement_kind, without_set_statement
 
 NO_FOREIGN_KEY_CHECKS = 1 << 26
 EXPLICIT_DEFAULTS = 1 << 24

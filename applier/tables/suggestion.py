@@ -25,9 +25,9 @@ from typing import Any
 
 from applier.tables.engine import MemoryTable
 from applier.tables.keys import ref_extractor
-from applier.tables.partition_columns import partition_columns
-from applier.tables.quoting import quoted
+from applier.tables.partitioning.partition_columns import partition_columns
 from applier.tables.row_size import MOST_ROW_BYTES, row_bytes
+from applier.tables.sql.quoting import quoted
 from lookup.decision import BY_INDEX, decide
 from lookup.table import Column, Key, KeyPart, TableDefinition
 from lookup.versions import INDEX_SCAN, ServerRules

@@ -12,15 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from applier.binlog.header import Event
-from applier.binlog.row_decoder import Image, ImageReader
+from applier.binlog.images.row_decoder import Image, ImageReader
 from applier.binlog.rows import NO_FOREIGN_KEY_CHECKS, RowsHead
 from applier.binlog.table_map import TableMap
 from applier.binlog.types.json import JsonDiff
 from applier.errors import ReplicationError
 from applier.result import Cost, ReplayResult, RowsRecord
 from applier.tables.catalog import Tables
-from applier.tables.defaults import default_row, row_generator
 from applier.tables.engine import MemoryTable
+from applier.tables.expressions.defaults import default_row, row_generator
+from applier.tables.expressions.operands import Dialect
 from applier.tables.images import RowImages
 from lookup.batch import ApplyOptions, CorruptRow, RowFailure, RowsOutcome, RowsShape
 from lookup.handler import Counters, Row
@@ -191,7 +192,7 @@ class RowsApplier:
             rows.kind,
             before_columns,
             after_columns,
-            _row_maker(table, stored, partial=rows.partial),
+            _row_maker(table, stored, self.tables.dialect, partial=rows.partial),
             len(stored) == len(definition.columns),
             images.bitmap_full,
             (
@@ -233,7 +234,7 @@ class RowsApplier:
 
 
 def _row_maker(
-    table: MemoryTable, stored: tuple[int, ...], *, partial: bool
+    table: MemoryTable, stored: tuple[int, ...], dialect: Dialect, *, partial: bool
 ) -> Callable[[Row | None, Image], Row] | None:
     """How an image of `stored` columns becomes a row; None when the image is the row."""
     definition = table.definition
@@ -241,7 +242,7 @@ def _row_maker(
     if not missing and not partial:
         return None
     generate = (
-        row_generator(definition)
+        row_generator(definition, dialect)
         if any(definition.columns[at].generated for at in missing)
         else None
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from applier.errors import ReplicationError
-from applier.tables.sql_text import Parser
+from applier.tables.sql.sql_text import Parser
 
 EVENTS = ("INSERT", "UPDATE", "DELETE")
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from applier.errors import ReplicationError
 from applier.tables.engine import MemoryTable
+from applier.tables.expressions.operands import unsupported
 from applier.tables.merge_tables import defined_alike, insert_place, union_tables
-from applier.tables.operands import unsupported
 from lookup.handler import DuplicateKey, Image, ReadOnlyTable, Ref, Row
 from lookup.table import Key, TableDefinition
 

@@ -1,12 +1,13 @@
 """The steps of the forecast's clock, on flat rows of numbers, in plain Python or compiled.
 
 `WorkClock` explains the model and gives these functions their numbers. They call nothing but
-themselves and `applier.replica.scheduling`, so that Numba takes the very same source.
+themselves, log10 and `applier.replica.scheduling`, so that Numba takes the very same source.
 """
 
 from __future__ import annotations
 
 from collections.abc import MutableSequence, Sequence
+from math import log10
 from typing import NamedTuple
 
 from applier.replica.scheduling import is_out_of_order, waits_for_all
@@ -19,16 +20,21 @@ up to its last_committed."""
     MODE, QUEUES, SEVERAL, KEEPS_ORDER, CORES, SHARES_CORES, READS_PER_SECOND, SYNC, SYNC_PROCESSOR,
     COORDINATOR_TRANSACTION, COORDINATOR_EVENT,
     ALL_DONE, COORDINATOR_FREE, READ_FROM, CORES_FROM, SYNC_START, SYNC_END, SYNCS,
-    PREVIOUS, IS_FIRST, FIRST_MARK, LAST_MARK, CLOCK_NUMBERS,
-) = range(23)  # fmt: skip
+    PREVIOUS, IS_FIRST, FIRST_MARK, LAST_MARK, RETRIES, CLOCK_NUMBERS,
+) = range(24)  # fmt: skip
 """Places in `Clock.numbers`: settings, then times and counts. QUEUES: the coordinator goes on while
-a transaction waits for its worker. FIRST_MARK is -1 while there is no mark."""
+a transaction waits for its worker. FIRST_MARK is -1 while there is no mark. RETRIES: expected
+rollbacks of transactions that scanned a table out of order."""
 
 (
     ARRIVAL, PROCESSOR, WAITING, READS, EVENTS, LAST_COMMITTED, SEQUENCE_NUMBER,
-    FIRST_DATABASE, END_DATABASE, TURN_NUMBERS,
-) = range(10)  # fmt: skip
-"""Places in a turn: seconds, pages, events, and what the transaction depends on."""
+    FIRST_DATABASE, END_DATABASE, SCANNED, SCAN, TURN_NUMBERS,
+) = range(12)  # fmt: skip
+"""Places in a turn: seconds, pages, events, and what the transaction depends on. SCANNED: the table
+without a key that it scans, -1 for none; SCAN: the seconds of that."""
+
+SHORTEST, STEPS_A_DECADE, GRID = 1e-4, 3, 17
+"""Lengths of scans for which contention is known: 0.1 ms to 21 s."""
 
 WINDOW = 4096
 """Done marks that are remembered; replica_checkpoint_group lets 512 transactions be under way."""
@@ -39,12 +45,16 @@ Numbers = MutableSequence[float]
 class Clock(NamedTuple):
     """A clock's numbers. `workers`: when each is free. `marks`: when a sequence number and all
     before it are done, at its place modulo WINDOW. `until`: when a database's last transaction is
-    done."""
+    done. `scanned`: for each scanned table when its last transactions are done, as many as there
+    are workers. `contention`: `scan_locks.contentions`, seconds and retries in turn, for each
+    number of workers GRID lengths; empty where nobody is rolled back."""
 
     numbers: Numbers
     workers: Numbers
     marks: Numbers
     until: Numbers
+    scanned: Numbers
+    contention: Numbers
 
 
 def take(clock: Clock, turn: Sequence[float], databases: Sequence[int]) -> float:
@@ -58,9 +68,15 @@ def take(clock: Clock, turn: Sequence[float], databases: Sequence[int]) -> float
         reading = numbers[COORDINATOR_TRANSACTION] + numbers[COORDINATOR_EVENT] * turn[EVENTS]
         begin = max(arrival, numbers[COORDINATOR_FREE]) if numbers[QUEUES] else start
         numbers[COORDINATOR_FREE] = begin + reading
-    done = _committed(numbers, _executed(numbers, start, turn))
+    ready = _executed(numbers, start, turn)
+    if numbers[SEVERAL] and turn[SCANNED] >= 0:
+        all_busy = workers[worker] > max(arrival, after)
+        ready = _scanned(clock, turn, start, ready, all_busy)
+    done = _committed(numbers, ready)
     if numbers[KEEPS_ORDER]:
         done = max(done, numbers[ALL_DONE])
+    if numbers[SEVERAL] and turn[SCANNED] >= 0:
+        _note_scan(clock, turn, done)
     workers[worker] = done
     numbers[ALL_DONE] = max(numbers[ALL_DONE], done)
     _note(clock, turn, databases, done)
@@ -141,6 +157,49 @@ def _executed(numbers: Numbers, start: float, turn: Sequence[float]) -> float:
     return ready
 
 
+def _scanned(
+    clock: Clock, turn: Sequence[float], start: float, ready: float, all_busy: bool
+) -> float:
+    """When its rows are changed where others are in the table that it scans: they hold all of it.
+    `all_busy`: it waited for a worker, so that whoever is rolled back is overtaken again."""
+    workers = len(clock.workers)
+    first = int(turn[SCANNED]) * workers
+    others, let_go = 0, 0.0
+    for place in range(first, first + workers):
+        if clock.scanned[place] > start:
+            others += 1
+            let_go = max(let_go, clock.scanned[place])
+    if not others:
+        return ready
+    if not all_busy or not len(clock.contention):
+        return max(ready, let_go + turn[SCAN])
+    return max(ready, let_go + _contended(clock, others, turn[SCAN]))
+
+
+def _contended(clock: Clock, others: int, scan: float) -> float:
+    """Seconds from the commit before to its own while so many others are in the table."""
+    rows = len(clock.contention) // (2 * GRID)
+    step = (log10(scan / SHORTEST) if scan > SHORTEST else 0.0) * STEPS_A_DECADE
+    low = min(int(step), GRID - 2)
+    share = min(step - low, 1.0)
+    place = 2 * ((min(others, rows) - 1) * GRID + low)
+    retries = clock.contention[place + 1] * (1 - share) + clock.contention[place + 3] * share
+    clock.numbers[RETRIES] += retries
+    seconds = clock.contention[place] * (1 - share) + clock.contention[place + 2] * share
+    return max(seconds, scan)
+
+
+def _note_scan(clock: Clock, turn: Sequence[float], done: float) -> None:
+    """A transaction that scans a table is done: it takes the place of the first of the others."""
+    workers = len(clock.workers)
+    first = int(turn[SCANNED]) * workers
+    best = first
+    for place in range(first, first + workers):
+        if clock.scanned[place] < clock.scanned[best]:
+            best = place
+    clock.scanned[best] = done
+
+
 def _committed(numbers: Numbers, ready: float) -> float:
     """When a sync holds it: the one that has not begun yet, or one of its own."""
     sync = numbers[SYNC]
@@ -157,5 +216,8 @@ def _committed(numbers: Numbers, ready: float) -> float:
     return numbers[SYNC_END]
 
 
-STEPS = (_may_begin, _parents_done, _note, _free_worker, _executed, _committed, take)
+STEPS = (
+    _may_begin, _parents_done, _note, _free_worker, _executed, _contended, _scanned, _note_scan,
+    _committed, take,
+)  # fmt: skip
 """What a compiler has to know of besides the functions of scheduling."""

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from applier.binlog.events import Query, parse
-from applier.binlog.filters import LogFilter
 from applier.binlog.header import ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.reader import LogReader
+from applier.binlog.selection.filters import LogFilter
 from applier.binlog.table_map import parse_table_map
 from applier.binlog.transactions import (
     TransactionKind,

@@ -10,6 +10,8 @@ takes:
   sql/rpl_mta_submode.cc 5.7 to 9.7), so it holds a core of its own, as far as there are two. On a
   real 9.7.4 with two cores, four workers were 1.0 to 1.2 times one for that reason;
 - its waiting part, reads of pages: workers wait side by side, but the disk gives so many a second;
+- a scan of a table without a key: one worker at a time is in the table, and where commits keep the
+  log's order, others are rolled back and sleep (`scan_locks`);
 - its commit. Those that are ready while a sync is under way share the next one (binary log group
   commit); without several workers there is never a second one.
 
@@ -26,6 +28,7 @@ from math import inf
 
 from applier.timing import clock_steps as steps
 from applier.timing.clock_steps import Clock
+from applier.timing.scan_locks import contentions
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,9 @@ class Turn:
     last_committed: int = 0
     sequence_number: int = 0
     databases: Collection[str] = ()
+    scanned: int = -1
+    """The number of the table without a key that it scans, and the seconds of that."""
+    scan: float = 0.0
 
 
 DEPENDENCIES = {
@@ -93,7 +99,9 @@ class WorkClock:
         preserve_order: bool = True,
         parallel_type: str = "LOGICAL_CLOCK",
         machine: Machine | None = None,
+        in_turn: bool = False,
     ) -> None:
+        """`in_turn`: workers that scan the same table reach it in the log's order."""
         machine = machine or Machine()
         several = workers > 1
         mode = DEPENDENCIES[parallel_type if several else "none"]
@@ -118,8 +126,12 @@ class WorkClock:
         }.items():
             numbers[place] = float(value)
         self.needs_databases = mode == steps.BY_DATABASE
+        self._overtakes = (
+            several and preserve_order and mode == steps.BY_LOGICAL_CLOCK and not in_turn
+        )
         marks = [0.0] * (steps.WINDOW if mode == steps.BY_LOGICAL_CLOCK else 1)
-        self.numbers = Clock(*(array("d", row) for row in (numbers, [0.0] * workers, marks, [])))
+        rows: tuple[list[float], ...] = (numbers, [0.0] * workers, marks, [], [], [])
+        self.numbers = Clock(*(array("d", row) for row in rows))
         self._databases: dict[str, int] = {}
 
     @property
@@ -133,11 +145,26 @@ class WorkClock:
             self._databases.setdefault(name, len(self._databases)) for name in turn.databases
         ]
         self.know_databases(len(self._databases))
+        self.know_scanned(turn.scanned + 1)
         numbers = (
             arrival, turn.processor, turn.waiting, turn.reads, turn.events, turn.last_committed,
-            turn.sequence_number, 0, len(databases),
+            turn.sequence_number, 0, len(databases), turn.scanned, turn.scan,
         )  # fmt: skip
         return steps.take(self.numbers, numbers, databases)
+
+    @property
+    def retries(self) -> float:
+        """How often transactions are rolled back and tried again, as expected."""
+        return self.numbers.numbers[steps.RETRIES]
+
+    def know_scanned(self, count: int) -> None:
+        """There are so many tables without a key that are scanned."""
+        places = count * len(self.numbers.workers)
+        self.numbers.scanned.extend([0.0] * (places - len(self.numbers.scanned)))
+        if count and self._overtakes and not len(self.numbers.contention):
+            for row in contentions(len(self.numbers.workers)):
+                for one in row:
+                    self.numbers.contention.extend((one.seconds, one.retries))
 
     def know_databases(self, count: int) -> None:
         """There are so many databases."""

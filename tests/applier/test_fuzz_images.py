@@ -16,7 +16,7 @@ import pytest
 import applier
 from applier.binlog.listing import Listing
 from applier.errors import InputError
-from applier.forecast.loads import LoadReader, Schema
+from applier.forecast.workload.loads import LoadReader, Schema
 from lookup.versions import RULES
 from tests.applier.fuzz import survives
 from tests.applier.logs import transaction

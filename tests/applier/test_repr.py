@@ -7,8 +7,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import applier
-from applier.forecast.facts import facts_of_file
-from applier.forecast.notebook import MOST_TABLES, as_html, as_text
+from applier.forecast.answers.notebook import MOST_TABLES, as_html, as_text
+from applier.forecast.inventory.facts import facts_of_file
 from applier.forecast.plan import ForecastPlan, run
 
 DEMO = Path(__file__).parent.parent.parent / "demo"

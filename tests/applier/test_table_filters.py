@@ -54,6 +54,16 @@ def test_a_rename_says_which_table_the_filter_lacks(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("sql", [b"INSERT INTO shop.t SELECT * FROM shop.u", b"CREATE TABLE shop.t2 SELECT * FROM shop.u"])
+def test_rows_of_a_table_that_is_left_out_are_not_read(sql: bytes, tmp_path: Path) -> None:
+    """They are not what the source had when it read them."""
+    _, result = replay_log(tmp_path, elsewhere(sql), TWO, table=["shop.t", "shop.t2"])
+    assert isinstance(result.error, ReplicationError)
+    assert (result.error.number, result.error.table) == (1235, "shop.u")
+    _, result = replay_log(tmp_path, elsewhere(sql), TWO)
+    assert result.error is None
+
+
 PARENT = """
 CREATE TABLE shop.p (a INT PRIMARY KEY); CREATE TABLE d.t (a INT NOT NULL PRIMARY KEY, FOREIGN KEY (a) REFERENCES shop.p (a));
 """

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from applier.binlog.filters import LogFilter, time_of
 from applier.binlog.reader import LogReader
+from applier.binlog.selection.filters import LogFilter, time_of
 from applier.binlog.transactions import with_formats
 from applier.errors import UsageError
 from tests.binlog.build import MAGIC, UUID_TEXT, event, format_description, gtid, log, mariadb_gtid, query, rows, table_map, write, xid

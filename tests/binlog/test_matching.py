@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from applier.binlog import wire
-from applier.binlog.matching import match
+from applier.binlog.images.matching import match
 from applier.binlog.table_map import SourceColumn, TableMap
 from applier.errors import ReplicationError
 from lookup.table import Column, TableDefinition

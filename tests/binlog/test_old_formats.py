@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from applier.binlog import wire
+from applier.binlog.images.matching import match
 from applier.binlog.listing import Listing
-from applier.binlog.matching import match
 from applier.binlog.table_map import SourceColumn, TableMap
 from applier.errors import InputError, ReplicationError
 from lookup.table import Column, Key, KeyPart, TableDefinition

@@ -10,8 +10,8 @@ import pytest
 
 from applier.binlog.describe import read_rows, read_table_map
 from applier.binlog.header import ROWS_TYPES, EventType
+from applier.binlog.images.row_values import RowValues
 from applier.binlog.reader import LogReader
-from applier.binlog.row_values import RowValues
 from applier.errors import InputError
 from tests.binlog.build import log, rows, table_map, write
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from applier.binlog.table_filter import EVERYTHING, FilterTally, StatementNames, TableFilter
+from applier.binlog.selection.table_filter import EVERYTHING, FilterTally, StatementNames, TableFilter
 from applier.errors import UsageError
 
 

@@ -10,8 +10,9 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from applier.cli import clock, rows, status
+from applier.cli.commands import clock, status
 from applier.cli.main import cli
+from applier.cli.output import rows
 from applier.errors import UsageError
 from applier.timing.scenarios import SCENARIOS
 from tests.binlog.build import gtid, log, query, table_map, write, xid

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from applier.cli.completion import SHELLS
+from applier.cli.commands.completion import SHELLS
 from applier.cli.main import COMMANDS
 from applier.cli.notes import LEVELS
 from tests.docs.session import ROOT, environment

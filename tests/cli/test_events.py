@@ -225,7 +225,7 @@ def test_reader_that_goes_away(tmp_path: Path) -> None:
 
 def test_help_imports_nothing_heavy() -> None:
     heavy = ("pyarrow", "numpy", "numba", "sqlglot", "rich", "zstandard")
-    code = f"import sys, applier.cli.events; print([name for name in {heavy} if name in sys.modules])"
+    code = f"import sys, applier.cli.commands.events; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from applier.forecast.table_verdicts import LEVELS
+from applier.forecast.inventory.table_verdicts import LEVELS
 from tests.cli.test_replay import Run, binlag, schema
 
 __all__ = ["binlag", "schema"]

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from applier.cli.forecast import seconds
+from applier.cli.commands.forecast import seconds
 from applier.cli.main import cli
 from applier.errors import UsageError
-from applier.forecast.measured import read_parquet
+from applier.forecast.measurement.measured import read_parquet
 from tests.forecast.logs import UPDATE, calibration, file, schema, transaction
 
 STORY = Path(__file__).parent.parent / "captures" / "forecast"

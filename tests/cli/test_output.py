@@ -103,7 +103,7 @@ def all_commands() -> dict[str, click.Command]:
 
 def test_help_lists_every_command() -> None:
     shown = run(["--help"]).stdout
-    sources = {path.stem.replace("_", "-"): path.read_text() for path in (ROOT / "applier" / "cli").glob("*.py")}
+    sources = {path.stem.replace("_", "-"): path.read_text() for path in (ROOT / "applier" / "cli" / "commands").glob("*.py")}
     modules = {name for name, text in sources.items() if re.search(r"^@click\.command\(", text, re.M)}
     assert modules == set(COMMANDS) == set(all_commands())
     words = " ".join(shown.split())  # lines are broken
@@ -196,7 +196,7 @@ def test_doctor() -> None:
     extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
     assert {one["name"] for one in found["Extras"]} == extras - {"bench", "dev", "docs", "ci", "all"}
     assert found["Python and binlag"][0]["found"] == ".".join(map(str, sys.version_info[:3]))
-    hide = "from importlib import metadata; import applier.cli.doctor as doctor; from applier.cli.main import main\n"
+    hide = "from importlib import metadata; import applier.cli.commands.doctor as doctor; from applier.cli.main import main\n"
     hide += "doctor._version = lambda name: None if name == 'scipy' else '1'\nmain(['doctor'])"
     done = subprocess.run([sys.executable, "-c", hide], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
-from applier.cli.progress import byte_progress, count_progress, text_progress
+from applier.cli.output.progress import byte_progress, count_progress, text_progress
 
 TEXT = "binlog.000123, 1,234,567 transactions, 98,765 rows/s, 3e11fa47-71ca-11e1-9e33-c80aa9429562:1234567"
 

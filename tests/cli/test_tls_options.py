@@ -9,9 +9,9 @@ import click
 import pytest
 
 from applier.cli.main import COMMANDS
-from applier.cli.tls_options import MODES, NAMES, tls_options
-from applier.mysql.tls import OPTIONS, Tls, TlsMode
-from applier.mysql.url import parse_url
+from applier.cli.parameters.tls_options import MODES, NAMES, tls_options
+from applier.mysql.client.tls import OPTIONS, Tls, TlsMode
+from applier.mysql.client.url import parse_url
 from tests.cli.test_errors import Said, check, said
 
 __all__ = ["said"]
@@ -24,7 +24,7 @@ def test_the_options_are_those_of_an_address() -> None:
 
 def test_every_command_that_takes_a_password_has_them() -> None:
     commands: dict[str, click.Command] = {
-        name: importlib.import_module(f"applier.cli.{name.replace('-', '_')}").command for name in COMMANDS
+        name: importlib.import_module(f"applier.cli.commands.{name.replace('-', '_')}").command for name in COMMANDS
     }
     options = {name: {opt for one in command.params for opt in one.opts} for name, command in commands.items()}
     connecting = {name for name, opts in options.items() if "--password-file" in opts}

@@ -14,7 +14,8 @@ import applier
 from applier.cli.main import COMMANDS, main
 from applier.error_codes import Code
 from applier.errors import UsageError
-from applier.mysql import column_bytes, dialect
+from applier.mysql.client import dialect
+from applier.mysql.statements import column_bytes
 from applier.replica import scheduling
 from applier.replica.configuration import ReplicaConfiguration
 from applier.server_versions import KNOWN
@@ -52,7 +53,7 @@ def files(tmp_path: Path) -> None:
 
 def test_these_are_the_commands_that_take_a_version() -> None:
     commands: dict[str, click.Command] = {
-        name: importlib.import_module(f"applier.cli.{name.replace('-', '_')}").command for name in COMMANDS
+        name: importlib.import_module(f"applier.cli.commands.{name.replace('-', '_')}").command for name in COMMANDS
     }
     assert {name for name, one in commands.items() if any("--server" in parameter.opts for parameter in one.params)} == set(ARGUMENTS)
 

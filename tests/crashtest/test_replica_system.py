@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from applier.crashtest import Kind, State, Trial, Verdict, explore, judge, reproduce
-from applier.crashtest.explorer import Exploration, crash, parse_place
+from applier.crashtest.crash_runs import crash
+from applier.crashtest.explorer import Exploration, parse_place
 from applier.crashtest.matrix import Setup, WorkloadSpec
 from applier.crashtest.replica_system import ReplicaSystem, Shared, expected_state, set_up
 from applier.crashtest.workload import MYISAM, captured, content_of, generated

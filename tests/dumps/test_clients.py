@@ -14,8 +14,8 @@ from servers.server import Server
 
 import applier
 from applier.cli.main import cli
-from applier.forecast.server_facts import facts_of_server
-from applier.mysql.url import Endpoint
+from applier.forecast.inventory.server_facts import facts_of_server
+from applier.mysql.client.url import Endpoint
 from tests.mysql.server_support import OPTIONS
 from tests.servers.fixtures import ServerFactory
 

@@ -16,12 +16,12 @@ from click.testing import CliRunner, Result
 import applier
 from applier.cli.main import cli
 from applier.errors import BinlagError, InputError, UsageError
-from applier.fleet_report import fleet_page
 from applier.fleets.config import FleetSource, fleet_of, read_fleet
 from applier.fleets.prepare import find
 from applier.fleets.results import CURVE, SOURCES, TABLES, FleetResult
-from applier.forecast import loads as load_module
-from applier.forecast.facts import TableFacts, facts_of_file
+from applier.forecast.inventory.facts import TableFacts, facts_of_file
+from applier.forecast.workload import loads as load_module
+from applier.pages.fleet_report import fleet_page
 from tests.binlog.build import log
 from tests.fleets.made import FLEET, made_fleet, made_source
 from tests.forecast.logs import UPDATE, WRITE, transaction
@@ -310,8 +310,8 @@ def test_transactions_travel_in_batches_and_give_the_same_numbers(tmp_path: Path
     """What Spark's tasks hand on, through pickle: plain transactions as columns, from ranges whose readers number shapes on their own."""
     from applier.fleets import spark as fleet_spark
     from applier.fleets.prepare import forecast, prepare
-    from applier.forecast.load_batch import LoadBatch
-    from applier.forecast.ranges import ranges
+    from applier.forecast.workload.load_batch import LoadBatch
+    from applier.forecast.workload.ranges import ranges
 
     monkeypatch.setattr(load_module, "smallest_log_bytes", lambda: 0)
     monkeypatch.setattr(load_module, "MOST_FRUITLESS", 0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from applier.forecast.calibration import SHARED, Calibration, Residuals, TimePrice
-from applier.forecast.units import Prices
+from applier.forecast.prices.calibration import SHARED, Calibration, Residuals, TimePrice
+from applier.forecast.prices.units import Prices
 from tests.binlog.build import gtid, int_image, log, query, rows, table_map, write, xid
 
 BEGIN = query(b"BEGIN")

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from applier.errors import InputError
-from applier.forecast.facts import facts_of_file
+from applier.forecast.answers.words import headline, now_line, now_lines
+from applier.forecast.inventory.facts import facts_of_file
+from applier.forecast.live.progress import Executed, ReplicaProgress, Underway
 from applier.forecast.plan import ForecastPlan, run
-from applier.forecast.progress import Executed, ReplicaProgress, Underway
-from applier.forecast.words import headline, now_line, now_lines
 from applier.metrics import of_now
 from checkpoints.gtid import GtidSet
 from tests.forecast.logs import DELETE, UPDATE, calibration, file, schema, transaction
@@ -190,8 +190,8 @@ def test_gauges(tmp_path: Path) -> None:
 
 
 def test_a_replica_that_cannot_be_reached() -> None:
-    from applier.forecast.live_progress import read_progress
-    from applier.mysql.url import parse_url
+    from applier.forecast.live.live_progress import read_progress
+    from applier.mysql.client.url import parse_url
 
     with pytest.raises(InputError, match="BL401"):
         read_progress(

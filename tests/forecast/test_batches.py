@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from applier.errors import UsageError
-from applier.forecast import batch_parts, bulk_loads, compiled, costs, load_sample, loads
-from applier.forecast.facts import facts_of_file
-from applier.forecast.load_batch import LoadBatch
+from applier.forecast.inventory.facts import facts_of_file
+from applier.forecast.lag import batch_parts, compiled, costs
 from applier.forecast.plan import ForecastPlan, run
+from applier.forecast.workload import bulk_loads, load_sample, loads
+from applier.forecast.workload.load_batch import LoadBatch
 from tests.forecast.logs import DELETE, UPDATE, WRITE, calibration, file, schema, transaction
 
 CAPTURES = Path(__file__).resolve().parents[1] / "captures/open"
@@ -42,7 +43,7 @@ def forecast(log: str, text: str | None, at_once: bool, **given: Any) -> dict[st
         patch.setattr(compiled, "WORTH_COMPILING", 0)
         if not at_once:
             patch.setattr(loads, "compiled_loads", lambda: None)
-            patch.setattr("applier.forecast.run.steps_for", lambda transactions, **_: compiled.PYTHON)
+            patch.setattr("applier.forecast.lag.run.steps_for", lambda transactions, **_: compiled.PYTHON)
         facts = None if text is None else facts_of_file(text)
         plan = ForecastPlan(files=[log], facts=facts, calibration=calibration(), what_ifs=WHAT_IFS, **given)
         try:

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import applier
 from applier.binlog import wire
 from applier.errors import InputError
-from applier.forecast import bulk_loads, loads
-from applier.forecast.loads import LoadReader, Schema
-from applier.forecast.transaction_load import TransactionLoad
+from applier.forecast.workload import bulk_loads, loads
+from applier.forecast.workload.loads import LoadReader, Schema
+from applier.forecast.workload.transaction_load import TransactionLoad
 from lookup.versions import rules_for
 from tests.binlog.build import gtid, log, mariadb_gtid, packed, query, rows, table_map, write, xid
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from applier.errors import UsageError
-from applier.forecast.conditions import KINDS, Live, conditions, defaults, size, span
-from applier.forecast.facts import facts_of_file
+from applier.forecast.inventory.facts import facts_of_file
 from applier.forecast.plan import ForecastPlan, run
+from applier.forecast.prices.conditions import KINDS, Live, conditions, defaults, size, span
 from tests.forecast.logs import UPDATE, calibration, file, schema, transaction
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from applier.errors import InputError
-from applier.forecast.facts import facts_of_file
+from applier.forecast.inventory.facts import facts_of_file
 from applier.forecast.plan import ForecastPlan, run
-from applier.forecast.traffic import Traffic, read_described
+from applier.forecast.workload.traffic import Traffic, read_described
 from tests.forecast.logs import calibration, schema
 
 TEXT = """

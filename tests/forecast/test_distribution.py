@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applier.forecast.distribution import Distribution, bucket
+from applier.forecast.prices.distribution import Distribution, bucket
 
 SIZES = st.lists(st.one_of(st.integers(0, 2000), st.integers(0, 10**12)), max_size=60)
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from applier.forecast import load_sample
-from applier.forecast.facts import facts_of_file
-from applier.forecast.fixes import fixes
+from applier.forecast.answers.words import fix_title, split
+from applier.forecast.inventory.facts import facts_of_file
+from applier.forecast.lag.fixes import fixes
 from applier.forecast.plan import ForecastPlan, run
-from applier.forecast.scenario import Scenario
-from applier.forecast.settings import settings
-from applier.forecast.words import fix_title, split
+from applier.forecast.prices.scenario import Scenario
+from applier.forecast.prices.settings import settings
+from applier.forecast.workload import load_sample
 from lookup.versions import RULES
 from tests.binlog.build import gtid, query
 from tests.forecast.logs import DELETE, UPDATE, WRITE, calibration, file, schema, transaction

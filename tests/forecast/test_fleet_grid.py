@@ -13,12 +13,13 @@ import applier
 from applier.cli.main import cli
 from applier.errors import InputError, UsageError
 from applier.fleets.results import SHAPES
-from applier.forecast.fleet_grid import COVERED, LEAST_ROWS, fleet_grid, read_shapes
-from applier.forecast.loads import LoadReader
-from applier.forecast.measured import read_parquet
-from applier.forecast.measurement_grid import MOST_READS, Cell, grid, make_log
-from applier.forecast.part_kinds import part_kind, two_digits
-from applier.forecast.transaction_load import LoadShape
+from applier.forecast.lag.part_kinds import part_kind, two_digits
+from applier.forecast.measurement.cell_log import make_log
+from applier.forecast.measurement.fleet_grid import COVERED, LEAST_ROWS, fleet_grid, read_shapes
+from applier.forecast.measurement.measured import read_parquet
+from applier.forecast.measurement.measurement_grid import MOST_READS, Cell, grid
+from applier.forecast.workload.loads import LoadReader
+from applier.forecast.workload.transaction_load import LoadShape
 from lookup.shape import KEY_KINDS, NO_KEY, OTHER, PRIMARY, UNIQUE
 from lookup.versions import rules_for
 from tests.fleets.made import made_fleet

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from applier.errors import InputError, UsageError
-from applier.forecast.calibration import default_calibration, load_calibration
-from applier.forecast.facts import facts_of_file
+from applier.forecast.answers.summary import offenders
+from applier.forecast.answers.words import duration
+from applier.forecast.inventory.facts import facts_of_file
+from applier.forecast.lag.run import Forecast
 from applier.forecast.plan import ForecastPlan, run
-from applier.forecast.run import Forecast
-from applier.forecast.scenario import Scenario, what_if
-from applier.forecast.summary import offenders
-from applier.forecast.units import UNITS, Prices
-from applier.forecast.words import duration
+from applier.forecast.prices.calibration import default_calibration, load_calibration
+from applier.forecast.prices.scenario import Scenario, what_if
+from applier.forecast.prices.units import UNITS, Prices
 from lookup.versions import RULES
 from tests.binlog.build import gtid, query
 from tests.forecast.logs import DELETE, UPDATE, WRITE, calibration, file, schema, transaction

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from applier.cli.main import cli
-from applier.forecast.conditions import conditions
-from applier.forecast.live_settings import settings_of_server
-from applier.mysql.url import Endpoint
+from applier.forecast.live.live_settings import settings_of_server
+from applier.forecast.prices.conditions import conditions
+from applier.mysql.client.url import Endpoint
 from tests.forecast.logs import UPDATE, file, transaction
 from tests.servers.fixtures import ServerFactory
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import applier
-from applier.forecast.facts import STATISTICS, TableFacts
-from applier.forecast.server_facts import judged
+from applier.forecast.inventory.facts import STATISTICS, TableFacts
+from applier.forecast.inventory.server_facts import judged
 
 TABLE = "CREATE TABLE d.t (id INT NOT NULL AUTO_INCREMENT, u INT NOT NULL, n INT, KEY k_id (id), UNIQUE u (u), UNIQUE n (n), KEY k (u, n));"
 

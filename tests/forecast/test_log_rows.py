@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from applier.errors import InputError
-from applier.forecast.facts import facts_of_file
-from applier.forecast.loads import LoadReader, Schema
+from applier.forecast.inventory.facts import facts_of_file
 from applier.forecast.log_rows import COLUMNS, arrow_schema, batches, profile_table, read_table
-from applier.forecast.ranges import FileRange, expand, ranges
+from applier.forecast.workload.loads import LoadReader, Schema
+from applier.forecast.workload.ranges import FileRange, expand, ranges
 from lookup.versions import RULES
 from tests.captures_support import captures, logs
 from tests.forecast.logs import DELETE, UPDATE, WRITE, file, schema, transaction

@@ -8,14 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from applier.cli.measure import command
+from applier.cli.commands.measure import command
 from applier.errors import InputError
-from applier.forecast.fit import fit, relative_errors, report_lines, solve
-from applier.forecast.loads import LoadReader
-from applier.forecast.measured import Measured, Memory, measure_all, middle, middles, read_parquet, write_parquet
-from applier.forecast.measurement_grid import LOOKUP_ROWS, TABLE, Cell, Spent, grid, make_log, statements_of
-from applier.forecast.scale_up import scale_up_cells
-from applier.forecast.units import PLACE, UNITS, Prices, amounts
+from applier.forecast.measurement.cell_log import make_log
+from applier.forecast.measurement.fit import fit, relative_errors, report_lines, solve
+from applier.forecast.measurement.measured import Measured, Memory, measure_all, middle, middles, read_parquet, write_parquet
+from applier.forecast.measurement.measurement_grid import LOOKUP_ROWS, TABLE, Cell, Spent, grid, statements_of
+from applier.forecast.measurement.scale_up import scale_up_cells
+from applier.forecast.prices.units import PLACE, UNITS, Prices, amounts
+from applier.forecast.workload.loads import LoadReader
 from lookup.shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE
 from lookup.versions import RULES
 

@@ -17,13 +17,13 @@ from servers.server import Server
 
 from applier.cli.main import cli
 from applier.errors import UsageError
-from applier.forecast.fit import fit
-from applier.forecast.measurement_grid import Cell
-from applier.forecast.on_server import ServerTarget
-from applier.forecast.server_facts import facts_of_server
-from applier.forecast.thread_clock import ThreadClock
-from applier.forecast.units import PLACE
-from applier.mysql.url import Endpoint
+from applier.forecast.inventory.server_facts import facts_of_server
+from applier.forecast.measurement.fit import fit
+from applier.forecast.measurement.measurement_grid import Cell
+from applier.forecast.measurement.on_server import ServerTarget
+from applier.forecast.measurement.thread_clock import ThreadClock
+from applier.forecast.prices.units import PLACE
+from applier.mysql.client.url import Endpoint
 from lookup.shape import NO_KEY, OTHER, PRIMARY
 from tests.servers.fixtures import ServerFactory
 
@@ -81,7 +81,7 @@ def test_the_folder_of_another_server_is_refused(server: Server, tmp_path: Path)
 
 TOLD = """
 from applier.cli.main import main
-from applier.forecast.on_server import ServerTarget
+from applier.forecast.measurement.on_server import ServerTarget
 table = ServerTarget._table
 def tell(self, cell):
     print("a cell", flush=True)

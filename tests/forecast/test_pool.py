@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from applier.forecast.pool import NO_READS, NOTHING, BufferPool, Touches, capacity
+from applier.forecast.inventory.pool import NO_READS, NOTHING, BufferPool, Touches, capacity
 
 MIB = 1 << 20
 REAL_PAGES, REAL_LEAVES, REAL_ROWS = 30_774, 2_626, 2_000_000

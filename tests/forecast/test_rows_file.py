@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from applier.errors import InputError
-from applier.forecast import rows_file
-from applier.forecast.facts import STATISTICS, facts_of_file
+from applier.forecast.inventory import rows_file
+from applier.forecast.inventory.facts import STATISTICS, facts_of_file
+from applier.forecast.inventory.rows_file import read_rows, with_rows_file
+from applier.forecast.inventory.server_facts import facts_of_server
 from applier.forecast.plan import ForecastPlan, run
-from applier.forecast.rows_file import read_rows, with_rows_file
-from applier.forecast.server_facts import facts_of_server
-from applier.mysql.url import parse_url
+from applier.mysql.client.url import parse_url
 from tests.forecast.logs import UPDATE, calibration, file, schema, transaction
 
 if TYPE_CHECKING:

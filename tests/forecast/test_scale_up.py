@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from applier.forecast import live_settings
-from applier.forecast.calibration import DURABLE, RELAXED, TimePrice, syncs_at
-from applier.forecast.margin import margin
-from applier.forecast.measured import Measured, middle, read_parquet, write_parquet
-from applier.forecast.measurement_grid import Cell
-from applier.forecast.on_server import ServerTarget
+from applier.forecast.live import live_settings
+from applier.forecast.measurement.measured import Measured, middle, read_parquet, write_parquet
+from applier.forecast.measurement.measurement_grid import Cell
+from applier.forecast.measurement.on_server import ServerTarget
+from applier.forecast.measurement.scale_up import scale_up_cells, shared_prices, spread, unsteadiness
 from applier.forecast.plan import ForecastPlan, run
-from applier.forecast.scale_up import scale_up_cells, shared_prices, spread, unsteadiness
-from applier.forecast.scenario import Scenario
-from applier.forecast.units import Prices, amounts
-from applier.mysql.connection import connect
-from applier.mysql.url import Endpoint
+from applier.forecast.prices.calibration import DURABLE, RELAXED, TimePrice, syncs_at
+from applier.forecast.prices.margin import margin
+from applier.forecast.prices.scenario import Scenario
+from applier.forecast.prices.units import Prices, amounts
+from applier.mysql.client.connection import connect
+from applier.mysql.client.url import Endpoint
 from applier.timing.work_clock import Machine, Turn, WorkClock
 from lookup.shape import PRIMARY
 from lookup.versions import RULES

@@ -17,8 +17,8 @@ import pytest
 from applier.errors import InputError, UsageError
 from applier.forecast import spark_session
 from applier.forecast.log_rows import COLUMNS, profile_table, read_table
-from applier.forecast.measured import Measured, Memory, measure_all
-from applier.forecast.measurement_grid import grid
+from applier.forecast.measurement.measured import Measured, Memory, measure_all
+from applier.forecast.measurement.measurement_grid import grid
 from lookup.versions import RULES
 from tests.forecast.test_log_rows import log
 

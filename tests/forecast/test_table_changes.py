@@ -10,8 +10,8 @@ import pytest
 
 from applier.binlog import wire
 from applier.errors import InputError, UsageError
-from applier.forecast.ranges import ranges
-from applier.forecast.table_changes import changes, column_schema, whole_transactions
+from applier.forecast.workload.ranges import ranges
+from applier.forecast.workload.table_changes import changes, column_schema, whole_transactions
 from tests.binlog.build import UUID_TEXT, gtid, int_image, log, query, rows, table_map, write, xid
 
 BEGIN = query(b"BEGIN")

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from applier.forecast.units import PLACE, RowWork, event_amounts
+from applier.forecast.prices.units import PLACE, RowWork, event_amounts
 from lookup.cost import expected
 from lookup.shape import NULLABLE_UNIQUE, OTHER, PRIMARY, EventShape, TableShape
 from lookup.versions import RULES

@@ -12,13 +12,13 @@ import pytest
 
 from applier.binlog.header import EventFlag
 from applier.errors import UsageError
-from applier.forecast import loads as load_module
-from applier.forecast.load_batch import LoadBatch
-from applier.forecast.loads import LoadReader
 from applier.forecast.log_rows import batches
-from applier.forecast.ranges import FileRange, ranges
-from applier.forecast.table_changes import changes, column_schema
-from applier.forecast.wanted import EVERYTHING, Wanted, wanted_of
+from applier.forecast.workload import loads as load_module
+from applier.forecast.workload.load_batch import LoadBatch
+from applier.forecast.workload.loads import LoadReader
+from applier.forecast.workload.ranges import FileRange, ranges
+from applier.forecast.workload.table_changes import changes, column_schema
+from applier.forecast.workload.wanted import EVERYTHING, Wanted, wanted_of
 from checkpoints.gtid import GtidSet
 from tests.binlog.build import UUID_TEXT, log, write
 from tests.captures_support import captures, logs

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from applier.cli.forecast import WHAT_IF_HELP
-from applier.forecast.facts import facts_of_file
+from applier.cli.commands.forecast import WHAT_IF_HELP
+from applier.forecast.answers.words import changed_tables, percentages, rows_read, share_rows
+from applier.forecast.inventory.facts import facts_of_file
 from applier.forecast.plan import ForecastPlan, run
-from applier.forecast.scenario import WHAT_IFS
-from applier.forecast.words import changed_tables, percentages, rows_read, share_rows
+from applier.forecast.prices.scenario import WHAT_IFS
 from tests.binlog.build import gtid, query
 from tests.forecast.logs import BEGIN, DELETE, UPDATE, WRITE, calibration, file, schema, transaction
 
@@ -56,7 +56,7 @@ def test_several_keys_add_up(tmp_path: Path) -> None:
 
 
 def test_work_is_priced_once_for_scenarios_of_the_same_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from applier.forecast.pricing import Pricer
+    from applier.forecast.prices.pricing import Pricer
 
     seen = []
     work = Pricer.work

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from applier.binlog.header import ROWS_TYPES, EventType
+from applier.binlog.images.row_values import RowValues
 from applier.binlog.reader import LogReader
-from applier.binlog.row_values import RowValues
 from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHeads
 from applier.binlog.table_map import TableMap, parse_table_map
 from applier.binlog.transactions import TransactionKind, group
 from applier.errors import InputError
-from applier.forecast.loads import LoadReader, Schema
-from applier.forecast.transaction_load import TransactionLoad
+from applier.forecast.workload.loads import LoadReader, Schema
+from applier.forecast.workload.transaction_load import TransactionLoad
 from lookup.table import Column, Key, KeyPart, TableDefinition
 from lookup.versions import RULES
 from tests.binlog.build import UUID_TEXT, gtid, int_image, log, mariadb_gtid, packed, payload, query, rows, table_map, write, xid

@@ -70,10 +70,10 @@ def _address_space() -> int:
 
 
 def _serve() -> None:
-    import applier.cli.events
+    import applier.cli.commands.events
+    import applier.cli.commands.replay
+    import applier.cli.commands.status
     import applier.cli.main
-    import applier.cli.replay
-    import applier.cli.status
     import applier.replay_loop
     import applier.schema_source  # noqa: F401
 

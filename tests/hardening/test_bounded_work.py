@@ -20,9 +20,10 @@ from applier.binlog.transactions import group
 from applier.binlog.types.json import path_legs
 from applier.dumps.split import split_statements
 from applier.errors import InputError
-from applier.tables.comparisons import like
-from applier.tables.sql_text import statement_kind, tokenize
-from applier.tables.statements import StatementSession, execute_statement
+from applier.tables.dml.row_writer import StatementSession
+from applier.tables.dml.statements import execute_statement
+from applier.tables.expressions.comparisons import like
+from applier.tables.sql.sql_text import statement_kind, tokenize
 from tests.applier.fuzz import time_limit
 from tests.applier.logs import INT_TABLE
 from tests.binlog.build import gtid, log, query, table_map, write, xid

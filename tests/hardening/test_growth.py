@@ -33,7 +33,7 @@ def test_the_same_log_fifty_times(way: str, tmp_path: Path) -> None:
 
 def test_decoders_of_wide_tables_are_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table map of 6 kB makes a decoder of 10 MB; a log may have any number of them."""
-    from applier.binlog import row_values
+    from applier.binlog.images import row_values
     from applier.binlog.listing import Listing
     from tests.binlog import build
 

@@ -173,7 +173,7 @@ MOST_CELLS = 9
 KEPT = f"""
 import time
 from applier.cli.main import main
-from applier.forecast.measured import MeasurementFile
+from applier.forecast.measurement.measured import MeasurementFile
 add, save, told = MeasurementFile.add, MeasurementFile.save, []
 def add_or_wait(self, one):
     if len(told) == {MOST_CELLS}:
@@ -192,7 +192,7 @@ main()
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 def test_every_measured_cell_is_kept(number: signal.Signals, tmp_path: Path) -> None:
     """A kill may lose the one that is being written; the next run measures what is missing, and no more."""
-    from applier.forecast.measured import read_parquet
+    from applier.forecast.measurement.measured import read_parquet
 
     chance, kept = random.Random(number), 0
     for _ in range(ROUNDS):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from applier.tables.conversion_rules import FAMILIES
-from applier.tables.conversions import ROUTES
+from applier.tables.conversions.column_conversion import ROUTES
+from applier.tables.conversions.conversion_rules import FAMILIES
 
 Type = tuple[str, Sequence[str]]
 INTEGERS = """

@@ -46,8 +46,8 @@ def shape_in_memory(file: Path, database: str) -> Shape:
         if definition.database == database and "SEQUENCE" in definition.options:
             found[definition.name] = [list(table.rows())]
         elif definition.database == database:
-            lines = [line.decode("utf-8", "surrogateescape") for line in dump_lines(table, display_widths=tables.display_widths)[1:]]
-            found[definition.name] = [_columns(definition, widths=tables.display_widths), _keys(definition), lines]
+            lines = [line.decode("utf-8", "surrogateescape") for line in dump_lines(table, tables.dialect)[1:]]
+            found[definition.name] = [_columns(definition, widths=tables.dialect.display_widths), _keys(definition), lines]
     return found
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from servers.installed import installed
 from servers.server import Server
 
-from applier.mysql.connection import Server as Connection
-from applier.mysql.connection import connect
-from applier.mysql.url import Endpoint
+from applier.mysql.client.connection import Server as Connection
+from applier.mysql.client.connection import connect
+from applier.mysql.client.url import Endpoint
 from tests.captures_support import logs
 from tests.servers.fixtures import ServerFactory
 

@@ -16,7 +16,7 @@ from typing import Any
 import pymysql
 from pymysql.constants import CR
 
-from applier.mysql.pipeline import SEPARATOR
+from applier.mysql.client.pipeline import SEPARATOR
 from tests.mysql.simulated_storage import DEADLOCK, Found, Refused, Session, Storage, Waits
 
 WAIT = 1205
@@ -237,7 +237,7 @@ class SimulatedServer(Storage):
 
 
 class Driver:
-    """What `applier.mysql.connection.Server` needs of a connection of PyMySQL."""
+    """What `applier.mysql.client.connection.Server` needs of a connection of PyMySQL."""
 
     def __init__(self, server: SimulatedServer, session: Session) -> None:
         self.server = server

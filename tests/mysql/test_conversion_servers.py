@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from applier.tables.conversion_rules import FAMILIES
-from applier.tables.conversions import ROUTES
+from applier.tables.conversions.column_conversion import ROUTES
+from applier.tables.conversions.conversion_rules import FAMILIES
 from tests.mysql import conversion_matrix as matrix
 from tests.mysql.server_support import THOROUGH
 from tests.servers.fixtures import ServerFactory

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from applier.mysql.ddl import commits_by_itself, is_atomic_create, is_temporary
 from applier.mysql.into import replay_into
 from applier.mysql.into_options import IntoOptions
+from applier.mysql.statements.ddl import commits_by_itself, is_atomic_create, is_temporary
 from applier.options import parse_options
 from tests.mysql.server_shapes import log_of, shape_in_memory, shape_on
 from tests.mysql.server_support import endpoint

@@ -12,7 +12,7 @@ import pytest
 
 import applier
 from applier.cli.main import main
-from applier.mysql.verify import verify
+from applier.mysql.contents.verify import verify
 from applier.tables.catalog import Tables
 from tests.mysql.server_support import Servers, connection
 from tests.servers.fixtures import ServerFactory

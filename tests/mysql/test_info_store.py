@@ -10,7 +10,7 @@ import sqlalchemy as sql
 from servers.server import Server
 
 from applier.errors import InputError, UsageError
-from applier.mysql.info_store import ServerTableStore
+from applier.mysql.positions.info_store import ServerTableStore
 from checkpoints import bitmap
 from checkpoints.info import RelayLogInfo, SourceInfo, WorkerInfo
 from checkpoints.info_rows import columns

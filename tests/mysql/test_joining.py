@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import applier
-from applier.mysql.dialect import ACCEPTED, TargetDialect
+from applier.mysql.client.dialect import ACCEPTED, TargetDialect
+from applier.mysql.client.pipeline import PipelineStatement
 from applier.mysql.feed import Feed
-from applier.mysql.native import NativeRows
-from applier.mysql.pipeline import PipelineStatement
-from applier.mysql.target_tables import TargetTable, TargetTables
+from applier.mysql.statements.native import NativeRows
+from applier.mysql.statements.target_tables import TargetTable, TargetTables
 from applier.options import parse_options
 from tests.binlog.build import event, gtid, log, payload, query, rows, table_map, write, xid
 

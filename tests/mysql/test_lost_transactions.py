@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from applier.mysql import batches
+from applier.mysql.client.url import Endpoint
 from applier.mysql.into import ReplayWatch, replay_into
 from applier.mysql.into_options import IntoOptions
 from applier.mysql.outcome import TargetOutcome
 from applier.mysql.replay import DONE_BEFORE
-from applier.mysql.url import Endpoint
 from applier.options import parse_options
 from tests.binlog.build import format_description, query, rows, table_map, xid
 from tests.mysql.simulated_log import NUMBERS, UNIQUE, Events, SimulatedLog, create, log_of

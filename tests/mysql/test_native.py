@@ -11,10 +11,10 @@ import pytest
 
 from applier.binlog.header import ROWS_TYPES
 from applier.errors import InputError
-from applier.mysql.dialect import ACCEPTED, TargetDialect
+from applier.mysql.client.dialect import ACCEPTED, TargetDialect
+from applier.mysql.client.pipeline import PipelineStatement
 from applier.mysql.feed import Feed
-from applier.mysql.native import NativeRows
-from applier.mysql.pipeline import PipelineStatement
+from applier.mysql.statements.native import NativeRows
 from applier.options import parse_options
 from tests.binlog.build import compressed, event, gtid, int_image, log, mariadb_gtid, payload, query, rows, table_map, write, xid
 

@@ -13,11 +13,12 @@ import pymysql
 import pytest
 from servers.server import Server
 
-from applier.mysql import checkpoint, parallel
-from applier.mysql.connection import TRANSIENT
+from applier.mysql import parallel
+from applier.mysql.client.connection import TRANSIENT
 from applier.mysql.into import ReplayWatch, replay_into
 from applier.mysql.into_options import IntoOptions
 from applier.mysql.outcome import TargetOutcome
+from applier.mysql.positions import checkpoint
 from applier.options import parse_options
 from tests.mysql.server_support import OPTIONS, endpoint
 from tests.mysql.workload import Workload, make, rows

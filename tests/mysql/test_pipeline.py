@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 
 from applier.errors import ReplicationError
-from applier.mysql.connection import Server
-from applier.mysql.pipeline import HEADER_BYTES, SEPARATOR, Pipeline, PipelineStatement
+from applier.mysql.client.connection import Server
+from applier.mysql.client.pipeline import HEADER_BYTES, SEPARATOR, Pipeline, PipelineStatement
 
 
 class Taking:

@@ -19,11 +19,11 @@ from pathlib import Path
 import pytest
 from servers.server import Server
 
+from applier.mysql.client.url import Endpoint
 from applier.mysql.into import ReplayWatch, replay_into
 from applier.mysql.into_options import IntoOptions
 from applier.mysql.outcome import TargetOutcome
-from applier.mysql.reconnect import Patience
-from applier.mysql.url import Endpoint
+from applier.mysql.positions.reconnect import Patience
 from applier.options import parse_options
 from tests.mysql.server_support import OPTIONS
 from tests.mysql.test_kills import DURABLE, SECONDS, Rounds, hears

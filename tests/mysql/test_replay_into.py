@@ -14,11 +14,11 @@ import pytest
 from servers.server import Server
 
 from applier.errors import InputError, ReplicationError, UsageError
+from applier.mysql.client.url import Endpoint
 from applier.mysql.into import ReplayWatch, replay_into
 from applier.mysql.into_options import IntoOptions
 from applier.mysql.outcome import TargetOutcome
-from applier.mysql.target_tables import ABSENT, TargetTable, TargetTables
-from applier.mysql.url import Endpoint
+from applier.mysql.statements.target_tables import ABSENT, TargetTable, TargetTables
 from applier.options import parse_options
 from tests.binlog import build
 from tests.captures_support import CAPTURES, logs
@@ -253,8 +253,8 @@ def test_a_read_only_server_is_refused(servers: Servers) -> None:
 
 
 def test_one_replay_does_not_run_twice_at_a_time(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
-    from applier.mysql import checkpoint
-    from applier.mysql.connection import connect
+    from applier.mysql.client.connection import connect
+    from applier.mysql.positions import checkpoint
 
     server = servers.empty("9.7")
     go(server, NO_KEY, watch=stopping_after(5))

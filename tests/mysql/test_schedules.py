@@ -21,12 +21,14 @@ import pymysql
 import pytest
 
 from applier.errors import BinlagError, ReplicationError
-from applier.mysql import batches, checkpoint, connection, into
-from applier.mysql.connection import TRANSIENT, NotReached, ServerLost
+from applier.mysql import batches, into
+from applier.mysql.client import connection
+from applier.mysql.client.connection import TRANSIENT, NotReached, ServerLost
+from applier.mysql.client.url import Endpoint
 from applier.mysql.into import ReplayWatch, replay_into
 from applier.mysql.into_options import IntoOptions
-from applier.mysql.reconnect import Patience
-from applier.mysql.url import Endpoint
+from applier.mysql.positions import checkpoint
+from applier.mysql.positions.reconnect import Patience
 from applier.options import parse_options
 from tests.mysql.simulated_log import UNIQUE, SimulatedLog, create, make_log
 from tests.mysql.simulated_server import Fault, Killed, SimulatedServer

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from applier.binlog.events import Intvar, Rand, UserVar, parse
-from applier.mysql.ddl import commits_by_itself, drops_database, is_atomic_create, is_temporary, names_in
-from applier.mysql.dialect import ACCEPTED, TargetDialect
+from applier.mysql.client.dialect import ACCEPTED, TargetDialect
+from applier.mysql.client.session_state import SessionState, preparation
 from applier.mysql.feed import Feed
-from applier.mysql.session_state import SessionState, preparation
+from applier.mysql.statements.ddl import commits_by_itself, drops_database, is_atomic_create, is_temporary, names_in
 from applier.options import parse_options
 from tests.binlog.build import log, query, write
 

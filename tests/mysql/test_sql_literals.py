@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from applier.binlog.types import from_sql, json
-from applier.mysql.literals import NotExpressible, diff_expression, equals, exact_order, json_expression, key_equals, literal
+from applier.mysql.statements.literals import NotExpressible, diff_expression, equals, exact_order, json_expression, key_equals, literal
 from lookup.table import Column
 
 MILLISECONDS = Column("a", "datetime", scale=3)

@@ -11,9 +11,9 @@ from applier.binlog.header import Event, EventType
 from applier.binlog.rows import RowsHead
 from applier.binlog.types import json
 from applier.errors import ReplicationError
-from applier.mysql.event_sql import NOT_FOUND_GUARD, NOTHING, EventRows, Notes
-from applier.mysql.pipeline import PipelineStatement
-from applier.mysql.row_sql import RowSql
+from applier.mysql.client.pipeline import PipelineStatement
+from applier.mysql.statements.event_sql import NOT_FOUND_GUARD, NOTHING, EventRows, Notes
+from applier.mysql.statements.row_sql import RowSql
 from applier.options import parse_options
 from lookup.table import TableDefinition
 

@@ -15,10 +15,10 @@ from servers.server import Server
 import applier
 from applier.binlog.reader import LogReader
 from applier.binlog.transactions import group
+from applier.mysql.contents.verify import Verification, verify
 from applier.mysql.into import replay_into
 from applier.mysql.into_options import IntoOptions
 from applier.mysql.outcome import TargetOutcome
-from applier.mysql.verify import Verification, verify
 from applier.options import parse_options
 from applier.tables.catalog import Tables
 from tests.captures_support import CAPTURES, logs

@@ -9,7 +9,7 @@ import pytest
 from servers.server import Server
 
 from applier.schema_source import load_schema
-from applier.tables.quoting import quoted
+from applier.tables.sql.quoting import quoted
 from applier.tables.suggestion import Suggestion, suggestion
 from lookup.decision import decide
 from lookup.table import TableDefinition

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from applier.mysql.checkpoint import Checkpoint
 from applier.mysql.into import LARGE_BYTES, LOOK_BYTES, SUITED_WORKERS, suited_workers
 from applier.mysql.into_options import IntoOptions
+from applier.mysql.positions.checkpoint import Checkpoint
 from applier.options import parse_options
 from tests.binlog.build import gtid, int_image, log, query, rows, table_map, write, xid
 

@@ -11,10 +11,10 @@ import pytest
 from servers.server import Server
 
 from applier.cli.main import main
-from applier.mysql.connection import connect
+from applier.mysql.client.connection import connect
 from applier.mysql.into import replay_into
 from applier.mysql.into_options import IntoOptions
-from applier.mysql.thread_rows import infos, source_of
+from applier.mysql.positions.thread_rows import infos, source_of
 from applier.options import parse_options
 from checkpoints.info import SourceInfo, WorkerInfo
 from checkpoints.info_files import encode

@@ -11,9 +11,9 @@ import pytest
 from servers.server import Server
 
 from applier.errors import InputError, UsageError
-from applier.mysql.connection import connect
-from applier.mysql.tls import Tls, TlsMode
-from applier.mysql.url import Endpoint
+from applier.mysql.client.connection import connect
+from applier.mysql.client.tls import Tls, TlsMode
+from applier.mysql.client.url import Endpoint
 from tests.mysql.certificates import Authority, Pair
 from tests.servers.fixtures import ServerFactory
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from applier.errors import UsageError
-from applier.mysql import url
-from applier.mysql.tls import Tls, TlsMode
-from applier.mysql.url import Endpoint, find_password, parse_url
+from applier.mysql.client import url
+from applier.mysql.client.tls import Tls, TlsMode
+from applier.mysql.client.url import Endpoint, find_password, parse_url
 
 
 @pytest.mark.parametrize(

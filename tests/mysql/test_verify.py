@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import applier
-from applier.cli.verify import TRUSTED, report_lines
+from applier.cli.commands.verify import TRUSTED, report_lines
 from applier.errors import ReplicationError
-from applier.mysql.column_bytes import DIALECTS, cell, expression, quoted
-from applier.mysql.verify import KEPT, SETTINGS, SNAPSHOT, TableReport, Verification, verify
+from applier.mysql.contents.verify import KEPT, SETTINGS, SNAPSHOT, TableReport, Verification, verify
+from applier.mysql.statements.column_bytes import DIALECTS, cell, expression, quoted
 from applier.tables.catalog import Tables
 from lookup.table import Column
 

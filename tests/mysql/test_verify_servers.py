@@ -14,9 +14,9 @@ import pytest
 
 import applier
 from applier.cli.main import main
+from applier.mysql.contents.verify import TableReport, verify
 from applier.mysql.into import ReplayWatch, replay_into
 from applier.mysql.into_options import IntoOptions
-from applier.mysql.verify import TableReport, verify
 from applier.options import parse_options
 from applier.tables.catalog import Tables
 from tests.captures_support import CAPTURES, logs

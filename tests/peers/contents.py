@@ -13,7 +13,7 @@ from typing import Any
 import pymysql
 
 from applier.tables.dump import TYPE_WIDTH, file_name
-from applier.tables.quoting import quoted
+from applier.tables.sql.quoting import quoted
 from tests.peers.session import SYSTEM
 
 MOST_ROWS = 60_000

@@ -10,7 +10,7 @@ from typing import Any
 import pymysql
 from servers.server import Server
 
-from applier.tables.quoting import quoted
+from applier.tables.sql.quoting import quoted
 from tests.peers.statements import kept_aside
 
 SCRIPT_SECONDS = 20.0

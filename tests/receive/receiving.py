@@ -11,7 +11,7 @@ from applier.binlog.follow import IndexedLogs
 from applier.binlog.header import Event, EventFlag, EventType
 from applier.binlog.reader import CRC_RESIDUE, LogReader
 from applier.binlog.transactions import group
-from applier.mysql.url import Endpoint
+from applier.mysql.client.url import Endpoint
 from applier.receive.receive import LiveReceiver, ReceiveOptions
 from applier.receive.receive_folder import Folder, Start
 from applier.replica.source import BinlogFiles

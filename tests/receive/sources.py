@@ -8,7 +8,7 @@ from pathlib import Path
 
 from servers.server import Server
 
-from applier.mysql.url import Endpoint
+from applier.mysql.client.url import Endpoint
 from applier.receive.receive import LiveReceiver, Received, ReceiveOptions
 from applier.receive.receive_folder import Folder, Start
 from checkpoints.gtid import parse_gtid_set

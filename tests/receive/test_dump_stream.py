@@ -14,8 +14,8 @@ import pytest
 
 from applier.binlog.event_bytes import make_event
 from applier.binlog.header import EventType
-from applier.mysql.connection import ServerLost
-from applier.mysql.url import Endpoint
+from applier.mysql.client.connection import ServerLost
+from applier.mysql.client.url import Endpoint
 from applier.receive.dump_stream import BUFFER_BYTES, DumpStream, PacketBuffer
 from applier.receive.protocol import Dump
 from applier.receive.receive import LiveReceiver
@@ -76,7 +76,7 @@ def after(folder: Path, receiver: LiveReceiver) -> tuple[list[tuple[str, bytes]]
 
 @pytest.fixture
 def one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("applier.replica.relay_log.system_clock", lambda: 7)
+    monkeypatch.setattr("applier.replica.relay.relay_log.system_clock", lambda: 7)
     monkeypatch.setattr("time.time", lambda: 7.0)
 
 

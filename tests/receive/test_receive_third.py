@@ -21,8 +21,8 @@ from servers.server import Server
 
 import applier
 from applier.binlog.follow import IndexedLogs
-from applier.mysql.connection import connect
-from applier.mysql.verify import verify
+from applier.mysql.client.connection import connect
+from applier.mysql.contents.verify import verify
 from applier.receive.receive_folder import Folder, Start
 from applier.result import ReplayResult
 from checkpoints.position import Position

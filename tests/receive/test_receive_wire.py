@@ -11,9 +11,9 @@ import pytest
 from servers.server import Server
 
 from applier.errors import BinlagError
-from applier.mysql.compression import Compression
-from applier.mysql.connection import connect
-from applier.mysql.tls import Tls, TlsMode
+from applier.mysql.client.compression import Compression
+from applier.mysql.client.connection import connect
+from applier.mysql.client.tls import Tls, TlsMode
 from applier.receive.receive import LiveReceiver, ReceiveOptions
 from applier.receive.receive_folder import Folder, Start
 from tests.mysql.certificates import Authority

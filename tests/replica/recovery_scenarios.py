@@ -19,8 +19,8 @@ from applier.binlog.header import MAGIC, EventFlag, EventType
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.source import BinlogFiles
 from applier.tables.catalog import Tables
-from applier.tables.schema import parse_create_table
-from applier.tables.table_draft import SchemaRules
+from applier.tables.definitions.schema import parse_create_table
+from applier.tables.definitions.table_draft import SchemaRules
 from checkpoints.gtid import GtidSet
 from tests.checkpoints.recovery_captures import TABLES, row_of, scenarios, text_of, version
 

@@ -18,17 +18,17 @@ from applier.binlog.header import MAGIC, EventType
 from applier.errors import ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.interleaving import Shuffled
-from applier.replica.mend import statements
 from applier.replica.recovery import FILL_AGAIN, nothing_initialized
 from applier.replica.replica import Replica
-from applier.replica.restart import Moment, Restart, Seen
+from applier.replica.restarts.mend import statements
+from applier.replica.restarts.restart import Moment, Restart, Seen
 from applier.replica.source import BinlogFiles
 from applier.replica.stand import Stand
 from applier.replica.storage import Commit, MemoryStorage, RowChange
 from applier.replica.versions import replica_rules
 from applier.tables.catalog import Tables
-from applier.tables.schema import parse_create_table
-from applier.tables.table_draft import SchemaRules
+from applier.tables.definitions.schema import parse_create_table
+from applier.tables.definitions.table_draft import SchemaRules
 from checkpoints.gtid import GtidSet
 from checkpoints.simulated_disk import SimulatedDisk
 
@@ -310,6 +310,28 @@ def test_what_stops_the_filling_leaves_nothing_initialized(version: str) -> None
         assert stand.applied is not None
         assert position_to_group(again.source, stand.applied.source_log_pos) == 2
     assert kept.committed == [0, 3, 1]
+
+
+@pytest.mark.parametrize("version", ["5.7", "8.0", "9.7"])
+@pytest.mark.parametrize("bytes_left", [7, 40])
+def test_what_cannot_be_read_behind_the_last_gap_does_no_harm(version: str, bytes_left: int) -> None:
+    """UNTIL is asked with the next event at hand; where that cannot be read the gaps are filled all the same (5.7.29, 9.7.4)."""
+    groups = (*ONE_GAP, (0, 0))
+    again, kept = gaps_after(version, groups, relay_log_recovery=True, relay_log_info_repository="TABLE")
+    info = again.status.persisted
+    place = max(worker.relay_position for worker in info.workers)
+    assert isinstance(again.disk, SimulatedDisk)
+    file = again.disk.open(place.file)
+    assert file.size() > place.offset + bytes_left
+    file.truncate(place.offset + bytes_left)
+    file.close()
+    again.start()
+    begun = again.status.memory.applied
+    assert begun is not None
+    assert position_to_group(again.source, begun.source_log_pos) == max(kept.committed) + 1
+    again.receive()
+    again.apply()
+    assert sorted(kept.committed) == rows(again) == list(range(len(groups)))
 
 
 def test_the_commands_are_for_what_stopped_the_filling() -> None:

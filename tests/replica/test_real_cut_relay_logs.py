@@ -13,6 +13,7 @@ from typing import Any
 
 import pymysql.cursors
 import pytest
+from pymysql.err import MySQLError
 from servers.server import ServerError
 
 from applier.errors import ReplicationError
@@ -21,8 +22,8 @@ from applier.replica.replica import Replica
 from applier.replica.source import BinlogFiles
 from applier.replica.storage import MemoryStorage
 from applier.tables.catalog import Tables
-from applier.tables.schema import parse_create_table
-from applier.tables.table_draft import SchemaRules
+from applier.tables.definitions.schema import parse_create_table
+from applier.tables.definitions.table_draft import SchemaRules
 from checkpoints.gtid import GtidSet
 from checkpoints.info_rows import key_columns
 from checkpoints.simulated_disk import SimulatedDisk
@@ -33,6 +34,8 @@ from tests.servers.fixtures import ServerFactory
 
 TABLE = "CREATE TABLE d.t (a INT PRIMARY KEY, b TEXT)"
 TABLE_REPOSITORIES = {"relay_log_info_repository": "TABLE", "master_info_repository": "TABLE"}
+NOT_EXECUTED = 4 * 5
+"""Events of four transactions of one row."""
 ALL = os.environ.get("BINLAG_ALL_CASES") == "1"
 CUTS = [
     ("5.7", False, [(1, 7), (3, 0)]),
@@ -57,6 +60,30 @@ class CutPair(Pair):
         self.replica.kill()
         self.saved = self.replica.folder / "saved"
         shutil.copytree(self.replica.data, self.saved)
+
+    def prepare_ahead(self) -> dict[str, list[dict[str, Any]]]:
+        """A worker has executed four transactions, the low-water mark is before them, and as many more wait. The info tables."""
+        for server in (self.source, self.replica):
+            server.execute("SET sql_log_bin = 0", "CREATE DATABASE d", TABLE)
+        self.change_source()
+        self.run("START REPLICA")
+        self.source.execute(*(f"INSERT INTO d.t VALUES ({number}, 'x')" for number in range(4)))
+        end = time.monotonic() + 120
+        while self.replica.query("SELECT COUNT(*) FROM d.t")[0][0] < 4:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        lock = self.replica.connect()
+        with lock.cursor() as cursor:
+            cursor.execute("LOCK TABLES d.t READ")
+        self.source.execute(*(f"INSERT INTO d.t VALUES ({number}, 'x')" for number in range(4, 8)))
+        file, self.end = self.source_end()
+        self.wait(Master_Log_File=file, Read_Master_Log_Pos=self.end)
+        rows = self.rows()
+        self.replica.kill()
+        lock.close()
+        self.saved = self.replica.folder / "saved"
+        shutil.copytree(self.replica.data, self.saved)
+        return rows
 
     def cut(self, events: int, left: int) -> None:
         """Puts the killed data back, with the end of the newest relay log gone."""
@@ -128,13 +155,39 @@ def emulated(pair: CutPair, disk: SimulatedDisk, gtids: str, rows: dict[str, lis
         server_version=str(pair.replica.query("SELECT @@version")[0][0]),
         gtid_mode=pair.replica.query("SELECT @@GLOBAL.gtid_mode")[0][0] == "ON",
         auto_position=pair.gtids,
-        workers=0 if pair.version == "5.7" else 1,
         relay_log_info_repository="TABLE",
         master_info_repository="TABLE",
-        **options,
+        **{"workers": 0 if pair.version == "5.7" else 1, **options},
     )
     source = BinlogFiles(pair.source_files(), uuid=str(pair.source.query("SELECT @@server_uuid")[0][0]), server_id=1)
     return Replica(disk, configuration, source, storage, clock=int)
+
+
+@pytest.mark.parametrize("version", ["5.7", "9.7"])
+def test_cut_behind_or_before_the_last_group_of_a_worker(version: str, server_factory: ServerFactory) -> None:
+    """relay_log_recovery=1 and one worker ahead of the low-water mark: what is cut behind its last group does no harm, what is cut
+    before leaves nothing initialized."""
+    word = "slave" if version == "5.7" else "replica"
+    workers = {f"{word}_parallel_workers": 1, f"{word}_checkpoint_period": (1 << 32) - 1}
+    more = {} if version == "9.7" else TABLE_REPOSITORIES
+    with CutPair(server_factory, version, relay_log_purge=1, relay_log_recovery=1, **workers, **more) as pair:
+        rows = pair.prepare_ahead()
+        for events, is_whole in ((NOT_EXECUTED, True), (NOT_EXECUTED + 2, False)):
+            pair.cut(events, 7)
+            disk = SimulatedDisk({**pair.relay_logs(), "relay.index": (pair.replica.data / "relay.index").read_bytes()})
+            pair.replica.start()
+            own = emulated(pair, disk, "", rows, workers=1, relay_log_recovery=True)
+            if is_whole:
+                own.start()
+                assert shown(own) == pair.seen(pair.status())
+                pair.replica.execute(f"SET GLOBAL {word}_checkpoint_period = 100")
+                assert pair.go_on(own) == 0
+                continue
+            with pytest.raises(ReplicationError) as refused:
+                own.start()
+            with pytest.raises(MySQLError) as really:
+                pair.run("START REPLICA")
+            assert refused.value.number == really.value.args[0]
 
 
 @pytest.mark.parametrize(("version", "gtids", "cuts"), CUTS + (MORE if ALL else []))

@@ -25,8 +25,8 @@ from applier.replica.scheduling import LOGICAL_CLOCK, rules_for
 from applier.replica.source import BinlogFiles
 from applier.replica.storage import MemoryStorage
 from applier.tables.catalog import Tables
-from applier.tables.schema import parse_create_table
-from applier.tables.table_draft import SchemaRules
+from applier.tables.definitions.schema import parse_create_table
+from applier.tables.definitions.table_draft import SchemaRules
 from checkpoints.gtid import GtidSet
 from checkpoints.info_rows import key_columns
 from checkpoints.simulated_disk import SimulatedDisk

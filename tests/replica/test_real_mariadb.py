@@ -18,8 +18,8 @@ from applier.replica.replica import Replica
 from applier.replica.source import BinlogFiles
 from applier.replica.storage import MemoryStorage
 from applier.tables.catalog import Tables
-from applier.tables.ddl import apply_ddl
-from applier.tables.ddl_session import DdlSession
+from applier.tables.ddl.ddl_session import DdlSession
+from applier.tables.ddl.execution import apply_ddl
 from checkpoints.gtid import MariadbGtidSet
 from checkpoints.gtid_slave_pos import position
 from checkpoints.info import RelayLogInfo, SourceInfo

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from applier.cli import forecast_follow
+from applier.cli.commands import forecast_follow
 from applier.cli.main import cli
 from tests.replica.real_pairs import Pair
 from tests.servers.fixtures import ServerFactory

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any
 
 import pytest
 
-from applier.binlog.event_bytes import format_body, make_event, rotate_body
+from applier.binlog.event_bytes import format_body, has_checksum, make_event, rotate_body
 from applier.binlog.header import EventType
 from applier.crashtest.matrix import Setup, WorkloadSpec
 from applier.crashtest.replica_system import ReplicaSystem
 from applier.errors import ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.replica import Replica
+from applier.replica.restarts.boundaries import Followed
 from applier.replica.source import BinlogFiles
 from applier.replica.storage import MemoryStorage
 from applier.replica.versions import replica_rules
@@ -25,6 +27,7 @@ from checkpoints.position import Position
 from checkpoints.repository import TableRepository
 from checkpoints.simulated_disk import SimulatedDisk
 from checkpoints.sync_rules import Occasion
+from tests.captures_support import CAPTURES, logs
 from tests.replica.recovery_scenarios import events_of
 from tests.replica.replicas import UUID, Rig, contents, replayed
 
@@ -242,3 +245,24 @@ def test_the_record_is_flushed_behind_each_event(monkeypatch: pytest.MonkeyPatch
     received = replica.receive()
     assert flushed.count(Occasion.EVENT) == received > 10
     assert Occasion.CHANGE in flushed
+
+
+def test_a_log_without_checksums_from_its_middle() -> None:
+    """The format description comes changed, with the checksum of the unchanged one (5.7.29, 9.7.4), and the replica goes on."""
+    source = BinlogFiles.read(logs(CAPTURES / "open" / "my56_anonymous_nochecksum"))
+    name, content = next(iter(source.files.items()))
+    sent = list(takewhile(bool, source.dump(name, 4)))
+    second = 4 + len(events_of(content)[0])
+    _rotate, description, *rest = takewhile(bool, source.dump(name, second))
+    assert has_checksum(sent[1])
+    assert not has_checksum(description)
+    assert rest == sent[2:]
+    followed = Followed()
+    replica = Replica(
+        SimulatedDisk(), ReplicaConfiguration("5.6"), source, MemoryStorage(Tables()), start_at=Position(name, second),
+        clock=int, executor_of=followed.executor,
+    )  # fmt: skip
+    replica.start()
+    replica.receive()
+    replica.apply()
+    assert len(followed.groups) > 1

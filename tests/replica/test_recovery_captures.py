@@ -14,10 +14,10 @@ from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
 from applier.errors import ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.execute import Executor
-from applier.replica.relay_event import RelayEvent
-from applier.replica.relay_index import RelayLogIndex
-from applier.replica.relay_log import RelayLogWriter
-from applier.replica.relay_reader import FIRST_EVENT, RelayLogReader
+from applier.replica.relay.relay_event import RelayEvent
+from applier.replica.relay.relay_index import RelayLogIndex
+from applier.replica.relay.relay_log import RelayLogWriter
+from applier.replica.relay.relay_reader import FIRST_EVENT, RelayLogReader
 from applier.replica.replica import Replica
 from applier.replica.source import BinlogFiles
 from applier.replica.storage import MemoryStorage

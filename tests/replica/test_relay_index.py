@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from applier.replica.relay_index import RelayLogIndex
+from applier.replica.relay.relay_index import RelayLogIndex
 from checkpoints.crash import CrashKind, CrashPoint
 from checkpoints.simulated_disk import Coverage, SimulatedDisk
 

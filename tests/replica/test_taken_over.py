@@ -13,8 +13,8 @@ from applier.replica.replica import Replica
 from applier.replica.source import BinlogFiles
 from applier.replica.storage import MemoryStorage
 from applier.tables.catalog import Tables
-from applier.tables.schema import parse_create_table
-from applier.tables.table_draft import SchemaRules
+from applier.tables.definitions.schema import parse_create_table
+from applier.tables.definitions.table_draft import SchemaRules
 from checkpoints.disk import RealDisk
 from checkpoints.info import SourceInfo
 from checkpoints.info_files import encode, parse

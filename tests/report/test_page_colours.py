@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import pytest
 
 from applier.crashtest.heat_map import heat_map
-from applier.fleet_report import fleet_page
 from applier.fleets.results import FleetResult
 from applier.page_colours import COLOURS, DARK, LIGHT
-from applier.report import STYLE
+from applier.pages.fleet_report import fleet_page
+from applier.pages.report import STYLE
 
 GROUNDS = ("paper", "panel", "safe", "lucky", "stops", "twice", "loses", "chosen")
 """What text stands on."""

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from applier.fleet_report import fleet_page
 from applier.fleets.results import FleetResult, Outcome
-from applier.forecast.facts import facts_of_file
+from applier.forecast.inventory.facts import facts_of_file
 from applier.forecast.plan import ForecastPlan, run
 from applier.page_colours import DARK, LIGHT
-from applier.report import page, write_report
-from applier.report_charts import charts, images
+from applier.pages.fleet_report import fleet_page
+from applier.pages.report import page, write_report
+from applier.pages.report_charts import charts, images
 from tests.forecast.logs import UPDATE, calibration, file, schema, transaction
 from tests.report.test_page_colours import rgb
 

@@ -9,10 +9,7 @@ import itertools
 import random
 from collections.abc import Iterator, Mapping
 
-from applier.tables.calendar_functions import CALENDAR_FUNCTIONS
-from applier.tables.date_functions import DATE_FUNCTIONS
-from applier.tables.functions import FUNCTIONS
-from applier.tables.json_functions import JSON_FUNCTIONS
+from applier.tables.expressions.expression_parser import EXACT_FUNCTIONS
 
 COLUMNS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "i": ("INT", ("5", "-7", "0", "2147483647", "NULL")),
@@ -56,7 +53,7 @@ def expressions(seed: int, each: int) -> Iterator[str]:
     """All of the table of functions, of operators, casts and other shapes, with arguments drawn by chance."""
     random_ = random.Random(seed)
     arguments = [*LITERALS, *COLUMNS]
-    for name, function in sorted({**FUNCTIONS, **DATE_FUNCTIONS, **CALENDAR_FUNCTIONS, **JSON_FUNCTIONS}.items()):
+    for name, function in sorted(EXACT_FUNCTIONS.items()):
         for count in range(function.least, min(function.most, function.least + 2, 4) + 1):
             if count == 1:
                 yield from (f"{name}({argument})" for argument in arguments)

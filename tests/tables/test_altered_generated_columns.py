@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from applier.binlog.types.temporal import pack_datetime, pack_time
-from applier.errors import ReplicationError
-from applier.tables.ddl import apply_ddl
-from applier.tables.ddl_session import DdlSession
-from applier.tables.operands import Session
+from applier.errors import BinlagError, ReplicationError
+from applier.tables.ddl.ddl_session import DdlSession
+from applier.tables.ddl.execution import apply_ddl
+from applier.tables.expressions.operands import Session
 from tests.tables.test_ddl import run
 
 
@@ -79,6 +79,18 @@ def test_a_virtual_column_of_a_number_is_what_the_number_makes_it(tmp_path: Path
     tables["d.t"].insert((1, 10, 10))
     tables.dump(tmp_path)
     assert (tmp_path / "d.t.tsv").read_text().split()[-2:] == ["11", "10"]
+
+
+def test_the_digits_of_a_virtual_quotient_are_not_guessed(tmp_path: Path) -> None:
+    """div_precision_increment of the session that opened the table decides. Seen on 10.11.18."""
+    schema = "CREATE TABLE d.t (a int, b int, g varchar(20) AS (concat(a / b)) VIRTUAL)"
+    tables = run(schema=schema, server="mariadb")
+    tables["d.t"].insert((1, 3, b"0.3333"))
+    tables.dump(tmp_path)
+    assert (tmp_path / "d.t.tsv").read_text().split()[-1] == "0.3333"
+    tables["d.t"].insert((1, 3, b"0.33333333"))
+    with pytest.raises(BinlagError, match="div_precision_increment"):
+        tables.dump(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["time", "timestamp"])

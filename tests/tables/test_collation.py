@@ -6,7 +6,7 @@ import pytest
 
 import applier
 from applier.errors import ReplicationError
-from applier.tables.collation import collation_key, is_exact
+from applier.tables.collations.collation import collation_key, is_exact
 from lookup.handler import DuplicateKey
 
 ALIKE = [

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from servers.server import Server
 
-from applier.tables.collation import UNICODE, characters_of, collation_key, full_name, rule_of, weight_keys
-from applier.tables.weight_keys import Incomparable
+from applier.tables.collations.collation import UNICODE, characters_of, collation_key, full_name, rule_of, weight_keys
+from applier.tables.collations.weight_keys import Incomparable
 from tests.servers.fixtures import ServerFactory
 
 ALL = os.environ.get("BINLAG_EVERY_VALUE") == "1"

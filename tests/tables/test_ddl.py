@@ -10,20 +10,20 @@ import pytest
 
 import applier
 from applier.errors import BinlagError, InputError, ReplicationError
-from applier.tables.auto_numbers import NumberSteps
 from applier.tables.catalog import Tables
-from applier.tables.ddl import apply_ddl
-from applier.tables.ddl_session import DdlSession
-from applier.tables.literals import string_literal
-from applier.tables.operands import Scope, Session
-from applier.tables.sql_text import statement_kind
+from applier.tables.ddl.ddl_session import DdlSession
+from applier.tables.ddl.execution import apply_ddl
+from applier.tables.expressions.auto_numbers import NumberSteps
+from applier.tables.expressions.literals import string_literal
+from applier.tables.expressions.operands import Scope, Session
+from applier.tables.sql.sql_text import statement_kind
 
 SCHEMA = """CREATE TABLE d.t (id int NOT NULL, a int DEFAULT 5, b varchar(10) CHARSET utf8mb4 DEFAULT 'q', PRIMARY KEY (id), KEY k (a));
 INSERT INTO d.t VALUES (1, 10, 'x'), (2, NULL, 'é'), (3, 30, NULL);"""
 
 
 def run(*statements: str, schema: str = SCHEMA, server: str = "9.7") -> Tables:
-    tables = applier.load_schema(schema)
+    tables = applier.load_schema(schema, server=server)
     for sql in statements:
         apply_ddl(tables, sql, "d", DdlSession(server=server))
     return tables
@@ -97,6 +97,15 @@ def test_numbers_of_a_new_column(algorithm: str, increment: int, offset: int, st
     session = DdlSession(expressions=Session(numbers=NumberSteps(increment, offset)))
     apply_ddl(tables, f"ALTER TABLE t DROP PRIMARY KEY, ADD n INT AUTO_INCREMENT PRIMARY KEY{start}, ALGORITHM={algorithm}", "d", session)
     assert [row[-1] for row in tables["d.t"].rows()] == numbers
+
+
+def test_a_number_beyond_the_type_of_a_new_column_is_refused() -> None:
+    """MariaDB 10.11.18 stores -128 in place of 128 where the table is not copied."""
+    tables = applier.load_schema(SCHEMA)
+    session = DdlSession(server="mariadb", expressions=Session(mariadb=True))
+    with pytest.raises(ReplicationError, match="number 128 in column n of type tinyint") as caught:
+        apply_ddl(tables, "ALTER TABLE t DROP PRIMARY KEY, ADD n TINYINT AUTO_INCREMENT PRIMARY KEY, AUTO_INCREMENT=127", "d", session)
+    assert caught.value.number == 1235
 
 
 def test_a_tablespace_comes_as_a_file() -> None:

@@ -6,12 +6,12 @@ import pytest
 
 import applier
 from applier.errors import BinlagError, ReplicationError
-from applier.tables.ddl import apply_ddl
-from applier.tables.ddl_session import DdlSession
-from applier.tables.expressions import Session
-from applier.tables.set_statement import check_variables
-from applier.tables.sql_mode_flags import SqlModeFlag
-from applier.tables.sql_text import Lexis, Parser, set_statement_names, statement_kind, without_set_statement
+from applier.tables.ddl.ddl_session import DdlSession
+from applier.tables.ddl.execution import apply_ddl
+from applier.tables.expressions.row_expressions import Session
+from applier.tables.sql.set_statement import check_variables
+from applier.tables.sql.sql_mode_flags import SqlModeFlag
+from applier.tables.sql.sql_text import Lexis, Parser, set_statement_names, statement_kind, without_set_statement
 
 SCHEMA = "CREATE TABLE d.t (id int NOT NULL, a int, PRIMARY KEY (id), KEY k (a)); INSERT INTO d.t VALUES (1, 10), (2, 20);"
 

@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import applier
-from applier.tables.collation import is_exact, sort_key
+from applier.tables.collations.collation import is_exact, sort_key
+from applier.tables.dml.row_writer import StatementSession
+from applier.tables.dml.statements import execute_statement
 from applier.tables.dump import dump_lines, file_name
 from applier.tables.engine import MemoryTable
-from applier.tables.statements import StatementSession, execute_statement
+from applier.tables.expressions.operands import Dialect
 from lookup.handler import DuplicateKey, NoReferencedRow, RowIsReferenced
 from lookup.table import Column
 
@@ -351,7 +353,7 @@ def test_a_dump_is_written_as_described(tmp_path: Path) -> None:
 
 def test_dumps_of_5_x_and_mariadb() -> None:
     tables = applier.load_schema("CREATE TABLE d.t (a int, f double, y year, j json); INSERT INTO d.t VALUES (1, -0.0, 2000, '[1.0]');")
-    assert dump_lines(tables["d.t"], display_widths=True) == [
+    assert dump_lines(tables["d.t"], Dialect(old=True)) == [
         b"a:int(11):text\tf:double:double\ty:year(4):text\tj:json:text",
         b"1\t0\t2000\t[1]",
     ]

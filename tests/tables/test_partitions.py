@@ -7,10 +7,10 @@ import pytest
 import applier
 from applier.errors import ReplicationError
 from applier.tables.catalog import Tables
-from applier.tables.ddl import apply_ddl
-from applier.tables.ddl_session import DdlSession
-from applier.tables.partitions import partitioning_of, read_partitioning
-from applier.tables.sql_text import DEFAULT_LEXIS, Parser
+from applier.tables.ddl.ddl_session import DdlSession
+from applier.tables.ddl.execution import apply_ddl
+from applier.tables.partitioning.partitions import partitioning_of, read_partitioning
+from applier.tables.sql.sql_text import DEFAULT_LEXIS, Parser
 
 
 def altered(partitions: str, *clauses: str, columns: str = "a INT, b INT", server: str = "9.7") -> Tables:

@@ -7,9 +7,9 @@ import pytest
 import applier
 from applier.binlog.types.names import column_type
 from applier.errors import InputError
-from applier.tables.schema import parse_create_table
-from applier.tables.sql_text import Lexis
-from applier.tables.table_draft import SchemaRules
+from applier.tables.definitions.schema import parse_create_table
+from applier.tables.definitions.table_draft import SchemaRules
+from applier.tables.sql.sql_text import Lexis
 from lookup.table import Column, TableDefinition
 
 

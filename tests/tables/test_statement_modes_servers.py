@@ -13,6 +13,49 @@ from tests.tables.test_functions_servers import compared, run
 ALL = ("5.7", "9.7", "mariadb")
 SCRIPTS: tuple[tuple[tuple[str, ...], str], ...] = (
     (
+        ("mariadb",),
+        """
+CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, b INT, c VARCHAR(10));
+INSERT INTO a (b) SELECT seq FROM seq_1_to_5;
+INSERT INTO a (b, c) SELECT seq * 2, CONCAT('n', seq) FROM seq_3_to_20_step_4 AS s WHERE s.seq > 5;
+INSERT INTO a (b) SELECT seq FROM SEQ_10_to_1_step_4;
+INSERT INTO a (b) SELECT * FROM seq_7_to_7;
+RESET;
+""",
+    ),
+    (
+        ALL,
+        """
+CREATE TABLE a (id INT PRIMARY KEY, b VARCHAR(20), c DECIMAL(10, 4), d DATE, e INT NOT NULL DEFAULT 5);
+CREATE TABLE b LIKE a;
+INSERT INTO a VALUES (1, 'x', 1.5, '2020-01-01', 1), (2, NULL, 2.25, NULL, 2), (3, 'zz', 0, '2021-05-05', 3);
+INSERT INTO b SELECT * FROM a;
+INSERT INTO b (id, b) SELECT id + 10, CONCAT(b, '-', id) FROM a WHERE id > 1;
+INSERT INTO b (id, e) (SELECT x.id + 20, x.e * 2 FROM a x WHERE x.b IS NOT NULL ORDER BY x.id DESC LIMIT 1);
+INSERT INTO b (id, e) SELECT 99, 7;
+INSERT INTO b (id, c, e) SELECT ALL 101, 7 / 3, 1 FROM DUAL;
+INSERT INTO b (id, e) SELECT a.id + 30 AS k, 7 FROM a AS a;
+INSERT INTO b SELECT id + 1000, b, c, d, e FROM b LOCK IN SHARE MODE;
+RESET;
+CREATE TABLE a (id INT PRIMARY KEY, b INT);
+CREATE TABLE c (id INT AUTO_INCREMENT PRIMARY KEY, b INT);
+INSERT INTO a VALUES (3, 30), (1, 10), (2, 20);
+INSERT INTO c (b) SELECT b FROM a;
+INSERT INTO c (b) SELECT b + 1 FROM a ORDER BY b DESC;
+REPLACE INTO c (id, b) SELECT id, b + 1 FROM a ORDER BY id;
+INSERT IGNORE INTO c (id, b) SELECT id + 4, b FROM a ORDER BY id;
+RESET;
+SET sql_mode = '';
+CREATE TABLE a (id INT PRIMARY KEY, b INT, s VARCHAR(10));
+CREATE TABLE c (id TINYINT NOT NULL, s VARCHAR(3), d DATETIME);
+INSERT INTO a VALUES (1, NULL, 'abcdef'), (2, 1000, '12'), (3, -5, NULL);
+INSERT INTO c (id, s) SELECT b, s FROM a;
+INSERT INTO c (id, s) SELECT NULL, s FROM a WHERE id = 1;
+INSERT INTO c (id, d) SELECT 3, NOW();
+RESET;
+""",
+    ),
+    (
         ALL,
         r"""
 CREATE TABLE a (id INT, s SET('a', 'b', 'c', 'd', 'e'));

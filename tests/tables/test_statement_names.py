@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from applier.binlog.table_filter import StatementNames
-from applier.tables.sql_text import Lexis
-from applier.tables.statement_names import names_in_sql
+from applier.binlog.selection.table_filter import StatementNames
+from applier.tables.sql.sql_text import Lexis
+from applier.tables.sql.statement_names import names_in_sql
 
 TABLES = {
     "CREATE TABLE t (a INT)": "d.t",
@@ -57,6 +57,22 @@ def test_tables(sql: str) -> None:
     found = names_in_sql(sql, "d")
     assert " ".join(".".join(name) for name in found.tables) == TABLES[sql]
     assert found.databases == ()
+
+
+@pytest.mark.parametrize(
+    ("sql", "read"),
+    [
+        ("INSERT INTO t (a, b) SELECT EXTRACT(YEAR FROM a), 1 FROM e.u x WHERE a > 1", "e.u"),
+        ("REPLACE INTO t (SELECT 1, 2)", ""),
+        ("INSERT INTO t SELECT 1 FROM DUAL", ""),
+        ("INSERT INTO t VALUES (1, 'SELECT 1 FROM u')", ""),
+        ("CREATE TABLE t (i INT) DEFAULT CHARACTER SET latin1 SELECT * FROM u", "d.u"),
+        ("CREATE VIEW v AS SELECT * FROM u", ""),
+        ("CREATE TABLE t (a INT)", ""),
+    ],
+)
+def test_the_table_that_a_statement_reads(sql: str, read: str) -> None:
+    assert " ".join(".".join(name) for name in names_in_sql(sql, "d").read) == read
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,11 @@ import pytest
 
 import applier
 from applier.errors import ReplicationError
-from applier.tables.auto_numbers import NumberSteps
-from applier.tables.load_file import load_data
-from applier.tables.operands import Session
-from applier.tables.statements import StatementSession, execute_statement
+from applier.tables.dml.load_file import load_data
+from applier.tables.dml.row_writer import StatementSession
+from applier.tables.dml.statements import execute_statement
+from applier.tables.expressions.auto_numbers import NumberSteps
+from applier.tables.expressions.operands import Session
 from tests.applier.logs import log
 from tests.binlog.build import gtid, query, write
 
@@ -164,7 +165,17 @@ def test_delete(sql: str, left: list[int]) -> None:
 @pytest.mark.parametrize(
     ("sql", "number"),
     [
-        ("INSERT INTO t SELECT * FROM t", 1235), ("UPDATE t JOIN u ON t.id = u.id SET t.a = 1", 1235), ("UPDATE t, u SET t.a = 1", 1235),
+        ("INSERT INTO t SELECT DISTINCT * FROM t", 1235), ("INSERT INTO t (a) SELECT 1 UNION SELECT 2", 1235),
+        ("INSERT INTO t (a) SELECT COUNT(*) FROM t", 1235), ("INSERT INTO t (a) SELECT a FROM t GROUP BY a", 1235),
+        ("INSERT INTO t (a) SELECT t.a FROM t, t u", 1235), ("INSERT INTO t (a) SELECT t.a FROM t JOIN u ON 1", 1235),
+        ("INSERT INTO t (a) SELECT u.a FROM t", 1235), ("INSERT INTO t (a) SELECT a / 3 FROM t", 1235),
+        ("INSERT INTO t (a) SELECT a FROM t LIMIT 1", 1235), ("INSERT INTO t (a) SELECT RAND() FROM t", 1235),
+        ("UPDATE t SET a = d.f(1)", 1235), ("INSERT INTO t (a) VALUES (IGNORE)", 1235),
+        ("INSERT INTO t SELECT NULL, a, b, u FROM t", 1235),
+        ("INSERT INTO t (a) SELECT u AS a FROM t ORDER BY a", 1235), ("INSERT IGNORE INTO t SELECT * FROM t", 1235),
+        ("INSERT INTO t SELECT * FROM t ON DUPLICATE KEY UPDATE a = 1", 1235),
+        ("INSERT INTO t SELECT a FROM t", 1136), ("INSERT INTO t SELECT * FROM gone", 1146), ("INSERT INTO t SELECT * FROM t", 1062),
+        ("UPDATE t JOIN u ON t.id = u.id SET t.a = 1", 1235), ("UPDATE t, u SET t.a = 1", 1235),
         ("DELETE t FROM t JOIN u", 1235), ("DELETE FROM t USING t, u", 1235), ("UPDATE t SET a = (SELECT 1)", 1235),
         ("UPDATE t x SET a = 1", 1235),
         ("UPDATE t SET a = f(1)", 1235), ("UPDATE t SET a = 1, b", 1235), ("DELETE FROM t WHERE id IN (SELECT 1)", 1235),

@@ -6,7 +6,7 @@ import pytest
 
 from applier.schema_source import load_schema
 from applier.tables.engine import MemoryTable
-from applier.tables.partition_columns import partition_columns
+from applier.tables.partitioning.partition_columns import partition_columns
 from applier.tables.row_size import row_bytes
 from applier.tables.suggestion import Suggestion, duplicates_in, suggestion
 from lookup.versions import RULES, rules_for

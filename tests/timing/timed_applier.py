@@ -19,7 +19,7 @@ from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import GTID_TYPES, Event, EventFlag, EventType, FormatDescription
 from applier.errors import BinlagError
 from applier.replica.applier import Applier
-from applier.replica.relay_event import RelayEvent
+from applier.replica.relay.relay_event import RelayEvent
 from applier.replica.scheduling import rules_for
 from applier.status.view import ANONYMOUS, NO_FAILURE, NOTHING, OFF, ON, Monitored, Thread, ThreadFailure
 from applier.timing.delay import DelayGate, nap_seconds

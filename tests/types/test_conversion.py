@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import applier
-from applier.binlog.matching import conversion_order, match
+from applier.binlog.images.matching import conversion_order, match
 from applier.binlog.table_map import SourceColumn, TableMap
 from applier.binlog.types import from_sql, to_python
 from applier.binlog.types.temporal import pack_datetime, pack_time

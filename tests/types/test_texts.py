@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from applier.binlog.charsets import CHARSETS, charset, charset_of_collation, charset_of_collation_name
 from applier.binlog.types import ValueRefused, from_sql, to_python, to_text
-from applier.tables.collation import sort_key
-from applier.tables.weight_keys import Incomparable
+from applier.tables.collations.collation import sort_key
+from applier.tables.collations.weight_keys import Incomparable
 from lookup.table import Column
 
 

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from applier.binlog.columnar.table_batch import Paths, TableBatch, Wants
-from applier.binlog.table_filter import TableFilter
+from applier.binlog.selection.table_filter import TableFilter
 
 SMALL_LOG = 8_000_000
 """Logs of fewer bytes altogether are read by Python alone while the kernels would have to be

@@ -18,7 +18,7 @@ from typing import Any
 
 from applier.binlog.columnar.batches import read_batches
 from applier.binlog.columnar.table_batch import Paths, TableBatch
-from applier.binlog.table_filter import TableFilter
+from applier.binlog.selection.table_filter import TableFilter
 from applier.error_codes import Code
 from applier.errors import InputError, UsageError
 from applier.whole_file import whole_files

@@ -32,7 +32,7 @@ from applier.binlog.columnar.registry import Registry, address
 from applier.binlog.columnar.scanner import Bytes, Chunk, Scanner
 from applier.binlog.columnar.table_batch import Paths, TableBatch, Wants
 from applier.binlog.columnar.table_ids import Integers
-from applier.binlog.partial_rows import unknown_options
+from applier.binlog.images.partial_rows import unknown_options
 from applier.error_codes import Code
 from applier.errors import InputError
 

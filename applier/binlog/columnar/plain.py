@@ -29,9 +29,9 @@ from applier.binlog.columnar.layout import (
 )
 from applier.binlog.columnar.table_batch import Paths, TableBatch, Wants
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType
-from applier.binlog.partial_rows import PartialRowsReader
+from applier.binlog.images.partial_rows import PartialRowsReader
+from applier.binlog.images.row_decoder import ImageColumn, rows_reader
 from applier.binlog.reader import LogReader
-from applier.binlog.row_decoder import ImageColumn, rows_reader
 from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHead, parse_rows_head
 from applier.binlog.table_map import SourceColumn, parse_table_map
 from applier.binlog.types.numbers import decimal_to_text

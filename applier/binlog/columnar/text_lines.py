@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from applier.binlog.charsets import charset
 from applier.binlog.columnar.known_heads import KnownHeads, address
 from applier.binlog.header import SERVER_NAMES, EventType, FormatDescription
-from applier.binlog.row_values import UNREADABLE, ShownColumn, ShownRows, is_number
+from applier.binlog.images.row_values import UNREADABLE, ShownColumn, ShownRows, is_number
 from applier.binlog.rows import RowsHead
 from applier.binlog.table_map import TableMap
 

@@ -14,8 +14,8 @@ from applier.replica.replica import Replica
 from applier.replica.source import BinlogFiles
 from applier.replica.storage import MemoryStorage, Prepared, row_changes
 from applier.tables.catalog import Tables
-from applier.tables.schema import parse_create_table
-from applier.tables.table_draft import SchemaRules
+from applier.tables.definitions.schema import parse_create_table
+from applier.tables.definitions.table_draft import SchemaRules
 from checkpoints.gtid import GtidSet, MariadbGtidSet
 from checkpoints.gtid_slave_pos import KEY, TABLE
 from checkpoints.info_rows import key_columns

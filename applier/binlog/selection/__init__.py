@@ -1,0 +1,1 @@
+"""Which events and tables of a log are wanted."""

@@ -1,0 +1,1 @@
+"""One module per command, and the parts of commands that are long."""

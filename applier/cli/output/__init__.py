@@ -1,0 +1,1 @@
+"""What commands print: tables, lists, Markdown, pictures, progress, log lines."""

@@ -1,0 +1,1 @@
+"""What is known of the replica's tables: definitions, rows, pages, verdicts."""

@@ -1,0 +1,191 @@
+"""What is known of the replica's tables: definition, rows, rows per key value; and where each
+number comes from.
+
+Numbers come from --rows, from a live server's information_schema, from INSERTs in the schema file,
+or are taken from the log for want of better: then they are a lower bound, and the forecast says
+that it was assumed.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from applier.error_codes import Code
+from applier.errors import UsageError
+from applier.forecast.inventory.pool import ENTRY_BYTES
+from applier.spelling import did_you_mean
+from lookup.table import Key, TableDefinition
+from lookup.versions import NEWEST
+
+if TYPE_CHECKING:
+    from applier.dumps.source import Selection
+    from applier.tables.engine import MemoryTable
+
+GIVEN, COUNTED, STATISTICS, ASSUMED = (
+    "given",
+    "counted in the schema file",
+    "statistics of the server",
+    "assumed",
+)
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """One table. `rows` None: nobody said. `rows_per_value`: key name -> rows that share a value,
+    None where nobody said."""
+
+    definition: TableDefinition
+    rows: float | None = None
+    rows_from: str = ASSUMED
+    duplicates: Mapping[str, float] = field(default_factory=dict)
+    row_bytes: float | None = None
+    doubts: tuple[str, ...] = ()
+    """What speaks against these numbers, in words."""
+
+    def rows_per_value(self, key: Key) -> float:
+        """1 where nothing is known: `known` tells."""
+        return max(self.duplicates.get(key.name, 1.0), 1.0)
+
+    def known(self, key: Key) -> bool:
+        """Whether somebody said how many rows share a value of the key."""
+        return key.name in self.duplicates
+
+    @property
+    def statistics(self) -> Callable[[Key], float]:
+        """Key -> rows that share a value of it, as `lookup` asks for."""
+        return partial(_rows_per_value, self)
+
+
+ROW_HEAD_BYTES = 25
+
+
+WIDTHS = {
+    "tinyint": 1,
+    "smallint": 2,
+    "mediumint": 3,
+    "int": 4,
+    "bigint": 8,
+    "float": 4,
+    "double": 8,
+    "datetime": 5,
+    "timestamp": 4,
+}
+
+
+def padded_bytes(definition: TableDefinition) -> float:
+    """What a row takes at least, but for its header: InnoDB pads CHAR to its length (in characters
+    of one byte), a log's image does not."""
+    columns = (column for column in definition.columns if column.generated != "virtual")
+    return float(
+        sum(
+            (
+                (column.length or 1)
+                if column.type in ("char", "binary")
+                else WIDTHS.get(column.type, 1)
+            )
+            for column in columns
+        )
+    )
+
+
+def table_bytes(facts: TableFacts) -> float:
+    """What a table and its secondary indexes take in the buffer pool, roughly; 0 where nobody said
+    how many rows it has."""
+    indexes = sum(key is not facts.definition.primary for key in facts.definition.keys)
+    return (facts.rows or 0.0) * (
+        (facts.row_bytes or padded_bytes(facts.definition) + ROW_HEAD_BYTES) + indexes * ENTRY_BYTES
+    )
+
+
+def _rows_per_value(facts: TableFacts, key: Key) -> float:
+    return facts.rows_per_value(key)
+
+
+def facts_of_file(
+    path: str | os.PathLike[str],
+    *,
+    server: str = NEWEST,
+    selection: Selection | None = None,
+    note: Callable[[str], None] | None = None,
+) -> dict[str, TableFacts]:
+    """The tables of a dump, by full name. Rows that its INSERTs make are counted; a dump without
+    any leaves them unknown.
+
+    `note` is told what was left out of the dump.
+    """
+    from applier.schema_source import Selection, tables_of
+
+    return facts_of_tables(
+        tables_of(path, server=server, selection=selection or Selection(), note=note)
+    )
+
+
+def facts_of_tables(tables: Iterable[MemoryTable]) -> dict[str, TableFacts]:
+    """Tables in memory, by full name. If none holds a row, the numbers of rows are unknown."""
+    chosen = list(tables)
+    filled = any(len(table) for table in chosen)
+    found = {}
+    for table in chosen:
+        definition = table.definition
+        usable = [
+            key
+            for key in definition.keys
+            if not key.is_functional and not key.multi_valued and key.kind == "btree"
+        ]
+        duplicates = {key.name: table.rows_per_value(key) for key in usable if len(table)}
+        rows = float(len(table)) if filled else None
+        found[definition.full_name] = TableFacts(
+            definition, rows, COUNTED if filled else ASSUMED, duplicates
+        )
+    return found
+
+
+def with_rows(facts: dict[str, TableFacts], given: Iterable[str]) -> dict[str, TableFacts]:
+    """`given` are texts such as "shop.orders=1000000", "*=50000" for tables that nobody counted,
+    "shop.orders.k_status=200" for a key.
+
+    Raises UsageError for one that is none of these.
+    """
+    changed = dict(facts)
+    for text in given:
+        name, sign, number = text.rpartition("=")
+        try:
+            value = float(number.replace("_", ""))
+        except ValueError:
+            value = -1.0
+        if not sign or not 0 <= value < math.inf:
+            raise UsageError(
+                f"--rows: {text!r} is not a number of rows",
+                code=Code.OPTION_VALUE,
+                hint="write it as db.table=1000000, or *=1000000 for the rest",
+            )
+        if name == "*":
+            changed |= {
+                at: replace(one, rows=value, rows_from=GIVEN)
+                for at, one in changed.items()
+                if one.rows is None
+            }
+        elif name in changed:
+            changed[name] = replace(changed[name], rows=value, rows_from=GIVEN)
+        else:
+            table, _, key = name.rpartition(".")
+            if table not in changed or key not in {
+                one.name for one in changed[table].definition.keys
+            }:
+                known = (
+                    [f"{table}.{one.name}" for one in changed[table].definition.keys]
+                    if table in changed
+                    else changed
+                )
+                what = "table has no key" if table in changed else "schema has no table"
+                hint = did_you_mean(name, known)
+                raise UsageError(f"--rows: the {what} {name!r}", code=Code.UNKNOWN_TABLE, hint=hint)
+            changed[table] = replace(
+                changed[table], duplicates={**changed[table].duplicates, key: value}
+            )
+    return changed

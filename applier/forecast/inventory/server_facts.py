@@ -1,0 +1,181 @@
+"""Tables of a live server, by SQLAlchemy: definitions by SHOW CREATE TABLE, rows and index
+cardinalities from information_schema.
+
+Both numbers are InnoDB's estimates (from a few sampled pages); for MyISAM the rows are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from applier.binlog.selection.table_filter import SYSTEM_SCHEMAS
+from applier.error_codes import Code
+from applier.errors import InputError, UsageError
+from applier.forecast.inventory.facts import STATISTICS, TableFacts
+from applier.mysql.client.url import Endpoint
+from applier.schema_source import load_schema
+from applier.server_versions import found_rules
+from lookup.table import Key, TableDefinition
+
+OLD_FACTOR = 2
+"""Estimates from a few pages may be off by less."""
+MANY_ROWS = 100
+_TABLES = """
+SELECT table_schema, table_name, table_rows, avg_row_length, auto_increment
+FROM information_schema.tables
+WHERE table_type = 'BASE TABLE' AND table_schema NOT IN :system ORDER BY table_schema, table_name
+"""
+_CACHED = "SHOW VARIABLES LIKE 'information_schema_stats_expiry'"
+"""8.0 and later keep statistics for a day in information_schema; 0 asks the engine."""
+_KEYS = """
+SELECT table_schema, table_name, index_name, MAX(cardinality) FROM information_schema.statistics
+WHERE table_schema NOT IN :system GROUP BY table_schema, table_name, index_name
+"""
+
+
+def facts_of_server(
+    endpoint: Endpoint, databases: Collection[str] = ()
+) -> tuple[dict[str, TableFacts], str]:
+    """(The tables of a server by full name, its version). Raises InputError when it cannot be
+    reached or read."""
+    try:
+        import sqlalchemy
+        from sqlalchemy import bindparam, text
+    except ImportError:
+        raise UsageError(
+            "reading a live server's schema needs SQLAlchemy",
+            code=Code.NO_LIBRARY,
+            hint="pip install 'binlag[mysql]'",
+        ) from None
+    engine = sqlalchemy.create_engine(
+        _url(endpoint), connect_args={"unix_socket": endpoint.socket} if endpoint.socket else {}
+    )
+    try:
+        with engine.connect() as connection:
+            version = str(connection.execute(text("SELECT VERSION()")).scalar())
+            for name, _ in connection.execute(text(_CACHED)).all():
+                connection.exec_driver_sql(f"SET SESSION {name} = 0")
+            system = {"system": sorted(SYSTEM_SCHEMAS)}
+            listed = connection.execute(
+                text(_TABLES).bindparams(bindparam("system", expanding=True)), system
+            ).all()
+            keys = connection.execute(
+                text(_KEYS).bindparams(bindparam("system", expanding=True)), system
+            ).all()
+            wanted = [row for row in listed if not databases or row[0] in databases]
+            created = [
+                connection.exec_driver_sql(
+                    f"SHOW CREATE TABLE {_quoted(row[0])}.{_quoted(row[1])}"
+                ).all()[0][1]
+                for row in wanted
+            ]
+    except sqlalchemy.exc.SQLAlchemyError as error:
+        from applier.mysql.client.connection import WRONG_ACCOUNT
+
+        answer: tuple[Any, ...] = getattr(getattr(error, "orig", None), "args", ())
+        told = f"cannot read the schema of {endpoint}: {answer[1] if len(answer) > 1 else error}"
+        if answer and answer[0] in WRONG_ACCOUNT:
+            raise InputError(told, code=Code.WRONG_ACCOUNT) from None
+        raise InputError(
+            told, code=Code.NOT_REACHED, hint="check the address, the account and its privileges"
+        ) from None
+    finally:
+        engine.dispose()
+    definitions = _load(wanted, created, version)
+    cardinalities: dict[tuple[str, str], dict[str, float]] = {}
+    for database, table, key, cardinality in keys:
+        if cardinality:
+            cardinalities.setdefault((database, table), {})[key] = float(cardinality)
+    facts = {}
+    for database, table, rows, row_bytes, following in wanted:
+        name, numbers = f"{database}.{table}", cardinalities.get((database, table), {})
+        known = replace(
+            definitions[name],
+            rows=float(rows or 0),
+            rows_from=STATISTICS,
+            row_bytes=float(row_bytes or 0),
+        )
+        facts[name] = judged(known, numbers, float(following or 0))
+    return facts, version
+
+
+def judged(facts: TableFacts, cardinalities: Mapping[str, float], following: float) -> TableFacts:
+    """Rows per value from cardinalities (key name -> values), as far as they can be: a unique key
+    has a value a row.
+
+    A cardinality of 0 is one that the server has not counted yet. `following`: the next
+    AUTO_INCREMENT value, 0 for none. Statistics that contradict the definition are old:
+    then nothing is taken from them but the number of rows, and `doubts` says so.
+    """
+    definition, rows = facts.definition, facts.rows or 0.0
+    cardinalities = {name: values for name, values in cardinalities.items() if values}
+    single = {key.name for key in definition.keys if _has_value_a_row(definition, key)}
+    duplicates = dict.fromkeys(single, 1.0)
+    doubt = next(
+        _doubts(
+            rows, {name: cardinalities[name] for name in single & cardinalities.keys()}, following
+        ),
+        None,
+    )
+    if doubt is not None:
+        name = definition.full_name
+        said = (
+            f"the server's statistics of {name} hold: they are old, {doubt} (ANALYZE TABLE {name}"
+            " makes new ones)"
+        )
+        return replace(facts, duplicates=duplicates, doubts=(said,))
+    duplicates |= {
+        name: max(rows / value, 1.0) for name, value in cardinalities.items() if name not in single
+    }
+    return replace(facts, duplicates=duplicates)
+
+
+def _has_value_a_row(definition: TableDefinition, key: Key) -> bool:
+    if key.unique:
+        return not definition.is_nullable(key)
+    return len(key.columns) == 1 and definition.columns[key.columns[0]].auto_increment
+
+
+def _doubts(rows: float, values: Mapping[str, float], following: float) -> Iterator[str]:
+    """What cannot be: `values` are those of keys that have a value a row."""
+    for name, count in sorted(values.items()):
+        if rows > OLD_FACTOR * count:
+            yield f"key `{name}` would have {count:,.0f} values in {rows:,.0f} rows"
+    given = following - 1
+    if given > 0 and rows > OLD_FACTOR * given:
+        yield f"there would be {rows:,.0f} rows, and AUTO_INCREMENT gave out {given:,.0f} numbers"
+    if given > MANY_ROWS and not rows:
+        yield f"there would be no rows, and AUTO_INCREMENT gave out {given:,.0f} numbers"
+
+
+def _load(wanted: Collection[Any], created: Collection[str], version: str) -> dict[str, TableFacts]:
+    sql, current = ["SET FOREIGN_KEY_CHECKS=0"], None
+    for (database, *_), statement in zip(wanted, created, strict=True):
+        if database != current:
+            sql += [
+                f"CREATE DATABASE IF NOT EXISTS {_quoted(database)}",
+                f"USE {_quoted(database)}",
+            ]
+            current = database
+        sql.append(statement)
+    tables = load_schema(";\n".join(sql) + ";\n", server=found_rules(version, "the server").name)
+    return {table.definition.full_name: TableFacts(table.definition) for table in tables}
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _url(endpoint: Endpoint) -> Any:
+    from sqlalchemy import URL
+
+    return URL.create(
+        "mysql+pymysql",
+        endpoint.user,
+        endpoint.password,
+        endpoint.host,
+        endpoint.port,
+        query={"charset": "utf8mb4"},
+    )

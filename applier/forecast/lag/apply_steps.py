@@ -1,0 +1,209 @@
+"""Applying many transactions in one scenario, on flat rows of numbers, in plain Python or compiled.
+
+`applier.forecast.lag.run` gathers the transactions and says what the numbers are for.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from math import isnan
+from typing import NamedTuple
+
+from applier.timing.clock_steps import Clock, take
+from applier.timing.lag import START, add_lag
+
+(
+    FACTOR, SYNC, PAGE_PROCESSOR, PAGE_WAITING, READY,
+    DONE, END_LAG, SECONDS, LOOKUP, SPAN, PAGE_READS, PAGE_SECONDS, LEVEL_AT, RUN_NUMBERS,
+) = range(14)  # fmt: skip
+"""Places in `Run.numbers`: settings, then what was found so far. LEVEL_AT is NaN while the replica
+never was level."""
+
+
+class Turns(NamedTuple):
+    """Transactions: one value each. `base`: seconds besides rows, at the calibration's prices;
+    `part_end` and `database_end`: where the next one's begin."""
+
+    arrival: array[float]
+    base: array[float]
+    events: array[int]
+    last_committed: array[int]
+    sequence_number: array[int]
+    part_end: array[int]
+    database_end: array[int]
+    databases: array[int]
+
+
+class Parts(NamedTuple):
+    """Their parts: one value each. `price` is a place in `PartPrices`; `pages` and `waits` are
+    empty where no page is read."""
+
+    price: array[int]
+    row_bytes: array[int]
+    pages: array[float]
+    waits: array[float]
+
+
+class PartPrices(NamedTuple):
+    """What parts cost in one scenario: seconds, those for finding rows, seconds of a byte, rows
+    read. `table`, `scanned` (the table as a number among those that are scanned, -1 where it is
+    not) and `pair` (a table's algorithm, -1 for none) are places in `Charges`; `events`
+    and `rows` are how many a part has."""
+
+    seconds: array[float]
+    lookup: array[float]
+    byte_seconds: array[float]
+    reads: array[float]
+    table: array[int]
+    pair: array[int]
+    events: array[int]
+    rows: array[int]
+    scanned: array[int]
+
+
+def no_prices() -> PartPrices:
+    """PartPrices of nothing yet."""
+    return PartPrices(
+        array("d"),
+        array("d"),
+        array("d"),
+        array("d"),
+        array("q"),
+        array("q"),
+        array("q"),
+        array("q"),
+        array("q"),
+    )
+
+
+class Run(NamedTuple):
+    """A scenario's numbers. `saturated`: a clock that never waits for the source, which goes
+    along where there are several workers. `turn` is a row to work in."""
+
+    numbers: array[float]
+    clock: Clock
+    saturated: Clock
+    curve: array[float]
+    values: array[float]
+    turn: array[float]
+
+
+class Outcomes(NamedTuple):
+    """What became of each transaction: seconds of one worker, those for finding rows, lag."""
+
+    seconds: array[float]
+    lookup: array[float]
+    lag: array[float]
+
+
+class Charges(NamedTuple):
+    """What each table has cost: a value for each table; `by_algorithm` one for each pair."""
+
+    seconds: array[float]
+    lookup: array[float]
+    reads: array[float]
+    page_reads: array[float]
+    events: array[float]
+    rows: array[float]
+    lag: array[float]
+    by_algorithm: array[float]
+
+
+def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Outcomes) -> None:
+    """Applies transactions in the log's order."""
+    numbers = run.numbers
+    part = database = 0
+    for at in range(len(turns.arrival)):
+        seconds, lookup, pages, waits = turns.base[at] * numbers[FACTOR], 0.0, 0.0, 0.0
+        scanned, scan = -1, 0.0
+        while part < turns.part_end[at]:
+            price = parts.price[part]
+            seconds += prices.seconds[price] + parts.row_bytes[part] * prices.byte_seconds[price]
+            lookup += prices.lookup[price]
+            if len(parts.pages):
+                pages += parts.pages[part]
+                waits += parts.waits[part]
+            if prices.scanned[price] >= 0 and prices.lookup[price] >= scan:
+                scanned, scan = prices.scanned[price], prices.lookup[price]
+            part += 1
+        page_cost = pages * numbers[PAGE_PROCESSOR] + waits * numbers[PAGE_WAITING]
+        turn = run.turn
+        turn[1], turn[2], turn[3] = (
+            seconds + pages * numbers[PAGE_PROCESSOR],
+            waits * numbers[PAGE_WAITING],
+            pages,
+        )
+        turn[4], turn[5], turn[6] = (
+            events_in_log(turns.events[at]),
+            turns.last_committed[at],
+            turns.sequence_number[at],
+        )
+        turn[7], turn[8] = database, turns.database_end[at]
+        turn[9], turn[10] = scanned, scan + (page_cost if scanned >= 0 else 0.0)
+        database = turns.database_end[at]
+        outcome.seconds[at] = seconds + page_cost + numbers[SYNC]
+        outcome.lookup[at] = lookup
+        outcome.lag[at] = _one(run, turns.arrival[at], turns.databases)
+        numbers[LOOKUP] += lookup
+        numbers[PAGE_READS] += pages
+        numbers[PAGE_SECONDS] += page_cost
+
+
+def events_in_log(rows_events: int) -> int:
+    """What the coordinator reads of a transaction: GTID, BEGIN, its rows events, each with a table
+    map, and the commit."""
+    return 2 * rows_events + 3
+
+
+def _one(run: Run, arrival: float, databases: Sequence[int]) -> float:
+    """Applies the transaction in `run.turn`; the lag with which it is committed."""
+    numbers, turn, curve = run.numbers, run.turn, run.curve
+    ready = numbers[READY]
+    if isnan(numbers[LEVEL_AT]) and max(numbers[DONE], ready) <= arrival:
+        numbers[LEVEL_AT] = max(numbers[DONE], ready)
+    turn[0] = max(arrival, ready)
+    done = take(run.clock, turn, databases)
+    alone = turn[1] + turn[2] + numbers[SYNC]
+    if len(run.clock.workers) > 1:
+        turn[0] = 0.0
+        numbers[SPAN] = take(run.saturated, turn, databases)
+    else:
+        numbers[SPAN] += alone
+    numbers[SECONDS] += alone
+    if isnan(curve[START]) and ready > arrival:
+        curve[START] = ready
+    begin = min(max(numbers[DONE], arrival, ready), done)
+    add_lag(curve, run.values, arrival, begin, done)
+    numbers[DONE] = max(numbers[DONE], done)
+    numbers[END_LAG] = numbers[DONE] - arrival
+    return done - arrival
+
+
+def charge(
+    turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Outcomes, charges: Charges
+) -> None:
+    """Puts what parts cost down to their tables."""
+    part = 0
+    for at in range(len(turns.arrival)):
+        while part < turns.part_end[at]:
+            price = parts.price[part]
+            table, pair = prices.table[price], prices.pair[price]
+            cost = prices.seconds[price] + parts.row_bytes[part] * prices.byte_seconds[price]
+            if len(parts.pages):
+                cost += parts.pages[part] * run.numbers[PAGE_PROCESSOR]
+                cost += parts.waits[part] * run.numbers[PAGE_WAITING]
+                charges.page_reads[table] += parts.pages[part]
+            charges.seconds[table] += cost
+            charges.lookup[table] += prices.lookup[price]
+            charges.reads[table] += prices.reads[price]
+            charges.events[table] += prices.events[price]
+            charges.rows[table] += prices.rows[price]
+            charges.lag[table] = max(charges.lag[table], outcome.lag[at])
+            if pair >= 0:
+                charges.by_algorithm[pair] += cost
+            part += 1
+
+
+STEPS = (_one, events_in_log)
+"""What a compiler has to know of besides the functions of the clock and the curve."""

@@ -1,0 +1,498 @@
+"""The forecast itself: one pass over a log's transactions, each priced in every scenario, each
+scenario with a clock of its own.
+
+Transactions are gathered to some thousands and then applied at once (`apply_steps`), by compiled
+code where the log is long.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf, isnan, nan
+from typing import TYPE_CHECKING, Any, Protocol
+
+from applier.forecast.inventory.facts import ASSUMED, TableFacts
+from applier.forecast.inventory.pool import BufferPool, PageReads, Touches
+from applier.forecast.lag import apply_steps as steps
+from applier.forecast.lag.compiled import steps_for
+from applier.forecast.lag.costs import TableCharges, TableCost, WorstTransaction, WorstTransactions
+from applier.forecast.lag.gathered import Gathered
+from applier.forecast.lag.part_kinds import PartCounts, part_kind
+from applier.forecast.prices.calibration import SHARED, Calibration, TimePrice
+from applier.forecast.prices.conditions import Conditions
+from applier.forecast.prices.pricing import Part, Pricer, TableState, Work, part_of
+from applier.forecast.prices.scenario import Scenario
+from applier.forecast.prices.units import borrowed
+from applier.forecast.workload.load_batch import LoadBatch, LoadRun, commit_times
+from applier.forecast.workload.loads import LoadReader
+from applier.forecast.workload.transaction_load import Applied, LoadShape, TransactionLoad
+from applier.timing.clock_steps import TURN_NUMBERS
+from applier.timing.lag import LagCurve
+from lookup.decision import BY_TABLE, HASH_OVER_TABLE
+
+if TYPE_CHECKING:
+    from applier.forecast.lag.batch_parts import BatchReader
+
+MOST_PARTS = 200_000
+"""Priced parts that are kept; then all are forgotten and priced anew."""
+AT_ONCE = 4096
+"""Transactions that are gathered."""
+NEVER = "never"
+
+
+class ScenarioRun:
+    """One scenario while the log goes by. `seconds` is the applying, on one worker; `lookup` the
+    part that finds rows."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        pricer: Pricer,
+        shared: Mapping[str, TimePrice] = SHARED,
+        priced_syncs: float = 0.0,
+    ) -> None:
+        self.scenario = scenario
+        self.pricer = pricer
+        self.work = scenario.work
+        """Equal for scenarios that ask for the same work at other prices."""
+        machine = scenario.machine(shared, priced_syncs)
+        self.clock = scenario.clock(machine)
+        self.saturated = scenario.clock(machine)
+        """A clock for which the whole log is there at once."""
+        self.curve = LagCurve()
+        page = shared["page read"]
+        waiting = page.waiting if scenario.read_seconds is None else scenario.read_seconds
+        numbers = [0.0] * steps.RUN_NUMBERS
+        numbers[steps.FACTOR], numbers[steps.SYNC] = scenario.factor, machine.sync
+        numbers[steps.PAGE_PROCESSOR], numbers[steps.PAGE_WAITING] = (
+            page.processor * scenario.factor,
+            waiting * scenario.factor,
+        )
+        numbers[steps.READY], numbers[steps.LEVEL_AT] = -inf, nan
+        self.numbers = steps.Run(
+            array("d", numbers), self.clock.numbers, self.saturated.numbers, self.curve.numbers,
+            self.curve.all_values,
+            array("d", [0.0] * TURN_NUMBERS),
+        )  # fmt: skip
+        self.prices = steps.no_prices()
+
+    def _number(self, place: int) -> float:
+        return self.numbers.numbers[place]
+
+    @property
+    def sync(self) -> float:
+        """Seconds of a commit's sync when nobody is in its way."""
+        return self._number(steps.SYNC)
+
+    @property
+    def seconds(self) -> float:
+        """What the log takes one worker."""
+        return self._number(steps.SECONDS)
+
+    @property
+    def lookup(self) -> float:
+        """The part that finds rows."""
+        return self._number(steps.LOOKUP)
+
+    @property
+    def span(self) -> float:
+        """What the log takes when all of it is there at once."""
+        return self._number(steps.SPAN)
+
+    @property
+    def retries(self) -> float:
+        """Rollbacks of transactions whose worker scanned a table out of order, as expected."""
+        return self.clock.retries
+
+    @property
+    def end_lag(self) -> float:
+        """Seconds from the last commit on the source to the end."""
+        return self._number(steps.END_LAG)
+
+    @property
+    def page_reads(self) -> float:
+        """Pages that were read."""
+        return self._number(steps.PAGE_READS)
+
+    @property
+    def page_seconds(self) -> float:
+        """Seconds of workers for reads of pages."""
+        return self._number(steps.PAGE_SECONDS)
+
+    @property
+    def level_at(self) -> float | None:
+        """When everything was applied that had come so far; None while it never was."""
+        at = self._number(steps.LEVEL_AT)
+        return None if isnan(at) else at
+
+    def part_seconds(self, parts: steps.Parts, part: int) -> float:
+        """What a part of a transaction takes."""
+        price = parts.price[part]
+        seconds = (
+            self.prices.seconds[price] + parts.row_bytes[part] * self.prices.byte_seconds[price]
+        )
+        if len(parts.pages):
+            seconds += parts.pages[part] * self._number(steps.PAGE_PROCESSOR)
+            seconds += parts.waits[part] * self._number(steps.PAGE_WAITING)
+        return seconds
+
+    def utilisation(self, duration: float) -> float | None:
+        """Seconds that the replica needs for a second of the log, were it never idle; None for a
+        log without duration."""
+        return self.span / duration if duration > 0 else None
+
+    def catch_up(self, duration: float) -> float | str:
+        """Seconds after the log's end until the replica is level, with traffic going on as it was;
+        "never" when it cannot be."""
+        load = self.utilisation(duration)
+        if load is None:
+            return self.end_lag
+        return NEVER if load >= 1 else self.end_lag / (1 - load)
+
+
+class Keeper(Protocol):
+    """Somebody who keeps transactions."""
+
+    def take_all(self, loads: LoadRun, seconds: Sequence[float]) -> None:
+        """The next transactions of the log, and the seconds that each takes the replica as it
+        is."""
+
+
+class Forecast:
+    """Feed it transactions with `add`; the first scenario is the replica as it is."""
+
+    def __init__(
+        self,
+        scenarios: Sequence[Scenario],
+        facts: Mapping[str, TableFacts],
+        calibration: Calibration,
+        *,
+        placement: tuple[float, float] = (0.0, 1.0),
+    ) -> None:
+        self.facts = facts
+        self.calibration = calibration
+        self.conditions: Conditions | None = None
+        """Where the first scenario's settings come from, if somebody said."""
+        self.margin = calibration.spread
+        """Nine of ten forecasts should be off by a factor of 1 + margin at most."""
+        self.assumed: list[str] = []
+        prices, self._borrowed = borrowed(calibration.prices)
+        self.runs: list[ScenarioRun] = []
+        for scenario in scenarios:
+            self.runs.append(
+                ScenarioRun(
+                    scenario,
+                    Pricer(scenario, facts, prices, placement),
+                    calibration.shared,
+                    calibration.syncs,
+                )
+            )
+        self._pools = {
+            run.work: BufferPool.of(run.work.pool_bytes)
+            for run in self.runs
+            if run.work.pool_bytes != inf
+        }
+        self.ready: Callable[[float], float] = lambda first_commit: -inf
+        """The first commit on the source -> when the replica begins with the log: it may be behind
+        already."""
+        self.transactions = 0
+        self.rows = 0
+        self.first_commit = self.last_commit = 0.0
+        self.steps_back = 0
+        self.longest_step_back = 0.0
+        self.statements = self.statement_seconds = 0
+        self.notes: dict[str, int] = {}
+        self.servers: set[int] = set()
+        """server_id of those that ran the transactions first."""
+        self.states: dict[str, TableState] = {}
+        self.parts = PartCounts()
+        """Which kinds of work the log has."""
+        self.keepers: list[Keeper] = []
+        """They get all transactions that are complete."""
+        self._scanned: dict[str, int] = {}
+        """Tables without a key that are scanned, by number."""
+        self._priced: dict[Part, int] = {}
+        """The places of prices."""
+        self._touches: dict[Scenario, list[Touches]] = {run.work: [] for run in self.runs}
+        self._charges = TableCharges()
+        self._worst = WorstTransactions()
+        self._batches: BatchReader | None = None
+        self._gathered = Gathered(self._pools, any(run.clock.needs_databases for run in self.runs))
+        self._transaction = prices["transaction"]
+
+    @property
+    def base(self) -> ScenarioRun:
+        """The replica as it is."""
+        return self.runs[0]
+
+    @property
+    def tables(self) -> dict[str, TableCost]:
+        """What each table costs the replica as it is."""
+        return self._charges.costs()
+
+    @property
+    def worst(self) -> list[WorstTransaction]:
+        """The transactions that take longest, the longest first."""
+        return self._worst.found()
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the first commit on the source to the last."""
+        return max(self.last_commit - self.first_commit, 0.0)
+
+    @property
+    def besides_tables(self) -> dict[str, float]:
+        """What the replica as it is takes besides rows, in seconds."""
+        factor = self.base.scenario.factor
+        commits = self.transactions * (self._transaction * factor + self.base.sync)
+        return {"commits": commits, "statements": self.statement_seconds * factor}
+
+    def add(self, load: TransactionLoad) -> None:
+        """Takes in the next transaction of the log. It counts from the next `flush` on."""
+        if not load.complete:
+            self.note(
+                f"the transaction that starts at {load.file}:{load.position} is not complete; it is"
+                " left out"
+            )
+            return
+        arrival = self._tick(load.commit_time)
+        self.servers.add(load.server_id)
+        self.rows += load.rows
+        self.statements += load.statements
+        self.statement_seconds += load.statement_seconds
+        parts = [self._part(target, applied) for target, applied in load.applied.items()]
+        if self._pools:
+            self._gathered.reads(self._page_reads(load, parts))
+        self._gathered.transaction(load, arrival, self._transaction + load.statement_seconds)
+        if len(self._gathered) >= AT_ONCE:
+            self.flush()
+
+    def _part(self, target: LoadShape, applied: Applied) -> int:
+        """Gathers a part of a transaction; the place of its price."""
+        state = self._state(target.table)
+        state.note(applied, 2 if target.kind == "update" else 1)
+        part = part_of(applied, state)
+        place = self._place(part)
+        state.change(target.kind, applied.rows)
+        numbers = applied.events, applied.rows, applied.statements
+        self.parts.of(part_kind(target, *numbers)).add(1, *numbers, applied.row_bytes)
+        self._gathered.part(place, applied.row_bytes)
+        return place
+
+    def flush(self) -> None:
+        """Applies the transactions that were gathered, in every scenario."""
+        gathered = self._gathered
+        if not gathered:
+            return
+        for run in self.runs:
+            run.clock.know_databases(len(gathered.database_places))
+            run.saturated.know_databases(len(gathered.database_places))
+        self._apply(gathered.loads, gathered.turns, gathered.parts)
+        gathered.clear()
+
+    def add_batch(self, batch: LoadBatch) -> None:
+        """Takes in many plain transactions, as `add` would one after the other."""
+        from applier.forecast.lag import batch_parts  # NumPy is an extra
+
+        self.flush()
+        if self._batches is None:
+            self._batches = batch_parts.BatchReader(self._state, self._place, self.parts)
+        one_by_one = bool(self._pools) or self._gathered.needs_databases
+        parts = None if one_by_one else self._batches.read(batch)
+        if parts is None:
+            for load in batch:
+                self.add(load)
+            return
+        arrival = array("d", map(self._tick, commit_times(batch).tolist()))
+        self.servers.update(batch_parts.servers_of(batch))
+        self.rows += parts.rows
+        found = parts.for_steps()
+        self._apply(
+            batch,
+            batch_parts.turns_of(batch, parts, arrival, self._transaction),
+            lambda work: found,
+        )
+
+    def _apply(
+        self,
+        loads: LoadRun,
+        turns: steps.Turns,
+        parts_for: Callable[[Scenario | None], steps.Parts],
+    ) -> None:
+        """Applies transactions in every scenario, hands them on, and keeps those that take
+        longest."""
+        # Transactions come in batches from large files only.
+        do = steps_for(self.transactions, is_large=self._batches is not None)
+        count = len(loads)
+        ready = self.ready(self.first_commit)
+        for run in self.runs:
+            run.numbers.numbers[steps.READY] = ready
+            parts = parts_for(None if run.scenario.found_at_once else run.work)
+            outcome = steps.Outcomes(
+                *(array("d", bytes(8 * count)) for _ in steps.Outcomes._fields)
+            )
+            do.apply(turns, parts, run.prices, run.numbers, outcome)
+            if run is self.base:
+                do.charge(turns, parts, run.prices, run.numbers, outcome, self._charges.numbers)
+                self._keep(loads, turns, parts, outcome)
+        if len(self._priced) >= MOST_PARTS:
+            self._forget_prices()
+
+    def _keep(
+        self, loads: LoadRun, turns: steps.Turns, parts: steps.Parts, outcome: steps.Outcomes
+    ) -> None:
+        worst, base, tables = self._worst, self.base, self._charges.names
+        for at in worst.candidates(outcome.seconds):
+            if outcome.seconds[at] > worst.threshold:
+                by_table: dict[str, float] = {}
+                for part in range(turns.part_end[at - 1] if at else 0, turns.part_end[at]):
+                    table = tables[base.prices.table[parts.price[part]]]
+                    by_table[table] = by_table.get(table, 0.0) + base.part_seconds(parts, part)
+                worst.keep(
+                    loads[at], outcome.seconds[at], outcome.lookup[at], outcome.lag[at], by_table
+                )
+        for keeper in self.keepers:
+            keeper.take_all(loads, outcome.seconds)
+
+    def add_all(
+        self,
+        loads: Iterable[TransactionLoad | LoadBatch],
+        tick: Callable[[int], None] | None = None,
+    ) -> None:
+        """Takes in transactions in the order of the log. `tick` gets the number so far, now and
+        then."""
+        ticked = 0
+        for found in loads.batches() if isinstance(loads, LoadReader) else loads:
+            if isinstance(found, LoadBatch):
+                self.add_batch(found)
+            else:
+                self.add(found)
+            if tick is not None and self.transactions >= ticked + 10_000:
+                ticked = self.transactions
+                tick(ticked)
+        self.flush()
+
+    def note(self, text: str, times: int = 1) -> None:
+        """Something that was left out or assumed, and how often."""
+        self.notes[text] = self.notes.get(text, 0) + times
+
+    def assumptions(self) -> list[str]:
+        """What the forecast takes for granted since nobody said, in the order it was met."""
+        found = dict.fromkeys(
+            [*self.assumed, *(text for run in self.runs for text in run.pricer.assumptions)]
+        )
+        for table, state in self.states.items():
+            facts = self.facts.get(table)
+            if facts is None:
+                found[f"{table} has a primary key; the schema does not have this table"] = None
+            elif facts.rows_from == ASSUMED:
+                what = f"{table} has {state.most_rows:,.0f} rows, the number that the log shows"
+                found[
+                    f"{what}; if it has more, finding rows takes longer (give --rows {table}=N)"
+                ] = None
+            else:
+                found |= dict.fromkeys(facts.doubts)
+        if self._borrowed is not None and any(
+            self._borrowed in table.algorithms for table in self.tables.values()
+        ):
+            what = f"a {self._borrowed} was not measured on {self.calibration.server_version}"
+            found[f"{what}: a row of it costs as much as one of the other scan"] = None
+        if self.steps_back:
+            what = (
+                f"the log's clock goes back {self.steps_back} times, {self.longest_step_back:,.3f}"
+                " s at most"
+            )
+            found[
+                f"{what}: a transaction counts as committed no earlier than the one before it"
+            ] = None
+        if self.statements:
+            what = f"{self.statements} statements in the log's text take as long as on the source"
+            found[f"{what}; a schema that they change is not followed"] = None
+        return list(found)
+
+    def _page_reads(
+        self, load: TransactionLoad, parts: Sequence[int]
+    ) -> dict[Scenario, list[PageReads]]:
+        """Pages that are read for each part of a transaction, for each pool."""
+        tables = self.base.prices.table
+        keys = [applied.keys for applied in load.applied.values()]
+        return {
+            work: [
+                pool.read(tables[part], self._touches[work][part], mine)
+                for part, mine in zip(parts, keys, strict=True)
+            ]
+            for work, pool in self._pools.items()
+        }
+
+    def _tick(self, commit: float) -> float:
+        """When the next transaction counts as committed."""
+        if not self.transactions:
+            self.first_commit = self.last_commit = commit
+        self.transactions += 1
+        if commit < self.last_commit:
+            self.steps_back += 1
+            self.longest_step_back = max(self.longest_step_back, self.last_commit - commit)
+        else:
+            self.last_commit = commit
+        return self.last_commit
+
+    def _state(self, table: str) -> TableState:
+        state = self.states.get(table)
+        if state is None:
+            facts = self.facts.get(table)
+            state = self.states[table] = TableState(None if facts is None else facts.rows)
+        return state
+
+    def _place(self, part: Part) -> int:
+        """Where a part's prices stand."""
+        place = self._priced.get(part)
+        return self._price(part) if place is None else place
+
+    def _price(self, part: Part) -> int:
+        """Prices a part in every scenario; the place of its prices."""
+        asked: dict[Scenario, Work] = {}
+        for run in self.runs:
+            if run.work not in asked:
+                asked[run.work] = run.pricer.work(part)
+        place = self._priced[part] = len(self._priced)
+        table = self._charges.place(part.target.table)
+        for run in self.runs:
+            price = run.pricer.price_of(asked[run.work])
+            pair = (
+                self._charges.pair(part.target.table, price.algorithm) if run is self.base else -1
+            )
+            row = (
+                price.seconds,
+                price.lookup,
+                price.byte_seconds,
+                price.reads,
+                table,
+                pair,
+                part.events,
+                part.changed,
+                self._scanned_place(run, part.target.table, price.algorithm),
+            )
+            columns: tuple[array[Any], ...] = run.prices
+            for column, value in zip(columns, row, strict=True):
+                column.append(value)
+        for work, found in asked.items():
+            self._touches[work].append(found.touches)
+        return place
+
+    def _scanned_place(self, run: ScenarioRun, table: str, algorithm: str) -> int:
+        """The number of a table that is scanned, whose rows are then locked; -1 if it is not."""
+        if algorithm not in (BY_TABLE, HASH_OVER_TABLE) or run.scenario.found_at_once:
+            return -1
+        place = self._scanned.setdefault(table, len(self._scanned))
+        run.clock.know_scanned(place + 1)
+        run.saturated.know_scanned(place + 1)
+        return place
+
+    def _forget_prices(self) -> None:
+        self._priced.clear()
+        for run in self.runs:
+            for column in run.prices:
+                del column[:]
+        for touches in self._touches.values():
+            touches.clear()

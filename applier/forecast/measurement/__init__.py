@@ -1,0 +1,1 @@
+"""Prices measured: cells, the targets that they run on, and the fit."""

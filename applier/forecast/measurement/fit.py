@@ -1,0 +1,188 @@
+"""Prices from measured cells: non-negative least squares on relative errors, their spread, and how
+well unseen cells are foretold.
+
+Each cell says: the sum of its amounts times prices is its seconds. Dividing by the seconds makes
+every cell weigh alike, whether it took a millisecond or a minute; once there are first prices,
+dividing by what they say, since cells that were quick by chance would weigh more than those that
+were slow, and all prices be too low (by 7 % where a measurement wavers by 20 %). A few cells that
+something disturbed (another process, a flush) must not bend the prices: cells far off are weighed
+down and the fit is done again (Huber's weights).
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from applier.error_codes import Code
+from applier.errors import InputError, UsageError
+from applier.forecast.measurement.measured import Measured, middles
+from applier.forecast.measurement.scale_up import shared_prices, unsteadiness
+from applier.forecast.prices.calibration import (
+    CORES,
+    DURABLE,
+    SHARED,
+    Calibration,
+    Residuals,
+    syncs_at,
+)
+from applier.forecast.prices.units import Prices
+
+Floats = npt.NDArray[np.float64]
+FOLDS = 5
+RESAMPLES = 200
+ROUNDS = 12
+TOLERATED = 0.3
+"""Relative error up to which a cell has its full weight."""
+TIMING_SECONDS = 0.001
+"""What an onlooker is off by."""
+LEAST_SECONDS = 0.005
+"""Cells that took less say nothing."""
+
+
+def fit(
+    measured: Sequence[Measured],
+    *,
+    settings: Mapping[str, str] | None = None,
+    machine: str | None = None,
+    date: str | None = None,
+    cores: int | None = None,
+) -> Calibration:
+    """The calibration of one target on one server version; `cores` of the server's machine.
+
+    Raises InputError when there is nothing to fit.
+    """
+    every = [one for one in middles(measured) if one.seconds >= LEAST_SECONDS]
+    measured = [one for one in every if not one.cell.workers]
+    if not measured:
+        raise InputError(
+            "no cell was measured: there is nothing to fit",
+            code=Code.MEASUREMENTS,
+            hint="binlag measure --into mysql://user@host:port",
+        )
+    if len({(one.target, one.server_version) for one in measured}) > 1:
+        raise InputError(
+            "the measurements are of several targets or server versions",
+            code=Code.MEASUREMENTS,
+            hint="give each a table of its own",
+        )
+    amounts = np.array([one.amounts for one in measured])
+    seconds = np.array([one.seconds for one in measured])
+    prices = solve(amounts, seconds)
+    low, high = _intervals(amounts, seconds)
+    errors, unseen = relative_errors(amounts, seconds, prices), _cross_validate(amounts, seconds)
+    largest = (np.median(errors), np.quantile(errors, 0.9), errors.max())
+    residuals = Residuals(
+        len(measured),
+        *(_round(float(value)) for value in largest),
+        *(_round(float(value)) for value in (np.median(unseen), np.quantile(unseen, 0.9))),
+    )  # fmt: skip
+    found, settings = Prices(tuple(map(float, prices))), dict(settings or {})
+    cores, scale_up = cores or CORES, [one for one in every if one.cell.workers]
+    syncs = syncs_at(settings | DURABLE)
+    return Calibration(
+        measured[0].server_version,
+        found,
+        Prices(tuple(map(float, np.minimum(low, prices)))),
+        Prices(tuple(map(float, np.maximum(high, prices)))),
+        residuals,
+        measured[0].target,
+        machine or describe_machine(),
+        date or datetime.now(UTC).strftime("%Y-%m-%d"),
+        settings,
+        shared=SHARED | shared_prices(scale_up, found, cores=cores, syncs=syncs),
+        cores=cores,
+        unsteadiness=_round(unsteadiness(scale_up, found)),
+    )
+
+
+def solve(amounts: Floats, seconds: Floats) -> Floats:
+    """Prices, none below zero, for rows of amounts and the seconds they took. Raises UsageError
+    when SciPy is not installed."""
+    try:
+        from scipy.optimize import nnls
+    except ImportError:
+        raise UsageError(
+            "fitting prices needs SciPy", code=Code.NO_LIBRARY, hint="pip install scipy"
+        ) from None
+    weight = 1 / (seconds + TIMING_SECONDS)
+    robust = np.ones(len(seconds))
+    prices: Floats = np.zeros(amounts.shape[1])
+    for _ in range(ROUNDS):
+        each = weight * robust
+        scale = np.maximum((amounts * weight[:, None]).max(axis=0), 1e-30)
+        solution, _ = nnls(amounts * each[:, None] / scale, seconds * each)
+        prices = solution / scale
+        said = amounts @ prices
+        weight = 1 / (said + TIMING_SECONDS)
+        off = np.abs(said - seconds) * weight
+        robust = np.sqrt(np.minimum(1.0, TOLERATED / np.maximum(off, 1e-12)))
+    return prices
+
+
+def relative_errors(amounts: Floats, seconds: Floats, prices: Floats) -> Floats:
+    """How far prices are off, as parts of the seconds measured. `amounts`: cells x units;
+    `seconds`: one a cell."""
+    errors: Floats = np.abs(amounts @ prices - seconds) / (seconds + TIMING_SECONDS)
+    return errors
+
+
+def _cross_validate(amounts: Floats, seconds: Floats) -> Floats:
+    """The relative error of each cell under prices that were fitted without it."""
+    order = np.random.default_rng(1).permutation(len(seconds))
+    errors = np.zeros(len(seconds))
+    for fold in range(FOLDS):
+        left_out = order[fold::FOLDS]
+        rest = np.setdiff1d(order, left_out)
+        if len(rest) and len(left_out):
+            errors[left_out] = relative_errors(
+                amounts[left_out], seconds[left_out], solve(amounts[rest], seconds[rest])
+            )
+    return errors
+
+
+def _intervals(amounts: Floats, seconds: Floats) -> tuple[Floats, Floats]:
+    """95 % intervals of the prices, by drawing cells anew."""
+    chance = np.random.default_rng(1)
+    drawn = []
+    for _ in range(RESAMPLES):
+        pick = chance.integers(0, len(seconds), len(seconds))
+        drawn.append(solve(amounts[pick], seconds[pick]))
+    low, high = np.quantile(np.array(drawn), (0.025, 0.975), axis=0)
+    return low, high
+
+
+def _round(value: float) -> float:
+    return round(value, 4)
+
+
+def describe_machine() -> str:
+    """Processor and cores, in a line."""
+    name = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    found = next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), ""
+    )
+    return f"{found or name}, {os.cpu_count()} cores, {platform.system()}"
+
+
+def report_lines(measured: Sequence[Measured], calibration: Calibration) -> list[dict[str, Any]]:
+    """Each cell with what the prices say of it; the worst first."""
+    lines = []
+    for one in measured:
+        said = calibration.prices.cost(one.amounts)[0]
+        error = said / one.seconds - 1 if one.seconds else 0.0
+        lines.append(
+            {"cell": one.cell.name, "seconds": one.seconds, "forecast": said, "error": error}
+        )
+    return sorted(lines, key=lambda line: -abs(line["error"]))

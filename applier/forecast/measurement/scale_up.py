@@ -1,0 +1,128 @@
+"""What a replica's workers share, measured: the sync of a commit, and the coordinator that hands
+transactions out.
+
+The cells are small transactions that do not depend on each other, applied by 1 to 8 workers, with
+durable commits and without. Each is measured right behind the same transactions with one worker
+and no syncs, and only the ratio of the two counts: the speed of a machine may change for minutes.
+The prices are those with which the forecast's own clock gives these ratios.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+
+from applier.forecast.lag.apply_steps import events_in_log
+from applier.forecast.measurement.measured import Measured
+from applier.forecast.measurement.measurement_grid import Cell
+from applier.forecast.prices.calibration import SHARED, TimePrice
+from applier.forecast.prices.units import Prices
+from applier.timing.work_clock import Machine, Turn, WorkClock
+from lookup.shape import PRIMARY
+
+ROWS_CHANGED = 8_000
+SHAPES = (1, 4)
+"""Statements of one row in a transaction."""
+WORKERS = (1, 2, 4, 8)
+QUICK_WORKERS = (1, 4)
+GUESSES = (
+    SHARED["sync"].processor, SHARED["sync"].waiting,
+    SHARED["coordinator transaction"].processor, SHARED["coordinator event"].processor,
+)  # fmt: skip
+"""Where the fit begins: what ships."""
+TURNS = 300
+"""Transactions of a simulation: long enough for workers and syncs to come into step."""
+PULL = 0.1
+"""How much a price that the cells hardly show keeps to the one that ships: a factor of e there
+counts as a tenth off in a cell."""
+FURTHEST = 4.0
+"""A price lies within e to the power of that around the one that ships."""
+
+
+def scale_up_cells(rows: int, *, workers: bool, quick: bool = False) -> Iterator[Cell]:
+    """The cells, over tables of so many rows. `workers`: the target can run several."""
+    numbers = (QUICK_WORKERS if quick else WORKERS) if workers else WORKERS[:1]
+    for statements in SHAPES[1:] if quick else SHAPES:
+        count = min(ROWS_CHANGED, rows // 4) // statements
+        for number in numbers:
+            for durable in (1, 0) if number > 1 else (1,):
+                yield Cell(
+                    PRIMARY, rows, "update", 1, statements, count, statements=statements,
+                    workers=number, durable=durable,
+                )  # fmt: skip
+
+
+def spread(cells: Sequence[Cell], among: Sequence[Cell]) -> list[Cell]:
+    """`among` with one of `cells` now and then: a machine's speed changes over minutes."""
+    found, step = list(among), len(among) / max(len(cells), 1)
+    for number in range(len(cells) - 1, -1, -1):
+        found.insert(round((number + 0.5) * step), cells[number])
+    return found
+
+
+def shared_prices(
+    measured: Sequence[Measured], prices: Prices, *, cores: int, syncs: float
+) -> dict[str, TimePrice]:
+    """What of SHARED the cells of scale-up show; `syncs` of a durable commit."""
+    cells = [one for one in measured if one.beside_seconds > 0 and one.seconds > 0]
+    if not cells:
+        return {}
+    from scipy.optimize import least_squares
+
+    def prices_at(logarithms: Sequence[float]) -> list[float]:
+        return [guess * math.exp(x) for guess, x in zip(GUESSES, logarithms, strict=True)]
+
+    def errors(logarithms: Sequence[float]) -> list[float]:
+        found = prices_at(logarithms)
+        off = [
+            math.log(_ratio(one, prices, _machine(one.cell, found, cores, syncs)))
+            - math.log(one.seconds / one.beside_seconds)
+            for one in cells
+        ]
+        return off + [PULL * x for x in logarithms]
+
+    solved = least_squares(
+        errors, [0.0] * len(GUESSES), bounds=(-FURTHEST, FURTHEST), loss="soft_l1", f_scale=0.2,
+        diff_step=0.05,
+    )  # fmt: skip
+    processor, waiting, transaction, event = prices_at(solved.x.tolist())
+    return {
+        "sync": TimePrice(processor, waiting),
+        "coordinator transaction": TimePrice(transaction),
+        "coordinator event": TimePrice(event),
+    }
+
+
+def unsteadiness(measured: Sequence[Measured], prices: Prices) -> float:
+    """How far the machine's speed was off its median, in nine of ten readings: the transactions
+    without syncs that each cell of scale-up has beside it, beside what prices say of them."""
+    speeds = [
+        one.beside_seconds / prices.cost(one.amounts)[0] for one in measured if one.beside_seconds
+    ]
+    if not speeds:
+        return 0.0
+    usual = statistics.median(speeds)
+    off = sorted(max(one / usual, usual / one) - 1 for one in speeds)
+    return off[min(round(0.9 * len(off)), len(off) - 1)]
+
+
+def _machine(cell: Cell, found: Sequence[float], cores: int, syncs: float) -> Machine:
+    """What the workers of a cell share, at these prices."""
+    processor, waiting, transaction, event = found
+    number = syncs if cell.durable else 0.0
+    several = cell.workers > 1
+    return Machine(cores, several, processor * number, waiting * number, transaction, event)
+
+
+def _ratio(one: Measured, prices: Prices, machine: Machine) -> float:
+    """The clock's time for a cell, in times of the same with one worker and no syncs."""
+    cell = one.cell
+    alone = prices.cost(one.amounts)[0] / cell.transactions
+    clock = WorkClock(cell.workers, machine=machine)
+    events = events_in_log(cell.events)
+    done = 0.0
+    for number in range(1, TURNS + 1):
+        turn = Turn(alone, 0.0, 0.0, events, min(number - 1, 1), number)
+        done = max(done, clock.take(0.0, turn))
+    return done / (TURNS * alone)

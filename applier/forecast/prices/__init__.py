@@ -1,0 +1,1 @@
+"""What the work costs: units, calibrations, settings, scenarios, the price of a transaction."""

@@ -1,0 +1,253 @@
+"""What one unit of a replica's work costs on one machine: a small JSON file, measured by `binlag
+measure`.
+
+`default_calibration` gives one that ships with the package. It says what it was measured on; on
+other machines it tells which table is the trouble and by what factor a key helps, and seconds only
+roughly.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from applier.error_codes import Code
+from applier.errors import InputError
+from applier.forecast.prices.units import UNITS, Prices
+from applier.whole_file import write_whole
+from lookup.versions import rules_for
+
+FORMAT = 3
+"""1 lacked prices (of a statement, of a read behind a deleted row of its value), and its others
+were too high for it; 2 lacked SHARED."""
+HINT = "write a new one with `binlag measure --output FILE`"
+
+
+@dataclass(frozen=True, slots=True)
+class TimePrice:
+    """Seconds of a processor, and seconds of waiting beside it."""
+
+    processor: float
+    waiting: float = 0.0
+
+
+SHARED: dict[str, TimePrice] = {
+    "sync": TimePrice(64e-6, 36e-6),
+    "page read": TimePrice(5e-6, 20e-6),
+    "coordinator transaction": TimePrice(10e-6),
+    "coordinator event": TimePrice(4e-6),
+}
+"""What workers share, and its price where nobody measured it: a sync of one log at a commit, a page
+read into the buffer pool, and what the coordinator takes to read a transaction and each of its
+events. Of 9.7.4 with sysbench's oltp_write_only in twelve settings, 2 cores, a virtual disk."""
+RELAXED = {"innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0"}
+"""Commits as unit prices are measured: syncs come on top."""
+DURABLE = {"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1"}
+LACKS_SHARED = 2
+ON = ("ON", "1")
+CORES = 2
+"""Of the machine where it does not say: that of the calibrations that ship."""
+
+
+def commit_syncs(flush_log: int, sync_binlog: int, *, logs: bool) -> float:
+    """Syncs of a replica's commit that waits for nobody: of the redo log
+    (innodb_flush_log_at_trx_commit), and of the binary log where the replica has one of its own."""
+    redo = 1.0 if flush_log == 1 else 0.0
+    return redo + (1.0 / sync_binlog if logs and sync_binlog else 0.0)
+
+
+def syncs_at(settings: Mapping[str, str]) -> float:
+    """The same by the text of a server's variables."""
+    own_log = settings.get("log_replica_updates", settings.get("log_slave_updates", "OFF"))
+    return commit_syncs(
+        int(settings.get("innodb_flush_log_at_trx_commit", "0")),
+        int(settings.get("sync_binlog", "0")),
+        logs=all(text.upper() in ON for text in (settings.get("log_bin", ""), own_log)),
+    )
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """How well the prices explain what was measured: relative errors of cells, those of cells left
+    out of the fit beside."""
+
+    cells: int = 0
+    median: float = 0.0
+    p90: float = 0.0
+    worst: float = 0.0
+    unseen_median: float = 0.0
+    unseen_p90: float = 0.0
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Prices with 95 % intervals, and where they come from. `target` says how events were applied
+    when it was measured."""
+
+    server_version: str
+    prices: Prices
+    low: Prices
+    high: Prices
+    residuals: Residuals = Residuals()
+    target: str = ""
+    machine: str = ""
+    date: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+    """The file it was read from."""
+    shared: Mapping[str, TimePrice] = field(default_factory=lambda: dict(SHARED))
+    """Names as in SHARED."""
+    cores: int = CORES
+    assumed: tuple[str, ...] = ()
+    """What it lacks, and what is taken instead."""
+    unsteadiness: float = 0.0
+    """How far the machine's speed was off its median while it was measured, in nine of ten
+    readings."""
+    ships: bool = False
+    """It comes with the package: its prices are those of another machine."""
+
+    @property
+    def rules_name(self) -> str:
+        """Whose rules it was measured under: a name of `lookup.versions.RULES`."""
+        return rules_for(self.server_version).name
+
+    @property
+    def syncs(self) -> float:
+        """Syncs of a commit that the price of a transaction holds already: of a calibration that
+        was measured with durable commits."""
+        return syncs_at(self.settings)
+
+    @property
+    def spread(self) -> float:
+        """The relative error that nine of ten cells stay below when they are not part of the
+        fit."""
+        return self.residuals.unseen_p90
+
+    def as_dict(self) -> dict[str, Any]:
+        """As it is saved."""
+        units = {
+            name: {"seconds": self.prices[name], "low": self.low[name], "high": self.high[name]}
+            for name in UNITS
+            if self.high[name] > 0
+        }
+        return {
+            "format": FORMAT,
+            "server_version": self.server_version,
+            "target": self.target,
+            "machine": self.machine,
+            "date": self.date,
+            "settings": dict(self.settings),
+            "cores": self.cores,
+            "units": units,
+            "shared": {
+                name: {"processor": one.processor, "waiting": one.waiting}
+                for name, one in self.shared.items()
+            },
+            "unsteadiness": self.unsteadiness,
+            "residuals": {
+                name: getattr(self.residuals, name) for name in Residuals.__dataclass_fields__
+            },
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes it as JSON, whole or not at all. Raises OSError."""
+        write_whole(path, json.dumps(self.as_dict(), indent=1) + "\n")
+
+
+def load_calibration(path: str | os.PathLike[str]) -> Calibration:
+    """Raises InputError naming the file and what is wrong with it."""
+    name = os.fspath(path)
+    try:
+        return _of(json.loads(Path(path).read_text()), name)
+    except OSError as error:
+        raise InputError(
+            f"cannot read the calibration: {error.strerror}",
+            code=Code.CANNOT_READ,
+            file=name,
+            hint=HINT,
+        ) from None
+    except UnicodeDecodeError:
+        raise InputError(
+            "no calibration: it is not text in UTF-8", code=Code.CALIBRATION, file=name, hint=HINT
+        ) from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        what = (
+            f"it has no {error}"
+            if isinstance(error, KeyError)
+            else f"{error}" or type(error).__name__
+        )
+        raise InputError(
+            f"no calibration: {what}", code=Code.CALIBRATION, file=name, hint=HINT
+        ) from None
+
+
+def default_calibration(rules_name: str) -> Calibration:
+    """The one that ships for these rules, or for those that cost most alike."""
+    folder = resources.files("applier.forecast") / "calibrations"
+    known = {
+        item.name.removesuffix(".json") for item in folder.iterdir() if item.name.endswith(".json")
+    }
+    nearest = {
+        "5.6": "5.7",
+        "8.0": "9.7",
+        "8.4": "9.7",
+        "mariadb": "5.7",
+    }  # MariaDB scans row by row, as 5.7 does
+    name = rules_name if rules_name in known else nearest[rules_name]
+    text = (folder / f"{name}.json").read_text()
+    return replace(_of(json.loads(text), f"the default for {name}"), ships=True)
+
+
+def _of(data: dict[str, Any], source: str) -> Calibration:
+    assumed: tuple[str, ...] = ()
+    if data["format"] == LACKS_SHARED:
+        assumed = (
+            (
+                f"the calibration is of format {LACKS_SHARED}: syncs, page reads and the"
+                " coordinator cost what they did elsewhere"
+            ),
+        )
+    elif data["format"] != FORMAT:
+        raise ValueError(
+            f"it is of format {data['format']}, and its prices do not fit the units of format"
+            f" {FORMAT}"
+        )
+    units = data["units"]
+    unknown = [name for name in units if name not in UNITS]
+    shared = {
+        name: TimePrice(float(one["processor"]), float(one["waiting"]))
+        for name, one in data.get("shared", {}).items()
+    }
+    unknown += [name for name in shared if name not in SHARED]
+    if unknown:
+        raise ValueError(f"unknown unit {unknown[0]!r}")
+    if any(min(one.processor, one.waiting) < 0 for one in shared.values()):
+        raise ValueError("prices must not be negative")
+    prices = {
+        which: Prices.of({name: float(unit[which]) for name, unit in units.items()})
+        for which in ("seconds", "low", "high")
+    }
+    if min(prices["low"].seconds) < 0 or max(prices["seconds"].seconds) <= 0:
+        raise ValueError("prices must not be negative, and not all zero")
+    rules_for(data["server_version"])
+    return Calibration(
+        data["server_version"],
+        prices["seconds"],
+        prices["low"],
+        prices["high"],
+        Residuals(**data["residuals"]),
+        data["target"],
+        data["machine"],
+        data["date"],
+        data["settings"],
+        source,
+        SHARED | shared,
+        int(data.get("cores", CORES)),
+        assumed,
+        float(data.get("unsteadiness", 0.0)),
+    )

@@ -1,0 +1,59 @@
+"""How far the prices of a forecast may be off: what the calibration's own cells were, and more
+where the replica is beyond what was measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from applier.forecast.inventory.facts import TableFacts
+from applier.forecast.prices.calibration import Calibration
+from applier.forecast.prices.scenario import Scenario
+
+LARGEST_MEASURED = 1_000_000
+"""Rows of the largest table that `binlag measure` makes."""
+FOR_EACH_TENFOLD = 0.15
+SEVERAL_WORKERS, SYNCS = 0.15, 0.15
+"""Of sysbench on a real 9.7.4: its settings with several workers, and its durable ones, were at
+most a quarter off."""
+UNMEASURED_CORES = 0.3
+OTHER_MACHINE = 2.5
+"""Of the prices that ship: the same kind of virtual machine took 0.7 to 3.5 times as long on other
+days, for the same transactions."""
+PAGES = 0.35
+"""Of page reads: which pages a pool holds is a model, and what a read takes is one number."""
+
+
+def margin(
+    base: Scenario, facts: Mapping[str, TableFacts], calibration: Calibration
+) -> tuple[float, list[str]]:
+    """(How far off nine of ten forecasts should be at most: the time is between that of the
+    forecast divided by 1 + margin and times 1 + margin; what widens it, in words)."""
+    parts, said = [calibration.spread, calibration.unsteadiness], list[str]()
+    if calibration.ships:
+        parts.append(OTHER_MACHINE)
+    largest = max(facts.values(), key=lambda one: one.rows or 0.0, default=None)
+    if largest is not None and (largest.rows or 0.0) > LARGEST_MEASURED:
+        rows = largest.rows or 0.0
+        parts.append(FOR_EACH_TENFOLD * math.log10(rows / LARGEST_MEASURED))
+        said.append(
+            f"{largest.definition.full_name} has {rows:,.0f} rows, the largest table that was "
+            f"measured {LARGEST_MEASURED:,}: the margin is wider"
+        )
+    if base.workers > 1:
+        parts.append(SEVERAL_WORKERS)
+        if base.cores > calibration.cores and base.workers >= calibration.cores:
+            parts.append(UNMEASURED_CORES)
+            said.append(
+                f"{base.workers} workers on {base.cores:,.0f} cores; the prices are of a machine "
+                f"with {calibration.cores}: the margin is wider"
+            )
+    if base.syncs:
+        parts.append(SYNCS)
+    if base.pool_bytes != math.inf:
+        parts.append(PAGES)
+        said.append(
+            "the tables are larger than the buffer pool: which pages it holds follows from the "
+            "log's keys, and at the log's start it holds none of them; the margin is wider"
+        )
+    return math.hypot(*parts), said

@@ -1,0 +1,446 @@
+"""From what a transaction asks to the seconds it takes: the shape of its tables, the expected
+handler calls, their prices.
+
+Equal parts are priced once: a part is rows events of one target with the same sizes on a table of
+about the same size (three significant digits), so a log of a million transactions has some hundreds
+of them.
+
+What a log does not say is assumed, and `Pricer.assumptions` lists it: rows stand anywhere in their
+table; the events of one statement follow each other in the order of a scan, so each covers its part
+of the table; no row is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import NamedTuple
+
+from applier.forecast.inventory.facts import TableFacts, padded_bytes
+from applier.forecast.inventory.pool import ENTRY_BYTES, NOTHING, PAGE, Touches
+from applier.forecast.prices.distribution import bucket
+from applier.forecast.prices.scenario import Scenario
+from applier.forecast.prices.units import (
+    OVERHEAD_BYTES,
+    PAGE_BYTES,
+    PLACE,
+    UNITS,
+    Amounts,
+    Prices,
+    RowWork,
+    event_amounts,
+)
+from applier.forecast.workload.row_counts import Count
+from applier.forecast.workload.transaction_load import Applied, LoadShape
+from lookup.cost import Expected, expected
+from lookup.decision import BY_INDEX, BY_TABLE, HASH_OVER_INDEX, HASH_OVER_TABLE, NOT_NEEDED
+from lookup.shape import (
+    NULLABLE_UNIQUE,
+    OTHER,
+    PRIMARY,
+    ROW_EVENT_MAX_BYTES,
+    EventShape,
+    TableShape,
+    shape_of,
+)
+
+EVENT_HEAD_BYTES = 40
+KEY_BYTES = 8
+CHANGED_SHARE = 0.5
+"""With a minimal image: the share of an after image's bytes that is still logged. The log does not
+tell which columns changed."""
+
+WHOLE_NUMBERS = frozenset({"tinyint", "smallint", "mediumint", "int", "integer", "bigint"})
+Sizes = tuple[tuple[Count, int], ...]
+
+
+class Part(NamedTuple):
+    """Rows events of one target within one transaction. `rows` are those of the table, `row_bytes`
+    those of one image."""
+
+    target: LoadShape
+    sizes: Sizes
+    statements: int
+    rows: float
+    row_bytes: float
+    events: int
+    changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Seconds of a part but for its bytes in the log; those of them spent on finding rows; seconds
+    for each byte."""
+
+    seconds: float
+    lookup: float
+    algorithm: str
+    reads: float
+    byte_seconds: float
+    touches: Touches = NOTHING
+
+
+class Work(NamedTuple):
+    """What a part asks of a replica: amounts of units but for bytes, rows read, and the factor by
+    which its bytes change."""
+
+    amounts: Amounts
+    algorithm: str
+    reads: float
+    byte_factor: float
+    touches: Touches = NOTHING
+
+
+class TableState:
+    """A table while the log goes by: `rows` follows inserts and deletes.
+
+    Where nobody said how many rows there are, it has at least those that the log changes: `missing`
+    of them were there before the log.
+    """
+
+    __slots__ = (
+        "known",
+        "looked_at",
+        "missing",
+        "most_gained",
+        "row_bytes",
+        "rows",
+        "seen_bytes",
+        "seen_rows",
+    )
+
+    def __init__(self, rows: float | None) -> None:
+        self.known = rows is not None
+        self.rows = rows or 0.0
+        self.missing = 0.0
+        self.most_gained = self.rows
+        self.seen_bytes = 0
+        self.seen_rows = self.looked_at = 0
+        self.row_bytes = 0.0
+
+    def note(self, applied: Applied, images: int) -> None:
+        """Keeps the mean length of an image, to two digits: it enters prices and must not change
+        with each transaction."""
+        self.seen_bytes += applied.row_bytes
+        self.seen_rows += applied.rows * images
+        if self.seen_rows > self.looked_at * 1.1:
+            self.look(self.seen_bytes, self.seen_rows)
+
+    def look(self, seen_bytes: int, seen_rows: int) -> None:
+        """Takes the mean length anew, from so many bytes of images."""
+        self.looked_at = seen_rows
+        self.row_bytes = float(f"{seen_bytes / seen_rows:.2g}")
+
+    def change(self, kind: str, rows: int) -> None:
+        """Rows have come or gone."""
+        if not self.known and kind != "write" and rows > self.rows:
+            self.missing += rows - self.rows
+            self.rows = float(rows)
+        if kind == "write":
+            self.rows += rows
+        elif kind == "delete":
+            self.rows = max(self.rows - rows, 0.0)
+        self.most_gained = max(self.most_gained, self.rows - self.missing)
+
+    @property
+    def most_rows(self) -> float:
+        """The largest number of rows that the table had; where nobody said, a lower bound."""
+        return self.missing + self.most_gained
+
+    @property
+    def rounded_rows(self) -> float:
+        """The rows for a price: three significant digits, two where they are assumed anyway, so
+        that equal parts meet again."""
+        return self.rounded(int(self.rows))
+
+    def rounded(self, rows: int) -> float:
+        """So many rows of this table, rounded as `rounded_rows` says."""
+        return bucket(rows) if self.known else float(f"{rows:.2g}")
+
+
+class Pricer:
+    """Prices of parts in one scenario."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        facts: Mapping[str, TableFacts],
+        prices: Prices,
+        placement: tuple[float, float] = (0.0, 1.0),
+    ) -> None:
+        self.scenario = scenario
+        self.facts = facts
+        self.prices = prices
+        self.placement = placement
+        self.assumptions: dict[str, None] = {}
+
+    def shape(self, target: LoadShape, rows: float, row_bytes: float) -> TableShape:
+        """The table's shape for these images, in this scenario. A table that the schema lacks
+        counts as having a primary key."""
+        return self._shape_and_key(target, rows, row_bytes)[0]
+
+    def _shape_and_key(
+        self, target: LoadShape, rows: float, row_bytes: float
+    ) -> tuple[TableShape, bool]:
+        """The shape, and whether rows are looked up by the key whose distinct values the log's
+        reader counted."""
+        facts = self.facts.get(target.table)
+        if facts is None:
+            return (
+                TableShape(
+                    rows * self.scenario.row_factor,
+                    PRIMARY,
+                    row_bytes=row_bytes,
+                    columns=target.columns,
+                ),
+                False,
+            )
+        local = tuple(at for at in target.before if at < len(facts.definition.columns))
+        shape, decision = shape_of(
+            facts.definition, local, self.scenario.rules, self.scenario.row_search,
+            rows=rows, rows_per_value=facts.statistics, row_bytes=row_bytes,
+        )  # fmt: skip
+        if shape.key == OTHER and decision.key is not None and not facts.known(decision.key):
+            name = f"{target.table}.{decision.key.name}"
+            self.assumptions[
+                f"each value of key {name} stands in one row (give --rows {name}=N)"
+            ] = None
+        if shape.key == NULLABLE_UNIQUE and decision.key is not None:
+            key = f"`{decision.key.name}` of {target.table}"
+            self.assumptions[f"no row has NULL in the nullable unique key {key}"] = None
+        if facts.rows and rows < facts.rows:  # values lose rows as the table does
+            shape = replace(
+                shape, rows_per_value=max(shape.rows_per_value * rows / facts.rows, 1.0)
+            )
+        shape = self.scenario.grown(shape)
+        changed = self.scenario.with_keys(target.table, shape)
+        return (
+            changed,
+            changed is shape and decision.key is not None and decision.key.name == target.key,
+        )
+
+    def price(self, part: Part) -> Price:
+        """What a part of a transaction takes."""
+        return self.price_of(self.work(part))
+
+    def price_of(self, work: Work) -> Price:
+        """What this work takes."""
+        factor = self.scenario.factor
+        seconds, lookup = self.prices.cost(work.amounts)
+        if self.scenario.found_at_once:
+            seconds, lookup = seconds - lookup, 0.0
+        byte = self.prices["byte"] * work.byte_factor * factor
+        return Price(
+            seconds * factor, lookup * factor, work.algorithm, work.reads, byte, work.touches
+        )
+
+    def work(self, part: Part) -> Work:
+        """What a part asks for, in units."""
+        scenario, target = self.scenario, part.target
+        sizes, byte_factor = (part.sizes, 1.0) if scenario.same_events else self._cut(part)
+        events = sum(times for _, times in sizes)
+        spread = max(events / max(part.statements, 1), 1.0)
+        shape, is_logged_key = self._shape_and_key(target, part.rows, part.row_bytes)
+        alive, ghosts, first, last = self._places(part, shape, spread, events)
+        shape = replace(shape, rows=alive)
+        row = RowWork(
+            shape.row_bytes, target.columns, self._index_entries(target), alive, last - first
+        )
+        total = [0.0] * len(UNITS)
+        total[PLACE["statement"]] = float(part.statements)
+        reads, algorithm, touches = 0.0, NOT_NEEDED, _Touched(self.facts.get(target.table), shape)
+        for (rows, distinct), times in sizes:
+            if not rows:
+                total[PLACE["event"]] += times
+                continue
+            found = self._expected(
+                target, shape, rows, distinct if is_logged_key else 0, first, last
+            )
+            behind = (
+                ghosts
+                * (1.0 if spread > 1 else min(found.counters.read_rnd_next / max(alive, 1.0), 1.0))
+                if ghosts
+                else 0.0
+            )
+            if found.algorithm != HASH_OVER_TABLE and spread <= 1 and ghosts:
+                behind /= max(rows, 1.0)
+            for place, amount in enumerate(event_amounts(found, target.kind, rows, row, behind)):
+                total[place] += times * amount
+            reads += times * found.counters.rows_read
+            algorithm = found.algorithm
+            if scenario.pool_bytes != inf:
+                touches.add(found, target.kind, rows, times, self._index_leaves(target))
+        return Work(
+            tuple(total),
+            algorithm,
+            reads,
+            byte_factor,
+            touches.all() if scenario.pool_bytes != inf else NOTHING,
+        )
+
+    def _expected(
+        self,
+        target: LoadShape,
+        shape: TableShape,
+        rows: float,
+        distinct: float,
+        first: float,
+        last: float,
+    ) -> Expected:
+        values = min(max(distinct, 1), rows) if distinct else None
+        event = EventShape(
+            target.kind, max(rows, 1.0), distinct_values=values, first=first, last=last
+        )
+        return expected(shape, event, self.scenario.rules, self.scenario.row_search)
+
+    def _places(
+        self, part: Part, shape: TableShape, spread: float, events: float
+    ) -> tuple[float, float, float, float]:
+        """(Rows alive on average, deleted rows that are stepped over, the part of the table that an
+        event's rows stand in).
+
+        A statement of several events goes through the table once: event k of E finds its rows in
+        the k-th part. The mean over k is taken for all, since reads grow in a straight line with k.
+        """
+        before, after = self.placement
+        rows = max(shape.rows, float(part.changed) if part.target.kind != "write" else 0.0)
+        deleted = part.changed if part.target.kind == "delete" else 0.0
+        alive = max(rows - deleted * (events - 1) / (2 * events), 1.0)
+        ghosts = deleted * (events - 1) / (2 * events)
+        if spread <= 1:
+            return alive, ghosts, before, after
+        width = after - before
+        start = (
+            before
+            + width
+            * (spread - 1)
+            / (2 * spread)
+            * max(rows - deleted / max(part.statements, 1), 0.0)
+            / alive
+        )
+        return alive, ghosts, min(start, 1.0), min(start + width * rows / spread / alive, 1.0)
+
+    def _cut(self, part: Part) -> tuple[Sequence[tuple[tuple[float, float], float]], float]:
+        """The events as the source would write them in this scenario, and by what factor their
+        bytes change."""
+        scenario, target = self.scenario, part.target
+        images = 2 if target.kind == "update" else 1
+        whole = part.row_bytes * images
+        row_bytes = whole
+        facts = self.facts.get(target.table)
+        if scenario.minimal_image and target.kind != "write":
+            has_key = (
+                facts is None
+                or facts.definition.primary is not None
+                or scenario.adds_primary(target.table)
+            )
+            before = KEY_BYTES if has_key else part.row_bytes
+            row_bytes = before + (part.row_bytes * CHANGED_SHARE if images == 2 else 0.0)
+            if images == 2:
+                self.assumptions[
+                    "with a minimal image half of an after image's bytes are taken to be left"
+                ] = None
+        limit = scenario.event_bytes or ROW_EVENT_MAX_BYTES
+        most = max((limit - EVENT_HEAD_BYTES) // max(min(row_bytes, whole), 1.0), 1.0)
+        statements = max(part.statements, 1)
+        per_statement = part.changed / statements
+        if part.events <= statements and per_statement <= most:
+            return part.sizes, min(row_bytes / whole, 1.0) if whole else 1.0
+        events = max(-(-per_statement // most), 1.0)
+        return [((max(per_statement / events, 1.0), 0), events * statements)], (
+            min(row_bytes / whole, 1.0) if whole else 1.0
+        )
+
+    def _index_leaves(self, target: LoadShape) -> float:
+        """Leaves of secondary indexes that a changed row needs at once. Changes of the others wait
+        in the change buffer, until 8.4."""
+        facts = self.facts.get(target.table)
+        if facts is None or not self.scenario.change_buffer:
+            return self._index_entries(target)
+        if target.kind == "update":
+            return 0.0
+        primary = facts.definition.primary
+        return float(sum(key.unique for key in facts.definition.keys if key is not primary))
+
+    def _index_entries(self, target: LoadShape) -> float:
+        """Secondary indexes that a changed row touches; an update's are taken not to change, since
+        the log does not compare images."""
+        facts = self.facts.get(target.table)
+        if facts is None or target.kind == "update":
+            return 0.0
+        primary = facts.definition.primary
+        return float(sum(key is not primary for key in facts.definition.keys))
+
+
+class _Touched:
+    """Adds up the pages that a part's events touch."""
+
+    def __init__(self, facts: TableFacts | None, shape: TableShape) -> None:
+        stored = (
+            shape.row_bytes
+            if facts is None
+            else max(shape.row_bytes, padded_bytes(facts.definition))
+        )
+        known = (
+            facts.row_bytes if facts is not None and facts.row_bytes else 0.0
+        )  # a live server's counts what pages leave empty
+        self.per_page = max(PAGE / known if known else PAGE_BYTES / (stored + OVERHEAD_BYTES), 0.1)
+        self.pages = max(shape.rows / self.per_page, 1.0)
+        self.leaf_pages = max(shape.rows * ENTRY_BYTES / PAGE, 1.0)
+        primary = None if facts is None else facts.definition.primary
+        self.ordered = (
+            facts is not None and primary is not None and len(primary.columns) == 1
+            and facts.definition.columns[primary.columns[0]].type in WHOLE_NUMBERS
+        )  # fmt: skip
+        self.appends = facts is not None and primary is not None and self.ordered
+        self.rows = self.values = self.leaves = self.scanned = 0.0
+        self.by_primary = False
+        self.table_rows = max(shape.rows, 1.0)
+
+    def add(self, found: Expected, kind: str, rows: float, times: float, leaves: float) -> None:
+        """Takes in so many equal events of `rows` rows."""
+        counted, algorithm = found.counters, found.algorithm
+        self.leaves += times * rows * leaves
+        if kind == "write":
+            self.by_primary = self.appends
+            self.values += times * rows
+            self.rows += times * rows
+        elif algorithm == BY_INDEX and found.key in (PRIMARY, "unique"):
+            self.by_primary = found.key == PRIMARY
+            self.values += times * rows
+            self.rows += times * rows
+            self.leaves += times * rows * (not self.by_primary)
+        elif algorithm in (BY_INDEX, HASH_OVER_INDEX):
+            self.values += times * counted.read_key
+            self.leaves += times * counted.read_key
+            self.rows += times * (counted.read_key + counted.read_next)
+        elif algorithm in (BY_TABLE, HASH_OVER_TABLE):
+            self.scanned += times * counted.read_rnd_next / self.table_rows
+
+    def all(self) -> Touches:
+        """What was added."""
+        return Touches(
+            self.pages,
+            self.leaf_pages,
+            self.rows,
+            self.values,
+            self.leaves,
+            self.scanned,
+            self.per_page,
+            self.ordered and self.by_primary,
+        )
+
+
+def part_of(applied: Applied, state: TableState) -> Part:
+    """The part of a transaction, rounded so that equal ones meet again."""
+    sizes = tuple(applied.sizes.items())
+    return Part(
+        applied.target,
+        sizes,
+        applied.statements,
+        state.rounded_rows,
+        state.row_bytes,
+        applied.events,
+        applied.rows,
+    )

@@ -1,0 +1,249 @@
+"""The replica as it is, and as it could be: one scenario for each row of the what-if table.
+
+A what-if changes the shape of tables, the server's options, or how the source cuts and fills
+events. It never changes the log's traffic: the same rows are changed at the same times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import inf
+
+from applier.error_codes import Code
+from applier.errors import UsageError
+from applier.forecast.prices.calibration import TimePrice, commit_syncs
+from applier.forecast.prices.conditions import MOST_WORKERS, size
+from applier.replica.scheduling import LOGICAL_CLOCK
+from applier.timing.work_clock import Machine, WorkClock
+from lookup.shape import NO_KEY, OTHER, PRIMARY, UNIQUE, TableShape
+from lookup.versions import ServerRules, parse_row_search
+
+WHAT_IFS = {
+    "primary-key": "every table without a primary or NOT NULL unique key gets a primary key",
+    "gipk": (
+        "the same by sql_generate_invisible_primary_key on the source (8.0.30 and later), so that"
+        " the log carries it"
+    ),
+    "index": "index=200: such tables get a secondary index, 200 rows for each of its values",
+    "row-search": (
+        "row-search=INDEX_SCAN,HASH_SCAN: another slave_rows_search_algorithms (up to 8.0)"
+    ),
+    "minimal-image": "binlog_row_image=MINIMAL on the source",
+    "event-size": "event-size=65536: another binlog_row_event_max_size on the source, in bytes",
+    "workers": "workers=8: another number of applier workers",
+    "rows": "rows=10: tables hold ten times as many rows",
+    "durable": "innodb_flush_log_at_trx_commit=1 and sync_binlog=1",
+    "relaxed": "innodb_flush_log_at_trx_commit=2 and sync_binlog=0",
+    "buffer-pool": "buffer-pool=8G: another innodb_buffer_pool_size",
+    "cores": "cores=8: another number of processor cores",
+}
+"""Name -> what it does, as in --help."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddedKey:
+    """A key of this kind for tables without a unique one: for `table`, or for all of them."""
+
+    kind: str
+    rows_per_value: float = 1.0
+    table: str | None = None
+
+    def fits(self, table: str) -> bool:
+        """Whether the table gets it."""
+        return self.table is None or self.table == table
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One replica. `keys` are added to its tables, one after the other.
+
+    `in_turn`: workers that scan the same table never overtake each other, which is luck.
+    `found_at_once`: finding rows costs nothing, which leaves what large transactions take by
+    themselves. `factor` multiplies all times.
+    """
+
+    name: str
+    rules: ServerRules
+    row_search: frozenset[str] | None = None
+    workers: int = 1
+    preserve_order: bool = True
+    keys: tuple[AddedKey, ...] = ()
+    row_factor: float = 1.0
+    minimal_image: bool = False
+    event_bytes: int | None = None
+    found_at_once: bool = False
+    in_turn: bool = False
+    factor: float = 1.0
+    parallel_type: str = LOGICAL_CLOCK
+    cores: float = inf
+    syncs: float = 0.0
+    """Syncs of a commit that waits for nobody: of the redo log and of the binary log."""
+    binary_log: bool = True
+    pool_bytes: float = inf
+    read_seconds: float | None = None
+    """For a page, instead of the calibration's; `reads_per_second` is what the disk can."""
+    reads_per_second: float = inf
+    change_buffer: bool = False
+
+    def machine(self, shared: Mapping[str, TimePrice], priced_syncs: float = 0.0) -> Machine:
+        """What its workers share, at these prices; the price of a transaction holds `priced_syncs`
+        already."""
+        sync, factor = shared["sync"], self.factor
+        syncs = max(self.syncs - priced_syncs, 0.0)
+        return Machine(
+            self.cores,
+            self.parallel_type == LOGICAL_CLOCK and self.workers > 1,
+            sync.processor * syncs * factor,
+            sync.waiting * syncs * factor,
+            shared["coordinator transaction"].processor * factor,
+            shared["coordinator event"].processor * factor,
+            self.reads_per_second,
+        )
+
+    def grown(self, shape: TableShape) -> TableShape:
+        """The shape of a table with as many rows as it has in this scenario."""
+        if self.row_factor == 1:
+            return shape
+        return replace(
+            shape,
+            rows=shape.rows * self.row_factor,
+            rows_per_value=max(shape.rows_per_value * self.row_factor, 1.0),
+        )
+
+    def with_keys(self, table: str, shape: TableShape) -> TableShape:
+        """The shape of a table with the keys that this scenario adds; the very same object where it
+        adds none, or no better one."""
+        for added in self.keys:
+            is_better = (
+                added.kind != OTHER
+                or shape.key == NO_KEY
+                or shape.rows_per_value > added.rows_per_value
+            )
+            if added.fits(table) and shape.key not in (PRIMARY, UNIQUE) and is_better:
+                shape = replace(
+                    shape, key=added.kind, rows_per_value=added.rows_per_value, null_share=0.0
+                )
+        return shape
+
+    def adds_primary(self, table: str) -> bool:
+        """Whether a table without a unique key gets a primary key."""
+        return any(added.kind == PRIMARY and added.fits(table) for added in self.keys)
+
+    def clock(self, machine: Machine) -> WorkClock:
+        """A clock of its workers on a machine."""
+        return WorkClock(
+            self.workers, preserve_order=self.preserve_order, parallel_type=self.parallel_type,
+            machine=machine, in_turn=self.in_turn,
+        )  # fmt: skip
+
+    @property
+    def work(self) -> Scenario:
+        """Equal for scenarios that ask for the same work, at whatever price and by however many."""
+        return replace(
+            self, name="", factor=1.0, found_at_once=False, in_turn=False, workers=1,
+            preserve_order=True, parallel_type=LOGICAL_CLOCK,
+            cores=inf, syncs=0.0, binary_log=True, read_seconds=None, reads_per_second=inf,
+        )  # fmt: skip
+
+    @property
+    def named_tables(self) -> list[str]:
+        """Tables that get a key of their own."""
+        return [added.table for added in self.keys if added.table is not None]
+
+    @property
+    def same_events(self) -> bool:
+        """Whether the source writes the events as they stand in the log."""
+        return self.event_bytes is None and not self.minimal_image
+
+
+def what_if(text: str, base: Scenario) -> Scenario:
+    """A scenario from "primary-key", "index=200", "row-search=INDEX_SCAN,HASH_SCAN", several joined
+    by "+"; see WHAT_IFS.
+
+    "primary-key:shop.orders" changes that table only; "primary-key:shop.a+primary-key:shop.b"
+    changes both. Raises UsageError.
+    """
+    scenario = base
+    for part in text.split("+"):
+        word, _, value = part.strip().partition("=")
+        word, _, table = word.partition(":")
+        scenario = _one(scenario, word, value, table)
+    return replace(scenario, name=_title(text))
+
+
+def _one(scenario: Scenario, word: str, value: str, table: str) -> Scenario:
+    try:
+        if word in ("primary-key", "gipk"):
+            return replace(scenario, keys=(*scenario.keys, AddedKey(PRIMARY, table=table or None)))
+        if word == "index":
+            return replace(
+                scenario,
+                keys=(*scenario.keys, AddedKey(OTHER, _number(value or "1", 1), table or None)),
+            )
+        if word == "row-search":
+            if not scenario.rules.row_search_selectable:
+                raise UsageError(
+                    f"--what-if {word}: {scenario.rules.name} has no slave_rows_search_algorithms",
+                    code=Code.VERSION_LACKS,
+                    hint="see --server",
+                )
+            return replace(scenario, row_search=parse_row_search(value))
+        if word == "minimal-image":
+            return replace(scenario, minimal_image=True)
+        if word == "event-size":
+            return replace(scenario, event_bytes=int(_number(value, 256)))
+        if word == "workers":
+            return replace(scenario, workers=int(_number(value, 1, MOST_WORKERS)))
+        if word == "rows":
+            return replace(scenario, row_factor=_number(value, 0))
+        if word == "durable":
+            return replace(scenario, syncs=commit_syncs(1, 1, logs=scenario.binary_log))
+        if word == "relaxed":
+            return replace(scenario, syncs=0.0)
+        if word == "buffer-pool":
+            return replace(scenario, pool_bytes=float(size(value)))
+        if word == "cores":
+            return replace(scenario, cores=_number(value, 1, MOST_WORKERS))
+    except ValueError as error:
+        raise UsageError(f"--what-if {word}: {error}", code=Code.OPTION_VALUE) from None
+    raise UsageError(
+        f"--what-if: {word!r} is unknown",
+        code=Code.OPTION_VALUE,
+        hint=f"one of {', '.join(WHAT_IFS)}",
+    )
+
+
+def _number(text: str, least: float, most: float = inf) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number") from None
+    if not value >= least or value == float("inf"):
+        raise ValueError(f"{text!r} is not at least {least}")
+    if value > most:
+        raise ValueError(f"{text!r} is more than {most}")
+    return value
+
+
+def _title(text: str) -> str:
+    words: Mapping[str, str] = {
+        "primary-key": "add a primary key", "gipk": "generated invisible primary key",
+        "minimal-image": "minimal row image",
+        "index": "secondary index, rows per value", "event-size": "binlog_row_event_max_size",
+        "workers": "workers",
+        "rows": "rows, times", "row-search": "row search",
+        "durable": "durable commits", "relaxed": "relaxed commits", "buffer-pool": "buffer pool",
+    }  # fmt: skip
+    titles = []
+    for part in text.split("+"):
+        word, _, value = part.strip().partition("=")
+        word, _, table = word.partition(":")
+        titles.append(
+            " ".join(
+                piece
+                for piece in (words.get(word, word), value, f"on {table}" if table else "")
+                if piece
+            )
+        )
+    return ", ".join(titles)

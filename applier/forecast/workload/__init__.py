@@ -1,0 +1,1 @@
+"""What a log asks of a replica: its transactions, summed up."""

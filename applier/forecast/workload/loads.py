@@ -1,0 +1,459 @@
+"""What each transaction of a log asks of a replica: its rows events by table, kind and size, its
+dependencies, its commit time.
+
+One pass, nothing gathered but the transaction at hand, and of that only how often each size of
+event occurs: a transaction of a hundred million rows takes no more memory than one of ten. Row
+values are not decoded; with a schema, the columns of the key that the replica would use are looked
+at, to tell how many distinct values an event has.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from applier.binlog.describe import read_table_map
+from applier.binlog.events import Query, parse
+from applier.binlog.header import (
+    FIRST_EVENT,
+    GTID_TYPES,
+    ROWS_TYPES,
+    Event,
+    EventType,
+    FormatDescription,
+)
+from applier.binlog.reader import LogReader
+from applier.binlog.refusals import unknown_table
+from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHead, RowsHeads
+from applier.binlog.selection.filters import LogFilter
+from applier.binlog.selection.table_filter import EVERYTHING, TableFilter
+from applier.binlog.table_map import TableMap
+from applier.binlog.transactions import (
+    STATEMENT_TYPES,
+    Transaction,
+    TransactionTracker,
+    query_text,
+    with_formats,
+)
+from applier.errors import InputError
+from applier.forecast.workload.bulk_loads import (
+    WORTH_COMPILING_BYTES,
+    BulkLoads,
+    compiled_loads,
+    smallest_log_bytes,
+)
+from applier.forecast.workload.load_batch import LoadBatch, LoadPlan, add_event
+from applier.forecast.workload.row_counts import key_numbers, row_counter, rows_layout
+from applier.forecast.workload.transaction_load import Columns, LoadShape, TransactionLoad
+from applier.masking import mask
+from applier.tables.sql.statement_names import is_wanted
+from lookup.decision import decide
+from lookup.table import Key, TableDefinition
+from lookup.versions import ServerRules
+
+TABLE_MAP, FORMAT_DESCRIPTION, QUERY = (
+    int(EventType.TABLE_MAP),
+    int(EventType.FORMAT_DESCRIPTION),
+    int(EventType.QUERY),
+)
+FIRST_TYPES = GTID_TYPES | {EventType.QUERY}
+"""Events that a transaction may begin with."""
+MOST_FRUITLESS = 255
+"""Transactions that are read event by event before the kernel is asked again, where it took
+none."""
+_CONTROL = re.compile(
+    rb"\s*(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|XA|START\s+TRANSACTION)\b", re.IGNORECASE
+)
+
+
+MOST_KEYS = 20_000
+"""Of a transaction's rows of one target that are kept."""
+STATEMENT_WIDTH = 60
+"""Characters of a statement that are kept."""
+
+
+def _beginning(sql: bytes) -> str:
+    """The first words of a statement, without passwords."""
+    text = " ".join(mask(bytes(sql[:1000]).decode("utf-8", "replace")).split())
+    return text if len(text) <= STATEMENT_WIDTH else text[: STATEMENT_WIDTH - 1] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The tables of the replica, and the rules it finds rows by: which key's values are worth
+    counting."""
+
+    tables: Mapping[str, TableDefinition]
+    rules: ServerRules
+    row_search: frozenset[str] | None = None
+    rows_per_value: Callable[[TableDefinition, Key], float] | None = None
+    with_keys: frozenset[str] = frozenset()
+    """Tables of which the key of each row counts, since the buffer pool does not hold them all."""
+
+    def place_of(self, table: str, kind: str, columns: Columns) -> Columns | None:
+        """The columns of the key by which rows are found, or written; None for a scan and for other
+        tables."""
+        definition = self.tables.get(table)
+        if definition is None or table not in self.with_keys:
+            return None
+        if kind == "write":
+            return None if definition.primary is None else tuple(definition.primary.columns)
+        known = self.rows_per_value
+        statistics = None if known is None else lambda key: known(definition, key)
+        local = tuple(at for at in columns if at < len(definition.columns))
+        key = decide(definition, local, self.rules, self.row_search, statistics).key
+        return None if key is None else tuple(key.columns)
+
+    def key_of(self, table: str, columns: Columns) -> Key | None:
+        """The key that may name several rows; None for one that names one, and for a scan."""
+        definition = self.tables.get(table)
+        if definition is None:
+            return None
+        known = self.rows_per_value
+        statistics = None if known is None else lambda key: known(definition, key)
+        local = tuple(at for at in columns if at < len(definition.columns))
+        decision = decide(definition, local, self.rules, self.row_search, statistics)
+        if (
+            decision.key is None
+            or decision.key_class != "other"
+            or not set(decision.key.columns) <= set(columns)
+        ):
+            return None
+        return decision.key
+
+
+class LoadReader:
+    """Iterates over the transactions of `paths`; see LogReader for the positions. Raises InputError
+    naming file and position.
+
+    The last transaction may not be complete. `part` picks transactions by time and GTID, `only`
+    tables; of others neither rows nor statements count. `tolerant`: a file that ends in the middle
+    of an event is a note. `notes` says what was passed over or is missing, and how often.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        *,
+        schema: Schema | None = None,
+        verify_checksum: bool = True,
+        start_position: int | None = None,
+        stop_position: int | None = None,
+        part: LogFilter | None = None,
+        only: TableFilter = EVERYTHING,
+        tolerant: bool = False,
+    ) -> None:
+        self._reader = LogReader(
+            paths,
+            verify_checksum=verify_checksum,
+            start_position=start_position,
+            stop_position=stop_position,
+            on_cut_off=self._cut_off if tolerant else None,
+        )
+        self._part, self._only = part, only
+        self.schema = schema
+        self.server_version = ""
+        self.notes: dict[str, int] = {}
+        self._tracker = TransactionTracker()
+        self._load: TransactionLoad | None = None
+        self._maps: dict[int, TableMap] = {}
+        self._known_maps: dict[bytes, tuple[int, TableMap]] = {}
+        self._plans: dict[RowsHead, LoadPlan] = {}
+        self._targets: dict[tuple[str, str, Columns, Columns, str | None], LoadShape] = {}
+        self._map_bodies: dict[int, bytes] = {}
+        self._bulk: BulkLoads | None = None
+        """The kernel that reads plain transactions of the file at hand; None where it does not, or
+        not yet."""
+        self._may_bulk = False
+        self._smallest_bytes = smallest_log_bytes()
+        self._file_bytes = self._bytes_before = 0
+        """Of the file at hand, and of those before it."""
+        self._compiled: BulkLoads | None = None
+        self._bulk_plans: dict[int, LoadPlan] = {}
+        self._fruitless = self._pause = 0
+
+    def __iter__(self) -> Iterator[TransactionLoad]:
+        for found in self.batches():
+            if isinstance(found, LoadBatch):
+                yield from found
+            else:
+                yield found
+
+    def batches(self) -> Iterator[TransactionLoad | LoadBatch]:
+        """As iteration, but plain transactions of a long log many at a time."""
+        event: Event | None = None
+        try:
+            for event in self._events():
+                type_code = event.type
+                if type_code in ROWS_TYPES:
+                    self._rows(event)
+                elif type_code == TABLE_MAP:
+                    self._table_map(event)
+                elif type_code == FORMAT_DESCRIPTION:
+                    self._format_description(event)
+                elif (
+                    self._may_bulk
+                    and type_code in FIRST_TYPES
+                    and (yield from self._in_bulk(event))
+                ):
+                    continue
+                else:
+                    yield from self._other(event)
+        except InputError as error:
+            if event is not None:
+                error.locate(file=event.file, position=event.position)
+            raise
+        unfinished = self._tracker.finish()
+        if unfinished is not None:
+            yield self._close(unfinished, event)
+
+    def _events(self) -> Iterator[Event]:
+        if self._part is None or not self._part.is_active:
+            return iter(self._reader)
+        return (event for event, _ in self._part.select(with_formats(self._reader)))
+
+    def _cut_off(self, error: InputError) -> None:
+        """The transaction at the end of a file that was cut off is not known as a whole: it does
+        not count."""
+        self.notes[
+            f"{error.file} is cut off at {error.position}: {error.message}; "
+            "what came before it counts"
+        ] = 1
+        self._tracker, self._load = TransactionTracker(), None
+
+    def _format_description(self, event: Event) -> None:
+        """Table ids start anew."""
+        if event.position == FIRST_EVENT:
+            self._bytes_before += self._file_bytes
+            self._file_bytes = len(event.buffer)
+        fde = self._reader.format
+        assert fde is not None
+        self._fde: FormatDescription = fde
+        self._heads = RowsHeads(fde)
+        self._maps.clear()
+        self._known_maps.clear()
+        self._plans.clear()
+        self.server_version = fde.server_version
+        self._map_bodies.clear()
+        self._bulk = None
+        wants_keys = self.schema is not None and bool(self.schema.with_keys)
+        self._may_bulk = (
+            not wants_keys and not self._only and (self._part is None or not self._part.is_active)
+        )
+
+    # plain transactions, many at a time
+
+    def _bulk_of(self, event: Event) -> BulkLoads | None:
+        """The kernel, ready for the content at hand; None where it is not worth its start, or
+        cannot be had."""
+        if (
+            len(event.buffer) < self._smallest_bytes
+            and self._bytes_before + len(event.buffer) < WORTH_COMPILING_BYTES
+        ):
+            return None
+        if self._bulk is None:
+            bulk = self._compiled = self._compiled or compiled_loads()
+            self._may_bulk = bulk is not None and bulk.begin(
+                self._fde, verify=self._reader.verify_checksum
+            )
+            if bulk is None or not self._may_bulk:
+                return None
+            for table_id, body in self._map_bodies.items():
+                bulk.add_map(body, table_id)
+            self._bulk = bulk
+            self._bulk_plans = {}  # a new one: the numbers of shapes begin anew
+            self._plans.clear()  # each is shown to the kernel when it is made
+        self._bulk.attach(event.buffer)
+        return self._bulk
+
+    def _in_bulk(self, event: Event) -> Generator[LoadBatch, None, bool]:
+        """Transactions from this event on; False where there is none that the kernel takes."""
+        if self._tracker.current is not None or event.inner_index >= 0:
+            return False
+        if self._pause:
+            self._pause -= 1
+            return False
+        bulk = self._bulk_of(event)
+        if bulk is None:
+            return False
+        position = event.position
+        for stretch in bulk.run(position, self._reader.limit):
+            position = self._reader.position = stretch.position
+            yield LoadBatch(event.file, stretch, self._bulk_plans)
+        found = position > event.position
+        self._fruitless = 0 if found else min(2 * self._fruitless + 1, MOST_FRUITLESS)
+        self._pause = self._fruitless
+        return found
+
+    # transactions
+
+    def _other(self, event: Event) -> Sequence[TransactionLoad]:
+        """The transactions that are over with this event: its own, or the one before it that was
+        cut off."""
+        boundary = self._tracker.feed(event, self._fde)
+        is_statement = event.type == QUERY or event.type in STATEMENT_TYPES
+        if boundary is None:
+            if is_statement:
+                self._statement(event)
+            return ()
+        ended, began = boundary.ended, boundary.began
+        cut_off = ended is not None and not ended.complete
+        over = [self._close(ended, None)] if ended is not None and cut_off else []
+        if began is not None:
+            self._open(began)
+        if is_statement:
+            self._statement(event)
+        if ended is not None and not cut_off:
+            over.append(self._close(ended, event))
+        return over
+
+    def _open(self, transaction: Transaction) -> TransactionLoad:
+        self._load = TransactionLoad(transaction.file, transaction.start)
+        return self._load
+
+    def _close(self, transaction: Transaction, last: Event | None) -> TransactionLoad:
+        load = self._load or self._open(transaction)
+        self._load = None
+        load.end_file, load.end = transaction.end_file or transaction.file, transaction.end
+        load.gtid, load.kind, load.server_id = (
+            transaction.gtid,
+            transaction.kind,
+            transaction.server_id,
+        )
+        load.last_committed, load.sequence_number = (
+            transaction.last_committed,
+            transaction.sequence_number,
+        )
+        load.complete = transaction.complete
+        stamp = transaction.immediate_commit_timestamp
+        load.commit_time = (
+            stamp / 1e6
+            if stamp
+            else float(transaction.timestamp if last is None else last.timestamp)
+        )
+        load.log_bytes = (
+            load.end - load.position
+            if load.end_file == load.file
+            else transaction.transaction_length
+        )
+        return load
+
+    def _statement(self, event: Event) -> None:
+        """A statement in the log's text runs on the replica about as long as it did on the
+        source."""
+        start = end = 0
+        if event.type == QUERY:
+            if event.buffer[event.end - 6 : event.end] == b"\0BEGIN":
+                return
+            start, end = query_text(event)
+            if _CONTROL.match(event.buffer[start : min(end, start + 40)]):
+                return
+        load = self._load
+        if load is not None and self._wants(event):
+            load.statement = load.statement or _beginning(event.buffer[start:end])
+            load.statements += 1
+            load.statement_seconds += int.from_bytes(
+                event.buffer[event.body + 4 : event.body + 8], "little"
+            )
+
+    def _wants(self, event: Event) -> bool:
+        if not self._only:
+            return True
+        parsed = parse(event, self._fde)
+        query = parsed if isinstance(parsed, Query) else getattr(parsed, "query", None)
+        return query is None or is_wanted(self._only, query)
+
+    # rows
+
+    def _table_map(self, event: Event) -> None:
+        if self._tracker.current is None:
+            self._begin_without_head(event)
+        body = event.buffer[event.body : event.end]
+        known = self._known_maps.get(body)
+        if known is None:
+            table_map = read_table_map(event, self._fde)
+            if len(self._known_maps) > 10_000:
+                self._known_maps.clear()
+                self._plans.clear()
+                if self._bulk is not None:
+                    self._bulk.forget()
+            known = self._known_maps[body] = table_map.table_id, table_map
+        table_id, table_map = known
+        if self._maps.get(table_id) is not table_map:
+            self._maps[table_id] = table_map
+            self._map_bodies[table_id] = body
+            if self._bulk is not None:
+                self._bulk.add_map(body, table_id)
+
+    def _begin_without_head(self, event: Event) -> None:
+        boundary = self._tracker.feed(event, self._fde)
+        if boundary is not None and boundary.began is not None:
+            self._open(boundary.began)
+
+    def _rows(self, event: Event) -> None:
+        head = self._heads.of(event)
+        load = self._load
+        if load is None:
+            self._begin_without_head(event)
+            load = self._load
+            assert load is not None
+        plan = self._plans.get(head)
+        if plan is None or plan.table_map is not self._maps.get(head.table_id):
+            if head.table_id in DUMMY_TABLE_IDS:
+                return
+            table_map = self._maps.get(head.table_id)
+            if (
+                self._only
+                and table_map is not None
+                and not self._only.wants_table(table_map.database, table_map.table)
+            ):
+                return
+            plan = self._plan(event, head)
+        add_event(load, plan, plan.count(event), event.end - event.body - head.length)
+        if plan.keys is not None and len(keys := load.applied[plan.target].keys) < MOST_KEYS:
+            keys += plan.keys(event)
+
+    def _plan(self, event: Event, head: RowsHead) -> LoadPlan:
+        table_map = self._maps.get(head.table_id)
+        if table_map is None:
+            raise unknown_table(event, head.table_id)
+        width, first, second = head.columns()
+        before: Columns = () if head.kind == "write" else first
+        after: Columns = () if head.kind == "delete" else second
+        key = self._key(table_map.full_name, before) if head.kind != "write" else None
+        layout = rows_layout(head, table_map, None if key is None else key.columns)
+        place = (table_map.full_name, head.kind, before, after, None if key is None else key.name)
+        target = self._targets.get(place)
+        if target is None:
+            target = self._targets[place] = LoadShape(
+                place[0], head.kind, width, before, after, place[4]
+            )
+        keys = self._keys(head, table_map)
+        plan = self._plans[head] = LoadPlan(
+            table_map, target, row_counter(layout), head.ends_statement, keys
+        )
+        if self._bulk is not None:
+            text = event.buffer[event.body : event.body + head.length]
+            number = self._bulk.add_head(self._map_bodies[head.table_id], head, text, layout)
+            if number is not None:
+                self._bulk_plans[number] = plan
+        return plan
+
+    def _keys(self, head: RowsHead, table_map: TableMap) -> Callable[[Event], list[int]] | None:
+        images = head.columns()[1]
+        place = (
+            None
+            if self.schema is None
+            else self.schema.place_of(table_map.full_name, head.kind, images)
+        )
+        return None if place is None else key_numbers(head, table_map, place)
+
+    def _key(self, table: str, before: Columns) -> Key | None:
+        if self.schema is None:
+            return None
+        if table not in self.schema.tables:
+            note = f"{table} is not in the schema: nothing is known of its keys"
+            self.notes[note] = 1
+        return self.schema.key_of(table, before)

@@ -1,0 +1,123 @@
+"""What one transaction asks of a replica, as the readers of logs find it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from applier.binlog.transactions import TransactionKind
+from applier.forecast.workload.row_counts import Count
+
+Columns = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadShape:
+    """Rows events of one table that are alike but for their rows. One object a shape: compare by
+    identity.
+
+    `before` and `after` are the columns of the images (a write has after only). `key` is the key
+    whose distinct values are counted.
+    """
+
+    table: str
+    kind: str
+    columns: int
+    before: Columns
+    after: Columns
+    key: str | None = None
+
+
+@dataclass(slots=True)
+class Applied:
+    """A transaction's rows events of one target. `row_bytes` is what the images take, uncompressed.
+
+    `sizes`: (rows, distinct key values) of an event -> how many events. `statements`: statements
+    that ended on the target.
+    """
+
+    target: LoadShape
+    events: int = 0
+    rows: int = 0
+    row_bytes: int = 0
+    statements: int = 0
+    distinct_values: int = 0
+    sizes: dict[Count, int] = field(default_factory=dict)
+    keys: list[int] = field(default_factory=list)
+    """A number for the key of each row, of the first ones, where `Schema.with_keys` asks for
+    them."""
+
+    def add(self, count: Count, row_bytes: int, ends_statement: bool) -> None:
+        """A rows event of so many rows and distinct key values."""
+        self.events += 1
+        self.rows += count[0]
+        self.row_bytes += row_bytes
+        self.statements += ends_statement
+        self.distinct_values += count[1]
+        self.sizes[count] = self.sizes.get(count, 0) + 1
+
+
+@dataclass(slots=True)
+class TransactionLoad:
+    """One transaction. `log_bytes` is its length in the log (compressed where the log is),
+    `commit_time` in seconds since 1970.
+
+    `commit_time` is the commit timestamp in microseconds where the log has one, else that of the
+    last event, in whole seconds. `last_committed` and `sequence_number` are 0 in a log without them
+    (5.6, MariaDB). `statements` are those in the log as text (DDL, statement format);
+    `statement_seconds` is how long they ran on the source, `statement` the beginning of the first
+    of them.
+    """
+
+    file: str
+    position: int
+    end_file: str = ""
+    end: int = 0
+    gtid: str | None = None
+    kind: TransactionKind = TransactionKind.TRANSACTION
+    server_id: int = 0
+    commit_time: float = 0.0
+    last_committed: int = 0
+    sequence_number: int = 0
+    log_bytes: int = 0
+    rows: int = 0
+    rows_events: int = 0
+    statements: int = 0
+    statement_seconds: int = 0
+    statement: str = ""
+    complete: bool = True
+    applied: dict[LoadShape, Applied] = field(default_factory=dict)
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of its row images."""
+        return sum(applied.row_bytes for applied in self.applied.values())
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that it changes, each once."""
+        return tuple(dict.fromkeys(target.table for target in self.applied))
+
+    @property
+    def databases(self) -> frozenset[str]:
+        """The databases of these tables."""
+        return frozenset(target.table.partition(".")[0] for target in self.applied)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "file": self.file,
+            "pos": self.position,
+            "end_log_pos": self.end,
+            "gtid": self.gtid,
+            "commit_time": self.commit_time,
+            "last_committed": self.last_committed,
+            "sequence_number": self.sequence_number,
+            "bytes": self.log_bytes,
+            "row_bytes": self.row_bytes,
+            "rows": self.rows,
+            "events": self.rows_events,
+            "statements": self.statements,
+            "statement_seconds": self.statement_seconds,
+            "tables": list(self.tables),
+        }

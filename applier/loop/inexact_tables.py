@@ -1,0 +1,60 @@
+"""Events that --skip-errors passes over, and the tables that are not what a server's would be
+then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from applier.binlog.events import Query
+from applier.errors import NOT_SUPPORTED, ReplicationError
+from applier.options import ReplayOptions
+from applier.result import ReplayResult
+from applier.tables.sql.statement_names import names_of
+
+
+class InexactTables:
+    """`ReplayResult.inexact` while it grows."""
+
+    __slots__ = ("options", "result")
+
+    def __init__(self, options: ReplayOptions, result: ReplayResult) -> None:
+        self.options = options
+        self.result = result
+
+    def pass_over(self, error: ReplicationError, query: Query | None = None) -> None:
+        """An event that could not be opened: raises its error unless that is in the skip list."""
+        if not self.options.skips(error.number):
+            raise error
+        if error.number == NOT_SUPPORTED:
+            database, dot, table = (error.table or "").partition(".")
+            own = [f"{self.options.rewrite.get(database, database)}{dot}{table}"]
+            self._add(own if query is None else self._changed(query), error.message)
+        self.result.note(
+            f"skipped by --skip-errors: {error.message}",
+            number=error.number,
+            file=error.file,
+            position=error.position,
+            table=error.table,
+        )
+
+    def pass_on(self, query: Query) -> None:
+        """What a statement makes of a table that is not exact is not exact: RENAME TABLE, INSERT …
+        SELECT, CREATE TABLE … LIKE."""
+        if not self.result.inexact:
+            return
+        sql = query.sql.decode("utf-8", "replace").lower()
+        for table, reason in list(self.result.inexact.items()):
+            if table.rpartition(".")[2].lower() in sql:
+                self._add(self._changed(query), reason)
+
+    def _add(self, tables: Iterable[str], reason: str) -> None:
+        for table in tables:
+            self.result.inexact.setdefault(table, reason)
+
+    def _changed(self, query: Query) -> list[str]:
+        """Tables that a statement changes, by their names here; "" where they are not known."""
+        rewrite = self.options.rewrite
+        return [
+            f"{rewrite.get(database, database)}.{table}"
+            for database, table in names_of(query).tables
+        ] or [""]

@@ -1,0 +1,66 @@
+"""XA transactions of a replay: what is prepared, and what its COMMIT or ROLLBACK ends."""
+
+from __future__ import annotations
+
+from applier.binlog.events import Query, XaPrepare
+from applier.binlog.xa import check_xid, plain_xid, prepared_xid, xa_statement
+from applier.errors import ReplicationError
+from applier.loop.open_transaction import OpenTransaction
+from applier.result import ReplayResult
+from applier.tables.catalog import Tables
+from applier.tables.engine import Change
+
+
+class XaTransactions:
+    """The changes of each prepared transaction, by its identifier in the form of `plain_xid`.
+
+    They are in the tables and in nobody's journal: a COMMIT leaves them there, a ROLLBACK takes
+    them back.
+    """
+
+    __slots__ = ("knows_all", "prepared", "tables")
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+        self.prepared: dict[str, list[Change]] = {}
+        self.knows_all = False
+        """All that is prepared is in `prepared`, and an end of another is an error. A log may begin
+        behind a PREPARE."""
+
+    def prepare(self, parsed: XaPrepare) -> None:
+        """XA PREPARE, or XA COMMIT … ONE PHASE, which prepares nothing."""
+        if not parsed.one_phase:
+            self.prepared[plain_xid(parsed.text)] = self.tables.detach()
+
+    def carry_out(self, query: Query, transaction: OpenTransaction) -> str | None:
+        """The verb of an XA statement, None for another statement. COMMIT and ROLLBACK end what was
+        prepared.
+
+        Raises ReplicationError 1397 or 1440 for an identifier that does not fit.
+        """
+        statement = xa_statement(query.sql)
+        if statement is None:
+            return None
+        verb, text = statement
+        xid = prepared_xid(transaction.xid or text, self.prepared)
+        if self.knows_all and not transaction.skipped:
+            check_xid(verb, xid, query.sql, self.prepared)
+        if verb == "COMMIT":
+            self.prepared.pop(xid, None)
+        elif verb == "ROLLBACK":
+            self.tables.roll_back_detached(self.prepared.pop(xid, []))
+        return verb
+
+    def leave_out(self, result: ReplayResult) -> None:
+        """The end of the log: what is still prepared is not in the tables."""
+        for xid, changes in reversed(self.prepared.items()):
+            try:
+                self.tables.roll_back_detached(changes)
+            except ReplicationError as error:
+                result.error = result.error or error
+                error.locate(file=result.last_file, position=result.last_position)
+            else:
+                result.note(
+                    f"XA transaction {xid} is prepared and neither committed nor rolled back: its"
+                    " rows are left out"
+                )

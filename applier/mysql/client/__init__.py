@@ -1,0 +1,1 @@
+"""The connection to a server: its address, encryption, compression, dialect and session."""

@@ -1,0 +1,204 @@
+"""The session that a statement of the log ran in, set up on the target: only what differs from the
+statement before is sent.
+
+As `Query_log_event::do_apply_event` (sql/log_event.cc 5.6 to 9.7, MariaDB 10.11) sets it on a
+replica. What an event does not say stays as it is, but for the few variables whose absence means
+their default.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from applier.binlog.charsets import charset_of_collation, collation_name
+from applier.binlog.events import Intvar, Query, Rand, UserVar
+from applier.binlog.header import Event
+from applier.binlog.status_vars import StatusVariables
+from applier.binlog.types.numbers import decimal_to_text
+from applier.mysql.client.dialect import TargetDialect
+
+AUTO_IS_NULL, NO_FOREIGN_KEY_CHECKS, RELAXED_UNIQUE_CHECKS = 1 << 14, 1 << 26, 1 << 27
+SUPPRESS_USE, THREAD_SPECIFIC = 0x8, 0x4
+COMMON_SQL_MODES = (1 << 32) - 1
+"""Bits that mean the same to MySQL and MariaDB."""
+FALLBACK_COLLATION = 45
+"""utf8mb4_general_ci: every server has it."""
+INTEGER, REAL, DECIMAL = 2, 1, 4
+
+
+class SessionState:
+    """What the target's session is set to. A new one for each connection."""
+
+    def __init__(self, dialect: TargetDialect, *, source_is_mariadb: bool = False) -> None:
+        self.dialect = dialect
+        self.source_is_mariadb = source_is_mariadb
+        self._set: dict[str, str] = {}
+        self._database: bytes | None = None
+        self._known: dict[tuple[StatusVariables, bool], tuple[tuple[str, str], ...]] = {}
+
+    def for_statement(self, event: Event, query: Query, database: bytes) -> list[bytes]:
+        """What must be sent before a statement; `database` is its default database as it is called
+        on the target."""
+        wanted = dict(self._assignments(query.variables, for_rows=False))
+        wanted["timestamp"] = (
+            f"{event.timestamp}.{query.variables.microseconds:06d}"
+            if query.variables.microseconds
+            else str(event.timestamp)
+        )
+        if event.flags & THREAD_SPECIFIC:
+            wanted["pseudo_thread_id"] = str(query.thread_id)
+        sql = self._difference(wanted)
+        if database and not event.flags & SUPPRESS_USE and database != self._database:
+            sql.append(b"USE " + quoted(database))
+            self._database = database
+        return sql
+
+    def for_rows(self, query: Query) -> list[bytes]:
+        """What rows behind this BEGIN depend on: generated columns and checks are evaluated in the
+        session."""
+        return self._difference(dict(self._assignments(query.variables, for_rows=True)))
+
+    def forget_database(self) -> None:
+        """After a statement that may have dropped it."""
+        self._database = None
+
+    def _difference(self, wanted: dict[str, str]) -> list[bytes]:
+        changed = {name: value for name, value in wanted.items() if self._set.get(name) != value}
+        if not changed:
+            return []
+        self._set.update(changed)
+        return [
+            (
+                "SET " + ", ".join(f"@@session.{name}={value}" for name, value in changed.items())
+            ).encode()
+        ]
+
+    def _assignments(
+        self, variables: StatusVariables, *, for_rows: bool
+    ) -> tuple[tuple[str, str], ...]:
+        place = variables, for_rows
+        if place not in self._known:
+            if len(self._known) > 1000:
+                self._known.clear()
+            found = _ROWS_RULES if for_rows else _STATEMENT_RULES
+            pairs = [pair for rule in found for pair in rule(self, variables)]
+            self._known[place] = tuple(
+                (name, value) for name, value in pairs if name in self.dialect.variables
+            )
+        return self._known[place]
+
+    # one rule per status variable
+
+    def _flags(self, variables: StatusVariables) -> Iterator[tuple[str, str]]:
+        flags = variables.flags2
+        if flags is not None:
+            yield "foreign_key_checks", str(int(not flags & NO_FOREIGN_KEY_CHECKS))
+            yield "unique_checks", str(int(not flags & RELAXED_UNIQUE_CHECKS))
+            yield "sql_auto_is_null", str(int(bool(flags & AUTO_IS_NULL)))
+
+    def _sql_mode(self, variables: StatusVariables) -> Iterator[tuple[str, str]]:
+        mode = variables.sql_mode
+        if mode is not None:
+            yield (
+                "sql_mode",
+                str(
+                    mode
+                    if self.source_is_mariadb == self.dialect.is_mariadb
+                    else mode & COMMON_SQL_MODES
+                ),
+            )
+
+    def _time_zone(self, variables: StatusVariables) -> Iterator[tuple[str, str]]:
+        if variables.time_zone is not None:
+            yield "time_zone", f"'{variables.time_zone.decode('latin-1')}'"
+
+    def _charset(self, variables: StatusVariables) -> Iterator[tuple[str, str]]:
+        if variables.charset is not None:
+            names = ("character_set_client", "collation_connection", "collation_server")
+            yield from zip(names, map(self._collation, variables.charset), strict=True)
+
+    def _collation(self, number: int) -> str:
+        return str(number if number in self.dialect.collations else FALLBACK_COLLATION)
+
+    def _collation_database(self, variables: StatusVariables) -> Iterator[tuple[str, str]]:
+        number = variables.collation_database
+        yield "collation_database", "DEFAULT" if number is None else self._collation(number)
+
+    def _auto_increment(self, variables: StatusVariables) -> Iterator[tuple[str, str]]:
+        increment, offset = variables.auto_increment or (1, 1)
+        yield "auto_increment_increment", str(increment)
+        yield "auto_increment_offset", str(offset)
+
+    def _lc_time_names(self, variables: StatusVariables) -> Iterator[tuple[str, str]]:
+        yield "lc_time_names", str(variables.lc_time_names or 0)
+
+    def _utf8mb4_default(self, variables: StatusVariables) -> Iterator[tuple[str, str]]:
+        number = variables.default_collation_for_utf8mb4
+        if number is not None:
+            yield "default_collation_for_utf8mb4", self._collation(number)
+
+    def _switches(self, variables: StatusVariables) -> Iterator[tuple[str, str]]:
+        for name in (
+            "explicit_defaults_for_timestamp",
+            "sql_require_primary_key",
+            "default_table_encryption",
+            "enable_cascade_triggers",
+        ):
+            value = getattr(variables, name)
+            if value is not None:
+                yield name, str(int(value))
+
+
+Rule = Callable[[SessionState, StatusVariables], Iterator[tuple[str, str]]]
+_ROWS_RULES: tuple[Rule, ...] = (SessionState._sql_mode, SessionState._time_zone)
+_STATEMENT_RULES: tuple[Rule, ...] = (
+    *_ROWS_RULES,
+    SessionState._flags,
+    SessionState._charset,
+    SessionState._collation_database,
+    SessionState._auto_increment,
+    SessionState._lc_time_names,
+    SessionState._utf8mb4_default,
+    SessionState._switches,
+)
+
+
+def quoted(name: bytes) -> bytes:
+    """A name in backquotes."""
+    return b"`" + name.replace(b"`", b"``") + b"`"
+
+
+def hex_literal(value: bytes) -> str:
+    """Bytes as a literal that no character set touches."""
+    return f"X'{value.hex()}'"
+
+
+def preparation(parsed: Any, dialect: TargetDialect) -> bytes:
+    """INTVAR, RAND and USER_VAR events as what they do to the next statement."""
+    if isinstance(parsed, Intvar):
+        return (
+            f"SET {'INSERT_ID' if parsed.type == 2 else 'LAST_INSERT_ID'}={parsed.value}".encode()
+        )
+    if isinstance(parsed, Rand):
+        return f"SET @@rand_seed1={parsed.seed1}, @@rand_seed2={parsed.seed2}".encode()
+    assert isinstance(parsed, UserVar)
+    return b"SET @" + quoted(parsed.name) + b":=" + user_value(parsed, dialect).encode()
+
+
+def user_value(variable: UserVar, dialect: TargetDialect) -> str:
+    """The value of a user variable as a literal of its own type and collation."""
+    raw = variable.value
+    if raw is None:
+        return "NULL"
+    if variable.type == REAL:
+        text = repr(struct.unpack("<d", raw)[0])
+        return text if "e" in text else text + "e0"
+    if variable.type == INTEGER:
+        return str(int.from_bytes(raw, "little", signed=not variable.unsigned))
+    if variable.type == DECIMAL:
+        return decimal_to_text(raw[0], raw[1])(raw[2:])
+    own = collation_name(variable.collation), charset_of_collation(variable.collation).name
+    collation, charset = dialect.collations.get(variable.collation, own)
+    return f"_{charset} {hex_literal(raw)} COLLATE `{collation}`"

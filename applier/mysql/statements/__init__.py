@@ -1,0 +1,1 @@
+"""Transactions of the log as SQL: BINLOG statements, or statements of our own."""

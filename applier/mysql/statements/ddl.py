@@ -1,0 +1,189 @@
+"""Statements that commit by themselves: which they are, and whether one that was under way at a
+crash was carried out.
+
+The position cannot be written in the same transaction as such a statement. So a marker is committed
+before it, with a fingerprint of whatever the statement names: tables, views, routines, triggers,
+databases, and the numbers that InnoDB gives its tables. On resume a fingerprint that differs says
+that the statement was done.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from itertools import pairwise
+
+from applier.errors import ReplicationError
+from applier.mysql.client.connection import Server
+from applier.tables.sql.sql_text import statement_kind, tokenize, without_set_statement
+
+IMPLICIT_COMMIT = frozenset(
+    """
+    ALTER ANALYZE CACHE CHECK CREATE DROP FLUSH GRANT INSTALL LOAD_INDEX OPTIMIZE RENAME REPAIR
+    RESET REVOKE TRUNCATE UNINSTALL
+    LOCK UNLOCK""".split()
+)
+_TEMPORARY = re.compile(r"(CREATE(\s+OR\s+REPLACE)?|DROP)\s+TEMPORARY\b", re.IGNORECASE)
+_SET_PASSWORD = re.compile(r"SET\s+(PASSWORD|DEFAULT\s+ROLE)\b", re.IGNORECASE)
+_ATOMIC_CREATE = re.compile(r"\bSTART\s+TRANSACTION\b", re.IGNORECASE)
+_LEADING = re.compile(r"(?:\s+|/\*(?!M?!).*?\*/|#[^\n]*\n|--\s[^\n]*\n|/\*M?!\d*|\()*", re.DOTALL)
+ALREADY_DONE = frozenset(
+    {
+        1007,
+        1008,
+        1050,
+        1051,
+        1060,
+        1061,
+        1068,
+        1091,
+        1146,
+        1304,
+        1305,
+        1359,
+        1360,
+        1396,
+        1507,
+        1517,
+        1537,
+        1539,
+        3552,
+        4161,
+    }
+)
+"""It exists already, or exists no more: what a statement says that is carried out a second time."""
+MOST_NAMES = 60
+_DDL_NOUNS = (
+    ("SCHEMATA", "SCHEMA_NAME", "SCHEMA_NAME, DEFAULT_COLLATION_NAME"),
+    ("TRIGGERS", "TRIGGER_NAME", "TRIGGER_SCHEMA, TRIGGER_NAME, MD5(ACTION_STATEMENT)"),
+    ("ROUTINES", "ROUTINE_NAME", "ROUTINE_SCHEMA, ROUTINE_NAME, LAST_ALTERED"),
+    ("EVENTS", "EVENT_NAME", "EVENT_SCHEMA, EVENT_NAME, LAST_ALTERED"),
+)
+"""Views of information_schema: name, the column that the statement's names are looked up in, what
+is taken into the fingerprint."""
+_INNODB_VIEWS = ("INNODB_TABLES", "INNODB_SYS_TABLES")
+
+
+def commits_by_itself(sql: str) -> bool:
+    """Whether the server commits before and after this statement."""
+    if is_temporary(sql):
+        return False
+    return (
+        statement_kind(sql) in IMPLICIT_COMMIT or _SET_PASSWORD.match(sql, _start(sql)) is not None
+    )
+
+
+def is_temporary(sql: str) -> bool:
+    """CREATE or DROP TEMPORARY TABLE: no commit, and nothing of it outlives the session."""
+    sql = without_set_statement(sql)
+    return _TEMPORARY.match(sql, _start(sql)) is not None
+
+
+def is_atomic_create(sql: str) -> bool:
+    """CREATE TABLE ... SELECT as 8.0.21 and later log it: the table, its rows, and the end of the
+    transaction.
+
+    START TRANSACTION stands behind the columns there, before the table's options (seen on 9.7.4).
+    """
+    if statement_kind(sql) != "CREATE" or _ATOMIC_CREATE.search(sql) is None:
+        return False
+    tokens, depth = tokenize(sql), 0
+    for token, following in pairwise(tokens):
+        if token.kind == "op":
+            depth += (token.value == "(") - (token.value == ")")
+        elif not depth and (token.kind, token.value.upper(), following.value.upper()) == (
+            "word",
+            "START",
+            "TRANSACTION",
+        ):
+            return True
+    return False
+
+
+def drops_database(sql: str) -> bool:
+    """Whether the statement is a DROP DATABASE, or DROP SCHEMA."""
+    sql = without_set_statement(sql)
+    words = sql[_start(sql) :].upper().split(None, 2)[:2]
+    return words in (["DROP", "DATABASE"], ["DROP", "SCHEMA"])
+
+
+def _start(sql: str) -> int:
+    match = _LEADING.match(sql)
+    return 0 if match is None else match.end()
+
+
+def names_in(sql: str, database: str) -> list[tuple[str, str]]:
+    """(database, name) of everything outside of parentheses that may be the name of something."""
+    found: dict[tuple[str, str], None] = {}
+    depth = 0
+    before: str | None = None
+    tokens = tokenize(sql)
+    for at, token in enumerate(tokens):
+        if token.kind == "op":
+            depth += (token.value == "(") - (token.value == ")")
+            continue
+        if token.kind not in ("word", "quoted") or depth:
+            continue
+        dotted = at >= 2 and tokens[at - 1].value == "." and before is not None
+        found[(before if dotted and before is not None else database, token.value)] = None
+        before = token.value
+        if len(found) >= MOST_NAMES:
+            break
+    return list(found)
+
+
+def fingerprint(side: Server, sql: str, database: str) -> str:
+    """A hash of all that the statement names as it is now."""
+    names = names_in(sql, database)
+    parts: list[object] = []
+    for schema, name in names:
+        if _exists(side, schema, name):
+            parts.append((schema, name, _definition(side, schema, name)))
+    words = ",".join(sorted({_literal(name) for _, name in names})) or "''"
+    for view, column, columns in _DDL_NOUNS:
+        parts += _rows(
+            side,
+            f"SELECT {columns} FROM information_schema.{view} WHERE {column} IN ({words}) ORDER BY"
+            " 1, 2",
+        )
+    for schema in sorted({schema for schema, _ in names if schema}):
+        parts += _innodb_tables(side, schema)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+
+
+def _exists(side: Server, schema: str, name: str) -> bool:
+    where = f"TABLE_SCHEMA={_literal(schema)} AND TABLE_NAME={_literal(name)}"
+    return bool(schema) and bool(
+        side.query(f"SELECT 1 FROM information_schema.TABLES WHERE {where}")
+    )
+
+
+def _definition(side: Server, schema: str, name: str) -> object:
+    place = f"`{schema.replace('`', '``')}`.`{name.replace('`', '``')}`"
+    return _rows(side, f"SHOW CREATE TABLE {place}")
+
+
+def _innodb_tables(side: Server, schema: str) -> list[object]:
+    """Numbers change when a table is made anew and go along when it is renamed. The view needs the
+    PROCESS privilege."""
+    pattern = _literal(schema.replace("\\", "\\\\").replace("_", "\\_").replace("%", "\\%") + "/%")
+    for view in _INNODB_VIEWS:
+        found = _rows(
+            side,
+            f"SELECT NAME, TABLE_ID FROM information_schema.{view} WHERE NAME LIKE {pattern} ORDER"
+            " BY NAME",
+        )
+        if found:
+            return found
+    return []
+
+
+def _rows(side: Server, sql: str) -> list[object]:
+    try:
+        return list(side.query(sql))
+    except ReplicationError as error:
+        return [error.number]
+
+
+def _literal(text: str) -> str:
+    return f"CONVERT(X'{text.encode('utf-8', 'surrogateescape').hex()}' USING utf8)"

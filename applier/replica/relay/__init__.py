@@ -1,0 +1,1 @@
+"""Relay logs: written by the receiver, read by the applier, and their index."""

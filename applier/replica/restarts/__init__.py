@@ -1,0 +1,1 @@
+"""A replica's next start with the files that a crash left."""

@@ -1,0 +1,124 @@
+"""The statements that bring a crashed replica back, in the words of its version."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from applier.replica.configuration import ReplicaConfiguration
+from applier.replica.recovery import FORBIDDEN_BY_GAPS
+from applier.replica.restarts.restart import Moment, Restart, RestartOutcome
+from checkpoints.position import Position
+
+_OLD = {"5.6", "5.7", "mariadb"}
+_WORDS = (
+    (r"\bREPLICATION SOURCE TO\b", "MASTER TO"),
+    (r"\bSOURCE_", "MASTER_"),
+    (r"\bREPLICA\b", "SLAVE"),
+    (r"_Source_", "_Master_"),
+    (r"\breplica_", "slave_"),
+)
+"""What is said in another way up to 5.7 and in MariaDB."""
+NOT_PREPARED, PREPARED_ALREADY, PURGED = 1397, 1440, 1236
+
+
+def statements(found: Restart) -> list[str]:
+    """What a DBA types, one line each; a line that begins with # says what is done elsewhere."""
+    lines = list(_lines(found))
+    if found.configuration.rules.name in _OLD:
+        for today, before in _WORDS:
+            lines = [re.sub(today, before, line) for line in lines]
+    return lines
+
+
+def _lines(found: Restart) -> Iterator[str]:
+    error = found.error
+    number = getattr(error.__cause__ or error if error is not None else None, "number", None)
+    if found.outcome is RestartOutcome.CONSISTENT:
+        yield "START REPLICA;"
+    elif error is not None and FORBIDDEN_BY_GAPS in error.message:
+        yield "# restart the server with relay_log_recovery=0"
+        yield "START REPLICA UNTIL SQL_AFTER_MTS_GAPS;"
+        yield "# restart the server with relay_log_recovery=1"
+        yield "START REPLICA;"
+    elif number == NOT_PREPARED:
+        yield from _prepare_again(found)
+    elif number == PREPARED_ALREADY:
+        yield (
+            "# XA RECOVER lists what is prepared: roll that transaction back, it is executed again"
+        )
+        yield from _start_again(found)
+    elif found.again and found.configuration.rules.by_domains:
+        yield "STOP REPLICA;"
+        yield "CHANGE REPLICATION SOURCE TO SOURCE_USE_GTID=slave_pos;"
+        yield "START REPLICA;"
+    elif number == PURGED and Moment.RECEIVER in found.errors:
+        yield "# the source has not got what is missing: set the replica up again from a backup"
+    else:
+        yield from _fetch_again(found)
+
+
+def _prepare_again(found: Restart) -> Iterator[str]:
+    group = found.doubtful
+    if group is None or group.gtid is None:
+        yield (
+            "# execute the XA START to XA PREPARE of the transaction again: binlag events shows"
+            " them in the source's log"
+        )
+    else:
+        yield (
+            f"# mysqlbinlog --skip-gtids --include-gtids='{group.gtid.text}' {group.end.file} |"
+            " mysql --init-command='SET sql_log_bin=0'"
+        )
+    yield from _start_again(found)
+
+
+def _start_again(found: Restart) -> Iterator[str]:
+    if Moment.START in found.errors:
+        yield "# restart the server: it fills the gaps first"
+    yield "START REPLICA;"
+
+
+def _fetch_again(found: Restart) -> Iterator[str]:
+    """The relay logs are given up; what is not executed is asked for again, from where the start
+    found the applier."""
+    stand = (
+        found.at_start.stand
+        if Moment.START in found.errors or found.lost or found.again
+        else found.at_end.stand
+    )
+    applied = None if stand.applied is None else stand.applied.source_position
+    change = _change(found.configuration, applied)
+    yield "STOP REPLICA;"
+    if found.at_most is not None and not found.configuration.auto_position:
+        yield (
+            "# SHOW REPLICA STATUS: Relay_Source_Log_File and Exec_Source_Log_Pos are FILE and"
+            " POSITION below"
+        )
+        change = "CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='FILE', SOURCE_LOG_POS=POSITION;"
+    yield "RESET REPLICA;"
+    if change is None:
+        yield (
+            "# where the applier stood is not on record: find the last transaction that it executed"
+            " in the source's log"
+        )
+        yield "# CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='…', SOURCE_LOG_POS=…;"
+    else:
+        yield change
+    yield "START REPLICA;"
+
+
+def _change(configuration: ReplicaConfiguration, applied: Position | None) -> str | None:
+    if configuration.rules.by_domains and configuration.auto_position:
+        return "CHANGE REPLICATION SOURCE TO SOURCE_USE_GTID=slave_pos;"
+    if configuration.auto_position:
+        return "CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION=1;"
+    if applied is None or not applied.file:
+        return None
+    return (
+        f"CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='{applied.file}',"
+        f" SOURCE_LOG_POS={applied.offset};"
+    )
+
+
+__all__ = ["statements"]

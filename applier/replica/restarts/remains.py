@@ -1,0 +1,221 @@
+"""What a replica that crashed left in a folder, read and never written: relay logs, info files,
+option files, its own binary logs.
+
+The folder is a copy of what lay in the data directory, or that directory itself. What options say
+is taken from there where it can be: the version from the head of a relay log, the repositories from
+the files that are there, the rest from my.cnf.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from applier.binlog.header import HEADER_LENGTH, MAGIC, EventType, parse_format_description
+from applier.error_codes import Code
+from applier.errors import InputError
+from applier.replica.restarts.info_dump import InfoDump
+from applier.replica.restarts.option_file import option_file
+from checkpoints.errors import CheckpointError
+from checkpoints.info import R, RelayLogInfo
+from checkpoints.info_files import parse
+from checkpoints.info_rows import from_row
+
+OPTION_FILE, OWN_FILE = "my.cnf", "auto.cnf"
+INFO_FILE = re.compile(r"(relay-log|master)\.info|worker-relay-log\.info\.\d+")
+_INDEX = ".index"
+
+
+@dataclass(frozen=True)
+class Remains:
+    """`files` are the relay logs with what belongs to them, and the info files; `rows` those of the
+    info tables."""
+
+    files: dict[str, bytes]
+    relay_log: str
+    """The base name of the relay logs."""
+    options: dict[str, str]
+    """Of the option file."""
+    own_logs: dict[str, bytes]
+    """The replica's own binary logs."""
+    rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    server_uuid: str | None = None
+
+    @property
+    def server(self) -> str | None:
+        """The version that wrote the newest relay log with a whole head; None where none says
+        it."""
+        numbered = sorted(
+            (name for name in self.files if name.rpartition(".")[2].isdigit()), reverse=True
+        )
+        return next(
+            (
+                found
+                for name in numbered
+                if INFO_FILE.fullmatch(name) is None and (found := _version(self.files[name]))
+            ),
+            None,
+        )
+
+    @property
+    def has_gtids(self) -> bool:
+        """Whether a transaction of the relay logs has a GTID."""
+        types = {EventType.GTID, EventType.GTID_TAGGED}
+        return any(
+            not types.isdisjoint(_types(data))
+            for name, data in self.files.items()
+            if name.startswith(f"{self.relay_log}.")
+        )
+
+    def record(self, record: type[R], version: str) -> R | None:
+        """A record as the crash left it, from the table or else from the file; None where it is not
+        there or cannot be read."""
+        found = self.rows.get(record.fields.table)
+        data = self.files.get(record.fields.file_name)
+        try:
+            if found:
+                return from_row(record, found[0], version)
+            return (
+                parse(record, data, version, file=record.fields.file_name, as_server=True).record
+                if data
+                else None
+            )
+        except CheckpointError:
+            return None
+
+
+def read_remains(
+    folder: Path, dump: InfoDump | None = None, option_path: Path | None = None
+) -> Remains:
+    """Raises InputError where there is no folder, no index of relay logs, or a file that cannot be
+    read."""
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder", code=Code.NO_REPLICA)
+    try:
+        indexes = {
+            path.name.removesuffix(_INDEX): _listed(path)
+            for path in sorted(folder.glob("*" + _INDEX))
+        }
+        base = _base_of(indexes, folder, dump)
+        files = {
+            path.name: path.read_bytes()
+            for path in sorted(folder.iterdir())
+            if path.is_file() and _belongs(path.name, base)
+        }
+        files = {
+            name: (
+                _local(data, base) if name.endswith((_INDEX, ".info")) or ".info." in name else data
+            )
+            for name, data in files.items()
+        }
+        own = next(
+            (
+                names
+                for name, names in indexes.items()
+                if name != base and all((folder / one).is_file() for one in names)
+            ),
+            [],
+        )
+        option_path = option_path or folder / OPTION_FILE
+        options = (
+            option_file(option_path.read_text("utf-8", "surrogateescape"), str(option_path))
+            if option_path.is_file()
+            else {}
+        )
+        own_file = folder / OWN_FILE
+        uuid = re.search(
+            r"server-uuid\s*=\s*([0-9a-f-]{36})", own_file.read_text() if own_file.is_file() else ""
+        )
+        own_logs = {name: (folder / name).read_bytes() for name in own}
+    except OSError as error:
+        raise InputError(
+            f"cannot read the file: {error.strerror}",
+            code=Code.CANNOT_READ,
+            file=str(error.filename),
+        ) from None
+    rows = (
+        {}
+        if dump is None
+        else {
+            table: [_with_local_names(row) for row in found] for table, found in dump.rows.items()
+        }
+    )
+    return Remains(files, base, options, own_logs, rows, uuid[1] if uuid else None)
+
+
+def _listed(index: Path) -> list[str]:
+    return [
+        Path(line).name for line in index.read_text("utf-8", "surrogateescape").splitlines() if line
+    ]
+
+
+def _base_of(indexes: Mapping[str, list[str]], folder: Path, dump: InfoDump | None) -> str:
+    """The index with the applier's relay log, or else the one whose name says so, or else the only
+    one."""
+    rows = dump.rows.get(RelayLogInfo.fields.table, []) if dump is not None else []
+    applied = {Path(str(row.get("Relay_log_name", ""))).name for row in rows}
+    info = folder / RelayLogInfo.fields.file_name
+    if info.is_file():
+        applied |= {
+            Path(line).name
+            for line in info.read_text("utf-8", "surrogateescape").splitlines()[:2]
+            if line
+        }
+    known = [base for base, names in indexes.items() if applied & set(names)]
+    named = [base for base in indexes if "relay" in base]
+    for found in (known, named, list(indexes)):
+        if len(found) == 1:
+            return found[0]
+    raise InputError(
+        f"{folder} holds {'several indexes' if indexes else 'no index'} of relay logs",
+        code=Code.NO_REPLICA,
+        hint="copy the relay logs and their .index file of the crashed server into one folder",
+    )
+
+
+def _belongs(name: str, base: str) -> bool:
+    return (
+        INFO_FILE.fullmatch(name) is not None
+        or re.fullmatch(re.escape(base) + r"\.(\d+|index|index_crash_safe|~rec~)", name) is not None
+    )
+
+
+def _local(data: bytes, base: str) -> bytes:
+    """The names of relay logs that lay in a folder of their own, as they are where they lie now."""
+    return re.sub(
+        rb"^[^\n]*/(?=" + re.escape(base).encode() + rb"\.\d+$)", b"./", data, flags=re.MULTILINE
+    )
+
+
+def _with_local_names(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: (
+            f"./{Path(value).name}" if name.lower().endswith("relay_log_name") and value else value
+        )
+        for name, value in row.items()
+    }
+
+
+def _version(content: bytes) -> str | None:
+    at = len(MAGIC)
+    length = int.from_bytes(content[at + 9 : at + 13], "little")
+    if (
+        len(content) < at + max(length, HEADER_LENGTH)
+        or content[at + 4] != EventType.FORMAT_DESCRIPTION
+    ):
+        return None
+    try:
+        return parse_format_description(content[at + HEADER_LENGTH : at + length]).server_version
+    except InputError:
+        return None
+
+
+def _types(content: bytes) -> set[int]:
+    found, at = set(), len(MAGIC)
+    while at + HEADER_LENGTH <= len(content):
+        found.add(content[at + 4])
+        at += max(HEADER_LENGTH, int.from_bytes(content[at + 9 : at + 13], "little"))
+    return found

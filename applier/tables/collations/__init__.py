@@ -1,0 +1,1 @@
+"""Which texts are equal, and which comes first: weights, sort keys, padding."""

@@ -1,0 +1,1 @@
+"""DDL carried out: tables made, altered, renamed and dropped, with their rows."""

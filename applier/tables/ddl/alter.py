@@ -1,0 +1,126 @@
+"""ALTER TABLE: a list of changes to a definition, then the rows carried over into the new one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from applier.errors import ReplicationError
+from applier.tables.catalog import Tables, table_of
+from applier.tables.collations.collation import sort_key
+from applier.tables.ddl.alter_rows import numbered, row_converter
+from applier.tables.ddl.alteration import Alteration
+from applier.tables.definitions.table_draft import SchemaRules
+from applier.tables.discarded_table import DiscardedTable
+from applier.tables.dump import current_rows
+from applier.tables.engine import MemoryTable
+from applier.tables.expressions.operands import Dialect
+from applier.tables.merge_tables import altered_merge, is_merge
+from applier.tables.partitioning.partition_exchange import exchange_rows
+from applier.tables.partitioning.subpartitions import kept_rows
+from lookup.handler import DuplicateKey, Row
+from lookup.table import TableDefinition
+
+CHECKED_PARTITIONS = frozenset({"ANALYZE", "CHECK", "OPTIMIZE", "REPAIR"})
+"""What ALTER TABLE does with partitions beside changing them; it is logged, and succeeds, for a
+table that is not there, too."""
+
+
+def alter_table(
+    tables: Tables,
+    table: MemoryTable,
+    clause: str,
+    rules: SchemaRules,
+    *,
+    database: str,
+    ignoring: bool = False,
+) -> None:
+    """Carries out the clauses behind ALTER TABLE name; `ignoring`: ALTER IGNORE TABLE, which leaves
+    out rows with a key that is there.
+
+    `database`: the session's; a table that is renamed without one goes there. In 5.x and MariaDB a
+    table that is copied under another name loses its foreign keys, and those that point to it keep
+    the old name (seen on 5.7.29, 10.11.18). Raises ReplicationError with the server's number.
+    """
+    change = Alteration(table.definition, clause, rules, database)
+    change.read()
+    definition = altered_merge(table.definition, change.definition())
+    moved = definition.full_name != table.definition.full_name
+    taken = (
+        tables.same_kind(definition) is not None
+        or (definition.database, definition.name) in tables.views
+    )
+    if moved and taken:
+        raise ReplicationError(
+            1050, f"Table '{definition.name}' already exists", table=definition.full_name
+        )
+    copied = change.copies(definition)
+    loses_keys = moved and copied and (rules.mariadb or not rules.modern_utf8mb4)
+    if loses_keys:
+        definition = replace(definition, foreign_keys=())
+    discarded = change.discards or isinstance(table, DiscardedTable)
+    new = DiscardedTable(definition) if discarded else table_of(definition)
+    new.auto_increment = change.auto_increment or table.auto_increment
+    conversions = replace(rules.conversions, copies=copied)
+    convert = row_converter(
+        table.definition, definition, change.sources, rules.session, conversions
+    )
+    kept = _kept_rows(table, new, rules.session.dialect)
+    if change.partitions is not None:
+        kept = kept_rows(change.partitions, table.definition, kept, rules.session)
+    if change.order_by and definition.primary is None:
+        for name, down in reversed(change.order_by):
+            kept.sort(key=_order_key(table.definition, name), reverse=down)
+    rows = numbered(
+        table.definition,
+        definition,
+        change.sources,
+        map(convert, kept),
+        change.auto_increment or 0,
+        rules.session,
+        copied=copied,
+    )
+    try:
+        if ignoring:
+            _load_first(new, rows)
+        else:
+            new.load(rows)
+    except DuplicateKey as duplicate:
+        raise ReplicationError(1062, str(duplicate), table=definition.full_name) from None
+    tables.replace(table, new, change.columns.renamed, children_follow=not loses_keys)
+    if change.partitions is not None and change.partitions.exchanged is not None:
+        exchange_rows(tables, new, change.partitions, rules.session)
+
+
+def _kept_rows(table: MemoryTable, new: MemoryTable, dialect: Dialect) -> list[Row]:
+    """The rows that the new table gets. A MERGE table has none of its own, and gets none
+    (HA_NO_COPY_ON_ALTER); one that is no longer system-versioned keeps the current ones."""
+    definition = new.definition
+    if is_merge(definition) or isinstance(new, DiscardedTable):
+        return []
+    if table.definition.system_versioned and not definition.system_versioned:
+        return list(current_rows(table, dialect))
+    return [row for _, row in table.scan()]
+
+
+def _load_first(table: MemoryTable, rows: Iterable[Row]) -> None:
+    """Of rows with the same unique key the one that is read first stays
+    (`copy_data_between_tables`, seen on MariaDB 10.11.18)."""
+    for row in rows:
+        with suppress(DuplicateKey):
+            table.insert(row)
+
+
+def _order_key(definition: TableDefinition, name: str) -> Callable[[Row], Any]:
+    """Rows in the order of a column; NULL is the smallest. Raises ReplicationError 1054."""
+    at = definition.positions.get(name.lower())
+    if at is None:
+        raise ReplicationError(
+            1054, f"Unknown column '{name}' in 'order clause'", table=definition.full_name
+        )
+    convert = sort_key(definition.columns[at])
+    return lambda row: (
+        () if row[at] is None else (row[at] if convert is None else convert(row[at]),)
+    )

@@ -1,0 +1,1 @@
+"""What CREATE TABLE says: columns, types, keys and options, made a TableDefinition."""

@@ -1,0 +1,1 @@
+"""Statement-format DML: INSERT, UPDATE, DELETE, LOAD DATA, and the rows that they name."""

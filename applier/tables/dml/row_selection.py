@@ -1,0 +1,85 @@
+"""WHERE, ORDER BY and LIMIT of a statement: the rows that it changes, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from applier.tables.engine import MemoryTable
+from applier.tables.expressions.comparisons import text_key
+from applier.tables.expressions.expression_parser import ExpressionParser
+from applier.tables.expressions.operands import (
+    Operand,
+    OperandKind,
+    Scope,
+    Session,
+    truth,
+    unsupported,
+)
+
+SortKey = tuple[Callable[[Scope], Any], bool]
+"""The value that rows are sorted by, and whether the largest comes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowSelection:
+    """The clauses behind the assignments of an UPDATE, or behind the table of a DELETE."""
+
+    condition: Callable[[Scope], bool | None] | None
+    order: list[SortKey]
+    limit: int | None
+
+    @classmethod
+    def read(cls, reader: ExpressionParser) -> RowSelection:
+        """The clauses that stand at the cursor, which passes them."""
+        parser = reader.parser
+        condition = truth(reader.expression()) if parser.accept("WHERE") else None
+        order = _order(reader) if parser.accept("ORDER", "BY") else []
+        return cls(condition, order, parser.integer() if parser.accept("LIMIT") else None)
+
+    def refs(self, table: MemoryTable, session: Session) -> list[Any]:
+        """The refs that WHERE, ORDER BY and LIMIT leave, in the order in which the server would
+        change them."""
+        order, limit = self.order, self.limit
+        found = []
+        for ref, row in table.scan():
+            scope = Scope(row, session)
+            if self.condition is None or self.condition(scope):
+                found.append((ref, tuple(key(scope) for key, _ in order), row))
+        for at in range(len(order) - 1, -1, -1):
+            found.sort(key=lambda item: item[1][at], reverse=order[at][1])
+        if limit is not None and 0 < limit < len(found):
+            tied = {row for _, key, row in found if key == found[limit][1]}
+            # equal rows may stand in for each other
+            if len(tied) > 1 and found[limit - 1][1] == found[limit][1]:
+                raise unsupported("LIMIT among rows whose order the statement leaves open")
+        return [ref for ref, _, _ in found[:limit]]
+
+
+def _order(reader: ExpressionParser) -> list[SortKey]:
+    found = []
+    while True:
+        operand = reader.expression()
+        if operand.literal:
+            raise unsupported(f"ORDER BY {operand.sql}")
+        found.append((_sort_key(operand), reader.parser.accept_any("DESC", "ASC") == "DESC"))
+        if not reader.parser.accept(","):
+            return found
+
+
+def _sort_key(operand: Operand) -> Callable[[Scope], Any]:
+    """NULL first, then by value."""
+    if operand.kind in (OperandKind.LABELS, OperandKind.JSON, OperandKind.OTHER):
+        raise unsupported(f"ORDER BY {operand.sql}")
+    key = (
+        text_key(operand.collation)
+        if operand.kind is OperandKind.TEXT and operand.collation
+        else None
+    )
+
+    def of(scope: Scope) -> Any:
+        value = operand.value(scope)
+        return (0, 0) if value is None else (1, value if key is None else key(value))
+
+    return of

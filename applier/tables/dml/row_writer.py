@@ -1,0 +1,269 @@
+"""How a statement's values become rows of a table: what is stored, what stands in for what does not
+fit, numbers, and rows in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from applier.binlog.types import ValueRefused, from_sql
+from applier.errors import ReplicationError
+from applier.tables.engine import MemoryTable
+from applier.tables.expressions.auto_numbers import stored_number
+from applier.tables.expressions.defaults import (
+    column_default,
+    default_row,
+    implicit_default,
+    row_generator,
+)
+from applier.tables.expressions.operands import (
+    Dialect,
+    Operand,
+    OperandKind,
+    Scope,
+    Session,
+    unsupported,
+)
+from applier.tables.expressions.row_expressions import compile_expression
+from applier.tables.expressions.storing import storer
+from applier.tables.sql.sql_mode_flags import SqlModeFlag
+from lookup.handler import DuplicateKey, NoReferencedRow, Row, traits_of
+from lookup.table import Column, TableDefinition
+
+Write = Callable[[Scope], Any]
+Assignment = tuple[int, Write | None]
+"""A column and what is stored in it; None: its DEFAULT."""
+
+
+@dataclass
+class StatementSession:
+    """What the events before a statement and its own status variables set."""
+
+    expressions: Session = field(default_factory=Session)
+    insert_id: int | None = None
+    explicit_defaults_for_timestamp: bool | None = None
+    files: dict[int, bytearray] = field(default_factory=dict)
+    """LOAD DATA files by their number."""
+
+
+class StatementRows:
+    """The rows of one statement. `ignore`: whether it says IGNORE."""
+
+    def __init__(self, session: StatementSession) -> None:
+        self.session = session
+        self.dialect: Dialect = session.expressions.dialect
+        self.ignore = False
+
+    def writer(self, column: Column, operand: Operand) -> Write:
+        """How an operand is stored; for a generated column nothing but DEFAULT or NULL may be."""
+        if column.generated:
+            if operand.kind is OperandKind.NULL or self.ignore:
+                return lambda scope: None
+            raise unsupported(f"a value for the generated column `{column.name}`")
+        return storer(column, operand, self.dialect)
+
+    def insert(
+        self,
+        table: MemoryTable,
+        rows: list[list[Assignment]],
+        *,
+        replacing: bool,
+        on_duplicate: list[Assignment],
+        alone: bool | None = None,
+    ) -> int:
+        """Inserts rows of assignments; returns how many rows changed. `alone`: a single row, whose
+        NULLs are errors where they may not be.
+
+        A number that a row took and did not need goes to the next one (`restore_auto_increment`,
+        sql/handler.cc).
+        """
+        changed = 0
+        alone = len(rows) == 1 if alone is None else alone
+        generate = row_generator(table.definition, self.dialect)
+        for at, assignments in enumerate(rows):
+            next_number = self.session.insert_id
+            row = self._new_row(table, assignments, alone=alone, first=at == 0)
+            row = row if generate is None else generate(row)
+            try:
+                table.insert(row)
+                changed += 1
+            except DuplicateKey as duplicate:
+                if replacing:
+                    changed += self._replace(table, row, duplicate)
+                    continue
+                if not on_duplicate and not self.ignore:
+                    raise
+                self.session.insert_id = next_number
+                if on_duplicate:
+                    changed += self.update(table, duplicate.ref, on_duplicate, row)
+            except NoReferencedRow:
+                if not self.ignore:
+                    raise
+                self.session.insert_id = next_number
+        return changed
+
+    def _replace(self, table: MemoryTable, row: Row, duplicate: DuplicateKey) -> int:
+        """Rows in the way go; the row of the last unique key is overwritten where nothing refers to
+        it (`write_record`)."""
+        uniques = [key for key in table.definition.sorted_keys if key.unique]
+        while True:
+            if duplicate.key is uniques[-1] and not table.is_referenced:
+                table.update(duplicate.ref, row)
+                return 1
+            table.delete(duplicate.ref)
+            try:
+                table.insert(row)
+                return 1
+            except DuplicateKey as again:
+                duplicate = again
+
+    def _new_row(
+        self, table: MemoryTable, assignments: list[Assignment], *, alone: bool, first: bool
+    ) -> Row:
+        definition = table.definition
+        session = self.session.expressions
+        base = default_row(definition, session)
+        row = list(base)
+        strict = self._strict(definition, first=first)
+        for at, write in assignments:
+            column = definition.columns[at]
+            if write is None or column.generated:
+                continue
+            value = self._fitted(write, Scope(tuple(row), session), strict=strict)
+            if value is None and not column.nullable and not column.auto_increment:
+                value = self._instead_of_null(
+                    column, definition, strict=strict or (alone and not self.ignore)
+                )
+            row[at] = value
+        given = {at for at, write in assignments if write is not None}
+        self._number(table, row, given)
+        return tuple(row)
+
+    def update(
+        self, table: MemoryTable, ref: Any, assignments: list[Assignment], inserted: Row | None
+    ) -> int:
+        """Changes one row; returns how many rows changed. `inserted`: the row of an INSERT that
+        this one was in the way of."""
+        old = table.get(ref)
+        assert old is not None
+        new = self._assigned(table.definition, old, assignments, inserted)
+        if new == old:
+            return 0
+        table.update(ref, new)
+        return 1
+
+    def _assigned(
+        self,
+        definition: TableDefinition,
+        old: Row,
+        assignments: list[Assignment],
+        inserted: Row | None,
+    ) -> Row:
+        """The row after SET: each assignment sees the ones before it. ON UPDATE columns follow when
+        anything changed."""
+        session = self.session.expressions
+        simultaneous = (
+            self.dialect.mariadb and self.dialect.sql_mode & SqlModeFlag.SIMULTANEOUS_ASSIGNMENT
+        )
+        strict = self._strict(definition, first=True)
+        row = list(old)
+        for at, write in assignments:
+            column = definition.columns[at]
+            if column.generated:
+                continue
+            if write is None:
+                row[at] = column_default(column, session)
+                continue
+            value = self._fitted(
+                write, Scope(old if simultaneous else tuple(row), session, inserted), strict=strict
+            )
+            if value is None and not column.nullable:
+                value = self._instead_of_null(column, definition, strict=strict)
+            row[at] = value
+        if tuple(row) != old:
+            touched = {at for at, _ in assignments}
+            for at, column in enumerate(definition.columns):
+                if column.on_update is not None and at not in touched:
+                    row[at] = storer(column, compile_expression(column.on_update), self.dialect)(
+                        Scope(old, session)
+                    )
+        generate = row_generator(definition, self.dialect)
+        return tuple(row) if generate is None else generate(tuple(row))
+
+    def _strict(self, definition: TableDefinition, *, first: bool) -> bool:
+        modes = self.dialect.sql_mode
+        if self.ignore or not modes & SqlModeFlag.STRICT:
+            return False
+        return (
+            bool(modes & SqlModeFlag.STRICT_ALL_TABLES)
+            or first
+            or traits_of(definition).transactional
+        )
+
+    def _fitted(self, write: Write, scope: Scope, *, strict: bool) -> Any:
+        """The stored value; the closest to one that does not fit where the mode allows. Raises
+        ValueRefused."""
+        try:
+            return write(scope)
+        except ValueRefused as refused:
+            if strict:
+                raise
+            if refused.closest is None:
+                raise unsupported(refused.message) from None
+            return refused.closest
+
+    def _instead_of_null(self, column: Column, definition: TableDefinition, *, strict: bool) -> Any:
+        """What a NOT NULL column takes for NULL. Raises ReplicationError 1048."""
+        if column.type == "timestamp" and not self.session.explicit_defaults_for_timestamp:
+            if self.session.explicit_defaults_for_timestamp is None and not self.dialect.old:
+                raise unsupported(
+                    f"NULL for the TIMESTAMP `{column.name}`, whose meaning "
+                    "explicit_defaults_for_timestamp decides"
+                )
+            return column_default(
+                replace(column, default=f"CURRENT_TIMESTAMP({column.scale})"),
+                self.session.expressions,
+            )
+        if strict:
+            raise ReplicationError(
+                1048, f"Column '{column.name}' cannot be null", table=definition.full_name
+            )
+        return 0 if column.type == "enum" and not self.dialect.mariadb else implicit_default(column)
+
+    def _number(self, table: MemoryTable, row: list[Any], given: set[int]) -> None:
+        """Fills an AUTO_INCREMENT column from the INSERT_ID event, or from the table's own counter.
+
+        NO_AUTO_VALUE_ON_ZERO is about a zero that is given; a column that is not among those gets a
+        number.
+        """
+        at = next(
+            (at for at, column in enumerate(table.definition.columns) if column.auto_increment),
+            None,
+        )
+        if at is None:
+            return
+        session, column = self.session, table.definition.columns[at]
+        if at not in given:
+            row[at] = None
+        zero = (
+            None
+            if self.dialect.sql_mode & SqlModeFlag.NO_AUTO_VALUE_ON_ZERO
+            else from_sql(column)(0)
+        )
+        if row[at] is not None and row[at] != zero:
+            if (
+                session.insert_id is not None
+                and isinstance(row[at], int)
+                and row[at] >= session.insert_id
+            ):
+                session.insert_id = session.expressions.numbers.after(row[at])
+            return
+        number = session.insert_id if session.insert_id is not None else table.auto_increment
+        if row[at] is not None or not column.nullable:
+            # AUTO_INCREMENT NULL uses a number up and stays NULL
+            row[at] = stored_number(
+                column, number, mariadb=self.dialect.mariadb, ignoring=self.ignore
+            )
+        if session.insert_id is not None:
+            session.insert_id = session.expressions.numbers.after(number)

@@ -1,0 +1,294 @@
+"""Statement-format DML on tables in memory: INSERT, REPLACE, UPDATE and DELETE of one table.
+
+The clauses are read here, the expressions in them by `expression_parser`. Joins, subqueries and
+stored routines are refused by name, and so is an order of rows that the statement leaves open where
+it decides which rows change: a log in statement format only says what was asked, and guessing what
+came of it would be a silent divergence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from applier.binlog.types import ValueRefused
+from applier.errors import InputError, ReplicationError
+from applier.tables.catalog import Tables
+from applier.tables.dml.insert_select import read_select
+from applier.tables.dml.row_selection import RowSelection
+from applier.tables.dml.row_writer import Assignment, StatementRows, StatementSession, Write
+from applier.tables.engine import MemoryTable
+from applier.tables.expressions.expression_parser import ExpressionParser, sql_parser
+from applier.tables.expressions.operands import (
+    Dialect,
+    Scope,
+    unsupported,
+)
+from lookup.handler import DuplicateKey, NoReferencedRow, RowError, RowIsReferenced
+from lookup.table import TableDefinition
+
+DML_STATEMENTS = frozenset({"INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD"})
+JOINING_WORDS = frozenset({"USING", "JOIN", "INNER", "LEFT", "RIGHT"})
+
+
+def execute_statement(tables: Tables, sql: str, database: str, session: StatementSession) -> int:
+    """Carries one DML statement out; returns the number of rows changed.
+
+    Raises ReplicationError: the server's number for what the server refuses too, 1235 for what is
+    not supported here. What the statement changed in tables with transactions is taken back then.
+    """
+    statement = Statement(tables, sql, database, session)
+    word = statement.parser.word()
+    handlers: dict[str, Callable[[], int]] = {
+        "INSERT": lambda: statement.insert(replacing=False),
+        "REPLACE": lambda: statement.insert(replacing=True),
+        "UPDATE": statement.update,
+        "DELETE": statement.delete,
+    }
+    if word not in handlers:
+        raise unsupported(f"statement {word or sql[:40]}")
+    statement.parser.at += 1
+    return statement.carried_out(handlers[word])
+
+
+class Statement:
+    """One statement: a cursor over its SQL, and the table that it names."""
+
+    def __init__(self, tables: Tables, sql: str, database: str, session: StatementSession) -> None:
+        self.tables = tables
+        self.sql = sql
+        self.dialect: Dialect = session.expressions.dialect
+        self.parser = sql_parser(sql, self.dialect)
+        self.database = database
+        self.session = session
+        self.table_name: str | None = None
+        self.rows = StatementRows(session)
+
+    def carried_out(self, work: Callable[[], int]) -> int:
+        """The result of `work`; its errors as ReplicationError, and then without its changes."""
+        mark = self.tables.changes
+        try:
+            return work()
+        except RowError as error:
+            failure = ReplicationError(error.number, str(error), table=self.table_name)
+        except ValueRefused as refused:
+            failure = ReplicationError(refused.number, refused.message, table=self.table_name)
+        except InputError as error:
+            failure = unsupported(f"{self.sql[:80]!r}: {error.message}")
+        except ReplicationError as error:
+            failure = error
+        self.tables.rollback_to_mark(mark)
+        raise failure
+
+    def table(self, *events: str) -> MemoryTable:
+        """The table that stands at the cursor; `events`: those of triggers that the statement
+        fires."""
+        name = self.parser.table_name(self.database)
+        self.table_name = ".".join(name)
+        table = self.tables.get(*name)
+        if table is None:
+            self.tables.refuse_view(*name)
+            raise ReplicationError(
+                1146, f"Table '{self.table_name}' doesn't exist", table=self.table_name
+            )
+        self.tables.triggers.refuse(*name, *events)
+        table.open()
+        if any(column.system_time for column in table.definition.columns):
+            raise unsupported(f"a statement on `{self.table_name}`, whose rows have a system time")
+        return table
+
+    def _reader(self, definition: TableDefinition) -> ExpressionParser:
+        return ExpressionParser(self.parser, definition, self.dialect, self.session.expressions)
+
+    # INSERT, REPLACE
+
+    def insert(self, *, replacing: bool) -> int:
+        """INSERT and REPLACE, behind their first word."""
+        parser = self.parser
+        while word := parser.accept_any(
+            "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO"
+        ):
+            self.rows.ignore = self.rows.ignore or word == "IGNORE"
+        table = self.table("INSERT", "DELETE") if replacing else self.table("INSERT")
+        definition = table.definition
+        columns = self.column_list(definition)
+        if parser.accept_any("VALUES", "VALUE"):
+            rows = list(self._value_lists(definition, columns))
+        elif parser.accept("SET"):
+            rows = [self._assignments(definition)]
+        else:
+            return self._insert_selected(table, columns, replacing=replacing)
+        on_duplicate: list[Assignment] = []
+        if parser.accept("ON", "DUPLICATE", "KEY", "UPDATE"):
+            self.tables.triggers.refuse(definition.database, definition.name, "UPDATE")
+            on_duplicate = self._assignments(definition)
+        self._at_end()
+        return self.rows.insert(table, rows, replacing=replacing, on_duplicate=on_duplicate)
+
+    def _insert_selected(
+        self, table: MemoryTable, columns: tuple[int, ...], *, replacing: bool
+    ) -> int:
+        """INSERT … SELECT: the rows are read before one of them is stored."""
+        definition = table.definition
+        chosen = read_select(
+            self.parser, self.tables, self.database, table, self.session.expressions
+        )
+        self._at_end()
+        if len(chosen.operands) != len(columns):
+            raise _other_width(definition)
+        numbered = any(
+            column.auto_increment
+            and not (at in columns and chosen.numbers_itself(columns.index(at)))
+            for at, column in enumerate(definition.columns)
+        )
+        if not chosen.is_ordered and (replacing or self.rows.ignore or numbered):
+            raise unsupported("INSERT … SELECT of rows whose order the statement leaves open")
+        writes = [
+            (at, self.rows.writer(definition.columns[at], operand))
+            for at, operand in zip(columns, chosen.operands, strict=True)
+        ]
+        rows: list[list[Assignment]] = [
+            [(at, _of_row(write, scope)) for at, write in writes] for scope in chosen.scopes
+        ]
+        return self.rows.insert(table, rows, replacing=replacing, on_duplicate=[], alone=False)
+
+    def column_list(self, definition: TableDefinition) -> tuple[int, ...]:
+        """The columns that stand in parentheses at the cursor, or all visible ones."""
+        parser = self.parser
+        if parser.word(1) == "SELECT" or parser.accept("(", ")") or not parser.accept("("):
+            return tuple(at for at, column in enumerate(definition.columns) if not column.invisible)
+        found: list[int] = []
+        while not parser.accept(")"):
+            found.append(position(definition, self._column_name()))
+            parser.accept(",")
+        return tuple(found)
+
+    def _column_name(self) -> str:
+        name = self.parser.name()
+        while self.parser.accept("."):
+            name = self.parser.name()
+        return name
+
+    def _value_lists(
+        self, definition: TableDefinition, columns: tuple[int, ...]
+    ) -> Iterator[list[Assignment]]:
+        while True:
+            self.parser.expect("(")
+            found: list[Assignment] = []
+            while not self.parser.accept(")"):
+                if len(found) < len(columns):
+                    found.append(
+                        (columns[len(found)], self._value(definition, columns[len(found)]))
+                    )
+                else:
+                    raise _other_width(definition)
+                self.parser.accept(",")
+            if len(found) != len(columns) and found:
+                raise _other_width(definition)
+            yield found
+            if not self.parser.accept(","):
+                return
+
+    def _value(self, definition: TableDefinition, at: int) -> Write | None:
+        """What stands at the cursor, for a column; None for DEFAULT."""
+        if self.parser.word() == "DEFAULT" and self.parser.op(1) not in ("(", "."):
+            self.parser.at += 1
+            return None
+        operand = self._reader(definition).expression()
+        return self.rows.writer(definition.columns[at], operand)
+
+    # UPDATE, DELETE
+
+    def update(self) -> int:
+        """UPDATE, behind its first word."""
+        self.parser.accept_any("LOW_PRIORITY")
+        self.rows.ignore = self.parser.accept("IGNORE")
+        table = self.table("UPDATE")
+        self._alias()
+        if not self.parser.accept("SET"):
+            raise unsupported("UPDATE of several tables")
+        assignments = self._assignments(table.definition)
+        changed = 0
+        for ref in self._matching(table):
+            if table.get(ref) is not None:
+                try:
+                    changed += self.rows.update(table, ref, assignments, None)
+                except (DuplicateKey, NoReferencedRow, RowIsReferenced):
+                    if self.rows.ignore:
+                        raise unsupported("UPDATE IGNORE over rows in the way") from None
+                    raise
+        return changed
+
+    def delete(self) -> int:
+        """DELETE, behind its first word."""
+        while word := self.parser.accept_any("LOW_PRIORITY", "QUICK", "IGNORE"):
+            self.rows.ignore = self.rows.ignore or word == "IGNORE"
+        if not self.parser.accept("FROM"):
+            raise unsupported("DELETE of several tables")
+        table = self.table("DELETE")
+        self._alias()
+        if self.parser.op() == "," or self.parser.word() in JOINING_WORDS:
+            raise unsupported("DELETE of several tables")
+        refs = self._matching(table)
+        for ref in refs:
+            if table.get(ref) is not None:
+                try:
+                    table.delete(ref)
+                except RowIsReferenced:
+                    if self.rows.ignore:
+                        raise unsupported("DELETE IGNORE of rows that others refer to") from None
+                    raise
+        return len(refs)
+
+    def _alias(self) -> None:
+        following = self.parser.word()
+        if self.parser.accept("AS") or (
+            following and following not in ("SET", "WHERE", "ORDER", "LIMIT", "JOIN", "USING")
+        ):
+            raise unsupported("a table alias")
+
+    def _assignments(self, definition: TableDefinition) -> list[Assignment]:
+        found: list[Assignment] = []
+        while True:
+            at = position(definition, self._column_name())
+            self.parser.expect("=")
+            found.append((at, self._value(definition, at)))
+            if not self.parser.accept(","):
+                return found
+
+    def _matching(self, table: MemoryTable) -> list[Any]:
+        selection = RowSelection.read(self._reader(table.definition))
+        self._at_end()
+        return selection.refs(table, self.session.expressions)
+
+    def _at_end(self) -> None:
+        """MariaDB's RETURNING makes a result only, as long as it calls no function and sets no
+        variable."""
+        if self.dialect.mariadb and self.parser.word() == "RETURNING":
+            rest = self.parser.tokens[self.parser.at :]
+            if not any(token.value in ("(", ":=") for token in rest):
+                return
+        if not self.parser.done:
+            raise unsupported(self.parser.sql[self.parser.tokens[self.parser.at].start :][:60])
+
+
+def _of_row(write: Write, read: Scope) -> Write:
+    """Stores what another row gives, whatever the row that is written."""
+    return lambda scope: write(read)
+
+
+def _other_width(definition: TableDefinition) -> ReplicationError:
+    return ReplicationError(
+        1136, "Column count doesn't match value count at row 1", table=definition.full_name
+    )
+
+
+def position(definition: TableDefinition, name: str) -> int:
+    """Where a column stands in the table. Raises ReplicationError 1054 when it has none of this
+    name."""
+    at = definition.positions.get(name.lower())
+    if at is None:
+        raise ReplicationError(
+            1054, f"Unknown column '{name}' in 'field list'", table=definition.full_name
+        )
+    return at

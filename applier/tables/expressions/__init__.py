@@ -1,0 +1,1 @@
+"""SQL expressions: from text to operands to values; functions, operators, defaults."""

@@ -1,0 +1,321 @@
+"""Comparison of typed operands, and LIKE. What does not compare exactly is refused with 1235."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from applier.binlog.types.temporal import Parts
+from applier.tables.collations.collation import is_exact, sort_key
+from applier.tables.expressions.operands import (
+    BYTES,
+    CHARACTERS,
+    DATES,
+    NUMBERS,
+    Dialect,
+    Operand,
+    OperandKind,
+    Scope,
+    Value,
+    as_number,
+    as_text,
+    mapped,
+    shared_collation,
+    unsupported,
+)
+from applier.tables.expressions.operators import null_or
+from lookup.table import Column
+
+ASCII_EXACT = re.compile(
+    r"(latin1_swedish|ascii_general|latin[12]_general|cp125[01]_general|\w+_general|\w+_general_mysql500|\w+_unicode|\w+_unicode_520)_ci"
+    r"|utf8mb4_0900_(ai_ci|as_ci|as_cs)|uca1400_\w+|\w+_uca1400_(ai|as)_c[is]"
+)
+"""Collations whose keys are exact for ASCII text (`applier.tables.collations.collation`)."""
+
+Order = Callable[[Any, Any], int]
+_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?)?")
+_TIME = re.compile(r"(-?)(\d{2,3}):([0-5]\d):([0-5]\d)(?:\.(\d{1,6}))?")
+_PLAIN_NUMBER = re.compile(r"-?\d{1,15}|-?(?=[\d.]{3,16}$)\d+\.\d+")
+
+
+def _plain(one: Any, two: Any) -> int:
+    if isinstance(one, tuple) is not isinstance(two, tuple):
+        raise unsupported("a date compared with a time")
+    return int(one > two) - int(one < two)
+
+
+def _as_doubles(one: Any, two: Any) -> int:
+    return _plain(float(one), float(two))
+
+
+def comparison(one: Operand, two: Operand, dialect: Dialect) -> Callable[[Scope], int | None]:
+    """-1, 0 or 1; None where one is NULL. Raises ReplicationError 1235 for what is not compared
+    exactly here."""
+    left, right, order = _comparable(one, two, dialect)
+    return null_or([left, right], order)
+
+
+def _comparable(one: Operand, two: Operand, dialect: Dialect) -> tuple[Operand, Operand, Order]:
+    kinds = {one.kind, two.kind}
+    if OperandKind.NULL in kinds:
+        return one, two, _plain
+    if kinds <= NUMBERS | {OperandKind.HEX} and kinds & NUMBERS:
+        _refuse_short_years(one, two)
+        left, right = as_number(one), as_number(two)
+        return left, right, _as_doubles if OperandKind.DOUBLE in (left.kind, right.kind) else _plain
+    if kinds <= CHARACTERS:
+        left, right = as_text(one, dialect), as_text(two, dialect)
+        return left, right, text_order([left, right])
+    if one.is_bytes and two.is_bytes and kinds & BYTES:
+        return one, two, _plain
+    if kinds & BYTES and OperandKind.TEXT in kinds and kinds <= BYTES | {OperandKind.TEXT}:
+        return _encoded(one), _encoded(two), _plain
+    if kinds <= DATES or kinds == {OperandKind.TIME}:
+        return one, two, _plain
+    if kinds & CHARACTERS and kinds & (DATES | {OperandKind.TIME}) and len(kinds) == 2:
+        return _moment(one), _moment(two), _plain
+    if (
+        OperandKind.TEXT in kinds
+        and kinds & NUMBERS
+        and kinds <= {OperandKind.TEXT} | NUMBERS - {OperandKind.YEAR}
+    ):
+        return _short_number(one), _short_number(two), _as_doubles
+    raise unsupported(f"{one.sql} compared with {two.sql}")
+
+
+def _refuse_short_years(one: Operand, two: Operand) -> None:
+    """Beside a YEAR the server takes 1 to 99 for years of this century and the last."""
+    if OperandKind.YEAR in (one.kind, two.kind) and one.kind is not two.kind:
+        raise unsupported(f"{one.sql} compared with {two.sql}")
+
+
+def _encoded(operand: Operand) -> Operand:
+    if operand.kind in BYTES:
+        return operand
+    encode = operand.charset.encode
+    return mapped(operand, OperandKind.BINARY, encode)
+
+
+def _moment(operand: Operand) -> Operand:
+    """A text literal in the standard form beside a date or time."""
+    if operand.kind not in CHARACTERS:
+        return operand
+    if not operand.literal:
+        raise unsupported(f"{operand.sql} as a date")
+    return mapped(operand, OperandKind.DATETIME, moment_of)
+
+
+def moment_of(text: str) -> Parts | int:
+    """The parts of a date, or the microseconds of a time, in the form that the server itself
+    prints. Raises ReplicationError 1235."""
+    match = _DATE.fullmatch(text)
+    if match is not None:
+        year, month, day, *clock = (int(part or 0) for part in match.groups()[:6])
+        if month <= 12 and day <= 31 and clock[0] < 24 and max(clock[1:]) < 60:
+            return (
+                year,
+                month,
+                day,
+                clock[0],
+                clock[1],
+                clock[2],
+                int((match[7] or "").ljust(6, "0")),
+            )
+    match = _TIME.fullmatch(text)
+    if match is None or int(match[2]) > 838:
+        raise unsupported(f"'{text[:40]}' as a date or time")
+    seconds = (int(match[2]) * 60 + int(match[3])) * 60 + int(match[4])
+    microseconds = seconds * 1_000_000 + int((match[5] or "").ljust(6, "0"))
+    return -microseconds if match[1] else microseconds
+
+
+def _short_number(operand: Operand) -> Operand:
+    """Numbers of at most 15 digits: as doubles they compare as they are."""
+    if operand.kind in CHARACTERS:
+        text = replace(operand, kind=OperandKind.TEXT)
+        return mapped(text, OperandKind.DOUBLE, _plain_number)
+    inner = as_number(operand)
+    return (
+        inner
+        if inner.kind is OperandKind.DOUBLE
+        else mapped(inner, OperandKind.DOUBLE, _within_double)
+    )
+
+
+def _plain_number(text: str) -> float:
+    if not _PLAIN_NUMBER.fullmatch(text) and not (text and not re.search(r"[0-9.]", text)):
+        raise unsupported(f"'{text[:40]}' compared with a number")
+    return float(text) if text[-1:].isdigit() else 0.0
+
+
+def _within_double(number: Any) -> float:
+    if abs(number) >= 1 << 53:
+        raise unsupported(f"{number} compared with text")
+    return float(number)
+
+
+def text_order(operands: list[Operand]) -> Order:
+    """How two of these texts sort. Raises ReplicationError 1235, for the texts too, where the
+    collation is not exact here."""
+    collation, _ = shared_collation(operands)
+    key = text_key(collation)
+    return lambda one, two: _plain(key(one), key(two))
+
+
+def text_key(collation: str) -> Callable[[str], Any]:
+    """Sort keys of texts in a collation. The function raises ReplicationError 1235 for a text whose
+    key is not exact."""
+    for_ascii = ASCII_EXACT.fullmatch(collation) is not None
+    exact = is_exact(collation)
+    if not exact and not for_ascii:
+        raise unsupported(f"texts in the collation {collation}")
+    own = Operand(OperandKind.TEXT, lambda scope: None, collation=collation).charset
+    key = sort_key(Column("", "varchar", charset=own.name, collation=collation))
+
+    def of(text: str) -> Any:
+        if not exact and not text.isascii():
+            raise unsupported(f"'{text[:40]}' in the collation {collation}")
+        try:
+            data = own.encode(text)
+        except UnicodeError:
+            raise unsupported(f"'{text[:40]}' in the character set {own.name}") from None
+        return data if key is None else key(data)
+
+    return of
+
+
+_HOLDS: dict[str, Callable[[int], bool]] = {
+    "=": lambda order: order == 0,
+    "<>": lambda order: order != 0,
+    "!=": lambda order: order != 0,
+    ">": lambda order: order > 0,
+    ">=": lambda order: order >= 0,
+    "<": lambda order: order < 0,
+    "<=": lambda order: order <= 0,
+}
+
+
+def compared(operator: str, one: Operand, two: Operand, dialect: Dialect) -> Operand:
+    """=, <>, <, …, <=>."""
+    order = comparison(one, two, dialect)
+    sql = f"{one.sql} {operator} {two.sql}"
+    if operator == "<=>":
+
+        def same(scope: Scope) -> int:
+            found = order(scope)
+            return (
+                int(found == 0)
+                if found is not None
+                else int(one.value(scope) is None and two.value(scope) is None)
+            )
+
+        return Operand(OperandKind.INTEGER, same, sql)
+    holds = _HOLDS[operator]
+
+    def value(scope: Scope) -> Value:
+        found = order(scope)
+        return None if found is None else int(holds(found))
+
+    return Operand(OperandKind.INTEGER, value, sql)
+
+
+def among(one: Operand, items: list[Operand], dialect: Dialect) -> Operand:
+    """IN (…)."""
+    if len({item.kind for item in [one, *items]} - {OperandKind.NULL}) > 1 and not all(
+        item.kind in NUMBERS for item in [one, *items]
+    ):
+        _refuse_mixed(one, items)
+    _refuse_signs([one, *items])
+    orders = [comparison(one, item, dialect) for item in items]
+
+    def value(scope: Scope) -> Value:
+        found = [order(scope) for order in orders]
+        return 1 if 0 in found else None if None in found else 0
+
+    return Operand(OperandKind.INTEGER, value, f"{one.sql} IN (…)")
+
+
+def between(one: Operand, low: Operand, high: Operand, dialect: Dialect) -> Operand:
+    """BETWEEN … AND …."""
+    if {low.kind, high.kind} - {OperandKind.NULL} != {low.kind} and not {
+        one.kind,
+        low.kind,
+        high.kind,
+    } <= NUMBERS:
+        _refuse_mixed(one, [low, high])
+    _refuse_signs([one, low, high])
+    below, above = comparison(one, low, dialect), comparison(one, high, dialect)
+
+    def value(scope: Scope) -> Value:
+        least, most = below(scope), above(scope)
+        if (least is not None and least < 0) or (most is not None and most > 0):
+            return 0
+        return None if least is None or most is None else 1
+
+    return Operand(OperandKind.INTEGER, value, f"{one.sql} BETWEEN …")
+
+
+def _refuse_signs(operands: list[Operand]) -> None:
+    """5.7 compares three or more integers as signed or unsigned alike."""
+    if (
+        len({operand.unsigned for operand in operands if operand.unsigned or not operand.literal})
+        > 1
+    ):
+        raise unsupported(f"{operands[0].sql} compared with signed and unsigned numbers")
+
+
+def _refuse_mixed(one: Operand, items: list[Operand]) -> None:
+    """Three or more operands of several types are compared in a type that they share."""
+    if len({item.kind for item in items} - {OperandKind.NULL}) > 1:
+        raise unsupported(f"{one.sql} compared with values of several types")
+
+
+# LIKE
+
+
+def like_operand(one: Operand, pattern: Operand, escape: str, dialect: Dialect) -> Operand:
+    """LIKE. Raises ReplicationError 1235 for collations that match other characters than themselves
+    and ASCII's other case."""
+    value, wanted = as_text(one, dialect), as_text(pattern, dialect)
+    collation, _ = shared_collation([value, wanted])
+    folded = not (collation.endswith(("_bin", "_cs")) or collation == "binary")
+    if folded and ASCII_EXACT.fullmatch(collation) is None:
+        raise unsupported(f"LIKE in the collation {collation}")
+
+    def matches(text: str, given: str) -> int:
+        if folded and not (text.isascii() and given.isascii()):
+            raise unsupported(f"LIKE of '{text[:40]}' in the collation {collation}")
+        return int(like(text, given, escape, folded=folded))
+
+    return Operand(
+        OperandKind.INTEGER, null_or([value, wanted], matches), f"{one.sql} LIKE {pattern.sql}"
+    )
+
+
+def like(value: str, pattern: str, escape: str = "\\", *, folded: bool = True) -> bool:
+    """LIKE. What stands between two % has a fixed length, so the leftmost place for each is the
+    right one.
+
+    One regular expression for the whole would try every place of every part: %a%a%a%a%b never ends.
+    """
+    pieces: list[list[str]] = [[]]
+    escaped = f"{re.escape(escape)}.|." if escape else "."
+    for part in re.findall(escaped, pattern, re.DOTALL):
+        if part == "%":
+            pieces.append([])
+        else:
+            pieces[-1].append("." if part == "_" else re.escape(part[-1]))
+    flags = re.DOTALL | re.IGNORECASE if folded else re.DOTALL
+    first, *others = (re.compile("".join(piece), flags) for piece in pieces)
+    start = first.match(value)
+    if start is None or not others:
+        return start is not None and start.end() == len(value)
+    at, last = start.end(), len(value) - len(pieces[-1])
+    for piece in others[:-1]:
+        found = piece.search(value, at)
+        if found is None:
+            return False
+        at = found.end()
+    return last >= at and others[-1].match(value, last) is not None

@@ -1,0 +1,202 @@
+"""Rows that do not name every column: defaults, generated columns (`prepare_record`,
+sql/rpl_record.cc, and INSERT)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from datetime import UTC
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from applier.binlog.time_zone import to_utc
+from applier.binlog.types import ValueRefused, from_sql
+from applier.binlog.types.temporal import (
+    pack_datetime,
+    pack_time,
+    pack_timestamp,
+    timestamp_from_sql,
+    timestamp_to_text,
+)
+from applier.errors import ReplicationError
+from applier.tables.expressions.auto_numbers import ONE_BY_ONE, NumberSteps
+from applier.tables.expressions.end_of_time import END_OF_TIME
+from lookup.handler import Row
+from lookup.table import Column, TableDefinition
+
+if TYPE_CHECKING:
+    from applier.tables.expressions.operands import Dialect, Session
+
+
+def implicit_default(column: Column) -> Any:
+    """What a NOT NULL column without a DEFAULT gets: zero, the empty string, the first label of an
+    ENUM."""
+    if column.type == "enum":
+        return 1
+    if column.type == "timestamp":
+        return pack_timestamp(0, column.scale)
+    if column.type == "datetime":
+        return pack_datetime((0, 0, 0, 0, 0, 0, 0), column.scale)
+    if column.type == "time":
+        return pack_time(0, column.scale)
+    if column.type == "json":
+        return b"\x04\x00"
+    if (
+        column.type in ("decimal", "float", "double", "year", "date", "set", "bit")
+        or "int" in column.type
+    ):
+        return 0 if column.type in ("date", "set", "bit", "year") else from_sql(column)(0)
+    return b""
+
+
+def column_default(column: Column, session: Session | None = None) -> Any:
+    """The stored default of a column. An expression is evaluated; CURRENT_TIMESTAMP takes the
+    session's time."""
+    if column.system_time is not None:
+        return _system_time(column, session)
+    if column.default is None:
+        return None if column.nullable else implicit_default(column)
+    from applier.tables.expressions.row_expressions import constant_value
+
+    try:
+        value = constant_value(column, column.default, session)
+        return implicit_default(column) if value is None and not column.nullable else value
+    except ValueRefused as refused:
+        return refused.closest if refused.closest is not None else implicit_default(column)
+
+
+def _system_time(column: Column, session: Session | None) -> Any:
+    """What a new row of a system-versioned table has in its period columns (`vers_update_fields`,
+    MariaDB 10.11).
+
+    Raises ReplicationError 1235 for tables that are versioned by transaction numbers, which each
+    server makes up.
+    """
+    if column.type != "timestamp":
+        raise ReplicationError(
+            1235,
+            f"column {column.name} holds transaction numbers of the server (BIGINT … AS ROW"
+            f" {(column.system_time or '').upper()}); tables in memory have no such numbers",
+            hint=(
+                "leave the table out with --table, skip it with --skip-errors 1235, or replay into"
+                " a test DB"
+            ),
+        )
+    if column.system_time == "end" or session is None:
+        return END_OF_TIME
+    return from_sql(column)(to_utc(session.now, session.zone).replace(tzinfo=None))
+
+
+def default_in_utc(column: Column, session: Session) -> Column:
+    """The column of a statement whose session has a time zone: a TIMESTAMP's literal default is a
+    moment, kept in UTC here."""
+    if column.type != "timestamp" or column.default is None or session.zone is UTC:
+        return column
+    from applier.tables.expressions.row_expressions import literal_value
+
+    value = literal_value(column.default, session)
+    if value is None:
+        return column
+    try:
+        stored = timestamp_from_sql(replace(column, scale=6), session.zone)(value)
+    except ValueRefused:
+        return column
+    return replace(column, default=f"'{timestamp_to_text(replace(column, scale=6))(stored)}'")
+
+
+@lru_cache(maxsize=256)
+def _static_defaults(definition: TableDefinition) -> tuple[Any, ...] | None:
+    """Defaults of all columns when none of them depends on the moment."""
+    moving = ("current_timestamp", "now", "localtime", "uuid", "rand", "curdate", "curtime", "next")
+    if any(
+        column.default and any(word in column.default.lower() for word in moving)
+        for column in definition.columns
+    ):
+        return None
+    if any(column.system_time for column in definition.columns):
+        return None
+    return tuple(column_default(column) for column in definition.columns)
+
+
+def default_row(definition: TableDefinition, session: Session | None = None) -> Row:
+    """A row of defaults; generated columns are NULL in it."""
+    fixed = _static_defaults(definition)
+    if fixed is not None:
+        return fixed
+    return tuple(column_default(column, session) for column in definition.columns)
+
+
+def complete_rows(
+    definition: TableDefinition,
+    columns: tuple[int, ...],
+    rows: Iterable[tuple[Any, ...]],
+    dialect: Dialect,
+) -> Iterator[Row]:
+    """Whole rows from rows of `columns`: defaults and generated columns filled in."""
+    generate = row_generator(definition, dialect)
+    if columns == tuple(range(len(definition.columns))) and generate is None:
+        yield from rows
+        return
+    base = default_row(definition)
+    for values in rows:
+        row = list(base)
+        for column, value in zip(columns, values, strict=True):
+            row[column] = value
+        yield generate(tuple(row)) if generate is not None else tuple(row)
+
+
+def number_rows(
+    definition: TableDefinition,
+    rows: Iterable[Row],
+    start: int,
+    unnumbered: tuple[Any, ...] = (None, 0),
+    steps: NumberSteps = ONE_BY_ONE,
+) -> Iterator[Row]:
+    """Rows with their AUTO_INCREMENT column filled: each of the values `unnumbered` in it becomes
+    the next number.
+
+    The first number is the first of the `steps` from `start` on, or above what the rows before have
+    (`handler::update_auto_increment`, sql/handler.cc). In a column AUTO_INCREMENT NULL a NULL uses
+    a number up and stays NULL (seen on 5.7.29, 9.7.4, MariaDB 10.11.18).
+    """
+    at = next((at for at, column in enumerate(definition.columns) if column.auto_increment), None)
+    if at is None:
+        yield from rows
+        return
+    may_be_null = definition.columns[at].nullable
+    for row in rows:
+        if row[at] is None and may_be_null:
+            start += None in unnumbered
+        elif row[at] in unnumbered:
+            row = (*row[:at], steps.after(start - 1), *row[at + 1 :])
+        if isinstance(row[at], int) and row[at] >= start:
+            start = row[at] + 1
+        yield row
+
+
+def row_generator(definition: TableDefinition, dialect: Dialect) -> Callable[[Row], Row] | None:
+    """A function that computes the generated columns of a row; None for a table without any.
+
+    NULL in one that is NOT NULL is what INSERT IGNORE makes of it: another statement would not be
+    in a log.
+    """
+    if not any(column.generated for column in definition.columns):
+        return None
+    from applier.tables.expressions.row_expressions import generated_columns
+
+    generate = generated_columns(definition, dialect)
+    needed = [
+        (at, implicit_default(column))
+        for at, column in enumerate(definition.columns)
+        if column.generated and not column.nullable
+    ]
+    if not needed:
+        return generate
+
+    def filled(row: Row) -> Row:
+        made = generate(row)
+        for at, instead in needed:
+            made = (*made[:at], instead, *made[at + 1 :]) if made[at] is None else made
+        return made
+
+    return filled

@@ -1,0 +1,489 @@
+"""Values of expressions into columns: for each type of column the types of operands that are stored
+exactly.
+
+Held against real servers by tests/tables/test_functions_servers.py. What is not in the table is
+refused with 1235. A value that does not fit raises ValueRefused, with what the server stores
+instead where it is not in strict mode.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from applier.binlog.charsets import charset
+from applier.binlog.time_zone import to_utc
+from applier.binlog.types import ValueRefused, from_sql
+from applier.binlog.types import json as json_documents
+from applier.binlog.types.temporal import (
+    Parts,
+    pack_datetime,
+    pack_time,
+    pack_timestamp,
+    parts_text,
+)
+from applier.binlog.types.texts import labels_of
+from applier.tables.expressions.comparisons import ASCII_EXACT, moment_of
+from applier.tables.expressions.json_functions import JsonNull
+from applier.tables.expressions.moment_rules import checked_date, fitted_fraction, fitted_parts
+from applier.tables.expressions.operands import (
+    BYTES,
+    CHARACTERS,
+    Dialect,
+    Operand,
+    OperandKind,
+    Scope,
+    Session,
+    Value,
+    as_number,
+    as_text,
+    leading_number,
+    unsupported,
+)
+from applier.tables.sql.sql_mode_flags import SqlModeFlag
+from lookup.table import Column
+
+MOST_SECONDS = 838 * 3600 + 59 * 60 + 59
+Stored = Any
+Write = Callable[[Value, Session], Stored]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreColumn:
+    """A column that an operand is stored in."""
+
+    column: Column
+    operand: Operand
+    dialect: Dialect
+
+    def refused(self, number: int, what: str, closest: Stored) -> ValueRefused:
+        """The server's error for a value that does not fit."""
+        return ValueRefused(number, f"{what} for column '{self.column.name}'", closest)
+
+    def unknown(self) -> Exception:
+        """The error of what is not stored exactly here."""
+        return unsupported(
+            f"{self.operand.sql[:60]} in the {self.column.type} column `{self.column.name}`"
+        )
+
+
+def storer(column: Column, operand: Operand, dialect: Dialect) -> Callable[[Scope], Stored]:
+    """A function from a scope to the stored form of an operand's value, None for NULL.
+
+    Raises ReplicationError 1235 where the operand's type is not stored exactly; the function does
+    so for such values, and ValueRefused for one that does not fit.
+    """
+    if operand.kind is OperandKind.NULL:
+        return lambda scope: None
+    family = _FAMILIES.get(column.type, _same_type)
+    target = StoreColumn(column, operand, dialect)
+    write = family(target)
+    inner = operand.value
+
+    def stored(scope: Scope) -> Stored:
+        value = inner(scope)
+        return None if value is None else write(value, scope.session)
+
+    return stored
+
+
+def _numeric(target: StoreColumn) -> Write:
+    """Into integers, DECIMAL, FLOAT and DOUBLE."""
+    column, operand = target.column, target.operand
+    convert = from_sql(column)
+    is_integer = "int" in column.type
+    rounds = column.type in ("float", "double") and bool(column.scale)
+    if operand.kind in (
+        OperandKind.LABELS,
+        OperandKind.BINARY,
+        OperandKind.JSON,
+        OperandKind.OTHER,
+    ):
+        raise target.unknown()
+    if (
+        operand.kind in (OperandKind.DATE, OperandKind.DATETIME, OperandKind.TIME)
+        and operand.column is None
+        and not operand.literal
+    ):
+        raise target.unknown()
+    if operand.kind is OperandKind.TEXT:
+        prepare: Callable[[Any], Any] = str
+    else:
+        inner = as_number(Operand(operand.kind, lambda scope: scope, operand.sql, operand.digits))
+        number: Callable[[Any], Any] = inner.value
+        prepare = number
+
+    def write(value: Value, _session: Session) -> Stored:
+        found = prepare(value)
+        if isinstance(found, str) and _HUGE_EXPONENT.search(found):
+            raise target.unknown()
+        if rounds and not _stays_whole(found, column):
+            raise target.unknown()
+        if is_integer and isinstance(found, float):
+            found = round(found) if abs(found) < 1 << 65 else Decimal(found)
+        if (
+            column.unsigned
+            and not is_integer
+            and (leading_number(found) if isinstance(found, str) else found) < 0
+        ):
+            raise target.refused(1264, "Out of range value", convert(0))
+        return convert(found)
+
+    return write
+
+
+_HUGE_EXPONENT = re.compile(r"[0-9.][eE][-+]?0*[1-9][0-9]{8}")
+"""Servers differ in what such a text becomes."""
+
+
+def _stays_whole(value: Any, column: Column) -> bool:
+    """FLOAT(M,D) and DOUBLE(M,D) round; a whole number that fits is what it was, however they do
+    it."""
+    try:
+        number = Decimal(value)
+    except ArithmeticError:
+        return False
+    return number == number.to_integral_value() and abs(number) < Decimal(10) ** (
+        (column.length or 0) - column.scale
+    )
+
+
+def _text(target: StoreColumn) -> Write:
+    column, operand = target.column, target.operand
+    own = charset(column.charset)
+    convert = from_sql(column)
+    if operand.kind in BYTES:
+        return lambda value, session: convert(_well_formed(target, value))
+    if operand.kind is OperandKind.JSON:
+        return lambda value, session: convert(
+            json_documents.to_text(None if value is JsonNull else value)
+        )
+    text = as_text(
+        Operand(operand.kind, lambda scope: scope, operand.sql, operand.digits), target.dialect
+    )
+    limit = column.length
+    in_full = _all_digits(operand)
+
+    def write(value: Value, _session: Session) -> Stored:
+        found = f"{value:f}" if in_full else text.value(value)
+        if operand.kind is OperandKind.DOUBLE and limit is not None and len(found) > limit:
+            raise target.unknown()
+        try:
+            return convert(found)
+        except ValueRefused as refused:
+            if refused.closest is None:
+                refused.closest = _closest_text(
+                    convert, "".join(_or_mark(own.encode, char) for char in found)
+                )
+            raise
+
+    return write
+
+
+def _all_digits(operand: Operand) -> bool:
+    """Whether the value is stored with all its digits; of a DECIMAL, functions of text see only
+    those that it shows."""
+    return operand.kind is OperandKind.DECIMAL
+
+
+def _closest_text(convert: Callable[[Any], Any], text: str) -> Stored:
+    try:
+        return convert(text)
+    except ValueRefused as refused:
+        return refused.closest
+
+
+def _or_mark(encode: Callable[[str], bytes], char: str) -> str:
+    """A character that the character set lacks becomes a question mark."""
+    try:
+        encode(char)
+    except UnicodeError:
+        return "?"
+    return char
+
+
+def _well_formed(target: StoreColumn, value: bytes) -> bytes:
+    """Bytes are taken as they are; those that are no text of the column's character set are
+    refused."""
+    own = charset(target.column.charset)
+    value = b"\0" * (-len(value) % len(own.pad)) + value
+    text = own.decode(value)
+    if own.codec == "utf-8" and any("\ud800" <= char <= "\udfff" for char in text):
+        if target.dialect.mariadb:
+            raise target.unknown()
+        good = next(at for at in range(len(value), -1, -1) if _is_utf8(value[:at]))
+        raise target.refused(1366, "Incorrect string value", from_sql(target.column)(value[:good]))
+    try:
+        same = own.encode(text) == value
+    except UnicodeError:
+        same = False
+    if not same:
+        raise target.unknown()
+    return value
+
+
+def _is_utf8(value: bytes) -> bool:
+    try:
+        value.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _bytes(target: StoreColumn) -> Write:
+    operand = target.operand
+    convert = from_sql(target.column)
+    if operand.is_bytes:
+        return lambda value, session: convert(value)
+    if operand.kind is OperandKind.JSON:
+        raise target.unknown()
+    text = as_text(
+        Operand(
+            operand.kind,
+            lambda scope: scope,
+            operand.sql,
+            operand.digits,
+            collation=operand.collation,
+        ),
+        target.dialect,
+    )
+    encode = operand.charset.encode if operand.collation is not None else str.encode
+    in_full = _all_digits(operand)
+
+    def write(value: Value, _session: Session) -> Stored:
+        found = f"{value:f}".encode() if in_full else encode(text.value(value))
+        if (
+            operand.kind is OperandKind.DOUBLE
+            and target.column.length is not None
+            and len(found) > target.column.length
+        ):
+            raise target.unknown()
+        return convert(found)
+
+    return write
+
+
+# dates and times
+
+
+def _parts(target: StoreColumn) -> Callable[[Value], Parts]:
+    """Parts of what is stored in a DATE, DATETIME or TIMESTAMP."""
+    kind = target.operand.kind
+    if kind in (OperandKind.DATE, OperandKind.DATETIME):
+        return lambda value: value
+    if kind is OperandKind.INTEGER:
+        return lambda value: _parts_of_number(value, target)
+    if kind in CHARACTERS:
+        return lambda value: _parts_of_text(value, target)
+    raise target.unknown()
+
+
+def _parts_of_text(text: str, target: StoreColumn) -> Parts:
+    found = moment_of(text)
+    if isinstance(found, int):
+        raise target.unknown()
+    return found
+
+
+def _parts_of_number(number: int, target: StoreColumn) -> Parts:
+    """YYYYMMDD and YYYYMMDDhhmmss."""
+    digits = str(number)
+    if number == 0:
+        return (0, 0, 0, 0, 0, 0, 0)
+    if len(digits) not in (8, 14) or number < 0:
+        raise target.unknown()
+    digits = digits.ljust(14, "0")
+    parts = (int(digits[:4]), *(int(digits[at : at + 2]) for at in range(4, 14, 2)), 0)
+    if parts[1] > 12 or parts[2] > 31 or parts[3] > 23 or parts[4] > 59 or parts[5] > 59:
+        raise target.unknown()
+    return parts  # type: ignore[return-value]
+
+
+def _date(target: StoreColumn) -> Write:
+    read = _parts(target)
+
+    def write(value: Value, _session: Session) -> Stored:
+        parts = read(value)
+        if parts[6]:
+            raise target.unknown()
+        found = checked_date(parts, target.dialect.sql_mode)
+        if found is None:
+            raise target.refused(1292, f"Incorrect date value: '{parts_text(parts, 0)}'", 0)
+        return int(found[0] << 9 | found[1] << 5 | found[2])
+
+    return write
+
+
+def _datetime(target: StoreColumn) -> Write:
+    read, digits = _parts(target), target.column.scale
+
+    def write(value: Value, _session: Session) -> Stored:
+        parts = fitted_parts(read(value), digits, target.dialect)
+        found = checked_date(parts, target.dialect.sql_mode)
+        if found is None:
+            raise target.refused(
+                1292,
+                f"Incorrect datetime value: '{parts_text(parts, 0)}'",
+                pack_datetime((0,) * 7, digits),
+            )
+        return pack_datetime(found, digits)
+
+    return write
+
+
+def _timestamp(target: StoreColumn) -> Write:
+    read, digits = _parts(target), target.column.scale
+
+    def write(value: Value, session: Session) -> Stored:
+        parts = fitted_parts(read(value), digits, target.dialect)
+        zero = pack_timestamp(0, digits)
+        found = checked_date(
+            parts, target.dialect.sql_mode & ~SqlModeFlag.ALLOW_INVALID_DATES, zeros=False
+        )
+        if found is None:
+            raise target.refused(1292, f"Incorrect datetime value: '{parts_text(parts, 0)}'", zero)
+        if not any(found):
+            return zero
+        microseconds = (
+            to_utc(datetime(*found), session.zone) - datetime(1970, 1, 1, tzinfo=UTC)
+        ) // timedelta(microseconds=1)
+        if not 1_000_000 <= microseconds < 0x8000_0000 * 1_000_000:
+            raise target.refused(1292, f"Incorrect datetime value: '{parts_text(parts, 0)}'", zero)
+        return pack_timestamp(microseconds, digits)
+
+    return write
+
+
+def _time(target: StoreColumn) -> Write:
+    kind, digits = target.operand.kind, target.column.scale
+    if kind not in (OperandKind.TIME, OperandKind.DATETIME, *CHARACTERS):
+        raise target.unknown()
+
+    def write(value: Value, _session: Session) -> Stored:
+        found = moment_of(value) if isinstance(value, str) else value
+        if isinstance(found, tuple):
+            if isinstance(value, str):
+                raise target.unknown()
+            found = ((found[3] * 60 + found[4]) * 60 + found[5]) * 1_000_000 + found[6]
+        size = fitted_fraction(abs(found), digits, target.dialect)
+        sign = -1 if found < 0 else 1
+        if size > MOST_SECONDS * 1_000_000:
+            raise target.unknown()
+        return pack_time(sign * size, digits)
+
+    return write
+
+
+def _year(target: StoreColumn) -> Write:
+    convert = from_sql(target.column)
+    if target.operand.kind not in (OperandKind.INTEGER, OperandKind.YEAR, OperandKind.TEXT):
+        raise target.unknown()
+
+    def write(value: Value, _session: Session) -> Stored:
+        if isinstance(value, str) and not (value.isdigit() and len(value) in (1, 2, 4)):
+            raise target.unknown()
+        return convert(value)
+
+    return write
+
+
+# others
+
+
+def _bit(target: StoreColumn) -> Write:
+    """Bytes are digits of base 256; a literal that is a number beside numbers has at most eight."""
+    convert = from_sql(target.column)
+    if target.operand.kind not in (OperandKind.INTEGER, OperandKind.BIT, *BYTES):
+        raise target.unknown()
+
+    def write(value: Value, _session: Session) -> Stored:
+        if (
+            value < 0
+            if isinstance(value, int)
+            else target.operand.kind is OperandKind.HEX and len(value) > 8
+        ):
+            raise target.unknown()
+        return convert(value)
+
+    return write
+
+
+def _labels(target: StoreColumn) -> Write:
+    """ENUM and SET: a label as it stands in the definition, or in another case where the collation
+    ignores it."""
+    column, kind = target.column, target.operand.kind
+    convert, labels = from_sql(column), labels_of(column.labels)
+    if kind not in (OperandKind.TEXT, OperandKind.LABELS, OperandKind.INTEGER):
+        raise target.unknown()
+    folded = (
+        ASCII_EXACT.fullmatch(column.collation or charset(column.charset).default_collation)
+        is not None
+    )
+    most = len(column.labels) if column.type == "enum" else (1 << len(column.labels)) - 1
+    pad = "" if column.charset == "binary" else " "
+
+    def write(value: Value, _session: Session) -> Stored:
+        if isinstance(value, int):
+            if not 0 <= value <= most or (value == 0 and column.type == "enum"):
+                raise target.refused(
+                    1265, "Data truncated", 0 if column.type == "enum" else value & most
+                )
+            return value
+        pieces = [value] if column.type == "enum" else value.split(",")
+        known = all(piece.rstrip(pad) in labels.exact or piece in labels.exact for piece in pieces)
+        if not known and value and not (folded and value.isascii() and labels.is_ascii):
+            raise target.unknown()
+        if column.type == "set" and not known and re.search("[0-9]", value):
+            raise target.unknown()
+        if column.type == "enum" and value == "" and "" not in labels.exact:
+            raise target.refused(1265, "Data truncated", 0)
+        return convert(value)
+
+    return write
+
+
+def _json(target: StoreColumn) -> Write:
+    kind = target.operand.kind
+    if kind not in (OperandKind.JSON, OperandKind.TEXT):
+        raise target.unknown()
+    convert = from_sql(target.column)
+    if kind is OperandKind.TEXT:
+        return lambda value, session: convert(value)
+    return lambda value, session: json_documents.encode(None if value is JsonNull else value)
+
+
+def _printed(target: StoreColumn) -> Write:
+    """MariaDB's UUID, INET4 and INET6 from their text."""
+    if target.operand.kind is OperandKind.OTHER:
+        return _same_type(target)
+    if target.operand.kind is not OperandKind.TEXT:
+        raise target.unknown()
+    convert = from_sql(target.column)
+    return lambda value, session: convert(value)
+
+
+def _same_type(target: StoreColumn) -> Write:
+    """A copy of a column of the same type."""
+    source = target.operand.column
+    if source is None or (source.type, source.length, source.srid) != (
+        target.column.type,
+        target.column.length,
+        target.column.srid,
+    ):
+        raise target.unknown()
+    return lambda value, session: value
+
+
+_FAMILIES: dict[str, Callable[[StoreColumn], Write]] = {
+    **dict.fromkeys(("tinyint", "smallint", "mediumint", "int", "bigint"), _numeric),
+    **dict.fromkeys(("decimal", "float", "double"), _numeric),
+    **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), _text),
+    **dict.fromkeys(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"), _bytes),
+    "date": _date, "datetime": _datetime, "timestamp": _timestamp, "time": _time, "year": _year,
+    "bit": _bit, "enum": _labels, "set": _labels, "json": _json,
+    "uuid": _printed, "inet4": _printed, "inet6": _printed,
+}  # fmt: skip

@@ -1,0 +1,1 @@
+"""Partitions: which rows stand where, and what ALTER TABLE does to them."""

@@ -1,0 +1,60 @@
+"""Which rows stand in a partition, or in a single subpartition, that a statement names.
+
+A row stands in the subpartition that HASH or KEY gives, counted anew in each partition
+(`get_partition_id_with_sub`, sql/sql_partition.cc).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from applier.tables.expressions.operands import Session
+from applier.tables.partitioning.partitions import (
+    Locate,
+    Partition,
+    PartitionChange,
+    Partitioning,
+    Place,
+    locator,
+    read_partitioning,
+)
+from applier.tables.sql.sql_text import Parser
+from lookup.handler import Row
+from lookup.table import TableDefinition
+
+
+def stands_in(
+    definition: TableDefinition,
+    partitioning: Partitioning,
+    places: Collection[Place],
+    session: Session,
+) -> Callable[[Row], bool]:
+    """Whether a row stands in one of the places. It, and this, raise ReplicationError 1235 where
+    that is not exact."""
+    locate = locator(definition, partitioning, session)
+    if not any(isinstance(place, tuple) for place in places):
+        return lambda row: locate(row) in places
+    below = _sub_locator(definition, partitioning, session)
+    return lambda row: locate(row) in places or (locate(row), below(row)) in places
+
+
+def kept_rows(
+    change: PartitionChange, definition: TableDefinition, rows: list[Row], session: Session
+) -> list[Row]:
+    """The rows of the partitions that are not emptied; all must have had a partition that is known.
+    Raises ReplicationError 1235."""
+    if not change.emptied or change.before is None:
+        return rows
+    goes = stands_in(definition, change.before, change.emptied, session)
+    return [row for row in rows if not goes(row)]
+
+
+def _sub_locator(
+    definition: TableDefinition, partitioning: Partitioning, session: Session
+) -> Locate:
+    """A function from a row to the place of its subpartition within its partition."""
+    method = read_partitioning(Parser(partitioning.sub[len("SUB") :]))
+    count = max(len(names) for names in partitioning.sub_names)
+    parts = tuple(Partition(f"s{at}") for at in range(count))
+    return locator(definition, replace(method, parts=parts), session)
