@@ -65,10 +65,15 @@ class GtidSlavePos:
         """gtid_slave_pos."""
         return position(self._store.rows(TABLE))
 
-    def record(self, gtid: MariadbGtid) -> None:
-        """The last transaction of its domain is this one now."""
-        number = self._next
+    def next_number(self) -> int:
+        """The sub_id of the next transaction of the log. Workers take it before they execute."""
         self._next += 1
+        return self._next - 1
+
+    def record(self, gtid: MariadbGtid, number: int | None = None) -> None:
+        """The last transaction of its domain is this one now; `number` is the sub_id that was
+        taken for it."""
+        number = self.next_number() if number is None else number
         self._store.write(
             TABLE,
             {"domain_id": gtid.domain, "sub_id": number},

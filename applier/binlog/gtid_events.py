@@ -65,6 +65,13 @@ class MariadbGtidEvent:
     flags_extra: int = 0
 
     STANDALONE = 0x01
+    GROUP_COMMIT_ID = 0x02
+    TRANSACTIONAL = 0x04
+    """It can be rolled back."""
+    ALLOW_PARALLEL = 0x08
+    """skip_parallel_replication was off."""
+    WAITED = 0x10
+    """It waited for a lock on the source."""
     START_ALTER, ROLLBACK_ALTER = 0x02, 0x08
     """Of `flags_extra` (`FL_START_ALTER_E1` and `FL_ROLLBACK_ALTER_E1`, sql/log_event.h of MariaDB
     10.8 and later)."""

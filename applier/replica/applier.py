@@ -214,8 +214,12 @@ class Applier:
         if first.event.type == EventType.MARIADB_GTID:
             gtid = parse(first.event, first.format)
             assert isinstance(gtid, MariadbGtidEvent)
-            self.slave_pos.record(gtid.gtid)
+            self.slave_pos.record(gtid.gtid, self._number())
             self._has_recorded = True
+
+    def _number(self) -> int | None:
+        """The sub_id of the group; None: the next one."""
+        return None
 
     def _count(self) -> None:
         self.groups += 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from applier.error_codes import Code
 from applier.errors import UsageError
-from applier.replica.scheduling import ClockRules, rules_for
+from applier.replica.scheduling import NONE, ClockRules, rules_for
 from applier.replica.versions import ReplicaRules, replica_rules
 from checkpoints.fields import FILES_IN
 from checkpoints.sync_rules import SyncOptions
@@ -44,8 +44,10 @@ class ReplicaConfiguration:
     """MASTER_USE_GTID of MariaDB: No, Slave_Pos or Current_Pos; with `auto_position`, Slave_Pos.
     Current_Pos is taken for Slave_Pos: that of a server to which nobody else writes."""
     workers: int | None = None
-    """replica_parallel_workers; 0: the applier's one thread does it."""
+    """replica_parallel_workers, or slave_parallel_threads of MariaDB; 0: the applier's one thread
+    does it."""
     parallel_type: str | None = None
+    """replica_parallel_type, or slave_parallel_mode of MariaDB."""
     preserve_commit_order: bool | None = None
     checkpoint_group: int = 512
     """Transactions between two checkpoints of the coordinator at most."""
@@ -83,7 +85,10 @@ class ReplicaConfiguration:
         scheduling = rules_for(self.version)
         fill(self, "scheduling", scheduling)
         fill(self, "workers", scheduling.workers if self.workers is None else self.workers)
-        fill(self, "parallel_type", (self.parallel_type or scheduling.parallel_type).upper())
+        fill(self, "parallel_type", self.parallel_type or scheduling.parallel_type)
+        fill(self, "parallel_type", _spelled(self.parallel_type or "", scheduling))
+        if self.parallel_type == NONE:
+            fill(self, "workers", 0)
         if self.preserve_commit_order is None:
             fill(self, "preserve_commit_order", scheduling.preserve_commit_order)
         for name in ("relay_log_info_repository", "master_info_repository"):
@@ -137,7 +142,7 @@ class ReplicaConfiguration:
         workers = self.workers or 0
         ranges = {
             "server_id": (self.server_id, 1, (1 << 32) - 1),
-            "workers": (workers, self.scheduling.fewest_workers, 1024),
+            "workers": (workers, self.scheduling.fewest_workers, self.scheduling.workers_most),
             "checkpoint_group": (self.checkpoint_group, 32, 524280),
             "innodb_flush_log_at_trx_commit": (self.innodb_flush_log_at_trx_commit, 0, 2),
             "sync_binlog": (self.sync_binlog, 0, (1 << 32) - 1),
@@ -166,17 +171,10 @@ class ReplicaConfiguration:
                 code=Code.CONFIGURATION,
                 hint="give a multiple of 8",
             )
-        if self.rules.by_domains and workers:
-            raise UsageError(
-                "no workers of MariaDB are emulated",
-                code=Code.CONFIGURATION,
-                hint="use 0 workers, as MariaDB does unless slave_parallel_threads is set",
-            )
-        known_types = self.scheduling.parallel_types
-        if known_types and self.parallel_type not in known_types:
+        if self.parallel_type not in self.scheduling.parallel_types:
             known = ", ".join(sorted(self.scheduling.parallel_types))
             raise UsageError(
-                f"MySQL {self.version} has no parallel_type={self.parallel_type}",
+                f"{self.rules.name} has no parallel_type={self.parallel_type}",
                 code=Code.CONFIGURATION,
                 hint=f"it has {known}",
             )
@@ -217,6 +215,12 @@ class ReplicaConfiguration:
                 code=Code.CONFIGURATION,
                 hint="8.0.19 needs neither",
             )
+
+
+def _spelled(parallel_type: str, scheduling: ClockRules) -> str:
+    """As the server writes it, in whatever case it was given."""
+    known = {name.lower(): name for name in scheduling.parallel_types}
+    return known.get(parallel_type.lower(), parallel_type.upper())
 
 
 def refuse_unknown(options: dict[str, object]) -> None:

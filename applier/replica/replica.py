@@ -20,11 +20,11 @@ from dataclasses import replace
 from applier.error_codes import Code
 from applier.errors import BinlagError, ReplicationError, UsageError
 from applier.replica.applier import Applier
+from applier.replica.appliers import new_applier
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.domains import begin_anew, dump_of
 from applier.replica.execute import Executor, ExecutorOf
 from applier.replica.interleaving import Interleaving
-from applier.replica.parallel import ParallelApplier
 from applier.replica.records import ReplicaRecords
 from applier.replica.recovery import (
     FILL_AGAIN,
@@ -454,17 +454,10 @@ class Replica:
         return self._find_gaps(info) if matter else []
 
     def _new_applier(self, info: RelayLogInfo) -> Applier:
-        if self.configuration.workers:
-            count = max(self.configuration.workers, info.number_of_workers)
-            repositories = [self._records.worker(number) for number in range(1, count + 1)]
-            return ParallelApplier(
-                self.disk, self.relay_log, self.storage, info, self._records.applier,
-                workers=repositories, interleaving=self._interleaving,
-                executor_of=self._executor_of,
-            )  # fmt: skip
-        return Applier(
-            self.disk, self.relay_log, self.storage, info, self._records.applier,
+        return new_applier(
+            self.disk, self.relay_log, self.storage, info, self._records,
             executor_of=self._executor_of, slave_pos=self._slave_pos,
+            interleaving=self._interleaving,
         )  # fmt: skip
 
     # the receiver

@@ -8,12 +8,20 @@ rpl_rli_pdb.cc under their names of then) and MariaDB 10.11.18; corrected by wha
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
+from applier.binlog.gtid_events import MariadbGtidEvent
 from applier.errors import ReplicationError
 from lookup.versions import rules_for as lookup_rules_for
 
 DATABASE, LOGICAL_CLOCK = "DATABASE", "LOGICAL_CLOCK"
+NONE, MINIMAL, CONSERVATIVE, OPTIMISTIC, AGGRESSIVE = MODES = (
+    "none", "minimal", "conservative", "optimistic", "aggressive",
+)  # fmt: skip
+"""slave_parallel_mode of MariaDB, from the one that ties most to the one that ties least."""
 MIB = 1 << 20
+MAX_QUEUED: Final = 131_072
+"""Default of slave_parallel_max_queued, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,10 @@ class ClockRules:
     """By the old rule of SOURCE_DELAY the PREVIOUS_GTIDS event is delayed as well."""
     after_gtids_without_workers: bool = False
     """START REPLICA UNTIL SQL_AFTER_GTIDS runs without workers that once (note 1753)."""
+    workers_most: int = 1024
+    by_group_commit: bool = False
+    """MariaDB: workers go by the group commits and flags of its GTID events, domain by domain;
+    there are no checkpoints, and a domain always commits in the log's order."""
     follows_caught_up: bool = False
     """MariaDB: Seconds_Behind_Master asks the applier whether it is idle, does not compare
     positions, and is NULL without connection."""
@@ -125,16 +137,20 @@ RULES: dict[str, ClockRules] = {
         ClockRules(
             "mariadb",
             0,
-            DATABASE,
+            OPTIMISTIC,
             False,
             16 * MIB,
-            parallel_types=frozenset(),
+            parallel_types=frozenset(MODES),
             has_commit_order=False,
             delays_transactions=False,
+            workers_most=16383,
+            by_group_commit=True,
             follows_caught_up=True,
         ),
     )
 }
+MOST_WORKERS = max(rules.workers_most for rules in RULES.values())
+"""MariaDB's largest slave_parallel_threads; MySQL's replica_parallel_workers ends at 1024."""
 
 
 def rules_for(version: str) -> ClockRules:
@@ -211,3 +227,84 @@ class LogicalClockOrder:
         return waits_for_all(
             last_committed, sequence_number, previous, self._first_gap_counts or not first
         )
+
+
+class GroupMarks(NamedTuple):
+    """What MariaDB's GTID event says of a group for those who schedule it. `commit_id` is 0 for a
+    group that was alone in its group commit."""
+
+    domain: int = 0
+    commit_id: int = 0
+    flags: int = MariadbGtidEvent.TRANSACTIONAL | MariadbGtidEvent.ALLOW_PARALLEL
+
+    @property
+    def is_scheduled_apart(self) -> bool:
+        """An XA transaction or half an ALTER TABLE: the server has rules of its own for them."""
+        return bool(self.flags & _APART)
+
+    @property
+    def is_standalone(self) -> bool:
+        """No COMMIT or XID: it begins to commit where it ends."""
+        return bool(self.flags & MariadbGtidEvent.STANDALONE)
+
+
+def marks_of(event: MariadbGtidEvent) -> GroupMarks:
+    """The marks in a GTID event."""
+    split = HALF_ALTER if event.is_half_alter else 0
+    return GroupMarks(event.gtid.domain, event.commit_id or 0, event.flags | split)
+
+
+HALF_ALTER: Final = 1 << 8
+"""Above the flags of the event."""
+_APART: Final = HALF_ALTER | MariadbGtidEvent.PREPARED_XA | MariadbGtidEvent.COMPLETED_XA
+_TRANSACTIONAL: Final = MariadbGtidEvent.TRANSACTIONAL
+_ALLOW_PARALLEL: Final = MariadbGtidEvent.ALLOW_PARALLEL
+_WAITED: Final = MariadbGtidEvent.WAITED
+_DDL: Final = MariadbGtidEvent.DDL
+_MINIMAL, _OPTIMISTIC, _AGGRESSIVE = map(MODES.index, (MINIMAL, OPTIMISTIC, AGGRESSIVE))
+NEW_BATCH, WAITS_FOR_COMMITS, SEVERAL_COMMITS, ALONE, NO_BATCH = 1, 2, 4, 8, -1
+"""What `batch_of` says. The first two are of the group itself; the others stay with the batch."""
+
+
+def batch_of(mode: int, flags: int, same_commit: bool, batch: int) -> int:
+    """Whether MariaDB begins a new batch of groups with the next group of a domain.
+
+    `mode` is a place in MODES, `flags` those of the group's GTID event, `same_commit` whether it
+    was in one group commit with the group before it, `batch` what this function said of that one
+    (NO_BATCH for the first). NEW_BATCH: the group waits until all before it begin to commit.
+    WAITS_FOR_COMMITS: it waits until they are committed, those behind it do not. Otherwise it goes
+    beside those of its batch. (rpl_parallel::do_event, sql/rpl_parallel.cc of MariaDB 10.11.)
+    """
+    alone = ALONE if flags & _DDL else 0
+    if batch < 0:
+        return NEW_BATCH | alone
+    several = mode <= _MINIMAL or not same_commit or alone != 0 or batch & SEVERAL_COMMITS != 0
+    if not several:
+        return batch & ALONE
+    if mode < _OPTIMISTIC or alone != 0 or batch & ALONE != 0:
+        return NEW_BATCH | alone
+    careful = mode < _AGGRESSIVE and (flags & _ALLOW_PARALLEL == 0 or flags & _WAITED != 0)
+    if flags & _TRANSACTIONAL == 0 or careful:
+        return SEVERAL_COMMITS | WAITS_FOR_COMMITS
+    return SEVERAL_COMMITS
+
+
+NO_MARKS: Final = GroupMarks()
+"""A transaction that may go beside any other, alone in its group commit."""
+
+
+class GroupCommitOrder:
+    """The same for one domain, group by group in the log's order."""
+
+    __slots__ = ("_batch", "_commit_id", "_mode")
+
+    def __init__(self, mode: str) -> None:
+        self._mode = MODES.index(mode)
+        self._batch, self._commit_id = NO_BATCH, 0
+
+    def take(self, marks: GroupMarks) -> int:
+        """What the next group waits for, as `batch_of` says it."""
+        same = marks.commit_id != 0 and marks.commit_id == self._commit_id
+        self._batch = batch_of(self._mode, marks.flags, same, self._batch)
+        self._commit_id = marks.commit_id
+        return self._batch

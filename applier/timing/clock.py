@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.replica.admission import Admission, Until
-from applier.replica.scheduling import LOGICAL_CLOCK, RULES, ClockRules
+from applier.replica.scheduling import LOGICAL_CLOCK, MAX_QUEUED, NONE, RULES, ClockRules
 from applier.server_versions import asked_rules
 from checkpoints.gtid import GtidSet
 from lookup.versions import NEWEST
@@ -56,6 +56,12 @@ class ClockConfiguration:
     """replica_checkpoint_period; 0: by time no checkpoints at all."""
     checkpoint_group: int = 512
     pending_jobs_size_max: int | None = None
+    domain_workers: int = 0
+    """slave_domain_parallel_threads of MariaDB; 0: a domain may have all threads."""
+    max_queued_bytes: int = MAX_QUEUED
+    """slave_parallel_max_queued of MariaDB: what may be queued for one thread."""
+    by_position: bool = False
+    """MASTER_USE_GTID=No of MariaDB: all domains are one to its workers."""
     transaction_retries: int | None = None
     delay_seconds: int = 0
     """SOURCE_DELAY."""
@@ -103,12 +109,13 @@ class ClockConfiguration:
                 code=Code.CONFIGURATION,
                 hint=f"use {rules.fewest_workers} worker or more",
             )
-        if self.worker_count and not rules.parallel_types:
+        if self.worker_count > rules.workers_most:
             raise UsageError(
-                f"the parallel applier of {rules.name} is not simulated",
+                f"{rules.name} takes {rules.workers_most:,} workers at most",
                 code=Code.CONFIGURATION,
-                hint="use 0 workers, or the rules of a MySQL version",
+                hint="use fewer",
             )
+        self._check_domains()
         if self.parallel_type is not None and self.parallel_type not in rules.parallel_types:
             known = ", ".join(sorted(rules.parallel_types))
             raise UsageError(
@@ -145,6 +152,19 @@ class ClockConfiguration:
                 hint="use LOGICAL_CLOCK",
             )
 
+    def _check_domains(self) -> None:
+        if self.domain_workers < 0 or self.max_queued_bytes < 0:
+            raise UsageError(
+                "workers of a domain and queued bytes are not negative", code=Code.CONFIGURATION
+            )
+        asked = self.domain_workers or self.by_position or self.max_queued_bytes != MAX_QUEUED
+        if asked and not self.rules.by_group_commit:
+            raise UsageError(
+                f"{self.rules.name} has no domains and no slave_parallel_max_queued",
+                code=Code.CONFIGURATION,
+                hint="remove domain_workers, max_queued_bytes and by_position",
+            )
+
     @property
     def rules(self) -> ClockRules:
         """What the server version decides. Raises UsageError for one that is not known."""
@@ -155,11 +175,13 @@ class ClockConfiguration:
         """Workers that run; 0: one thread reads and applies."""
         if self.rules.after_gtids_without_workers and self.until is not None and self.until.after:
             return 0
+        if self.scheduling == NONE:
+            return 0
         return self.rules.workers if self.workers is None else self.workers
 
     @property
     def scheduling(self) -> str:
-        """slave_parallel_type, as it holds."""
+        """slave_parallel_type, or slave_parallel_mode of MariaDB, as it holds."""
         return self.parallel_type or self.rules.parallel_type
 
     @property

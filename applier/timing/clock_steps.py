@@ -8,36 +8,52 @@ from __future__ import annotations
 
 from collections.abc import MutableSequence, Sequence
 from math import log10
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from applier.replica.scheduling import is_out_of_order, waits_for_all
+from applier.binlog.gtid_events import MariadbGtidEvent
+from applier.replica.scheduling import (
+    NEW_BATCH,
+    WAITS_FOR_COMMITS,
+    batch_of,
+    is_out_of_order,
+    waits_for_all,
+)
 
-NOTHING, SERIAL, BY_DATABASE, BY_LOGICAL_CLOCK = range(4)
-"""What a transaction waits for: a free worker alone; all before it; those of its databases; those
-up to its last_committed."""
+SERIAL, BY_DATABASE, BY_LOGICAL_CLOCK, BY_GROUP_COMMIT = range(4)
+"""What a transaction waits for: all before it; those of its databases; those up to its
+last_committed; what MariaDB's mode says of its group."""
 
 (
     MODE, QUEUES, SEVERAL, KEEPS_ORDER, CORES, SHARES_CORES, READS_PER_SECOND, SYNC, SYNC_PROCESSOR,
     COORDINATOR_TRANSACTION, COORDINATOR_EVENT,
     ALL_DONE, COORDINATOR_FREE, READ_FROM, CORES_FROM, SYNC_START, SYNC_END, SYNCS,
-    PREVIOUS, IS_FIRST, FIRST_MARK, LAST_MARK, RETRIES, CLOCK_NUMBERS,
-) = range(24)  # fmt: skip
+    PREVIOUS, IS_FIRST, FIRST_MARK, LAST_MARK, RETRIES, GROUP_MODE, ONE_DOMAIN, MOST_QUEUED,
+    CLOCK_NUMBERS,
+) = range(27)  # fmt: skip
 """Places in `Clock.numbers`: settings, then times and counts. QUEUES: the coordinator goes on while
 a transaction waits for its worker. FIRST_MARK is -1 while there is no mark. RETRIES: expected
-rollbacks of transactions that scanned a table out of order."""
+rollbacks of transactions that scanned a table out of order. GROUP_MODE: a place in
+`scheduling.MODES`."""
 
 (
     ARRIVAL, PROCESSOR, WAITING, READS, EVENTS, LAST_COMMITTED, SEQUENCE_NUMBER,
-    FIRST_DATABASE, END_DATABASE, SCANNED, SCAN, TURN_NUMBERS,
-) = range(12)  # fmt: skip
+    FIRST_DATABASE, END_DATABASE, SCANNED, SCAN, DOMAIN, COMMIT_ID, FLAGS, LOG_BYTES, TURN_NUMBERS,
+) = range(16)  # fmt: skip
 """Places in a turn: seconds, pages, events, and what the transaction depends on. SCANNED: the table
 without a key that it scans, -1 for none; SCAN: the seconds of that."""
 
 SHORTEST, STEPS_A_DECADE, GRID = 1e-4, 3, 17
 """Lengths of scans for which contention is known: 0.1 ms to 21 s."""
 
+BATCH, LAST_COMMIT_ID, BATCH_FROM, COMMITTING, COMMITTED, PLACE, DOMAIN_NUMBERS = range(7)
+"""Places in a domain's row: what `scheduling.batch_of` said last, and of which group commit; when
+its batch may begin; when all so far begin to commit, and are committed; the place of its last
+worker."""
+
 WINDOW = 4096
 """Done marks that are remembered; replica_checkpoint_group lets 512 transactions be under way."""
+
+STANDALONE: Final = MariadbGtidEvent.STANDALONE
 
 Numbers = MutableSequence[float]
 
@@ -47,7 +63,9 @@ class Clock(NamedTuple):
     before it are done, at its place modulo WINDOW. `until`: when a database's last transaction is
     done. `scanned`: for each scanned table when its last transactions are done, as many as there
     are workers. `contention`: `scan_locks.contentions`, seconds and retries in turn, for each
-    number of workers GRID lengths; empty where nobody is rolled back."""
+    number of workers GRID lengths; empty where nobody is rolled back. `domains`: a row for each
+    domain; `places`: a row for each, of the workers that it had; `owners`: the place that had each
+    worker last."""
 
     numbers: Numbers
     workers: Numbers
@@ -55,11 +73,16 @@ class Clock(NamedTuple):
     until: Numbers
     scanned: Numbers
     contention: Numbers
+    domains: Numbers
+    places: Numbers
+    owners: Numbers
 
 
 def take(clock: Clock, turn: Sequence[float], databases: Sequence[int]) -> float:
     """When a transaction is committed. `databases` holds the numbers of those that turns change."""
     numbers, workers = clock.numbers, clock.workers
+    if numbers[MODE] == BY_GROUP_COMMIT:
+        return _take_group(clock, turn)
     after = _may_begin(clock, turn, databases)
     worker = _free_worker(clock, after)
     arrival = turn[ARRIVAL]
@@ -83,6 +106,57 @@ def take(clock: Clock, turn: Sequence[float], databases: Sequence[int]) -> float
     return done
 
 
+def _take_group(clock: Clock, turn: Sequence[float]) -> float:
+    """The same with the workers of MariaDB, as `applier.timing.simulated_domains` has it. Of the
+    queues, only a transaction that is itself longer than one holds the reading thread up."""
+    numbers, domains = clock.numbers, clock.domains
+    row = 0 if numbers[ONE_DOMAIN] else int(turn[DOMAIN])
+    at, commit_id = row * DOMAIN_NUMBERS, turn[COMMIT_ID]
+    same = commit_id != 0 and commit_id == domains[at + LAST_COMMIT_ID]
+    flags = int(turn[FLAGS])
+    batch = batch_of(int(numbers[GROUP_MODE]), flags, same, int(domains[at + BATCH]))
+    domains[at + BATCH], domains[at + LAST_COMMIT_ID] = batch, commit_id
+    if batch & NEW_BATCH:
+        domains[at + BATCH_FROM] = domains[at + COMMITTING]
+    now = max(turn[ARRIVAL], numbers[COORDINATOR_FREE])
+    worker = _pooled_worker(clock, row, now)
+    start = max(now, clock.workers[worker], domains[at + BATCH_FROM])
+    if batch & WAITS_FOR_COMMITS:
+        start = max(start, domains[at + COMMITTED])
+    now = max(now, clock.workers[worker]) if clock.owners[worker] < 0 else now
+    clock.owners[worker] = row * len(clock.workers) + int(domains[at + PLACE])
+    reading = numbers[COORDINATOR_TRANSACTION] + numbers[COORDINATOR_EVENT] * turn[EVENTS]
+    ready = _executed(numbers, start, turn)
+    if turn[LOG_BYTES] > numbers[MOST_QUEUED]:
+        now = max(now, ready - (ready - start) * numbers[MOST_QUEUED] / turn[LOG_BYTES])
+    numbers[COORDINATOR_FREE] = now + reading
+    done = max(_committed(numbers, ready), domains[at + COMMITTED])
+    begins = done if flags & STANDALONE else ready
+    domains[at + COMMITTING] = max(domains[at + COMMITTING], begins)
+    domains[at + COMMITTED] = clock.workers[worker] = done
+    numbers[ALL_DONE] = max(numbers[ALL_DONE], done)
+    return done
+
+
+def _pooled_worker(clock: Clock, row: int, now: float) -> int:
+    """A domain's next worker: that of its next place while it has work, else one of the pool, whose
+    owner is -1 then."""
+    workers, owners, domains = clock.workers, clock.owners, clock.domains
+    count = len(workers)
+    place = (int(domains[row * DOMAIN_NUMBERS + PLACE]) + 1) % count
+    domains[row * DOMAIN_NUMBERS + PLACE] = place
+    mine = row * count + place
+    held = int(clock.places[mine])
+    if held >= 0 and owners[held] == mine and workers[held] > now:
+        return held
+    best = 0
+    for at in range(count):
+        if workers[at] < workers[best]:
+            best = at
+    clock.places[mine], owners[best] = best, -1
+    return best
+
+
 def _may_begin(clock: Clock, turn: Sequence[float], databases: Sequence[int]) -> float:
     """When a transaction may begin, as far as others are concerned."""
     numbers = clock.numbers
@@ -97,7 +171,7 @@ def _may_begin(clock: Clock, turn: Sequence[float], databases: Sequence[int]) ->
         for at in range(first, end):
             latest = max(latest, clock.until[databases[at]])
         return latest
-    return numbers[ALL_DONE] if mode == SERIAL else 0.0
+    return numbers[ALL_DONE]
 
 
 def _parents_done(clock: Clock, turn: Sequence[float]) -> float:
@@ -218,6 +292,6 @@ def _committed(numbers: Numbers, ready: float) -> float:
 
 STEPS = (
     _may_begin, _parents_done, _note, _free_worker, _executed, _contended, _scanned, _note_scan,
-    _committed, take,
+    _committed, _pooled_worker, _take_group, take,
 )  # fmt: skip
 """What a compiler has to know of besides the functions of scheduling."""

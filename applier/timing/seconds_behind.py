@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from math import floor
+from heapq import heappop, heappush
+from math import floor, inf
 
 from applier.replica.scheduling import ClockRules
 
@@ -118,3 +119,79 @@ class LastSourceTimestamp:
     def end_of_log(self, moment: float) -> None:
         """The applier has read all there is and no group is in work."""
         self.history.set(moment, 0)
+
+
+class CommittedTimestamp:
+    """last_master_timestamp of MariaDB with workers: that of the newest event that was committed,
+    which never goes back.
+
+    `history` is 0 while the applier is idle: the reading thread is at the end of the relay log, and
+    workers have executed all that they were given. The first event behind that sets it, to its
+    header time without exec_time. (exec_relay_log_event, sql/slave.cc; inc_group_relay_log_pos,
+    rpl_rli.cc; are_sql_threads_caught_up, rpl_parallel.cc of MariaDB 10.11.)
+    """
+
+    __slots__ = ("_at_end_since", "_busy_until", "_commits", "_latest", "_reached", "history",
+                 "positions")  # fmt: skip
+
+    def __init__(self, history: Timeline, start: float) -> None:
+        self.history = history
+        self.positions = Timeline()
+        """How many groups of the log lie below the position that is shown: it is that of the one
+        farthest behind that is committed, whatever other domains have left before it."""
+        self._commits: list[tuple[float, int, int]] = []
+        self._latest = self._reached = 0
+        self._busy_until = start
+        self._at_end_since: float | None = start
+
+    def read(self, moment: float, header: int) -> None:
+        """An event was read from the relay log; it counts where the applier was idle."""
+        self.advance(moment)
+        if self._latest and not self._is_idle(moment):
+            return
+        self._latest = max(self._latest, header)
+        self._at_end_since = None
+        self.history.set(moment, self._latest)
+
+    def committed(self, moment: float, stamp: int, number: int) -> None:
+        """The group of this number will be committed at `moment`; `stamp` is that of its last
+        event."""
+        if moment < inf:
+            heappush(self._commits, (moment, stamp, number + 1))
+        self.busy(moment)
+
+    def busy(self, moment: float) -> None:
+        """A worker is at what it was given until then."""
+        self._busy_until = max(self._busy_until, moment)
+
+    def end_of_log(self, moment: float) -> None:
+        """The reading thread waits for more."""
+        self.advance(moment)
+        if self._at_end_since is None:
+            self._at_end_since = moment
+        self._note_idle(moment)
+
+    def advance(self, moment: float) -> None:
+        """What workers have committed up to now."""
+        while self._commits and self._commits[0][0] <= moment:
+            self._commit(*heappop(self._commits))
+        self._note_idle(moment)
+
+    def drop(self, numbers: set[int]) -> None:
+        """These groups are not committed after all."""
+        self._commits = sorted(one for one in self._commits if one[2] - 1 not in numbers)
+
+    def _commit(self, moment: float, stamp: int, count: int) -> None:
+        self._reached = max(self._reached, count)
+        self.positions.set(moment, self._reached)
+        if stamp > self._latest:
+            self._latest = stamp
+            self.history.set(moment, stamp)
+
+    def _is_idle(self, moment: float) -> bool:
+        return self._at_end_since is not None and self._busy_until <= moment
+
+    def _note_idle(self, moment: float) -> None:
+        if self._is_idle(moment) and self._busy_until < inf:
+            assert self._at_end_since is not None
+            self.history.set(max(self._busy_until, self._at_end_since), 0)

@@ -15,6 +15,7 @@ from applier.errors import ReplicationError
 from applier.replica.admission import AdmissionVerdict
 from applier.timing.clock import ClockConfiguration
 from applier.timing.seconds_behind import clock_difference
+from applier.timing.simulated_domains import ParallelDomains
 from applier.timing.simulated_parallel import Parallel
 from applier.timing.simulated_single import Single
 from applier.timing.simulation import Simulation
@@ -38,7 +39,7 @@ def simulate(
     )
     start = begin if configuration.start is None else configuration.start
     simulation = Simulation(configuration, _clock_difference(configuration, start), start)
-    applier = (Parallel if configuration.worker_count else Single)(simulation)
+    applier = _applier(simulation)
     admission, receiver = configuration.admission, _Receiver(configuration)
     if admission is not None and admission.over:
         applier.end(start, handed_out=True)
@@ -69,6 +70,13 @@ def simulate(
     if not applier.ended:
         applier.drain()
     return simulation
+
+
+def _applier(simulation: Simulation) -> Single | Parallel | ParallelDomains:
+    configuration = simulation.configuration
+    if not configuration.worker_count:
+        return Single(simulation)
+    return (ParallelDomains if configuration.rules.by_group_commit else Parallel)(simulation)
 
 
 def _clock_difference(configuration: ClockConfiguration, start: float) -> int:

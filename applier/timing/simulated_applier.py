@@ -49,11 +49,15 @@ class SimulatedApplier:
             self.simulation.naps.add(now, now + seconds, until)
         return now + seconds
 
-    def retry(self, transaction: TimedTransaction) -> tuple[float, ReplicationError | None]:
+    def retry(
+        self, transaction: TimedTransaction, *, pauses: bool = True
+    ) -> tuple[float, ReplicationError | None]:
         """Seconds that its temporary errors cost, and the error with which it gives up at their
-        end."""
+        end. `pauses`: the applier sleeps before it tries again."""
         tried = min(transaction.errors, self.retries)
-        seconds = tried * transaction.seconds + retry_seconds(tried, worker=self._parallel)
+        seconds = tried * transaction.seconds
+        if pauses:
+            seconds += retry_seconds(tried, worker=self._parallel)
         if transaction.errors <= self.retries:
             return seconds, None
         return seconds, ReplicationError(

@@ -109,10 +109,16 @@ class Simulation:
 
     def recent(self) -> range:
         """Transactions that the queue may hold: all others are done, or do not begin."""
-        return range(max(len(self) - self.configuration.checkpoint_group - 1, 0), len(self))
+        return range(max(len(self) - self._queue_length() - 1, 0), len(self))
+
+    def _queue_length(self) -> int:
+        """How many transactions may be under way at most: MariaDB does not count them."""
+        configuration = self.configuration
+        most = configuration.checkpoint_group + configuration.worker_count
+        return len(self) if configuration.rules.by_group_commit else most
 
     def drop(self, number: int) -> None:
-        """It and with it all behind it are not executed after all."""
+        """It is not executed after all."""
         self.starts[number] = self.ends[number] = inf
         self.workers[number] = -1
         for later in range(number, len(self)):
@@ -186,10 +192,7 @@ class Simulation:
     def _started_before(self, mark: int, moment: float) -> int:
         """No transaction of this number or a later one is done: the queue holds no more than a
         group."""
-        return min(
-            mark + self.configuration.checkpoint_group + self.configuration.worker_count + 1,
-            len(self),
-        )
+        return min(mark + self._queue_length() + 1, len(self))
 
     def work_left(self, moment: float) -> WorkLeft:
         """Commits up to `moment` that are not done by then."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from applier.binlog.events import Query, parse
+from applier.binlog.gtid_events import MariadbGtidEvent
 from applier.binlog.header import ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.reader import LogReader
 from applier.binlog.selection.filters import LogFilter
@@ -27,6 +28,7 @@ from applier.binlog.transactions import (
     with_formats,
 )
 from applier.errors import InputError
+from applier.replica.scheduling import NO_MARKS, GroupMarks, marks_of
 
 MAX_DATABASES = 16
 """More databases in one transaction count as all of them (MAX_DBS_IN_EVENT_MTS)."""
@@ -82,6 +84,8 @@ class TimedTransaction:
     timed: bool = True
     """Its GTID event carries commit timestamps (8.0 and later)."""
     errors: int = 0
+    marks: GroupMarks = NO_MARKS
+    """What MariaDB's workers go by."""
     rolls_back: bool = True
     """STOP REPLICA may undo it half-way: it changes only tables with transactions."""
 
@@ -192,6 +196,11 @@ class _Gathering:
             end=ended.log_pos or ended.end,
             starts_file=self.starts_file,
             timed=bool(committed),
+            marks=(
+                marks_of(ended.identity)
+                if isinstance(ended.identity, MariadbGtidEvent)
+                else NO_MARKS
+            ),
             rolls_back=ended.kind is not TransactionKind.STATEMENT,
         )
         self.starts_file = False

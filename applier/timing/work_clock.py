@@ -26,6 +26,17 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from math import inf
 
+from applier.replica.scheduling import (
+    DATABASE,
+    LOGICAL_CLOCK,
+    MAX_QUEUED,
+    MINIMAL,
+    MODES,
+    NO_BATCH,
+    NO_MARKS,
+    NONE,
+    GroupMarks,
+)
 from applier.timing import clock_steps as steps
 from applier.timing.clock_steps import Clock
 from applier.timing.scan_locks import contentions
@@ -73,20 +84,17 @@ class Turn:
     scanned: int = -1
     """The number of the table without a key that it scans, and the seconds of that."""
     scan: float = 0.0
+    marks: GroupMarks = NO_MARKS
+    log_bytes: int = 0
 
 
 DEPENDENCIES = {
-    "LOGICAL_CLOCK": steps.BY_LOGICAL_CLOCK,
-    "DATABASE": steps.BY_DATABASE,
-    "conservative": steps.SERIAL,
-    "minimal": steps.SERIAL,
-    "none": steps.SERIAL,
-    "optimistic": steps.NOTHING,
-    "aggressive": steps.NOTHING,
+    LOGICAL_CLOCK: steps.BY_LOGICAL_CLOCK,
+    DATABASE: steps.BY_DATABASE,
+    **dict.fromkeys(MODES, steps.BY_GROUP_COMMIT),
+    NONE: steps.SERIAL,
 }
-"""replica_parallel_type, or MariaDB's slave_parallel_mode. MariaDB's conservative mode goes by
-group commits of the source that its log marks in a way of its own; they are not read, so its
-transactions follow each other."""
+"""replica_parallel_type, or MariaDB's slave_parallel_mode."""
 
 
 class WorkClock:
@@ -103,8 +111,9 @@ class WorkClock:
     ) -> None:
         """`in_turn`: workers that scan the same table reach it in the log's order."""
         machine = machine or Machine()
+        workers = 1 if parallel_type == NONE else workers
         several = workers > 1
-        mode = DEPENDENCIES[parallel_type if several else "none"]
+        mode = DEPENDENCIES[parallel_type if several else NONE]
         cores = min(machine.worker_cores, float(workers))
         numbers = [0.0] * steps.CLOCK_NUMBERS
         for place, value in {
@@ -123,6 +132,9 @@ class WorkClock:
             steps.SYNC_END: -inf,
             steps.IS_FIRST: True,
             steps.FIRST_MARK: -1,
+            steps.GROUP_MODE: MODES.index(parallel_type) if parallel_type in MODES else 0,
+            steps.ONE_DOMAIN: parallel_type == MINIMAL,
+            steps.MOST_QUEUED: MAX_QUEUED,
         }.items():
             numbers[place] = float(value)
         self.needs_databases = mode == steps.BY_DATABASE
@@ -130,9 +142,12 @@ class WorkClock:
             several and preserve_order and mode == steps.BY_LOGICAL_CLOCK and not in_turn
         )
         marks = [0.0] * (steps.WINDOW if mode == steps.BY_LOGICAL_CLOCK else 1)
-        rows: tuple[list[float], ...] = (numbers, [0.0] * workers, marks, [], [], [])
+        rows: tuple[list[float], ...]
+        rows = numbers, [0.0] * workers, marks, [], [], [], [], [], [-1.0] * workers
         self.numbers = Clock(*(array("d", row) for row in rows))
         self._databases: dict[str, int] = {}
+        self._domains: dict[int, int] = {}
+        self.know_domains(1)
 
     @property
     def syncs(self) -> int:
@@ -146,9 +161,13 @@ class WorkClock:
         ]
         self.know_databases(len(self._databases))
         self.know_scanned(turn.scanned + 1)
+        marks = turn.marks
+        domain = self._domains.setdefault(marks.domain, len(self._domains))
+        self.know_domains(len(self._domains))
         numbers = (
             arrival, turn.processor, turn.waiting, turn.reads, turn.events, turn.last_committed,
-            turn.sequence_number, 0, len(databases), turn.scanned, turn.scan,
+            turn.sequence_number, 0, len(databases), turn.scanned, turn.scan, domain,
+            marks.commit_id, marks.flags, turn.log_bytes,
         )  # fmt: skip
         return steps.take(self.numbers, numbers, databases)
 
@@ -169,3 +188,12 @@ class WorkClock:
     def know_databases(self, count: int) -> None:
         """There are so many databases."""
         self.numbers.until.extend([0.0] * (count - len(self.numbers.until)))
+
+    def know_domains(self, count: int) -> None:
+        """There are so many domains of MariaDB."""
+        clock = self.numbers
+        for _ in range(len(clock.domains) // steps.DOMAIN_NUMBERS, count):
+            row = [0.0] * steps.DOMAIN_NUMBERS
+            row[steps.BATCH], row[steps.PLACE] = NO_BATCH, -1
+            clock.domains.extend(row)
+            clock.places.extend([-1.0] * len(clock.workers))

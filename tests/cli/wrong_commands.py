@@ -119,7 +119,7 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("mariadb has no DATABASE", "aggressive, conservative"),
     ),
     "clock good.000001 --server 5.6 --parallel-type LOGICAL_CLOCK": ("BL510", ("=LOGICAL_CLOCK. Next: it has DATABASE",)),
-    "clock good.000001 --server mariadb --parallel-type DATABASE": ("BL510", ("=DATABASE. Next: remove it",)),
+    "clock good.000001 --server mariadb --parallel-type DATABASE": ("BL510", ("=DATABASE. Next: it has aggressive",)),
     "clock good.000001 --server 5.6 --preserve-commit-order": ("BL510", ("5.6 has no preserve_commit_order",)),
     "replay good.000001 --schema ''": ("BL302", ("--schema: the path is empty",)),
     "replay good.000001 ''": ("BL302", ("FILE...: the path is empty",)),

@@ -102,7 +102,7 @@ def test_records_are_not_written_by_gtid() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"workers": 4}, "no workers of MariaDB"),
+        ({"workers": 4, "parallel_type": "DATABASE"}, "has no parallel_type=DATABASE"),
         ({"gtid_mode": True}, "MariaDB has no gtid_mode"),
         ({"using_gtid": "Sometimes"}, "using_gtid='Sometimes'"),
         ({"relay_log_info_repository": "TABLE"}, "MariaDB has no relay_log_info_repository=TABLE"),

@@ -77,7 +77,7 @@ def test_by_database_one_transaction_of_a_database_at_a_time() -> None:
     assert clock.take(0.0, everything) == 3.0  # of no database: it waits for all
 
 
-def test_what_the_log_does_not_tie_follows_one_after_the_other_where_marks_are_not_read() -> None:
+def test_conservative_groups_that_were_alone_in_their_group_commit_follow_one_another() -> None:
     clock = WorkClock(4, parallel_type="conservative")
     assert [clock.take(0.0, Turn(1.0)) for _ in range(3)] == [1.0, 2.0, 3.0]
 

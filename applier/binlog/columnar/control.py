@@ -416,9 +416,13 @@ class Summed(IntEnum):
     """commit time in microseconds, 0 where the log has none"""
     TIMESTAMP = 10
     """of its last event, in seconds"""
-    EVENTS = 11
+    COMMIT_ID = 11
+    """of MariaDB: its group commit, 0 where it was alone in it"""
+    FLAGS = 12
+    """of MariaDB's GTID event"""
+    EVENTS = 13
     """how many of the rows events are its own"""
-    SIZE_OF_ENTRY = 12
+    SIZE_OF_ENTRY = 14
 
 
 class SummedEvent(IntEnum):

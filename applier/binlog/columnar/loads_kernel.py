@@ -110,6 +110,8 @@ def read_mariadb_gtid(transaction: int, event: int, end: int) -> bool:
     store8(transaction + 8 * Summed.LOW, load4(body + 8))
     store8(transaction + 8 * Summed.HIGH, load4(event + 5))
     store8(transaction + 8 * Summed.NUMBER, load8(body))
+    store8(transaction + 8 * Summed.COMMIT_ID, load8(body + 13) if flags & COMMIT_ID_FLAG else 0)
+    store8(transaction + 8 * Summed.FLAGS, flags)
     return True
 
 

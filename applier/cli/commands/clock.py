@@ -24,6 +24,7 @@ from applier.cli.parameters.options import (
 )
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.replica.scheduling import DATABASE, LOGICAL_CLOCK, MAX_QUEUED, MODES, MOST_WORKERS
 from lookup.versions import NEWEST
 
 if TYPE_CHECKING:
@@ -61,14 +62,14 @@ SLOWEST, MOST_COST = 1e-6, 86_400_000.0
 )
 @click.option(
     "--workers",
-    type=click.IntRange(0, 1024),
+    type=click.IntRange(0, MOST_WORKERS),
     metavar="N",
-    help="replica_parallel_workers. [default: the version's]",
+    help="replica_parallel_workers, or slave_parallel_threads of MariaDB. [default: the version's]",
 )
 @click.option(
     "--parallel-type",
-    type=click.Choice(["DATABASE", "LOGICAL_CLOCK"], case_sensitive=False),
-    help="[default: the version's]",
+    type=click.Choice([DATABASE, LOGICAL_CLOCK, *MODES], case_sensitive=False),
+    help="replica_parallel_type, or slave_parallel_mode of MariaDB. [default: the version's]",
 )
 @click.option(
     "--preserve-commit-order/--no-preserve-commit-order",
@@ -90,6 +91,26 @@ SLOWEST, MOST_COST = 1e-6, 86_400_000.0
     show_default=True,
     metavar="N",
     help="replica_checkpoint_group.",
+)
+@click.option(
+    "--domain-workers",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="MariaDB: slave_domain_parallel_threads. [default: all of --workers]",
+)
+@click.option(
+    "--max-queued",
+    type=click.IntRange(min=0),
+    default=MAX_QUEUED,
+    show_default=True,
+    metavar="BYTES",
+    help="MariaDB: slave_parallel_max_queued.",
+)
+@click.option(
+    "--by-position",
+    is_flag=True,
+    help="MariaDB: MASTER_USE_GTID=no. To the workers, all domains are one.",
 )
 @click.option(
     "--delay",
@@ -314,6 +335,9 @@ def _configuration(given: dict[str, Any]) -> ClockConfiguration:
         preserve_commit_order=given["preserve_commit_order"],
         checkpoint_period_seconds=given["checkpoint_period"] / 1000,
         checkpoint_group=given["checkpoint_group"],
+        domain_workers=given["domain_workers"],
+        max_queued_bytes=given["max_queued"],
+        by_position=given["by_position"],
         delay_seconds=given["delay"],
         network_seconds=given["network_delay"],
         network_bytes_per_second=(
@@ -373,7 +397,8 @@ def _write_status(
 
 _CONFIGURATION = frozenset(
     """
-        server workers parallel_type preserve_commit_order checkpoint_period checkpoint_group delay
+        server workers parallel_type preserve_commit_order checkpoint_period checkpoint_group
+        domain_workers max_queued by_position delay
         network_delay network_speed row_speed
         transaction_cost skip_counter until start_position stop_position start_datetime
         stop_datetime include_gtids exclude_gtids

@@ -13,6 +13,7 @@ from applier.cli.notes import note
 from applier.cli.parameters.options import INPUT, rules_of
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, UsageError
+from applier.replica.scheduling import DATABASE, LOGICAL_CLOCK, MODES, MOST_WORKERS
 from applier.spelling import did_you_mean
 
 if TYPE_CHECKING:
@@ -80,14 +81,17 @@ MEANING = {
 )
 @click.option(
     "--workers",
-    type=click.IntRange(0, 1024),
+    type=click.IntRange(0, MOST_WORKERS),
     metavar="N",
-    help="replica_parallel_workers. [default: my.cnf's, else as last time]",
+    help=(
+        "replica_parallel_workers, or slave_parallel_threads of MariaDB. [default: my.cnf's, else"
+        " as last time]"
+    ),
 )
 @click.option(
     "--parallel-type",
-    type=click.Choice(["LOGICAL_CLOCK", "DATABASE"]),
-    help="How workers share the work up to 8.0.",
+    type=click.Choice([LOGICAL_CLOCK, DATABASE, *MODES], case_sensitive=False),
+    help="How workers share the work up to 8.0, or slave_parallel_mode of MariaDB.",
 )
 @click.option(
     "--info-repository",
@@ -310,7 +314,7 @@ def _options(configuration: ReplicaConfiguration) -> dict[str, Any]:
         " relay_log_info_repository master_info_repository"
     )
     if configuration.rules.by_domains:
-        names = "relay_log_recovery using_gtid workers"
+        names = "relay_log_recovery using_gtid workers parallel_type"
     return {name: getattr(configuration, name) for name in names.split()}
 
 

@@ -10,6 +10,7 @@ import click
 from applier.cli.parameters.options import Number
 from applier.errors import UsageError
 from applier.forecast.prices.conditions import size, span
+from applier.replica.scheduling import MOST_WORKERS
 from applier.timing.work_clock import DEPENDENCIES
 
 
@@ -34,7 +35,7 @@ LIVE = "[default: the live replica's, else the version's]"
 MACHINE = "[default: of the machine that the calibration is of]"
 _OPTIONS = (
     click.option(
-        "--workers", type=click.IntRange(1, 1024), help=f"replica_parallel_workers. {LIVE}"
+        "--workers", type=click.IntRange(1, MOST_WORKERS), help=f"replica_parallel_workers. {LIVE}"
     ),
     click.option(
         "--parallel-type",

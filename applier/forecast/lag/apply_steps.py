@@ -23,13 +23,18 @@ never was level."""
 
 class Turns(NamedTuple):
     """Transactions: one value each. `base`: seconds besides rows, at the calibration's prices;
-    `part_end` and `database_end`: where the next one's begin."""
+    `domain`: a number for the domain of MariaDB; `part_end` and `database_end`: where the next
+    one's begin."""
 
     arrival: array[float]
     base: array[float]
     events: array[int]
     last_committed: array[int]
     sequence_number: array[int]
+    domain: array[int]
+    commit_id: array[int]
+    flags: array[int]
+    log_bytes: array[int]
     part_end: array[int]
     database_end: array[int]
     databases: array[int]
@@ -141,6 +146,8 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
         )
         turn[7], turn[8] = database, turns.database_end[at]
         turn[9], turn[10] = scanned, scan + (page_cost if scanned >= 0 else 0.0)
+        turn[11], turn[12] = turns.domain[at], turns.commit_id[at]
+        turn[13], turn[14] = turns.flags[at], turns.log_bytes[at]
         database = turns.database_end[at]
         outcome.seconds[at] = seconds + page_cost + numbers[SYNC]
         outcome.lookup[at] = lookup

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from applier.binlog.columnar.control import Summed, SummedEvent
+from applier.binlog.columnar.control import GtidKind, Summed, SummedEvent
 from applier.forecast.lag.apply_steps import Parts, Turns
 from applier.forecast.lag.part_kinds import PartCounts, PartKind, part_kind
 from applier.forecast.prices.pricing import Part, TableState
@@ -60,17 +60,32 @@ class BatchParts:
         return Parts(*columns)
 
 
-def turns_of(batch: LoadBatch, parts: BatchParts, arrival: array[float], base: float) -> Turns:
-    """The transactions for `apply_steps`; `base`: seconds of one besides its rows."""
+def turns_of(
+    batch: LoadBatch,
+    parts: BatchParts,
+    arrival: array[float],
+    base: float,
+    domain_places: dict[int, int],
+) -> Turns:
+    """The transactions for `apply_steps`; `base`: seconds of one besides its rows.
+    `domain_places`: a number for each domain of MariaDB, new ones at the end."""
     rows = batch.stretch.transactions
     none = np.zeros(0, np.int64)
-    events, committed, sequence = (
+    events, committed, sequence, commit_id, flags = (
         np.ascontiguousarray(rows[:, at])
-        for at in (Summed.EVENTS, Summed.LAST_COMMITTED, Summed.SEQUENCE_NUMBER)
-    )
+        for at in (
+            Summed.EVENTS, Summed.LAST_COMMITTED, Summed.SEQUENCE_NUMBER, Summed.COMMIT_ID,
+            Summed.FLAGS,
+        )
+    )  # fmt: skip
+    named = np.where(rows[:, Summed.KIND] == GtidKind.MARIADB, rows[:, Summed.LOW], 0)
+    names, at = np.unique(named, return_inverse=True)
+    places = [domain_places.setdefault(name, len(domain_places)) for name in names.tolist()]
     columns: Any = (
-        arrival, np.full(len(rows), base), events, committed, sequence, parts.end,
-        np.zeros(len(rows), np.int64), none,
+        arrival, np.full(len(rows), base), events, committed, sequence,
+        np.asarray(places, np.int64)[at], commit_id, flags,
+        rows[:, Summed.END] - rows[:, Summed.START], parts.end, np.zeros(len(rows), np.int64),
+        none,
     )  # fmt: skip
     return Turns(*columns)
 

@@ -55,8 +55,8 @@ def compiled_steps() -> Steps:
     from numba.extending import register_jitable
 
     for function in (
-        scheduling.is_out_of_order, scheduling.waits_for_all, *clock_steps.STEPS, *lag.STEPS,
-        *apply_steps.STEPS,
+        scheduling.is_out_of_order, scheduling.waits_for_all, scheduling.batch_of,
+        *clock_steps.STEPS, *lag.STEPS, *apply_steps.STEPS,
     ):  # fmt: skip
         register_jitable(**OPTIONS)(function)
     config: Any = numba_config

@@ -20,6 +20,7 @@ class Gathered:
     def __init__(self, works: Iterable[Scenario], needs_databases: bool) -> None:
         self.needs_databases = needs_databases
         self.database_places: dict[str, int] = {}
+        self.domain_places: dict[int, int] = {}
         self._works = tuple(works)
         self.clear()
 
@@ -29,7 +30,7 @@ class Gathered:
     def clear(self) -> None:
         """Forgets all of them."""
         self.loads: list[TransactionLoad] = []
-        self.turns = Turns(array("d"), array("d"), *(array("q") for _ in range(6)))
+        self.turns = Turns(array("d"), array("d"), *(array("q") for _ in range(10)))
         self.price: array[int] = array("q")
         self.row_bytes: array[int] = array("q")
         self.pages = {work: (array("d"), array("d")) for work in self._works}
@@ -55,6 +56,11 @@ class Gathered:
         turns.events.append(load.rows_events)
         turns.last_committed.append(load.last_committed)
         turns.sequence_number.append(load.sequence_number)
+        marks = load.marks
+        turns.domain.append(self.domain_places.setdefault(marks.domain, len(self.domain_places)))
+        turns.commit_id.append(marks.commit_id)
+        turns.flags.append(marks.flags)
+        turns.log_bytes.append(load.log_bytes)
         turns.part_end.append(len(self.price))
         if self.needs_databases:
             places = self.database_places

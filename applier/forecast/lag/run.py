@@ -285,9 +285,7 @@ class Forecast:
         gathered = self._gathered
         if not gathered:
             return
-        for run in self.runs:
-            run.clock.know_databases(len(gathered.database_places))
-            run.saturated.know_databases(len(gathered.database_places))
+        self._make_known()
         self._apply(gathered.loads, gathered.turns, gathered.parts)
         gathered.clear()
 
@@ -308,11 +306,19 @@ class Forecast:
         self.servers.update(batch_parts.servers_of(batch))
         self.rows += parts.rows
         found = parts.for_steps()
-        self._apply(
-            batch,
-            batch_parts.turns_of(batch, parts, arrival, self._transaction),
-            lambda work: found,
+        turns = batch_parts.turns_of(
+            batch, parts, arrival, self._transaction, self._gathered.domain_places
         )
+        self._make_known()
+        self._apply(batch, turns, lambda work: found)
+
+    def _make_known(self) -> None:
+        """The clocks have room for all databases and domains so far."""
+        gathered = self._gathered
+        for run in self.runs:
+            for clock in (run.clock, run.saturated):
+                clock.know_databases(len(gathered.database_places))
+                clock.know_domains(len(gathered.domain_places))
 
     def _apply(
         self,

@@ -18,7 +18,7 @@ from typing import Any
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.forecast.prices.calibration import commit_syncs
-from applier.replica.scheduling import DATABASE, LOGICAL_CLOCK
+from applier.replica.scheduling import LOGICAL_CLOCK, MOST_WORKERS
 from applier.replica.scheduling import rules_for as scheduling_of
 from applier.spelling import did_you_mean
 from applier.timing.work_clock import DEPENDENCIES
@@ -128,7 +128,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "8.0": {"log_replica_updates": True, "sync_binlog": 1, "dependency_tracking": "COMMIT_ORDER"},
     "8.4": {"log_replica_updates": True, "sync_binlog": 1, "dependency_tracking": "WRITESET"},
     "9.7": {"log_replica_updates": True, "sync_binlog": 1, "dependency_tracking": "WRITESET"},
-    "mariadb": {**_CLASSIC, "parallel_type": "optimistic", "preserve_commit_order": True},
+    "mariadb": {**_CLASSIC, "preserve_commit_order": True},
 }
 """Row of `lookup.versions.RULES` -> its defaults; those of workers are `scheduling.RULES`'."""
 BEFORE: dict[str, tuple[tuple[int, int, int], dict[str, Any]]] = {
@@ -139,9 +139,6 @@ BEFORE: dict[str, tuple[tuple[int, int, int], dict[str, Any]]] = {
     "mariadb": ((10, 5, 1), {"parallel_type": "conservative"}),
 }
 """Row -> a release, and what earlier ones of the series had."""
-MARIADB_MODES = frozenset(DEPENDENCIES) - {LOGICAL_CLOCK, DATABASE}
-MOST_WORKERS = 16383
-"""MariaDB's largest slave_parallel_threads; MySQL's replica_parallel_workers ends at 1024."""
 EVERYWHERE = {"innodb_flush_log_at_trx_commit": 1, "buffer_pool": 128 * MIB}
 
 
@@ -287,7 +284,7 @@ def _told(name: str, kind: SettingKind, live: Live) -> tuple[Any, str | None]:
 
 def _check_parallel(value: str, version: str) -> None:
     """Raises UsageError for a mode that this version does not have."""
-    known = scheduling_of(version).parallel_types or MARIADB_MODES
+    known = scheduling_of(version).parallel_types
     if value not in known:
         name = rules_for(version).name
         raise UsageError(

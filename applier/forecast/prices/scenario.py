@@ -13,8 +13,8 @@ from math import inf
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.forecast.prices.calibration import TimePrice, commit_syncs
-from applier.forecast.prices.conditions import MOST_WORKERS, size
-from applier.replica.scheduling import LOGICAL_CLOCK
+from applier.forecast.prices.conditions import size
+from applier.replica.scheduling import LOGICAL_CLOCK, MOST_WORKERS
 from applier.timing.work_clock import Machine, WorkClock
 from lookup.shape import NO_KEY, OTHER, PRIMARY, UNIQUE, TableShape
 from lookup.versions import ServerRules, parse_row_search

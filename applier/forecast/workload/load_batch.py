@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from applier.binlog.header import Event
 from applier.binlog.table_map import TableMap
 from applier.binlog.transactions import TransactionKind
-from applier.forecast.workload.bulk_loads import Stretch, gtid_text
+from applier.forecast.workload.bulk_loads import GTID_KINDS, Stretch, gtid_text
 from applier.forecast.workload.row_counts import Count
 from applier.forecast.workload.transaction_load import Applied, LoadShape, TransactionLoad
+from applier.replica.scheduling import GroupMarks
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,12 +139,17 @@ class LoadBatch:
         return LoadBatch(self.file, stretch, shapes.plans)
 
     def _load(self, row: Sequence[int], events: Sequence[Sequence[int]]) -> TransactionLoad:
-        start, end, kind, low, high, number, server_id, before, sequence, stamp, timestamp, _ = row
+        (
+            start, end, kind, low, high, number, server_id, before, sequence, stamp, timestamp,
+            commit_id, flags, _,
+        ) = row  # fmt: skip
         load = TransactionLoad(
             self.file, start, self.file, end, gtid_text(kind, low, high, number),
             TransactionKind.TRANSACTION, server_id,
             stamp / 1e6 if stamp else float(timestamp), before, sequence, end - start,
         )  # fmt: skip
+        if GTID_KINDS[kind] == "mariadb":
+            load.marks = GroupMarks(low, commit_id, flags)
         for shape, rows, distinct, row_bytes in events:
             add_event(load, self.plans[shape], (rows, distinct), row_bytes)
         return load

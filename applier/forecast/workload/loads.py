@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from applier.binlog.describe import read_table_map
 from applier.binlog.events import Query, parse
+from applier.binlog.gtid_events import MariadbGtidEvent
 from applier.binlog.header import (
     FIRST_EVENT,
     GTID_TYPES,
@@ -48,6 +49,7 @@ from applier.forecast.workload.load_batch import LoadBatch, LoadPlan, add_event
 from applier.forecast.workload.row_counts import key_numbers, row_counter, rows_layout
 from applier.forecast.workload.transaction_load import Columns, LoadShape, TransactionLoad
 from applier.masking import mask
+from applier.replica.scheduling import marks_of
 from applier.tables.sql.statement_names import is_wanted
 from lookup.decision import decide
 from lookup.table import Key, TableDefinition
@@ -326,6 +328,8 @@ class LoadReader:
             transaction.last_committed,
             transaction.sequence_number,
         )
+        if isinstance(transaction.identity, MariadbGtidEvent):
+            load.marks = marks_of(transaction.identity)
         load.complete = transaction.complete
         stamp = transaction.immediate_commit_timestamp
         load.commit_time = (

@@ -7,6 +7,7 @@ from typing import Any
 
 from applier.binlog.transactions import TransactionKind
 from applier.forecast.workload.row_counts import Count
+from applier.replica.scheduling import NO_MARKS, GroupMarks
 
 Columns = tuple[int, ...]
 
@@ -86,6 +87,8 @@ class TransactionLoad:
     statement_seconds: int = 0
     statement: str = ""
     complete: bool = True
+    marks: GroupMarks = NO_MARKS
+    """What MariaDB's workers go by."""
     applied: dict[LoadShape, Applied] = field(default_factory=dict)
 
     @property

@@ -76,6 +76,7 @@ _NAMES = {f"{word}_{name}": own for name, own in _OWN.items() for word in ("slav
     "log_slave_updates": "log_replica_updates",
     "sync_source_info": "sync_master_info",
     "slave_parallel_threads": "workers",
+    "slave_parallel_mode": "parallel_type",
 }
 
 

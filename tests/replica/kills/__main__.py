@@ -6,6 +6,7 @@ import argparse
 import json
 import pickle
 import random
+import re
 import signal
 import sys
 import time
@@ -24,7 +25,7 @@ from servers.installed import installed
 
 from applier.replica.source import BinlogFiles
 from tests.replica.kills.agreement import Agreement, compare
-from tests.replica.kills.pair import KillPair
+from tests.replica.kills.pair import KillPair, Stopped
 from tests.replica.kills.setups import MARIADB, Kill, Setup, drawn
 from tests.servers.fixtures import ServerFactory
 
@@ -97,6 +98,8 @@ def one(pair: KillPair, kill: Kill, rnd: random.Random, keep: Path | None) -> tu
     version = str(pair.replica.query("SELECT @@version")[0][0])
     start = pair.at_start()
     real = pair.go_on()
+    if wrote_itself(pair, real):
+        return None, "the recovery of a DDL statement wrote a transaction of the replica's own, which current_pos asks for"
     if not real.is_over:
         return None, f"{real.message}: {real.status['Slave_SQL_Running_State']}"
     uuid = "" if pair.version == MARIADB else str(pair.source.query("SELECT @@server_uuid")[0][0])
@@ -107,6 +110,14 @@ def one(pair: KillPair, kill: Kill, rnd: random.Random, keep: Path | None) -> tu
         arguments = left, pair.setup, source, version, start, real
         (keep / f"{time.time_ns()}.pickle").write_bytes(pickle.dumps((arguments, kill, agreement.differences)))
     return agreement, "; ".join(problems[:2])
+
+
+def wrote_itself(pair: KillPair, real: Stopped) -> bool:
+    """Whether the source is asked for a GTID of the replica's own: only the current_pos of a replica to which nobody writes is emulated."""
+    if pair.version != MARIADB or real.number != 1236:
+        return False
+    own_id = pair.replica.query("SELECT @@server_id")[0][0]
+    return re.search(rf"start from GTID \d+-{own_id}-", real.message) is not None
 
 
 def table(tally: dict[str, Counter[str]]) -> Iterator[str]:

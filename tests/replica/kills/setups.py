@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from applier.replica.scheduling import DATABASE, LOGICAL_CLOCK
+from applier.replica.scheduling import DATABASE, LOGICAL_CLOCK, MODES
 from tests.replica.kills.damage import DAMAGES, IN_RECORDS
 from tests.replica.kills.traffic import LOADS
 
@@ -60,7 +60,8 @@ class Setup:
         recovery = f"recovery={int(self.recovery)}"
         place = "auto-position" if self.auto_position else "GTID" if self.gtids else "position"
         if self.version == MARIADB:
-            return f"{self.version} {recovery} {self.using_gtid if self.auto_position else 'position'}"
+            place = self.using_gtid if self.auto_position else "position"
+            return f"{self.version} {recovery} {place} {f'{self.workers} {self.parallel_type}' if self.workers else 'no workers'}"
         return f"{self.version} {self.repository} {recovery} {place} {self.workers} workers"
 
     @property
@@ -83,7 +84,7 @@ class Setup:
             synced = "relay-log", "relay-log-info", "master-info" if has_old_names else "source-info"
             found |= {f"sync-{name}": self.sync_every for name in synced}
         if self.version == MARIADB:
-            return found
+            return found | {"slave-parallel-threads": self.workers, "slave-parallel-mode": self.parallel_type}
         word = "slave" if self.version in OLD else "replica"
         found |= {f"{word}-parallel-workers": self.workers, f"{word}-checkpoint-group": self.checkpoint_group}
         if self.version in OLD:
@@ -164,6 +165,7 @@ def _setup(rnd: random.Random, version: str) -> Setup:
 
 def _setup_of_mariadb(rnd: random.Random) -> Setup:
     using_gtid = rnd.choice(("no", "no", "slave_pos", "current_pos"))
+    workers = rnd.choice((0, 1, 2, 4))
     return Setup(
         MARIADB,
         "FILE",
@@ -171,6 +173,8 @@ def _setup_of_mariadb(rnd: random.Random) -> Setup:
         recovery=rnd.random() < 0.5,
         auto_position=using_gtid != "no",
         using_gtid=using_gtid,
+        workers=workers,
+        parallel_type=rnd.choice(MODES[1:]),
         relay_log_bytes=SMALL_RELAY_LOG if rnd.random() < 0.3 else 0,
         sync_every=rnd.choice((0, 1, 10)) if rnd.random() < 0.3 else None,
         purges=rnd.random() < 0.7,
@@ -194,15 +198,14 @@ def _kill(rnd: random.Random, setup: Setup) -> Kill:
     second = rnd.uniform(0.05, 0.6) if rnd.random() < 0.2 else None
     damage = rnd.choice([name for name in DAMAGES if setup.repository == "FILE" or name not in IN_RECORDS]) if rnd.random() < 0.2 else None
     sessions = rnd.choice((1, 3)) if setup.workers < 2 else 4
-    fewest = 0 if setup.version in OLD else 1
-    has_workers = setup.version != MARIADB
+    fewest = 0 if setup.version in OLD or setup.version == MARIADB else 1
     return Kill(
         loads,
         sessions,
         rnd.uniform(0.1, 1.2),
         rnd.random() < 0.25,
         halted=rnd.choice(("SQL_THREAD", "SQL_THREAD", "IO_THREAD")) if rnd.random() < 0.2 else None,
-        workers=rnd.choice((fewest, 2, 8)) if rnd.random() < 0.15 and not setup.commit_order and has_workers else None,
+        workers=rnd.choice((fewest, 2, 8)) if rnd.random() < 0.15 and not setup.commit_order else None,
         recovery=not setup.recovery if rnd.random() < 0.1 else None,
         second=second,
         damage=damage,
