@@ -19,6 +19,7 @@ from applier.fleets.results import Outcome
 from applier.fleets.schemas import SharedSchemas, facts_of
 from applier.forecast.inventory.facts import TableFacts
 from applier.forecast.inventory.rows_file import with_rows_file
+from applier.forecast.lag.part_kinds import COLUMNS
 from applier.forecast.plan import ForecastPlan, run
 from applier.forecast.workload.load_batch import LoadBatch
 from applier.forecast.workload.transaction_load import TransactionLoad
@@ -91,7 +92,10 @@ def find(source: FleetSource) -> SourceFiles:
     others = [path for path in files_besides if path is not None and "=" not in path]
     known = [stamp(path) for path in others if address_of(path) is not None or Path(path).is_file()]
     told = json.dumps(
-        [applier.__version__, source.as_dict(), files, stamps, known, uuid4().hex if live else ""]
+        [
+            *(applier.__version__, list(COLUMNS), source.as_dict()),
+            *(files, stamps, known, uuid4().hex if live else ""),
+        ]
     )
     return SourceFiles(
         source,
@@ -138,9 +142,10 @@ def forecast(
     loads: Iterable[TransactionLoad | LoadBatch] | None = None,
     notes: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """The forecast of one source as plain data, as `binlag forecast --json` has it; `notes` are
-    what each needs to say once."""
-    told = run(prepared.plan(loads)).summary()
+    """The forecast of one source as plain data, as `binlag forecast --json` has it, and `shapes`;
+    `notes` are what each needs to say once."""
+    done = run(prepared.plan(loads))
+    told = done.summary() | {"shapes": done.shapes()}
     summary: dict[str, Any] = json.loads(
         json.dumps(told | {"notes": sorted({*told["notes"], *prepared.notes, *notes})})
     )

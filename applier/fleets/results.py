@@ -1,5 +1,5 @@
 """What a fleet's forecast comes to: one outcome a source, and of all of them the tables `sources`,
-`tables` and `curve`."""
+`tables`, `curve` and `shapes`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, UsageError
+from applier.forecast.lag.part_kinds import COLUMNS as SHAPES
 from applier.whole_file import whole_file, write_whole
 
 if TYPE_CHECKING:
@@ -109,6 +110,11 @@ class Outcome:
                 "fix_gain_seconds": fix.get("gain_seconds"),
             }
 
+    def shape_rows(self) -> Iterator[dict[str, Any]]:
+        """Its rows of `shapes`, the dearest first."""
+        for shape in (self.summary or {"shapes": []})["shapes"]:
+            yield {"source": self.source, **shape}
+
     def curve_rows(self) -> Iterator[dict[str, Any]]:
         """Its rows of `curve`, in the order of time."""
         for time, lag in (self.summary or {"curve": {"points": []}})["curve"]["points"]:
@@ -135,6 +141,11 @@ class FleetResult:
         return [row for one in self.outcomes for row in one.table_rows()]
 
     @property
+    def shapes(self) -> list[dict[str, Any]]:
+        """A row for each kind of work of each source."""
+        return [row for one in self.outcomes for row in one.shape_rows()]
+
+    @property
     def curve(self) -> list[dict[str, Any]]:
         """Lag over time of each source."""
         return [row for one in self.outcomes for row in one.curve_rows()]
@@ -149,7 +160,7 @@ class FleetResult:
         return sorted((one for one in self.outcomes if one.peak > limit), key=lambda one: -one.peak)
 
     def write(self, folder: Path) -> list[Path]:
-        """Writes the three tables as Parquet. Raises InputError where it cannot, UsageError without
+        """Writes the tables as Parquet. Raises InputError where it cannot, UsageError without
         pyarrow."""
         try:
             import pyarrow as pa
@@ -163,6 +174,7 @@ class FleetResult:
             ("sources", SOURCES, self.sources),
             ("tables", TABLES, self.tables),
             ("curve", CURVE, self.curve),
+            ("shapes", SHAPES, self.shapes),
         ):
             path = folder / f"{name}.parquet"
             with whole_file(path) as partial:
@@ -172,7 +184,7 @@ class FleetResult:
 
 
 def arrow_schema(columns: Mapping[str, str]) -> pa.Schema:
-    """The schema of one of the three tables."""
+    """The schema of one of the tables."""
     import pyarrow as pa
 
     kinds = {

@@ -38,11 +38,11 @@ def fleet(
 ) -> FleetResult:
     """The forecasts of a fleet: a YAML file, what such a file holds, or its sources.
 
-    `output`: a folder for sources.parquet, tables.parquet and curve.parquet. A source that an
-    earlier run into it finished is not read again unless its files, its schema file or its settings
-    changed. `jobs`: processes; `spark`: a session that does the work instead. `on_error` "skip": a
-    source that cannot be read is skipped, and its outcome has the error; "fail": the error ends the
-    run. `tick` is called with each source that is done. Raises InputError, UsageError.
+    `output`: a folder for the tables of `FleetResult.write`. A source that an earlier run into it
+    finished is not read again unless its files, its schema file or its settings changed. `jobs`:
+    processes; `spark`: a session that does the work instead. `on_error` "skip": a source that
+    cannot be read is skipped, and its outcome has the error; "fail": the error ends the run.
+    `tick` is called with each source that is done. Raises InputError, UsageError.
     """
     one_of("on_error", on_error, (SKIP, FAIL))
     at_least(1, jobs=jobs)

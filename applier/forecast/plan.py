@@ -18,6 +18,7 @@ from applier.forecast.answers.summary import summarize
 from applier.forecast.inventory.facts import TableFacts, table_bytes, with_rows
 from applier.forecast.inventory.rows_file import with_rows_file
 from applier.forecast.lag.fixes import fixes
+from applier.forecast.lag.part_kinds import shape_rows
 from applier.forecast.lag.run import Forecast
 from applier.forecast.live.backlog import Backlog, behind_from_the_start
 from applier.forecast.live.progress import ReplicaProgress
@@ -100,6 +101,10 @@ class Forecasted:
             fix.as_dict() for fix in fixes(self.forecast, self.sample, self.plan.placement)
         ]
         return told | {"now": self.now()}
+
+    def shapes(self) -> list[dict[str, Any]]:
+        """Which kinds of work the log has, what takes most first; see `part_kinds.COLUMNS`."""
+        return shape_rows(self.forecast.parts, self.forecast.states, self.forecast.base.pricer)
 
     def now(self) -> dict[str, Any] | None:
         """How far behind the replica is when the forecast begins, and when it will have caught up.

@@ -47,7 +47,8 @@ def forecast(log: str, text: str | None, at_once: bool, **given: Any) -> dict[st
         facts = None if text is None else facts_of_file(text)
         plan = ForecastPlan(files=[log], facts=facts, calibration=calibration(), what_ifs=WHAT_IFS, **given)
         try:
-            return run(plan).summary()
+            done = run(plan)
+            return done.summary() | {"shapes": done.shapes()}
         except UsageError as error:  # a dump of other tables
             return {"error": str(error)}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +76,19 @@ if TYPE_CHECKING:
 )
 @click.option("--quick", is_flag=True, help="Every fourth cell only.")
 @click.option(
+    "--from",
+    "fleet_folder",
+    type=click.Path(exists=True, file_okay=False),
+    metavar="DIR",
+    help="Measure the work of a fleet, from binlag fleet --output DIR, after the cells of --quick.",
+)
+@click.option(
+    "--minutes",
+    type=click.FloatRange(0, min_open=True),
+    metavar="N",
+    help="With --from: begin no more of the fleet's cells after so many minutes.",
+)
+@click.option(
     "--rounds",
     type=click.IntRange(1),
     default=1,
@@ -100,12 +114,17 @@ def command(
     table_file: str | None,
     master: str | None,
     rounds: int,
+    fleet_folder: str | None,
+    minutes: float | None,
     **given: Any,
 ) -> int:
     """Makes tables of many shapes, applies events to them and times that.
 
     With --relay-folder, the 162 cells of a 9.7 take 5 to 10 minutes on two cores, longer on a busy
     machine. --quick measures 40 of them.
+
+    With --from, the work of a fleet is measured, too: what costs most comes first, with the keys
+    and sizes of its tables and the events and rows of its transactions.
 
     With --into memory the result is exact handler counts and the emulator's own seconds; a
     calibration needs a real server.
@@ -128,21 +147,57 @@ def command(
         raise UsageError(
             "measure needs --table or --output, or nothing would be kept", code=Code.OPTION_MISSING
         )
+    _check_fleet(fleet_folder, minutes, master, quick=given["quick"])
     check_output("--table", table_file)
     check_output("--output", output)
     keeper = MeasurementFile(table_file)
     with ExitStack() as stack:
+        given["quick"] |= fleet_folder is not None
         target, cells = _target(into, stack, is_alone=master is None, **given)
         kept = len(keeper.all)
+        until = None if minutes is None else time.monotonic() + 60 * minutes
+        theirs = [] if fleet_folder is None else _fleet_cells(fleet_folder, target, **given)
         try:
             for number in range(rounds):
                 _measure(target, cells, keeper, master, number)
+                _measure(target, theirs, keeper, master, number, until)
         finally:
             keeper.save()
         note(f"{len(keeper.all) - kept} cells measured" + (f", {kept} were there" if kept else ""))
         if output is not None:
             _calibrate(keeper.all, target, output)
     return 0
+
+
+def _check_fleet(
+    folder: str | None, minutes: float | None, master: str | None, *, quick: bool
+) -> None:
+    clash = None
+    if minutes is not None and folder is None:
+        clash = "--minutes", "it limits the cells of a fleet", "give --from DIR"
+    elif minutes is not None and master is not None:
+        clash = "--minutes", "a Spark job measures all cells", "leave out --master"
+    elif quick and folder is not None:
+        clash = "--quick", "--from measures these cells and those of the fleet", "leave it out"
+    if clash is not None:
+        option, why, hint = clash
+        raise UsageError(f"{option}: {why}", code=Code.OPTIONS_CLASH, hint=hint)
+
+
+def _fleet_cells(
+    folder: str, target: MeasurementTarget, *, row_search: tuple[str, ...], largest: int, **_: Any
+) -> list[Cell]:
+    """The cells of a fleet, the dearest first."""
+    from applier.forecast.measurement.fleet_grid import fleet_grid, read_shapes
+    from lookup.versions import rules_for
+
+    rules = rules_for(target.server_version)
+    found = fleet_grid(
+        read_shapes(folder), rules, largest=largest, row_search=row_search[0] if row_search else ""
+    )
+    for said in found.notes:
+        note(said)
+    return list(found.cells)
 
 
 def _target(
@@ -197,8 +252,9 @@ def _measure(
     keeper: MeasurementFile,
     master: str | None,
     number: int,
+    until: float | None = None,
 ) -> None:
-    """A round; each cell is kept as soon as it is measured."""
+    """A round; each cell is kept as soon as it is measured. No cell begins after `until`."""
     from applier.forecast.measurement.measured import measure_all
 
     done = list(keeper.all)
@@ -218,7 +274,10 @@ def _measure(
             measure_with_spark(cells, target, done, tick, master=master, number=number)
         else:
             for _ in measure_all(cells, target, done, tick, number):
-                pass
+                missing -= 1
+                if missing and until is not None and time.monotonic() >= until:
+                    note(f"--minutes: {missing} cells of the fleet are not measured")
+                    break
 
 
 def _calibrate(done: list[Measured], target: MeasurementTarget, output: str) -> None:

@@ -132,7 +132,7 @@ def _heat(forecast: Forecast, table: str) -> dict[str, Any]:
     """The table that costs most, had it another key, or its events another number of rows."""
     state = forecast.states[table]
     rows = max(state.rows, 1.0)
-    columns = max(target.columns for target in forecast.targets if target.table == table)
+    columns = max(target.columns for target in forecast.parts.targets if target.table == table)
     return {
         "table": table,
         "rows": rows,
@@ -152,7 +152,7 @@ def _typical(forecast: Forecast, table: str) -> list[tuple[LoadShape, EventShape
     for kind in ("update", "delete"):
         targets = [
             (target, seen)
-            for target, seen in forecast.targets.items()
+            for target, seen in forecast.parts.targets.items()
             if (target.table, target.kind) == (table, kind)
         ]
         if targets and (rows := sum(seen[1] for _, seen in targets)):

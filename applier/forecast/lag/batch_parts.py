@@ -15,6 +15,7 @@ import numpy as np
 
 from applier.binlog.columnar.control import GtidKind, Summed, SummedEvent
 from applier.forecast.lag.apply_steps import Parts, Turns
+from applier.forecast.lag.part_kinds import PartCounts, PartKind, part_kind
 from applier.forecast.prices.pricing import Part, TableState
 from applier.forecast.workload.load_batch import LoadBatch
 from applier.forecast.workload.row_counts import Count
@@ -40,6 +41,7 @@ class Ingredient:
     statements: int
     events: int
     rows: int
+    kind: PartKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,15 +151,15 @@ def _joined(lists: Sequence[Sequence[int]], which: Integers) -> Integers:
 
 class BatchReader:
     """Turns batches into parts. `state` is that of a table, `place` prices a part;
-    `targets` gets the events and rows of each target."""
+    `counts` gets what parts there are."""
 
     def __init__(
         self,
         state: Callable[[str], TableState],
         place: Callable[[Part], int],
-        targets: dict[LoadShape, list[int]],
+        counts: PartCounts,
     ) -> None:
-        self._state, self._place, self.targets = state, place, targets
+        self._state, self._place, self._counts = state, place, counts
         self._plans: object = None
         self._recipes: dict[bytes, int] = {}
         self._ingredients: list[Ingredient] = []
@@ -183,7 +185,7 @@ class BatchReader:
         if followed is None:
             return None
         price = self._prices(ingredients, *followed)
-        self._count(ingredients)
+        self._count(ingredients, row_bytes)
         return BatchParts(price, row_bytes, end, int(events[:, SummedEvent.ROWS].sum()))
 
     def _followed(self, ingredients: Integers, row_bytes: Integers) -> tuple[Floats, Floats] | None:
@@ -235,14 +237,16 @@ class BatchReader:
             )
         return places[which]
 
-    def _count(self, ingredients: Integers) -> None:
-        """Adds up how often each target was met."""
-        times = np.bincount(ingredients, minlength=len(self._ingredients)).tolist()
-        for one, number in zip(self._ingredients, times, strict=True):
+    def _count(self, ingredients: Integers, row_bytes: Integers) -> None:
+        """Adds up the parts of each kind."""
+        count = len(self._ingredients)
+        times = np.bincount(ingredients, minlength=count).tolist()
+        total_bytes = np.zeros(count, np.int64)
+        np.add.at(total_bytes, ingredients, row_bytes)
+        for one, number, size in zip(self._ingredients, times, total_bytes.tolist(), strict=True):
             if number:
-                seen = self.targets.setdefault(one.target, [0, 0])
-                seen[0] += number * one.events
-                seen[1] += number * one.rows
+                totals = one.events * number, one.rows * number, one.statements * number
+                self._counts.of(one.kind).add(number, *totals, size)
 
     def _recipes_of(self, batch: LoadBatch, events: Integers, counts: Integers) -> Integers:
         """The recipe of each transaction."""
@@ -272,8 +276,9 @@ class BatchReader:
         for target, one in parts.items():
             self._state(target.table)
             sizes = tuple(one.sizes.items())
+            kind = part_kind(target, one.events, one.rows, one.statements)
             self._ingredients.append(
-                Ingredient(target, sizes, one.statements, one.events, one.rows)
+                Ingredient(target, sizes, one.statements, one.events, one.rows, kind)
             )
         self._lists.append((list(range(first, len(self._ingredients))), of_event))
         return len(self._lists) - 1

@@ -18,6 +18,7 @@ from applier.forecast.lag import apply_steps as steps
 from applier.forecast.lag.compiled import steps_for
 from applier.forecast.lag.costs import TableCharges, TableCost, WorstTransaction, WorstTransactions
 from applier.forecast.lag.gathered import Gathered
+from applier.forecast.lag.part_kinds import PartCounts, part_kind
 from applier.forecast.prices.calibration import SHARED, Calibration, TimePrice
 from applier.forecast.prices.conditions import Conditions
 from applier.forecast.prices.pricing import Part, Pricer, TableState, Work, part_of
@@ -205,8 +206,8 @@ class Forecast:
         self.servers: set[int] = set()
         """server_id of those that ran the transactions first."""
         self.states: dict[str, TableState] = {}
-        self.targets: dict[LoadShape, list[int]] = {}
-        """Target -> [events, rows]: which event is typical, for the reasons."""
+        self.parts = PartCounts()
+        """Which kinds of work the log has."""
         self.keepers: list[Keeper] = []
         """They get all transactions that are complete."""
         self._scanned: dict[str, int] = {}
@@ -274,9 +275,8 @@ class Forecast:
         part = part_of(applied, state)
         place = self._place(part)
         state.change(target.kind, applied.rows)
-        seen = self.targets.get(target) or self.targets.setdefault(target, [0, 0])
-        seen[0] += applied.events
-        seen[1] += applied.rows
+        numbers = applied.events, applied.rows, applied.statements
+        self.parts.of(part_kind(target, *numbers)).add(1, *numbers, applied.row_bytes)
         self._gathered.part(place, applied.row_bytes)
         return place
 
@@ -295,7 +295,7 @@ class Forecast:
 
         self.flush()
         if self._batches is None:
-            self._batches = batch_parts.BatchReader(self._state, self._place, self.targets)
+            self._batches = batch_parts.BatchReader(self._state, self._place, self.parts)
         one_by_one = bool(self._pools) or self._gathered.needs_databases
         parts = None if one_by_one else self._batches.read(batch)
         if parts is None:

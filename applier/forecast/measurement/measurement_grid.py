@@ -393,6 +393,12 @@ def _small_statements(rows: int, row_search: str) -> Iterator[Cell]:
 def _count(rows: int, per_event: int, scans: int) -> int:
     """Transactions so that a cell takes a fair time, neither too short to be timed nor endless."""
     return max(
-        min(2_000_000 // (rows * scans), rows // (CHANGED_PART * per_event), MOST_SCANS),
+        min(transactions_of_scans(rows, scans), rows // (CHANGED_PART * per_event)),
         FEWEST_SCANS if per_event == 1 else 1,
     )
+
+
+def transactions_of_scans(rows: int, scans: int) -> int:
+    """How many transactions of so many scans over so many rows take a fair time; 0 where one takes
+    longer."""
+    return min(2_000_000 // (rows * scans), MOST_SCANS)
