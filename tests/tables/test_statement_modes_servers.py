@@ -13,6 +13,35 @@ from tests.tables.test_functions_servers import compared, run
 ALL = ("5.7", "9.7", "mariadb")
 SCRIPTS: tuple[tuple[tuple[str, ...], str], ...] = (
     (
+        ALL,
+        """
+CREATE TABLE a (id INT, u VARCHAR(10) CHARACTER SET ucs2, v VARCHAR(10), l VARCHAR(10) CHARACTER SET latin1);
+INSERT INTO a VALUES (1, _utf8 0xe880bd, _utf8'abc', _utf8 X'41'), (2, _utf8mb4'x', _latin1'y', _utf8mb3 'z');
+RESET;
+CREATE TABLE a (id SMALLINT AUTO_INCREMENT PRIMARY KEY) ENGINE=MyISAM;
+INSERT INTO a VALUES (32767), (NULL);
+INSERT INTO a VALUES (5);
+RESET;
+CREATE TABLE a (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY) ENGINE=MyISAM;
+INSERT INTO a VALUES (18446744073709551613);
+INSERT INTO a VALUES (NULL);
+INSERT INTO a VALUES (NULL), (NULL);
+INSERT INTO a VALUES (7);
+RESET;
+""",
+    ),
+    (
+        ("mariadb",),
+        """
+SET explicit_defaults_for_timestamp = 1;
+CREATE TABLE a (id INT, t TIMESTAMP NOT NULL DEFAULT '2001-01-01', u TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3));
+INSERT INTO a VALUES (1, NULL, NULL), (2, NULL, '2002-01-01');
+UPDATE a SET t = NULL, u = NULL WHERE id = 2;
+INSERT IGNORE INTO a VALUES (3, NULL, '2003-01-01');
+RESET;
+""",
+    ),
+    (
         ("mariadb",),
         """
 CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, b INT, c VARCHAR(10));
@@ -36,6 +65,8 @@ INSERT INTO b (id, e) SELECT 99, 7;
 INSERT INTO b (id, c, e) SELECT ALL 101, 7 / 3, 1 FROM DUAL;
 INSERT INTO b (id, e) SELECT a.id + 30 AS k, 7 FROM a AS a;
 INSERT INTO b SELECT id + 1000, b, c, d, e FROM b LOCK IN SHARE MODE;
+UPDATE b AS x SET x.e = x.e + 10 WHERE x.id > 20;
+UPDATE b `y` SET y.b = 5, b = CONCAT(y.b, 1) WHERE y.id = 1 ORDER BY y.id LIMIT 1;
 RESET;
 CREATE TABLE a (id INT PRIMARY KEY, b INT);
 CREATE TABLE c (id INT AUTO_INCREMENT PRIMARY KEY, b INT);

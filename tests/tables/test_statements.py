@@ -167,7 +167,8 @@ def test_delete(sql: str, left: list[int]) -> None:
     [
         ("INSERT INTO t SELECT DISTINCT * FROM t", 1235), ("INSERT INTO t (a) SELECT 1 UNION SELECT 2", 1235),
         ("INSERT INTO t (a) SELECT COUNT(*) FROM t", 1235), ("INSERT INTO t (a) SELECT a FROM t GROUP BY a", 1235),
-        ("INSERT INTO t (a) SELECT t.a FROM t, t u", 1235), ("INSERT INTO t (a) SELECT t.a FROM t JOIN u ON 1", 1235),
+        ("INSERT INTO t (a) SELECT t.a FROM t, t u", 1235), ("INSERT INTO t (a) SELECT zz FROM t, u", 1235),
+        ("INSERT INTO t (a) SELECT t.a FROM t JOIN u ON 1", 1235),
         ("INSERT INTO t (a) SELECT u.a FROM t", 1235), ("INSERT INTO t (a) SELECT a / 3 FROM t", 1235),
         ("INSERT INTO t (a) SELECT a FROM t LIMIT 1", 1235), ("INSERT INTO t (a) SELECT RAND() FROM t", 1235),
         ("UPDATE t SET a = d.f(1)", 1235), ("INSERT INTO t (a) VALUES (IGNORE)", 1235),
@@ -177,7 +178,7 @@ def test_delete(sql: str, left: list[int]) -> None:
         ("INSERT INTO t SELECT a FROM t", 1136), ("INSERT INTO t SELECT * FROM gone", 1146), ("INSERT INTO t SELECT * FROM t", 1062),
         ("UPDATE t JOIN u ON t.id = u.id SET t.a = 1", 1235), ("UPDATE t, u SET t.a = 1", 1235),
         ("DELETE t FROM t JOIN u", 1235), ("DELETE FROM t USING t, u", 1235), ("UPDATE t SET a = (SELECT 1)", 1235),
-        ("UPDATE t x SET a = 1", 1235),
+        ("UPDATE t x SET a = t.a", 1235), ("UPDATE t x, u SET x.a = 1", 1235), ("DELETE FROM t AS x WHERE t.id = 1", 1235),
         ("UPDATE t SET a = f(1)", 1235), ("UPDATE t SET a = 1, b", 1235), ("DELETE FROM t WHERE id IN (SELECT 1)", 1235),
         ("UPDATE t SET a = RAND()", 1235),
         ("UPDATE t SET a = 1 WHERE", 1235), ("UPDATE t SET a = ", 1235), ("DELETE FROM t LIMIT x", 1235),

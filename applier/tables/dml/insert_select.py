@@ -29,10 +29,11 @@ from lookup.table import TableDefinition
 _AS_THEY_STAND = ("ALL", "HIGH_PRIORITY", "SQL_NO_CACHE", "SQL_CACHE", "SQL_SMALL_RESULT")
 """Words behind SELECT that do not change its rows."""
 _OTHER_ROWS = frozenset("DISTINCT DISTINCTROW SQL_BUFFER_RESULT SQL_CALC_FOUND_ROWS".split())
-_NO_ALIAS = frozenset(
+_JOINING = frozenset("JOIN INNER CROSS LEFT RIGHT NATURAL STRAIGHT_JOIN".split())
+_NO_ALIAS = _JOINING | frozenset(
     """
         WHERE ORDER LIMIT GROUP HAVING UNION EXCEPT INTERSECT FOR LOCK ON PROCEDURE WINDOW
-        PARTITION JOIN INNER CROSS LEFT RIGHT NATURAL STRAIGHT_JOIN USE FORCE IGNORE RETURNING
+        PARTITION USE FORCE IGNORE RETURNING
     """.split()
 )
 _EXACT = frozenset({OperandKind.INTEGER, OperandKind.TEXT})
@@ -122,8 +123,10 @@ def _table_behind_from(parser: Parser, tables: Tables, database: str) -> _Select
     if any(column.system_time for column in table.definition.columns):
         raise unsupported(f"a SELECT from `{name[1]}`, whose rows have a system time")
     definition = table.definition
-    if parser.accept("AS") or (parser.word() and parser.word() not in _NO_ALIAS):
+    if parser.accept("AS") or parser.at_alias(_NO_ALIAS):
         definition = replace(definition, name=parser.name())
+    if parser.op() == "," or parser.word() in _JOINING:
+        raise unsupported("a SELECT from several tables")
     return _SelectedTable(table, definition)
 
 

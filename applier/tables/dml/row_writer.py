@@ -214,9 +214,11 @@ class StatementRows:
             return refused.closest
 
     def _instead_of_null(self, column: Column, definition: TableDefinition, *, strict: bool) -> Any:
-        """What a NOT NULL column takes for NULL. Raises ReplicationError 1048."""
-        if column.type == "timestamp" and not self.session.explicit_defaults_for_timestamp:
-            if self.session.explicit_defaults_for_timestamp is None and not self.dialect.old:
+        """What a NOT NULL column takes for NULL. Raises ReplicationError 1048. MariaDB takes the
+        moment for a TIMESTAMP whatever explicit_defaults_for_timestamp says (seen on 10.11.18)."""
+        explicit = self.session.explicit_defaults_for_timestamp
+        if column.type == "timestamp" and (self.dialect.mariadb or not explicit):
+            if explicit is None and not self.dialect.old and not self.dialect.mariadb:
                 raise unsupported(
                     f"NULL for the TIMESTAMP `{column.name}`, whose meaning "
                     "explicit_defaults_for_timestamp decides"
@@ -263,7 +265,8 @@ class StatementRows:
         if row[at] is not None or not column.nullable:
             # AUTO_INCREMENT NULL uses a number up and stays NULL
             row[at] = stored_number(
-                column, number, mariadb=self.dialect.mariadb, ignoring=self.ignore
-            )
+                column, number, mariadb=self.dialect.mariadb, ignoring=self.ignore,
+                cuts=not traits_of(table.definition).transactional,
+            )  # fmt: skip
         if session.insert_id is not None:
             session.insert_id = session.expressions.numbers.after(number)

@@ -9,6 +9,7 @@ came of it would be a silent divergence.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from applier.binlog.types import ValueRefused
@@ -28,7 +29,8 @@ from lookup.handler import DuplicateKey, NoReferencedRow, RowError, RowIsReferen
 from lookup.table import TableDefinition
 
 DML_STATEMENTS = frozenset({"INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD"})
-JOINING_WORDS = frozenset({"USING", "JOIN", "INNER", "LEFT", "RIGHT"})
+JOINING_WORDS = frozenset("USING JOIN INNER CROSS LEFT RIGHT NATURAL STRAIGHT_JOIN".split())
+_CLAUSES = JOINING_WORDS | frozenset("SET WHERE ORDER LIMIT RETURNING PARTITION FOR".split())
 
 
 def execute_statement(tables: Tables, sql: str, database: str, session: StatementSession) -> int:
@@ -204,12 +206,12 @@ class Statement:
         self.parser.accept_any("LOW_PRIORITY")
         self.rows.ignore = self.parser.accept("IGNORE")
         table = self.table("UPDATE")
-        self._alias()
+        named = self._under_alias(table.definition)
         if not self.parser.accept("SET"):
             raise unsupported("UPDATE of several tables")
-        assignments = self._assignments(table.definition)
+        assignments = self._assignments(named)
         changed = 0
-        for ref in self._matching(table):
+        for ref in self._matching(table, named):
             if table.get(ref) is not None:
                 try:
                     changed += self.rows.update(table, ref, assignments, None)
@@ -226,10 +228,10 @@ class Statement:
         if not self.parser.accept("FROM"):
             raise unsupported("DELETE of several tables")
         table = self.table("DELETE")
-        self._alias()
+        named = self._under_alias(table.definition)
         if self.parser.op() == "," or self.parser.word() in JOINING_WORDS:
             raise unsupported("DELETE of several tables")
-        refs = self._matching(table)
+        refs = self._matching(table, named)
         for ref in refs:
             if table.get(ref) is not None:
                 try:
@@ -240,12 +242,12 @@ class Statement:
                     raise
         return len(refs)
 
-    def _alias(self) -> None:
-        following = self.parser.word()
-        if self.parser.accept("AS") or (
-            following and following not in ("SET", "WHERE", "ORDER", "LIMIT", "JOIN", "USING")
-        ):
-            raise unsupported("a table alias")
+    def _under_alias(self, definition: TableDefinition) -> TableDefinition:
+        """The definition under the alias that stands at the cursor, whose columns have no other
+        name."""
+        if self.parser.accept("AS") or self.parser.at_alias(_CLAUSES):
+            return replace(definition, name=self.parser.name())
+        return definition
 
     def _assignments(self, definition: TableDefinition) -> list[Assignment]:
         found: list[Assignment] = []
@@ -256,8 +258,8 @@ class Statement:
             if not self.parser.accept(","):
                 return found
 
-    def _matching(self, table: MemoryTable) -> list[Any]:
-        selection = RowSelection.read(self._reader(table.definition))
+    def _matching(self, table: MemoryTable, named: TableDefinition) -> list[Any]:
+        selection = RowSelection.read(self._reader(named))
         self._at_end()
         return selection.refs(table, self.session.expressions)
 

@@ -51,17 +51,20 @@ class NumberSteps:
 ONE_BY_ONE = NumberSteps()
 
 
-def stored_number(column: Column, number: int, *, mariadb: bool, ignoring: bool) -> Any:
-    """The number as the column stores it. Raises ReplicationError 1467 for one beyond its type, in
-    MariaDB ValueRefused 1264; MariaDB's INSERT IGNORE takes the largest (seen on 5.7.29, 9.7.4,
-    10.11.18)."""
+def stored_number(
+    column: Column, number: int, *, mariadb: bool, ignoring: bool, cuts: bool
+) -> Any:
+    """The number as the column stores it. One beyond its type is the largest where the engine
+    leaves that to the server (`cuts`: MyISAM and others of MySQL without transactions), and with
+    MariaDB's INSERT IGNORE. Otherwise raises ReplicationError 1467, in MariaDB 167 (seen on 5.7.29,
+    9.7.4, 10.11.18)."""
     try:
         return from_sql(column)(number)
     except ValueRefused as refused:
-        if not mariadb:
-            raise ReplicationError(
-                1467, "Failed to read auto-increment value from storage engine"
-            ) from None
-        if not ignoring:
-            raise
-        return refused.closest
+        if ignoring if mariadb else cuts:
+            return refused.closest
+        if mariadb:
+            raise ReplicationError(167, refused.message) from None
+        raise ReplicationError(
+            1467, "Failed to read auto-increment value from storage engine"
+        ) from None

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 
-from applier.binlog.charsets import CHARSETS, charset_of_collation_name, literal_bytes
+from applier.binlog.charsets import ALIASES, CHARSETS, charset_of_collation_name, literal_bytes
 from applier.errors import ReplicationError
 from applier.tables.expressions.bit_functions import BIT_FUNCTIONS
 from applier.tables.expressions.calendar_functions import CALENDAR_FUNCTIONS
@@ -359,7 +359,7 @@ class ExpressionParser:
             return self._variable()
         if (
             word.startswith("_")
-            and word[1:].lower() in CHARSETS
+            and ALIASES.get(word[1:].lower(), word[1:].lower()) in CHARSETS
             and parser.at + 1 < len(parser.tokens)
         ):
             found = self._introduced(word[1:].lower())

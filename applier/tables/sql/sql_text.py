@@ -367,6 +367,12 @@ class Parser:
             name = self.name()
         return name
 
+    def at_alias(self, clauses: frozenset[str]) -> bool:
+        """Whether a name stands here that is none of these words."""
+        if self.at >= len(self.tokens) or self.tokens[self.at].kind not in ("word", "quoted"):
+            return False
+        return self.word() not in clauses
+
     def table_name(self, database: str) -> tuple[str, str]:
         """[database.]table; `.table` is the same as `table`."""
         self.accept(".")
