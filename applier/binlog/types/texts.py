@@ -77,6 +77,7 @@ def text_from_sql(column: Column) -> Callable[[object], bytes]:
             if count > limit:
                 kept = own.cut(data, limit)
                 if strip_pad(data[len(kept) :], own.pad):
+                    kept = strip_pad(kept, own.pad) if is_char else kept
                     raise ValueRefused(1406, f"Data too long for column '{column.name}'", kept)
                 return kept
         if width is not None and len(data) > width:

@@ -3,7 +3,6 @@ sql/field.cc)."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
@@ -13,24 +12,17 @@ from applier.binlog.time_zone import to_utc
 from applier.binlog.types.temporal import Parts, pack_datetime, pack_time, pack_timestamp
 from applier.binlog.types.temporal_parse import (
     ZERO,
-    DateRules,
     DateTimeValue,
-    number_moment,
     number_time,
     round_moment,
     round_time,
     text_moment,
-    text_time,
 )
 from applier.tables.conversions.conversion_rules import ConversionRules, MakeStore, Store, raw_text
+from applier.tables.expressions.moment_rules import number_of_column, time_of_text
 from lookup.table import Column
 
-_SHORT_DATES, _LONG_DATES, _LAST_DATE = 991231, 10000101, 99991231
-"""The last YYMMDD, the first and the last YYYYMMDD."""
-_SIGN = re.compile(r"[ \t\n\v\f\r]*([-+]?)[ \t\n\v\f\r]*")
-_DIGITS_AND_T = re.compile(r"[0-9]+T[0-9]")
-_SHORTEST_MOMENT = 12
-"""Characters from which on a text for a TIME is first read as a moment."""
+_LAST_DATE = 99991231
 _EPOCH = datetime(1970, 1, 1)
 _LAST_SECOND = (1 << 31) - 1
 
@@ -115,10 +107,7 @@ def _moment_of_text(value: Any, new: Column, rules: ConversionRules) -> DateTime
 
 
 def _moment_of_number(value: Any, new: Column, rules: ConversionRules) -> DateTimeValue | None:
-    if rules.flavour == "mariadb" and _SHORT_DATES < value < _LONG_DATES:
-        return None
-    parts = number_moment(value, rules.dates(new))
-    return None if parts is None else DateTimeValue(parts)
+    return number_of_column(value, rules.dates(new))
 
 
 def _moment_of_decimal(value: Decimal, new: Column, rules: ConversionRules) -> DateTimeValue | None:
@@ -132,27 +121,7 @@ def _moment_of_decimal(value: Decimal, new: Column, rules: ConversionRules) -> D
 
 
 def _time_of_text(value: Any, new: Column, rules: ConversionRules) -> tuple[int, int]:
-    if rules.flavour != "mariadb":
-        old = rules.flavour == "5.x"
-        dates = DateRules(invalid_dates=not old)
-        return text_time(raw_text(value), dates, old=old)
-    text = raw_text(value)
-    sign = _SIGN.match(text)
-    assert sign is not None
-    text = text[sign.end() :]
-    if not text[:1].isdigit():
-        return 0, 0
-    if _DIGITS_AND_T.match(text) is None:
-        text = text.replace("T", " ")
-    dates = DateRules(invalid_dates=True, mariadb=True)
-    negative = sign[1] == "-"
-    moment = text_moment(text, dates) if len(text) >= _SHORTEST_MOMENT else None
-    if moment is not None and (
-        negative or round_moment(moment, new.scale, truncate=rules.truncates, mariadb=True) is None
-    ):
-        return 0, 0
-    microseconds, nanoseconds = text_time(text, dates, rules.longest_time)
-    return (-microseconds if negative else microseconds), nanoseconds
+    return time_of_text(raw_text(value), new.scale, rules.dialect, cuts=rules.truncates)
 
 
 _MOMENTS: dict[str, MakeStore] = {

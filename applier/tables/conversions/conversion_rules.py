@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-from applier.binlog.types.temporal_parse import TIME_LIMIT, DateRules
+from applier.binlog.types.temporal_parse import DateRules
+from applier.tables.expressions.moment_rules import cuts_fractions, date_rules, longest_time
+from applier.tables.expressions.operands import Dialect
 from applier.tables.sql.sql_mode_flags import NO_MODES, SqlModeFlag
 from lookup.table import Column
 
@@ -65,9 +67,7 @@ class ConversionRules:
     @property
     def truncates(self) -> bool:
         """Whether fractions of a second are cut, not rounded."""
-        if self.flavour == "mariadb":
-            return SqlModeFlag.TIME_ROUND_FRACTIONAL not in self.sql_mode
-        return SqlModeFlag.TIME_TRUNCATE_FRACTIONAL in self.sql_mode
+        return cuts_fractions(self.sql_mode, mariadb=self.rounds_as_mariadb)
 
     @property
     def rounds_as_mariadb(self) -> bool:
@@ -77,19 +77,16 @@ class ConversionRules:
     @property
     def longest_time(self) -> int:
         """Of a TIME, in microseconds."""
-        return TIME_LIMIT + (999_999 if self.flavour == "mariadb" else 0)
+        return longest_time(mariadb=self.rounds_as_mariadb)
 
     def dates(self, column: Column) -> DateRules:
-        """Which dates the column takes; a TIMESTAMP is a moment, and none has a zero month or
-        day."""
-        return DateRules(
-            fuzzy=column.type != "timestamp",
-            no_zero_in_date=SqlModeFlag.NO_ZERO_IN_DATE in self.sql_mode
-            or column.type == "timestamp",
-            no_zero_date=SqlModeFlag.NO_ZERO_DATE in self.sql_mode,
-            invalid_dates=SqlModeFlag.ALLOW_INVALID_DATES in self.sql_mode,
-            mariadb=self.flavour == "mariadb",
-        )
+        """Which dates the column takes."""
+        return date_rules(column, self.sql_mode, mariadb=self.rounds_as_mariadb)
+
+    @property
+    def dialect(self) -> Dialect:
+        """The same for expressions."""
+        return Dialect(self.sql_mode, mariadb=self.rounds_as_mariadb, old=self.flavour == "5.x")
 
 
 MakeStore = Callable[[Column, Column, ConversionRules], Store]

@@ -22,10 +22,10 @@ from applier.tables.collations.weight_keys import Incomparable
 from applier.tables.conversions.conversion_moments import MOMENTS_OF
 from applier.tables.conversions.conversion_rules import ConversionRules, MakeStore, Store, raw_text
 from applier.tables.conversions.recoding import WIDE_CHARSETS, encoded, well_formed, with_questions
+from applier.tables.expressions.operands import TWO_POINTS
 from lookup.table import Column
 
 _NUMBER = re.compile(r"[ \t\n\v\f\r]*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)")
-_TWO_POINTS = re.compile(r"[ \t\n\v\f\r]*([-+]?)([0-9]*)\.([0-9]+)\.")
 _SIGNED = re.compile(r"[ \t\n\v\f\r]*[-+]?[0-9]{1,21}\Z")
 _UNSIGNED = re.compile(r"[ \t\n\v\f\r]*\+?([0-9]{1,21})\Z")
 _ENUM_DIGITS = 5
@@ -144,7 +144,7 @@ def text_number(text: str) -> Decimal:
 def _parsed_integer(text: str, rules: ConversionRules) -> int:
     """Rounded half away from zero (`my_strntoull10rnd`): in 5.x and MariaDB, a second point makes
     it forget the first one."""
-    twice = _TWO_POINTS.match(text)
+    twice = TWO_POINTS.match(text)
     if twice is not None and rules.flavour != "8.0+":
         return int(twice[1] + twice[2] + twice[3])
     number = text_number(text)

@@ -4,11 +4,83 @@ column keeps."""
 from __future__ import annotations
 
 import calendar
+import re
 from datetime import datetime, timedelta
 
 from applier.binlog.types.temporal import Parts, parts_text
+from applier.binlog.types.temporal_parse import (
+    TIME_LIMIT,
+    DateRules,
+    DateTimeValue,
+    number_moment,
+    round_moment,
+    text_moment,
+    text_time,
+)
 from applier.tables.expressions.operands import Dialect, unsupported
 from applier.tables.sql.sql_mode_flags import SqlModeFlag
+from lookup.table import Column
+
+_SHORT_DATES, _LONG_DATES = 991231, 10000101
+"""The last YYMMDD, the first YYYYMMDD."""
+_SIGN = re.compile(r"[ \t\n\v\f\r]*([-+]?)[ \t\n\v\f\r]*")
+_DIGITS_AND_T = re.compile(r"[0-9]+T[0-9]")
+_SHORTEST_MOMENT = 12
+"""Characters from which on a text for a TIME is first read as a moment."""
+
+
+def date_rules(column: Column, sql_mode: SqlModeFlag, *, mariadb: bool) -> DateRules:
+    """Which dates a column takes; a TIMESTAMP is a moment, and none has a zero month or day."""
+    return DateRules(
+        fuzzy=column.type != "timestamp",
+        no_zero_in_date=SqlModeFlag.NO_ZERO_IN_DATE in sql_mode or column.type == "timestamp",
+        no_zero_date=SqlModeFlag.NO_ZERO_DATE in sql_mode,
+        invalid_dates=SqlModeFlag.ALLOW_INVALID_DATES in sql_mode,
+        mariadb=mariadb,
+    )
+
+
+def cuts_fractions(sql_mode: SqlModeFlag, *, mariadb: bool) -> bool:
+    """Whether fractions of a second are cut, not rounded."""
+    if mariadb:
+        return SqlModeFlag.TIME_ROUND_FRACTIONAL not in sql_mode
+    return SqlModeFlag.TIME_TRUNCATE_FRACTIONAL in sql_mode
+
+
+def longest_time(*, mariadb: bool) -> int:
+    """Of a TIME, in microseconds."""
+    return TIME_LIMIT + (999_999 if mariadb else 0)
+
+
+def number_of_column(number: int, rules: DateRules) -> DateTimeValue | None:
+    """The moment that a number is; None for one that is none."""
+    if rules.mariadb and _SHORT_DATES < number < _LONG_DATES:
+        return None
+    parts = number_moment(number, rules)
+    return None if parts is None else DateTimeValue(parts)
+
+
+def time_of_text(text: str, digits: int, dialect: Dialect, *, cuts: bool) -> tuple[int, int]:
+    """Microseconds and the nanoseconds behind them of a text for a TIME (`str_to_time`). `digits`:
+    those of the column; `cuts`: fractions are cut, not rounded."""
+    if not dialect.mariadb:
+        return text_time(text, DateRules(invalid_dates=not dialect.old), old=dialect.old)
+    sign = _SIGN.match(text)
+    assert sign is not None
+    text = text[sign.end() :]
+    if not text[:1].isdigit():
+        return 0, 0
+    if _DIGITS_AND_T.match(text) is None:
+        text = text.replace("T", " ")
+    dates = DateRules(invalid_dates=True, mariadb=True)
+    negative = sign[1] == "-"
+    moment = text_moment(text, dates) if len(text) >= _SHORTEST_MOMENT else None
+    if moment is not None and (
+        negative or round_moment(moment, digits, truncate=cuts, mariadb=True) is None
+    ):
+        return 0, 0
+    microseconds, nanoseconds = text_time(text, dates, longest_time(mariadb=True))
+    return (-microseconds if negative else microseconds), nanoseconds
 
 
 def checked_date(parts: Parts, sql_mode: SqlModeFlag, *, zeros: bool = True) -> Parts | None:
@@ -31,11 +103,7 @@ def fitted_fraction(microseconds: int, digits: int, dialect: Dialect) -> int:
     """Microseconds with the digits of a column: rounded, or cut where version and SQL mode say
     so."""
     step: int = 10 ** (6 - digits)
-    rounds = (
-        dialect.sql_mode & SqlModeFlag.TIME_ROUND_FRACTIONAL
-        if dialect.mariadb
-        else not dialect.sql_mode & SqlModeFlag.TIME_TRUNCATE_FRACTIONAL
-    )
+    rounds = not cuts_fractions(dialect.sql_mode, mariadb=dialect.mariadb)
     return (microseconds + (step // 2 if rounds else 0)) // step * step
 
 

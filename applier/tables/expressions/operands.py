@@ -355,6 +355,8 @@ def _short_double(value: float) -> str:
     return text
 
 
+TWO_POINTS = re.compile(r"[ \t\n\v\f\r]*([-+]?)([0-9]*)\.([0-9]+)\.")
+"""A text whose digits 5.x and MariaDB read as an integer in a way of their own."""
 _NUMBER_PREFIX = re.compile(r"[ \t\n\r\f\v]*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
 

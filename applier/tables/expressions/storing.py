@@ -10,29 +10,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from applier.binlog.charsets import charset
-from applier.binlog.time_zone import to_utc
 from applier.binlog.types import ValueRefused, from_sql
 from applier.binlog.types import json as json_documents
-from applier.binlog.types.temporal import (
-    Parts,
-    pack_datetime,
-    pack_time,
-    pack_timestamp,
-    parts_text,
-)
 from applier.binlog.types.texts import labels_of
-from applier.tables.expressions.comparisons import ASCII_EXACT, moment_of
+from applier.tables.expressions.comparisons import ASCII_EXACT
 from applier.tables.expressions.json_functions import JsonNull
-from applier.tables.expressions.moment_rules import checked_date, fitted_fraction, fitted_parts
+from applier.tables.expressions.moment_storing import MOMENT_WRITERS
 from applier.tables.expressions.operands import (
     BYTES,
-    CHARACTERS,
+    TWO_POINTS,
     Dialect,
     Operand,
     OperandKind,
@@ -42,33 +32,9 @@ from applier.tables.expressions.operands import (
     as_number,
     as_text,
     leading_number,
-    unsupported,
 )
-from applier.tables.sql.sql_mode_flags import SqlModeFlag
+from applier.tables.expressions.store_column import StoreColumn, Stored, Write
 from lookup.table import Column
-
-MOST_SECONDS = 838 * 3600 + 59 * 60 + 59
-Stored = Any
-Write = Callable[[Value, Session], Stored]
-
-
-@dataclass(frozen=True, slots=True)
-class StoreColumn:
-    """A column that an operand is stored in."""
-
-    column: Column
-    operand: Operand
-    dialect: Dialect
-
-    def refused(self, number: int, what: str, closest: Stored) -> ValueRefused:
-        """The server's error for a value that does not fit."""
-        return ValueRefused(number, f"{what} for column '{self.column.name}'", closest)
-
-    def unknown(self) -> Exception:
-        """The error of what is not stored exactly here."""
-        return unsupported(
-            f"{self.operand.sql[:60]} in the {self.column.type} column `{self.column.name}`"
-        )
 
 
 def storer(column: Column, operand: Operand, dialect: Dialect) -> Callable[[Scope], Stored]:
@@ -117,9 +83,13 @@ def _numeric(target: StoreColumn) -> Write:
         number: Callable[[Any], Any] = inner.value
         prepare = number
 
+    digits_differ = target.dialect.old or target.dialect.mariadb
+
     def write(value: Value, _session: Session) -> Stored:
         found = prepare(value)
         if isinstance(found, str) and _HUGE_EXPONENT.search(found):
+            raise target.unknown()
+        if is_integer and digits_differ and isinstance(found, str) and TWO_POINTS.match(found):
             raise target.unknown()
         if rounds and not _stays_whole(found, column):
             raise target.unknown()
@@ -267,117 +237,6 @@ def _bytes(target: StoreColumn) -> Write:
     return write
 
 
-# dates and times
-
-
-def _parts(target: StoreColumn) -> Callable[[Value], Parts]:
-    """Parts of what is stored in a DATE, DATETIME or TIMESTAMP."""
-    kind = target.operand.kind
-    if kind in (OperandKind.DATE, OperandKind.DATETIME):
-        return lambda value: value
-    if kind is OperandKind.INTEGER:
-        return lambda value: _parts_of_number(value, target)
-    if kind in CHARACTERS:
-        return lambda value: _parts_of_text(value, target)
-    raise target.unknown()
-
-
-def _parts_of_text(text: str, target: StoreColumn) -> Parts:
-    found = moment_of(text)
-    if isinstance(found, int):
-        raise target.unknown()
-    return found
-
-
-def _parts_of_number(number: int, target: StoreColumn) -> Parts:
-    """YYYYMMDD and YYYYMMDDhhmmss."""
-    digits = str(number)
-    if number == 0:
-        return (0, 0, 0, 0, 0, 0, 0)
-    if len(digits) not in (8, 14) or number < 0:
-        raise target.unknown()
-    digits = digits.ljust(14, "0")
-    parts = (int(digits[:4]), *(int(digits[at : at + 2]) for at in range(4, 14, 2)), 0)
-    if parts[1] > 12 or parts[2] > 31 or parts[3] > 23 or parts[4] > 59 or parts[5] > 59:
-        raise target.unknown()
-    return parts  # type: ignore[return-value]
-
-
-def _date(target: StoreColumn) -> Write:
-    read = _parts(target)
-
-    def write(value: Value, _session: Session) -> Stored:
-        parts = read(value)
-        if parts[6]:
-            raise target.unknown()
-        found = checked_date(parts, target.dialect.sql_mode)
-        if found is None:
-            raise target.refused(1292, f"Incorrect date value: '{parts_text(parts, 0)}'", 0)
-        return int(found[0] << 9 | found[1] << 5 | found[2])
-
-    return write
-
-
-def _datetime(target: StoreColumn) -> Write:
-    read, digits = _parts(target), target.column.scale
-
-    def write(value: Value, _session: Session) -> Stored:
-        parts = fitted_parts(read(value), digits, target.dialect)
-        found = checked_date(parts, target.dialect.sql_mode)
-        if found is None:
-            raise target.refused(
-                1292,
-                f"Incorrect datetime value: '{parts_text(parts, 0)}'",
-                pack_datetime((0,) * 7, digits),
-            )
-        return pack_datetime(found, digits)
-
-    return write
-
-
-def _timestamp(target: StoreColumn) -> Write:
-    read, digits = _parts(target), target.column.scale
-
-    def write(value: Value, session: Session) -> Stored:
-        parts = fitted_parts(read(value), digits, target.dialect)
-        zero = pack_timestamp(0, digits)
-        found = checked_date(
-            parts, target.dialect.sql_mode & ~SqlModeFlag.ALLOW_INVALID_DATES, zeros=False
-        )
-        if found is None:
-            raise target.refused(1292, f"Incorrect datetime value: '{parts_text(parts, 0)}'", zero)
-        if not any(found):
-            return zero
-        microseconds = (
-            to_utc(datetime(*found), session.zone) - datetime(1970, 1, 1, tzinfo=UTC)
-        ) // timedelta(microseconds=1)
-        if not 1_000_000 <= microseconds < 0x8000_0000 * 1_000_000:
-            raise target.refused(1292, f"Incorrect datetime value: '{parts_text(parts, 0)}'", zero)
-        return pack_timestamp(microseconds, digits)
-
-    return write
-
-
-def _time(target: StoreColumn) -> Write:
-    kind, digits = target.operand.kind, target.column.scale
-    if kind not in (OperandKind.TIME, OperandKind.DATETIME, *CHARACTERS):
-        raise target.unknown()
-
-    def write(value: Value, _session: Session) -> Stored:
-        found = moment_of(value) if isinstance(value, str) else value
-        if isinstance(found, tuple):
-            if isinstance(value, str):
-                raise target.unknown()
-            found = ((found[3] * 60 + found[4]) * 60 + found[5]) * 1_000_000 + found[6]
-        size = fitted_fraction(abs(found), digits, target.dialect)
-        sign = -1 if found < 0 else 1
-        if size > MOST_SECONDS * 1_000_000:
-            raise target.unknown()
-        return pack_time(sign * size, digits)
-
-    return write
-
-
 def _year(target: StoreColumn) -> Write:
     convert = from_sql(target.column)
     if target.operand.kind not in (OperandKind.INTEGER, OperandKind.YEAR, OperandKind.TEXT):
@@ -483,7 +342,7 @@ _FAMILIES: dict[str, Callable[[StoreColumn], Write]] = {
     **dict.fromkeys(("decimal", "float", "double"), _numeric),
     **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), _text),
     **dict.fromkeys(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"), _bytes),
-    "date": _date, "datetime": _datetime, "timestamp": _timestamp, "time": _time, "year": _year,
+    **MOMENT_WRITERS, "year": _year,
     "bit": _bit, "enum": _labels, "set": _labels, "json": _json,
     "uuid": _printed, "inet4": _printed, "inet6": _printed,
 }  # fmt: skip
