@@ -37,6 +37,13 @@ def _row(number: int, name: str, title: str, meaning: str, next_step: str) -> tu
 SERVER_ERRORS = dict(
     (
         _row(
+            167,
+            "HA_ERR_AUTOINC_ERANGE",
+            "The AUTO_INCREMENT column of MariaDB has no more numbers",
+            "The next number is larger than the column's type holds.",
+            "give the column a larger type on the source and here",
+        ),
+        _row(
             1007,
             "ER_DB_CREATE_EXISTS",
             "The database exists already",

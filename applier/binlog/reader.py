@@ -231,8 +231,10 @@ class LogReader:
             + event.length
             - (0 if format_description.checksum is None else CHECKSUM_LENGTH)
         )
-        # Without checksums its own may be wrong: a dump from the middle of a log changes it.
-        if format_description.checksum_length and self.verify_checksum:
+        # A dump from the middle of a log without checksums changes it, its position too, and leaves
+        # its own checksum as it was.
+        is_changed = not format_description.checksum_length and not event.log_pos
+        if format_description.checksum is not None and not is_changed and self.verify_checksum:
             head = bytearray(view[event.position : event.end])
             head[17] &= ~EventFlag.IN_USE & 0xFF
             if zlib.crc32(head) != int.from_bytes(body[-CHECKSUM_LENGTH:], "little"):

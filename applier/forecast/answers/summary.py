@@ -10,7 +10,8 @@ from typing import Any
 from applier.forecast.answers.words import duration
 from applier.forecast.inventory.facts import ASSUMED
 from applier.forecast.lag.costs import TableCost
-from applier.forecast.lag.run import Forecast, ScenarioRun
+from applier.forecast.lag.run import Forecast
+from applier.forecast.lag.scenario_run import ScenarioRun
 from applier.forecast.prices.heat import heat
 from applier.forecast.workload.transaction_load import LoadShape
 from applier.tables.suggestion import suggestion

@@ -13,7 +13,8 @@ from itertools import islice
 from pathlib import Path, PurePath
 from typing import Any
 
-from applier.forecast.lag.run import NEVER, Forecast
+from applier.forecast.lag.run import Forecast
+from applier.forecast.lag.scenario_run import NEVER
 from applier.forecast.live.progress import Executed, ReplicaProgress, Underway
 from applier.forecast.workload.transaction_load import TransactionLoad
 

@@ -95,6 +95,26 @@ def _replaced(value: str, old: str, new: str) -> str:
     return value.replace(old, new) if old else value
 
 
+def _replace(call: Call) -> Operand:
+    """REPLACE. 5.x and MariaDB look for the text before they look at a replacement that is NULL,
+    where they search byte by byte (`Item_func_replace::val_str`)."""
+    found = text_result(_replaced)(call)
+    if not (call.dialect.old or call.dialect.mariadb):
+        return found
+    text, wanted, _ = call.arguments
+    collation = found.collation or ""
+    by_bytes = collation.endswith("_bin") or found.charset.max_bytes == 1
+
+    def value(scope: Scope) -> Value:
+        given, search = text.value(scope), wanted.value(scope)
+        if given is None or search is None:
+            return None
+        is_there = search in given if by_bytes else True
+        return found.value(scope) if search and is_there else given
+
+    return replace(found, value=value)
+
+
 def _repeated(value: Any, count: int) -> Any:
     return None if len(value) * count > MAX_PACKET else value * max(count, 0)
 
@@ -429,7 +449,7 @@ FUNCTIONS: dict[str, Function] = {
     "REPEAT": Function((STRINGS, WHOLE), string_result(_repeated, sources=1), 2, 2),
     "SPACE": Function((WHOLE,), plain_text(lambda count: _repeated(" ", count)), 1, 1),
     "REVERSE": Function((STRINGS,), string_result(lambda value: value[::-1]), 1, 1),
-    "REPLACE": Function((TEXTS,), text_result(_replaced), 3, 3),
+    "REPLACE": Function((TEXTS,), _replace, 3, 3),
     "TRIM": Function((TEXTS,), text_result(lambda value: value.strip(" ")), 1, 1),
     "LTRIM": Function((TEXTS,), text_result(lambda value: value.lstrip(" ")), 1, 1),
     "RTRIM": Function((TEXTS,), text_result(lambda value: value.rstrip(" ")), 1, 1),

@@ -1,0 +1,127 @@
+"""One scenario of a forecast while the log goes by: its clocks, its prices, what came of it."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from math import inf, isnan, nan
+
+from applier.forecast.lag import apply_steps as steps
+from applier.forecast.prices.calibration import SHARED, TimePrice
+from applier.forecast.prices.pricing import Pricer
+from applier.forecast.prices.scenario import Scenario
+from applier.timing.clock_steps import TURN_NUMBERS
+from applier.timing.lag import LagCurve
+
+NEVER = "never"
+"""How long a replica takes to catch up that falls further behind."""
+
+
+class ScenarioRun:
+    """One scenario while the log goes by. `seconds` is the applying, on one worker; `lookup` the
+    part that finds rows."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        pricer: Pricer,
+        shared: Mapping[str, TimePrice] = SHARED,
+        priced_syncs: float = 0.0,
+    ) -> None:
+        self.scenario = scenario
+        self.pricer = pricer
+        self.work = scenario.work
+        """Equal for scenarios that ask for the same work at other prices."""
+        machine = scenario.machine(shared, priced_syncs)
+        self.clock = scenario.clock(machine)
+        self.saturated = scenario.clock(machine)
+        """A clock for which the whole log is there at once."""
+        self.curve = LagCurve()
+        page = shared["page read"]
+        waiting = page.waiting if scenario.read_seconds is None else scenario.read_seconds
+        numbers = [0.0] * steps.RUN_NUMBERS
+        numbers[steps.FACTOR], numbers[steps.SYNC] = scenario.factor, machine.sync
+        numbers[steps.PAGE_PROCESSOR], numbers[steps.PAGE_WAITING] = (
+            page.processor * scenario.factor,
+            waiting * scenario.factor,
+        )
+        numbers[steps.READY], numbers[steps.LEVEL_AT] = -inf, nan
+        self.numbers = steps.Run(
+            array("d", numbers), self.clock.numbers, self.saturated.numbers, self.curve.numbers,
+            self.curve.all_values,
+            array("d", [0.0] * TURN_NUMBERS),
+        )  # fmt: skip
+        self.prices = steps.no_prices()
+
+    def _number(self, place: int) -> float:
+        return self.numbers.numbers[place]
+
+    @property
+    def sync(self) -> float:
+        """Seconds of a commit's sync when nobody is in its way."""
+        return self._number(steps.SYNC)
+
+    @property
+    def seconds(self) -> float:
+        """What the log takes one worker."""
+        return self._number(steps.SECONDS)
+
+    @property
+    def lookup(self) -> float:
+        """The part that finds rows."""
+        return self._number(steps.LOOKUP)
+
+    @property
+    def span(self) -> float:
+        """What the log takes when all of it is there at once."""
+        return self._number(steps.SPAN)
+
+    @property
+    def retries(self) -> float:
+        """Rollbacks of transactions whose worker scanned a table out of order, as expected."""
+        return self.clock.retries
+
+    @property
+    def end_lag(self) -> float:
+        """Seconds from the last commit on the source to the end."""
+        return self._number(steps.END_LAG)
+
+    @property
+    def page_reads(self) -> float:
+        """Pages that were read."""
+        return self._number(steps.PAGE_READS)
+
+    @property
+    def page_seconds(self) -> float:
+        """Seconds of workers for reads of pages."""
+        return self._number(steps.PAGE_SECONDS)
+
+    @property
+    def level_at(self) -> float | None:
+        """When everything was applied that had come so far; None while it never was."""
+        at = self._number(steps.LEVEL_AT)
+        return None if isnan(at) else at
+
+    def part_seconds(self, parts: steps.Parts, part: int) -> float:
+        """What a part of a transaction takes."""
+        price = parts.price[part]
+        seconds = (
+            self.prices.seconds[price] + parts.row_bytes[part] * self.prices.byte_seconds[price]
+        )
+        if len(parts.pages):
+            seconds += parts.pages[part] * self._number(steps.PAGE_PROCESSOR)
+            seconds += parts.waits[part] * self._number(steps.PAGE_WAITING)
+        return seconds
+
+    def utilisation(self, duration: float) -> float | None:
+        """Seconds that the replica needs for a second of the log, were it never idle; None for a
+        log without duration."""
+        return self.span / duration if duration > 0 else None
+
+    def catch_up(self, duration: float) -> float | str:
+        """Seconds after the log's end until the replica is level, with traffic going on as it was;
+        "never" when it cannot be."""
+        load = self.utilisation(duration)
+        if load is None:
+            return self.end_lag
+        return NEVER if load >= 1 else self.end_lag / (1 - load)
