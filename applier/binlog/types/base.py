@@ -49,5 +49,8 @@ class Unevaluated:
         refuse
     )
 
+    __add__ = __sub__ = __mul__ = __floordiv__ = __mod__ = __and__ = __or__ = __xor__ = refuse
+    __rshift__ = __lshift__ = __neg__ = __abs__ = __bool__ = refuse
+
     def __getattr__(self, name: str) -> NoReturn:
         self.refuse()
