@@ -62,6 +62,7 @@ INSERT INTO b SELECT * FROM a;
 INSERT INTO b (id, b) SELECT id + 10, CONCAT(b, '-', id) FROM a WHERE id > 1;
 INSERT INTO b (id, e) (SELECT x.id + 20, x.e * 2 FROM a x WHERE x.b IS NOT NULL ORDER BY x.id DESC LIMIT 1);
 INSERT INTO b (id, e) SELECT 99, 7;
+INSERT INTO b (id, e) SELECT 98, 7 LIMIT 0;
 INSERT INTO b (id, c, e) SELECT ALL 101, 7 / 3, 1 FROM DUAL;
 INSERT INTO b (id, e) SELECT a.id + 30 AS k, 7 FROM a AS a;
 INSERT INTO b SELECT id + 1000, b, c, d, e FROM b LOCK IN SHARE MODE;

@@ -168,6 +168,7 @@ def test_delete(sql: str, left: list[int]) -> None:
         ("INSERT INTO t SELECT DISTINCT * FROM t", 1235), ("INSERT INTO t (a) SELECT 1 UNION SELECT 2", 1235),
         ("INSERT INTO t (a) SELECT COUNT(*) FROM t", 1235), ("INSERT INTO t (a) SELECT a FROM t GROUP BY a", 1235),
         ("INSERT INTO t (a) SELECT t.a FROM t, t u", 1235), ("INSERT INTO t (a) SELECT zz FROM t, u", 1235),
+        ("INSERT INTO t (a) SELECT a x y FROM t", 1235),
         ("INSERT INTO t (a) SELECT t.a FROM t JOIN u ON 1", 1235),
         ("INSERT INTO t (a) SELECT u.a FROM t", 1235), ("INSERT INTO t (a) SELECT a / 3 FROM t", 1235),
         ("INSERT INTO t (a) SELECT a FROM t LIMIT 1", 1235), ("INSERT INTO t (a) SELECT RAND() FROM t", 1235),

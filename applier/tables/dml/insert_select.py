@@ -32,7 +32,7 @@ _OTHER_ROWS = frozenset("DISTINCT DISTINCTROW SQL_BUFFER_RESULT SQL_CALC_FOUND_R
 _JOINING = frozenset("JOIN INNER CROSS LEFT RIGHT NATURAL STRAIGHT_JOIN".split())
 _NO_ALIAS = _JOINING | frozenset(
     """
-        WHERE ORDER LIMIT GROUP HAVING UNION EXCEPT INTERSECT FOR LOCK ON PROCEDURE WINDOW
+        FROM WHERE ORDER LIMIT GROUP HAVING UNION EXCEPT INTERSECT FOR LOCK ON PROCEDURE WINDOW
         PARTITION USE FORCE IGNORE RETURNING
     """.split()
 )
@@ -74,9 +74,11 @@ def read_select(
     behind, parser.at = parser.at, start
     listed = _SelectList(parser, source, session)
     listed.read()
-    parser.at = max(parser.at, behind) if source is not None else parser.at
     if source is None:
         parser.accept("FROM", "DUAL")
+    else:  # nothing may be left between the list and FROM
+        parser.expect("FROM")
+        parser.at = behind
     selection = RowSelection.read(listed.reader)
     parser.accept("FOR", "UPDATE")
     parser.accept("LOCK", "IN", "SHARE", "MODE")
@@ -85,8 +87,9 @@ def read_select(
     if selection.order and listed.hides_a_column:
         raise unsupported("ORDER BY beside an alias that a column has as its name")
     if source is None:
-        scopes = [Scope((), session)]
-        chosen = [at for at in scopes if selection.condition is None or selection.condition(at)]
+        scope = Scope((), session)
+        is_chosen = selection.condition is None or selection.condition(scope)
+        chosen = [scope][: selection.limit] if is_chosen else []
         return SelectedRows(listed.operands, chosen, is_ordered=True)
     if source.table is target and not listed.is_buffered_exactly:
         raise unsupported("INSERT … SELECT of expressions from the table itself")
@@ -175,7 +178,7 @@ class _SelectList:
         self.operands.append(operand)
         exact = operand.literal or operand.kind in _EXACT or self._is_name(start)
         self.is_buffered_exactly = self.is_buffered_exactly and exact
-        if parser.accept("AS") or (parser.tokens[parser.at : parser.at + 1] and self._at_alias()):
+        if parser.accept("AS") or parser.at_alias(_NO_ALIAS):
             alias = parser.name().lower()
             self.hides_a_column = self.hides_a_column or (
                 self.definition is not None and alias in self.definition.positions
@@ -186,11 +189,6 @@ class _SelectList:
             token.kind in ("word", "quoted") or token.value == "."
             for token in self.parser.tokens[start : self.parser.at]
         )
-
-    def _at_alias(self) -> bool:
-        token = self.parser.tokens[self.parser.at]
-        is_name = token.kind in ("quoted", "string", "word")
-        return is_name and self.parser.word() not in ("FROM", *_NO_ALIAS)
 
 
 def _is_ordered(table: MemoryTable, selection: RowSelection, found: list[Scope]) -> bool:

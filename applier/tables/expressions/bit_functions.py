@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from dataclasses import replace
 
 from applier.tables.expressions.calls import (
     TEXTS,
@@ -14,15 +14,14 @@ from applier.tables.expressions.calls import (
     Function,
     integer_result,
     plain_text,
+    text_result,
 )
 from applier.tables.expressions.operands import (
     Operand,
     OperandKind,
     Scope,
     Value,
-    shared_collation,
 )
-from applier.tables.expressions.operators import null_or
 
 _ALL_BITS = (1 << 64) - 1
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -91,12 +90,6 @@ def _address_text(number: int) -> str | None:
     return ".".join(str(byte) for byte in number.to_bytes(4, "big"))
 
 
-def _text_of(call: Call, texts: list[Operand], value: Callable[[Scope], Value]) -> Operand:
-    kinds = [text for text in texts if text.kind is OperandKind.TEXT]
-    collation, strength = shared_collation(kinds) if kinds else (call.dialect.collation, 0)
-    return Operand(OperandKind.TEXT, value, call.sql, collation=collation, strength=strength)
-
-
 def _make_set(call: Call) -> Operand:
     """MAKE_SET: the texts whose bits are set; NULLs are left out."""
     bits, *texts = call.arguments
@@ -108,18 +101,13 @@ def _make_set(call: Call) -> Operand:
         found = (text.value(scope) for at, text in enumerate(texts) if chosen >> at & 1)
         return ",".join(text for text in found if text is not None)
 
-    return _text_of(call, texts, value)
+    return replace(text_result(lambda *values: None)(call), value=value)
 
 
-def _export_set(call: Call) -> Operand:
+def _exported(bits: int, on: str, off: str, between: str = ",", count: int = 64) -> str:
     """EXPORT_SET: one text for each bit that is set, another for the others."""
-    texts = call.arguments[1:4]
-
-    def found(bits: int, on: str, off: str, between: str = ",", count: int = 64) -> str:
-        width = count if 0 <= count <= 64 else 64
-        return between.join(on if bits >> at & 1 else off for at in range(width))
-
-    return _text_of(call, texts, null_or(call.arguments, found))
+    width = count if 0 <= count <= 64 else 64
+    return between.join(on if bits >> at & 1 else off for at in range(width))
 
 
 def _characters(call: Call) -> Operand:
@@ -127,9 +115,7 @@ def _characters(call: Call) -> Operand:
 
     def value(scope: Scope) -> Value:
         numbers = (argument.value(scope) for argument in call.arguments)
-        return b"".join(
-            _bytes_of(number & 0xFFFFFFFF) for number in numbers if number is not None
-        )
+        return b"".join(_bytes_of(number & 0xFFFFFFFF) for number in numbers if number is not None)
 
     return Operand(OperandKind.BINARY, value, call.sql)
 
@@ -148,6 +134,6 @@ BIT_FUNCTIONS: dict[str, Function] = {
     "INET_ATON": Function((WORDS,), _address, 1, 1),
     "INET_NTOA": Function((WHOLE,), plain_text(_address_text), 1, 1),
     "MAKE_SET": Function((WHOLE, WORDS), _make_set, 2),
-    "EXPORT_SET": Function((WHOLE, WORDS, WORDS, WORDS, WHOLE), _export_set, 3, 5),
+    "EXPORT_SET": Function((WHOLE, WORDS, WORDS, WORDS, WHOLE), text_result(_exported), 3, 5),
     "CHAR": Function((WHOLE,), _characters, 1),
 }

@@ -54,8 +54,7 @@ def _read(target: StoreColumn, moment: DateTimeValue | None, given: str) -> Part
     """The moment with the digits of the column. Raises ValueRefused for one that is none."""
     column, dialect = target.column, target.dialect
     cuts = cuts_fractions(dialect.sql_mode, mariadb=dialect.mariadb)
-    if column.type == "date" and dialect.mariadb:
-        cuts = True
+    cuts = cuts or (column.type == "date" and dialect.mariadb)
     parts = None
     if moment is not None and target.dates.allow(moment.parts):
         parts = round_moment(moment, column.scale, truncate=cuts, mariadb=dialect.mariadb)

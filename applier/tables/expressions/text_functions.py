@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import ROUND_HALF_UP, Context, Decimal
+from decimal import Decimal
 
 from applier.tables.expressions.calls import (
     EXACT_NUMBERS,
@@ -26,11 +26,12 @@ from applier.tables.expressions.operands import (
     Scope,
     Value,
     constant,
+    rounded_half_up,
     shared_collation,
 )
 
-_MOST_DIGITS = 30
-_WIDE = Context(prec=130)
+_MOST_DIGITS, _MOST_DIGITS_OF_MARIADB = 30, 38
+"""Of FORMAT (FORMAT_MAX_DECIMALS)."""
 _TEXT = Domain(frozenset({OperandKind.TEXT}), unchanged)
 _QUOTES = str.maketrans({"'": "\\'", "\\": "\\\\", "\0": "\\0", "\x1a": "\\Z"})
 
@@ -84,11 +85,15 @@ def _place_in_set(call: Call) -> Operand:
     return integer_result(find)(call)
 
 
-def _with_commas(number: int | Decimal, digits: int) -> str:
+def _formatted(call: Call) -> Operand:
     """FORMAT by the locale en_US. The digits are a signed number."""
-    digits = 0 if digits >> 63 else digits
-    places = Decimal(1).scaleb(-min(max(digits, 0), _MOST_DIGITS))
-    return f"{Decimal(number).quantize(places, ROUND_HALF_UP, _WIDE):,f}"
+    most = _MOST_DIGITS_OF_MARIADB if call.dialect.mariadb else _MOST_DIGITS
+
+    def with_commas(number: int | Decimal, digits: int) -> str:
+        digits = 0 if digits >> 63 else min(max(digits, 0), most)
+        return f"{rounded_half_up(Decimal(number), digits):,f}"
+
+    return plain_text(with_commas)(call)
 
 
 TEXT_FUNCTIONS: dict[str, Function] = {
@@ -96,5 +101,5 @@ TEXT_FUNCTIONS: dict[str, Function] = {
     "INSERT": Function((TEXTS, WHOLE, WHOLE, TEXTS), text_result(_inserted), 4, 4),
     "QUOTE": Function((WORDS,), _quoted, 1, 1),
     "FIND_IN_SET": Function((WORDS, _TEXT), _place_in_set, 2, 2),
-    "FORMAT": Function((EXACT_NUMBERS, WHOLE), plain_text(_with_commas), 2, 2),
+    "FORMAT": Function((EXACT_NUMBERS, WHOLE), _formatted, 2, 2),
 }

@@ -266,6 +266,10 @@ def tokenize(sql: str, lexis: Lexis = DEFAULT_LEXIS) -> list[Token]:
     return tokens
 
 
+_NAMES = ("word", "quoted", "string")
+"""Kinds of tokens that are names where one is expected."""
+
+
 class Parser:
     """A cursor over tokens with what a recursive-descent parser asks for. Raises InputError showing
     where it stands."""
@@ -354,7 +358,7 @@ class Parser:
     def name(self) -> str:
         """Passes a name, in quotes or not. Raises InputError."""
         token = self.next()
-        if token.kind not in ("word", "quoted", "string"):
+        if token.kind not in _NAMES:
             self.at -= 1
             raise self.refuse("expected a name")
         return token.value
@@ -369,7 +373,7 @@ class Parser:
 
     def at_alias(self, clauses: frozenset[str]) -> bool:
         """Whether a name stands here that is none of these words."""
-        if self.at >= len(self.tokens) or self.tokens[self.at].kind not in ("word", "quoted"):
+        if self.at >= len(self.tokens) or self.tokens[self.at].kind not in _NAMES:
             return False
         return self.word() not in clauses
 
