@@ -137,6 +137,16 @@ class Tables:
                 hint="skip the statement with --skip-errors 1235, or replay into a test DB",
             )
 
+    def named(self, database: str, name: str) -> MemoryTable:
+        """The table that a statement names. Raises ReplicationError 1146 where there is none, 1235
+        for a view."""
+        table = self.get(database, name)
+        if table is None:
+            self.refuse_view(database, name)
+            full_name = f"{database}.{name}"
+            raise ReplicationError(1146, f"Table '{full_name}' doesn't exist", table=full_name)
+        return table
+
     @contextmanager
     def session(self, server_id: int, thread_id: int) -> Iterator[None]:
         """Names mean what they mean to this session of the source (`pseudo_thread_id`), which has

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from applier.errors import ReplicationError
 from applier.tables.catalog import Tables
 from applier.tables.dml.number_tables import number_table
 from applier.tables.dml.row_selection import RowSelection
@@ -115,13 +114,11 @@ def _table_behind_from(parser: Parser, tables: Tables, database: str) -> _Select
     if not parser.accept("FROM") or parser.accept("DUAL"):
         return None
     name = parser.table_name(database)
-    table = tables.get(*name)
-    if table is None and tables.dialect.mariadb:
+    table = None
+    if tables.dialect.mariadb and tables.get(*name) is None:
         table = number_table(*name)
     if table is None:
-        tables.refuse_view(*name)
-        full_name = ".".join(name)
-        raise ReplicationError(1146, f"Table '{full_name}' doesn't exist", table=full_name)
+        table = tables.named(*name)
     table.open()
     if any(column.system_time for column in table.definition.columns):
         raise unsupported(f"a SELECT from `{name[1]}`, whose rows have a system time")

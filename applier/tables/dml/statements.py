@@ -87,12 +87,7 @@ class Statement:
         fires."""
         name = self.parser.table_name(self.database)
         self.table_name = ".".join(name)
-        table = self.tables.get(*name)
-        if table is None:
-            self.tables.refuse_view(*name)
-            raise ReplicationError(
-                1146, f"Table '{self.table_name}' doesn't exist", table=self.table_name
-            )
+        table = self.tables.named(*name)
         self.tables.triggers.refuse(*name, *events)
         table.open()
         if any(column.system_time for column in table.definition.columns):
