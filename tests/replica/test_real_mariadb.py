@@ -160,8 +160,7 @@ def test_its_life(using_gtid: str, purges: int, workers: int, server_factory: Se
         source = pair.source
         source.execute("CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY, b TEXT)", "CREATE TABLE d.m (a INT) ENGINE=MyISAM")
         pair.change_source()
-        has_races = bool(workers and (purges or using_gtid != "no"))
-        both = Both(pair, has_races=has_races, max_relay_log_size=SIZE, relay_log_purge=bool(purges), workers=workers)
+        both = Both(pair, has_races=bool(workers), max_relay_log_size=SIZE, relay_log_purge=bool(purges), workers=workers)
         both.agree("change master")
         pair.run("START SLAVE")
         both.go_on()
