@@ -128,6 +128,18 @@ class ForeignKey:
     on_update: str = "restrict"
 
 
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A CHECK constraint.
+
+    `name` is empty where the statement gives none, `column` where it does not stand behind one.
+    """
+
+    expression: str
+    name: str = ""
+    column: str = ""
+
+
 @dataclass(frozen=True)
 class TableDefinition:
     """A table as its CREATE statement says, plus what the server derives from it.
@@ -146,7 +158,7 @@ class TableDefinition:
     generated_invisible_key: bool = False
     """The first column is `my_row_id`, made by sql_generate_invisible_primary_key (8.0.30+)."""
     row_format: str | None = None
-    checks: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
     partitioned: bool = False
     system_versioned: bool = False
     temporary: bool = False

@@ -464,3 +464,20 @@ def test_text_of_a_client_with_swe7_is_refused_where_it_is_not_ascii() -> None:
     assert string_literal("ab", session.dialect).value(Scope((), session)) == "ab"
     with pytest.raises(ReplicationError, match="swe7"):
         string_literal("a{", session.dialect)
+
+
+@pytest.mark.parametrize(
+    ("clauses", "left"),
+    [
+        (("ADD CONSTRAINT f2 FOREIGN KEY (a) REFERENCES t (id)",), "f2"),
+        (("DROP FOREIGN KEY f1",), "f1"),
+        (("DROP FOREIGN KEY f1", "ADD CONSTRAINT f2 FOREIGN KEY (a) REFERENCES t (id)"), "f2"),
+        (("DROP FOREIGN KEY f1, ADD CONSTRAINT f2 FOREIGN KEY (a) REFERENCES t (id)",), "f2"),
+        (("RENAME KEY f1 TO own", "ADD CONSTRAINT f2 FOREIGN KEY (a) REFERENCES t (id)"), "own"),
+    ],
+)
+def test_the_key_made_for_a_foreign_key_gives_way_to_that_of_the_next(clauses: tuple[str, ...], left: str) -> None:
+    """As 5.6.24 (but for RENAME KEY), 5.7.29, 9.7.4 and MariaDB 10.11.18 show it; a key that was renamed is one like any other."""
+    schema = "CREATE TABLE d.t (id int PRIMARY KEY, a int, CONSTRAINT f1 FOREIGN KEY (a) REFERENCES d.t (id));"
+    altered = run(*(f"ALTER TABLE t {clause}" for clause in clauses), schema=schema)["d.t"].definition
+    assert [key.name for key in altered.keys] == ["PRIMARY", left]

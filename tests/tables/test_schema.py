@@ -209,6 +209,13 @@ def test_foreign_keys_bring_an_index_unless_one_serves() -> None:
     assert three.name == "t_ibfk_1"
 
 
+def test_of_equal_keys_made_for_foreign_keys_the_last_stays() -> None:
+    """As 5.6.24, 5.7.29, 9.7.4 and MariaDB 10.11.18 show it."""
+    one, two = (f"CONSTRAINT f{number} FOREIGN KEY (a) REFERENCES p (x)" for number in (1, 2))
+    assert [key.name for key in table(f"(a int, {one}, {two})").keys] == ["f2"]
+    assert [key.name for key in table(f"(a int, {one}, {two}, KEY k (a))").keys] == ["k"]
+
+
 def test_a_generated_invisible_primary_key() -> None:
     definition = table("(`my_row_id` bigint unsigned NOT NULL AUTO_INCREMENT /*!80023 INVISIBLE */, `a` int, PRIMARY KEY (`my_row_id`))")
     assert definition.generated_invisible_key

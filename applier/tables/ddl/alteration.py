@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from applier.errors import ReplicationError
 from applier.tables.conversions.column_conversion import copies
 from applier.tables.ddl.charset_change import in_charset
+from applier.tables.definitions import checks
 from applier.tables.definitions.altered_columns import (
     AlteredColumn,
     AlteredColumns,
+    named_key,
     names_in,
     rename_in,
     with_names,
@@ -64,7 +65,7 @@ class Alteration:
         self.columns = AlteredColumns(old)
         self.sources: list[int | None] = []
         """For each column of the new definition the position it had before, None for a new one."""
-        self.keys = [_named(key, old) for key in old.keys]
+        self.keys = [named_key(key, old) for key in old.keys]
         self.new_keys: list[NamedKey] = []
         self.key_names: dict[str, str] = {}
         """Old name of a key in lower case -> its new name."""
@@ -196,7 +197,8 @@ class Alteration:
         renamed = self.columns.renamed
         for key in self.keys:
             key.parts = self.columns.follow_parts(key.parts)
-            key.name = self.key_names.get((key.name or "").lower(), key.name)
+            if (new_name := self.key_names.get((key.name or "").lower())) is not None:
+                key.name, key.generated = new_name, False
         self.parts.foreign_keys = self.columns.follow_foreign_keys(self.parts.foreign_keys)
         if self.parts.options.get("PARTITION") and renamed.keys() & names_in(
             self.parts.options["PARTITION"]
@@ -205,8 +207,8 @@ class Alteration:
             self.parts.options["PARTITION"] = rename_in(text, renamed) if self.rules.mariadb else ""
         if renamed and self.rules.mariadb:
             self.parts.checks = [
-                rename_in(text, renamed) if text in self.old.checks else text
-                for text in self.parts.checks
+                checks.renamed(check, renamed) if check in self.old.checks else check
+                for check in self.parts.checks
             ]
             self.parts.columns = [
                 column.column if column.redefined else with_names(column.column, renamed)
@@ -224,7 +226,7 @@ class Alteration:
             self.columns.placed.append(column)
 
     def _build(self, draft: ColumnDraft) -> Column:
-        parts = TableParts(foreign_keys=self.parts.foreign_keys)
+        parts = TableParts(foreign_keys=self.parts.foreign_keys, checks=self.parts.checks)
         self.reader.take_keys(draft, parts)
         self.new_keys.extend(parts.named_keys)
         column = draft.build(self.rules, self.table_charset, self.table_collation)
@@ -294,6 +296,8 @@ class Alteration:
             self.parser.skip_until(",")
             return
         column = self.columns.with_new(old_name)
+        if self.rules.mariadb:
+            self.parts.checks = checks.without_own(self.parts.checks, old_name)
         column.column = self._build(draft)
         column.redefined = True
         self._place(column)
@@ -309,14 +313,17 @@ class Alteration:
             exists_ok = parser.accept("IF", "EXISTS")
             self._drop_foreign_key(parser.name(), exists_ok)
         elif parser.accept_any("CHECK", "CONSTRAINT"):
-            parser.accept("IF", "EXISTS")
+            exists_ok, mariadb = parser.accept("IF", "EXISTS"), self.rules.mariadb
             name = parser.name()
-            if self.rules.mariadb and name.upper() == "PRIMARY":
+            if mariadb and name.upper() == "PRIMARY":
                 parser.accept("KEY")
             self.parts.foreign_keys = [
                 key for key in self.parts.foreign_keys if key.name.lower() != name.lower()
             ]
             self.keys = [key for key in self.keys if (key.name or "").lower() != name.lower()]
+            self.parts.checks = checks.without(
+                self.parts.checks, name, mariadb=mariadb, is_there=not exists_ok
+            )
         elif parser.word() == "PARTITION":
             self._partition("DROP")
         elif self.rules.mariadb and (
@@ -344,6 +351,7 @@ class Alteration:
         self.parser.accept_any("RESTRICT", "CASCADE")
         if name in self.columns:
             self.columns[name].dropped = True
+            self.parts.checks = checks.without_columns(self.parts.checks, {name.lower()})
         elif not exists_ok:
             raise ReplicationError(
                 1091, f"Can't DROP '{name}'; check that column/key exists", table=self.old.full_name
@@ -484,16 +492,3 @@ class Alteration:
             return
         why = "its rows are in files that the log does not have"
         raise not_exact(self.old, f"ALTER TABLE … {word} TABLESPACE", why)
-
-
-def _named(key: Any, definition: TableDefinition) -> NamedKey:
-    parts = [
-        (
-            None if part.column is None else definition.columns[part.column].name,
-            part.prefix,
-            part.descending,
-            part.expression,
-        )
-        for part in key.parts
-    ]
-    return NamedKey(key.name, parts, key.unique, key.kind, key.visible, generated=key.generated)

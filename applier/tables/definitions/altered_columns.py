@@ -12,11 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from applier.errors import ReplicationError
+from applier.tables.definitions.table_draft import KeyPartDraft, NamedKey
 from applier.tables.sql.sql_text import Parser
-from lookup.table import Column, ForeignKey, TableDefinition
-
-NamedPart = tuple[str | None, int | None, bool, str | None]
-"""As in `NamedKey`."""
+from lookup.table import Column, ForeignKey, Key, TableDefinition
 
 
 @dataclass(eq=False)
@@ -113,7 +111,7 @@ class AlteredColumns:
             seen.add(name.lower())
         return columns
 
-    def follow_parts(self, parts: list[NamedPart]) -> list[NamedPart]:
+    def follow_parts(self, parts: list[KeyPartDraft]) -> list[KeyPartDraft]:
         """Parts of a key that was there, by the new names; a column that is dropped leaves the
         key."""
         renamed, dropped = self.renamed, self.dropped
@@ -187,3 +185,17 @@ def names_in(expression: str) -> set[str]:
         for token in Parser(expression).tokens
         if token.kind in ("word", "quoted")
     }
+
+
+def named_key(key: Key, definition: TableDefinition) -> NamedKey:
+    """A key that is there, by the names of its columns."""
+    parts: list[KeyPartDraft] = [
+        (
+            None if part.column is None else definition.columns[part.column].name,
+            part.prefix,
+            part.descending,
+            part.expression,
+        )
+        for part in key.parts
+    ]
+    return NamedKey(key.name, parts, key.unique, key.kind, key.visible, generated=key.generated)

@@ -20,7 +20,7 @@ from applier.tables.definitions.table_draft import (
 )
 from applier.tables.definitions.table_options import read_table_options
 from applier.tables.sql.sql_text import Parser, tokenize
-from lookup.table import ForeignKey, TableDefinition
+from lookup.table import Check, ForeignKey, TableDefinition
 
 KEY_KINDS = {"FULLTEXT": "fulltext", "SPATIAL": "spatial", "VECTOR": "vector"}
 INDEX_METHODS = frozenset({"BTREE", "HASH", "RTREE"})
@@ -211,12 +211,13 @@ class SchemaParser:
                 hint="leave the table out with --exclude-table, or replay into a test DB",
             )
 
-    def _check(self, draft: ColumnDraft) -> None:
-        self.parser.expression_in_parentheses()
+    def _check(self, draft: ColumnDraft, name: str = "") -> None:
+        draft.checks.append(Check(self.parser.expression_in_parentheses(), name, draft.name))
 
     def _constraint(self, draft: ColumnDraft) -> None:
-        if self.parser.word() != "CHECK":
-            self.parser.name()
+        name = "" if self.parser.word() == "CHECK" else self.parser.name()
+        self.parser.expect("CHECK")
+        self._check(draft, name)
 
     def _references(self, draft: ColumnDraft) -> None:
         key = self._reference("", (draft.name,))
@@ -265,7 +266,7 @@ class SchemaParser:
         word = parser.word()
         if word == "CHECK":
             parser.at += 1
-            parts.checks.append(parser.expression_in_parentheses())
+            parts.checks.append(Check(parser.expression_in_parentheses(), symbol or ""))
             if not parser.accept("NOT", "ENFORCED"):
                 parser.accept("ENFORCED")
         elif word == "FOREIGN":
@@ -438,6 +439,7 @@ class SchemaParser:
     def take_keys(self, draft: ColumnDraft, parts: TableParts) -> None:
         """The keys that a column's own clauses ask for."""
         parts.named_keys.extend(draft.keys(mariadb=self.rules.mariadb))
+        parts.checks.extend(draft.checks)
         if draft.reference is not None:
             self.add_reference(parts, draft.reference)
 

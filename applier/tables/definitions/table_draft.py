@@ -24,7 +24,7 @@ from applier.tables.expressions.row_expressions import Session
 from applier.tables.sql.sql_mode_flags import SqlModeFlag
 from applier.tables.sql.sql_text import DEFAULT_LEXIS, Lexis
 from lookup.handler import engine_traits
-from lookup.table import Column, ForeignKey, Key, KeyPart, TableDefinition
+from lookup.table import Check, Column, ForeignKey, Key, KeyPart, TableDefinition
 
 CHARACTER_TYPES = frozenset(
     {"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set"}
@@ -97,7 +97,7 @@ class TableParts:
     columns: list[Column] = field(default_factory=list)
     named_keys: list[NamedKey] = field(default_factory=list)
     foreign_keys: list[ForeignKey] = field(default_factory=list)
-    checks: list[str] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
     options: dict[str, str] = field(default_factory=dict)
     system_versioned: bool = False
     partitioned: bool = False
@@ -135,6 +135,7 @@ class ColumnDraft:
     def __init__(self, name: str) -> None:
         self.name = name
         self.values: dict[str, object] = {}
+        self.checks: list[Check] = []
         self.reference: ForeignKey | None = None
         """What a REFERENCES clause of the column asks for; its name is open yet."""
 
@@ -372,7 +373,7 @@ def build_definition(
         table_collation,
         gipk,
         parts.options.get("ROW_FORMAT"),
-        tuple(parts.checks),
+        () if rules.session.old else tuple(parts.checks),
         parts.partitioned,
         parts.system_versioned or any(column.system_time for column in columns),
         options=parts.options,
@@ -431,9 +432,9 @@ def _resolve_keys(named: list[NamedKey], positions: dict[str, int], table: str) 
     for at, key in enumerate(order):
         parts = tuple(_part(item, positions, table) for item in key.parts)
         if key.is_generated and any(
-            _serves_for(other, key, is_before=before < at)
-            for before, other in enumerate(order)
-            if before != at
+            _serves_for(other, key, is_behind=place > at)
+            for place, other in enumerate(order)
+            if place != at
         ):
             continue
         taken = {other.name.lower() for other in keys}
@@ -455,18 +456,19 @@ def _resolve_keys(named: list[NamedKey], positions: dict[str, int], table: str) 
     return keys
 
 
-def _serves_for(other: NamedKey, generated: NamedKey, *, is_before: bool) -> bool:
+def _serves_for(other: NamedKey, generated: NamedKey, *, is_behind: bool) -> bool:
     """Whether a key begins with the whole columns of one that was made for a foreign key
     (`foreign_key_prefix`, sql/sql_class.cc).
 
-    Of two that were made for foreign keys the longer one stays, of equal ones the first.
+    Of two that were made for foreign keys the longer one stays, of equal ones the last (seen on
+    5.6.24, 5.7.29, 9.7.4, MariaDB 10.11.18).
     """
     wanted = [(name or "").lower() for name, *_ in generated.parts]
     start = other.parts[: len(wanted)]
     serves = [(name or "").lower() for name, *_ in start] == wanted and all(
         prefix is None for _, prefix, *_ in start
     )
-    return serves and (not other.is_generated or is_before or len(other.parts) > len(wanted))
+    return serves and (not other.is_generated or is_behind or len(other.parts) > len(wanted))
 
 
 def _part(

@@ -78,6 +78,7 @@ class StatementRows:
         A number that a row took and did not need goes to the next one (`restore_auto_increment`,
         sql/handler.cc).
         """
+        self.refuse_checks(table.definition)
         changed = 0
         alone = len(rows) == 1 if alone is None else alone
         generate = row_generator(table.definition, self.dialect)
@@ -102,6 +103,12 @@ class StatementRows:
                     raise
                 self.session.insert_id = next_number
         return changed
+
+    def refuse_checks(self, definition: TableDefinition) -> None:
+        """IGNORE leaves out the rows that a CHECK constraint refuses, which are not known here.
+        Raises ReplicationError 1235."""
+        if self.ignore and definition.checks:
+            raise unsupported("IGNORE on a table with a CHECK constraint")
 
     def _replace(self, table: MemoryTable, row: Row, duplicate: DuplicateKey) -> int:
         """Rows in the way go; the row of the last unique key is overwritten where nothing refers to

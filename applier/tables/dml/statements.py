@@ -201,6 +201,7 @@ class Statement:
         self.parser.accept_any("LOW_PRIORITY")
         self.rows.ignore = self.parser.accept("IGNORE")
         table = self.table("UPDATE")
+        self.rows.refuse_checks(table.definition)
         named = self._under_alias(table.definition)
         if not self.parser.accept("SET"):
             raise unsupported("UPDATE of several tables")
