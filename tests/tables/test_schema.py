@@ -216,6 +216,30 @@ def test_of_equal_keys_made_for_foreign_keys_the_last_stays() -> None:
     assert [key.name for key in table(f"(a int, {one}, {two}, KEY k (a))").keys] == ["k"]
 
 
+@pytest.mark.parametrize(
+    ("key", "server", "made"),
+    [
+        ("KEY k (a DESC, b)", "9.7", True),
+        ("KEY k (a DESC, b)", "5.7", False),
+        ("KEY k (a DESC, b)", "mariadb", False),
+        ("KEY k (a, b DESC)", "9.7", False),
+        ("PRIMARY KEY (a DESC)", "9.7", True),
+        ("KEY k (a, (b + 1))", "9.7", False),
+        ("KEY k (a, b) INVISIBLE", "9.7", False),
+        ("KEY k (a) USING HASH", "9.7", False),
+        ("KEY k (a) USING HASH", "5.7", False),
+        ("KEY k (a) USING HASH", "mariadb", True),
+        ("KEY k (a) USING BTREE", "mariadb", False),
+        ("FULLTEXT KEY k (a)", "9.7", True),
+        ("FULLTEXT KEY k (a)", "5.7", True),
+    ],
+)
+def test_which_keys_serve_for_a_foreign_key(key: str, server: str, made: bool) -> None:
+    """As 5.7.29, 9.7.4 and MariaDB 10.11.18 show it."""
+    definition = table(f"(a varchar(20), b int, {key}, CONSTRAINT made FOREIGN KEY (a) REFERENCES p (x))", server=server)
+    assert ("made" in [each.name for each in definition.keys]) == made
+
+
 def test_a_generated_invisible_primary_key() -> None:
     definition = table("(`my_row_id` bigint unsigned NOT NULL AUTO_INCREMENT /*!80023 INVISIBLE */, `a` int, PRIMARY KEY (`my_row_id`))")
     assert definition.generated_invisible_key

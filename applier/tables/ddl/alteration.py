@@ -18,15 +18,14 @@ from applier.tables.definitions import checks
 from applier.tables.definitions.altered_columns import (
     AlteredColumn,
     AlteredColumns,
-    named_key,
     names_in,
     rename_in,
     with_names,
 )
+from applier.tables.definitions.named_keys import NamedKey, named_key
 from applier.tables.definitions.schema import SchemaParser
 from applier.tables.definitions.table_draft import (
     ColumnDraft,
-    NamedKey,
     SchemaRules,
     TableParts,
     build_definition,

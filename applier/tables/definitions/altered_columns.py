@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from applier.errors import ReplicationError
-from applier.tables.definitions.table_draft import KeyPartDraft, NamedKey
+from applier.tables.definitions.named_keys import KeyPartDraft
 from applier.tables.sql.sql_text import Parser
-from lookup.table import Column, ForeignKey, Key, TableDefinition
+from lookup.table import Column, ForeignKey, TableDefinition
 
 
 @dataclass(eq=False)
@@ -185,17 +185,3 @@ def names_in(expression: str) -> set[str]:
         for token in Parser(expression).tokens
         if token.kind in ("word", "quoted")
     }
-
-
-def named_key(key: Key, definition: TableDefinition) -> NamedKey:
-    """A key that is there, by the names of its columns."""
-    parts: list[KeyPartDraft] = [
-        (
-            None if part.column is None else definition.columns[part.column].name,
-            part.prefix,
-            part.descending,
-            part.expression,
-        )
-        for part in key.parts
-    ]
-    return NamedKey(key.name, parts, key.unique, key.kind, key.visible, generated=key.generated)

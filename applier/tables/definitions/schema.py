@@ -9,9 +9,9 @@ from dataclasses import replace
 from applier.errors import ReplicationError
 from applier.tables.conversions.conversion_rules import FAMILIES
 from applier.tables.definitions.column_types import read_type
+from applier.tables.definitions.named_keys import NamedKey
 from applier.tables.definitions.table_draft import (
     ColumnDraft,
-    NamedKey,
     SchemaRules,
     TableParts,
     build_definition,

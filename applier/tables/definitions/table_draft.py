@@ -19,12 +19,13 @@ from applier.binlog.charsets import (
 )
 from applier.errors import ReplicationError
 from applier.tables.conversions.conversion_rules import ConversionRules
+from applier.tables.definitions.named_keys import NamedKey, resolve_keys
 from applier.tables.expressions.defaults import default_in_utc
 from applier.tables.expressions.row_expressions import Session
 from applier.tables.sql.sql_mode_flags import SqlModeFlag
 from applier.tables.sql.sql_text import DEFAULT_LEXIS, Lexis
 from lookup.handler import engine_traits
-from lookup.table import Check, Column, ForeignKey, Key, KeyPart, TableDefinition
+from lookup.table import Check, Column, ForeignKey, TableDefinition
 
 CHARACTER_TYPES = frozenset(
     {"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set"}
@@ -104,29 +105,6 @@ class TableParts:
     select: str | None = None
     period: tuple[str, str, str] | None = None
     """MariaDB's PERIOD FOR name (start, end)."""
-
-
-KeyPartDraft = tuple[str | None, int | None, bool, str | None]
-"""Column name, prefix, descending, expression."""
-
-
-@dataclass
-class NamedKey:
-    """A key whose parts are (column name, prefix, descending, expression) yet."""
-
-    name: str | None
-    parts: list[KeyPartDraft]
-    unique: bool = False
-    kind: str = "btree"
-    visible: bool = True
-    if_not_exists: bool = False
-    generated: bool = False
-    """Made for a foreign key by an earlier statement; that of this one is of kind "foreign"."""
-
-    @property
-    def is_generated(self) -> bool:
-        """Made for a foreign key."""
-        return self.generated or self.kind == "foreign"
 
 
 class ColumnDraft:
@@ -356,7 +334,7 @@ def build_definition(
         gipk = True
     positions = {column.name.lower(): at for at, column in enumerate(columns)}
     _extend_versioned(parts, columns)
-    keys = _resolve_keys(parts.named_keys, positions, f"{database}.{name}")
+    keys = resolve_keys(parts.named_keys, positions, f"{database}.{name}", rules)
     for key in keys:
         if key.is_primary:
             for at in key.columns:
@@ -421,76 +399,6 @@ def _implicit_timestamps(columns: list[Column]) -> list[Column]:
         first = first and column.type != "timestamp"
         done.append(column)
     return done
-
-
-def _resolve_keys(named: list[NamedKey], positions: dict[str, int], table: str) -> list[Key]:
-    """Names to positions; keys without a name get the one the server makes up. Foreign keys add a
-    key where none serves."""
-    keys: list[Key] = []
-    ordinary = [key for key in named if key.kind != "foreign"]
-    order = ordinary + [key for key in named if key.kind == "foreign"]
-    for at, key in enumerate(order):
-        parts = tuple(_part(item, positions, table) for item in key.parts)
-        if key.is_generated and any(
-            _serves_for(other, key, is_behind=place > at)
-            for place, other in enumerate(order)
-            if place != at
-        ):
-            continue
-        taken = {other.name.lower() for other in keys}
-        if key.name is not None and key.name.lower() in taken:
-            number, what = (
-                (1068, "Multiple primary key defined")
-                if key.name == "PRIMARY"
-                else (1061, f"Duplicate key name '{key.name}'")
-            )
-            raise ReplicationError(number, what, table=table)
-        name = key.name or _key_name(key, taken)
-        multi_valued = any(" array" in (expression or "").lower() for *_, expression in key.parts)
-        kind = "btree" if key.kind == "foreign" else key.kind
-        keys.append(
-            Key(
-                name, parts, key.unique, kind, key.visible, multi_valued, generated=key.is_generated
-            )
-        )
-    return keys
-
-
-def _serves_for(other: NamedKey, generated: NamedKey, *, is_behind: bool) -> bool:
-    """Whether a key begins with the whole columns of one that was made for a foreign key
-    (`foreign_key_prefix`, sql/sql_class.cc).
-
-    Of two that were made for foreign keys the longer one stays, of equal ones the last (seen on
-    5.6.24, 5.7.29, 9.7.4, MariaDB 10.11.18).
-    """
-    wanted = [(name or "").lower() for name, *_ in generated.parts]
-    start = other.parts[: len(wanted)]
-    serves = [(name or "").lower() for name, *_ in start] == wanted and all(
-        prefix is None for _, prefix, *_ in start
-    )
-    return serves and (not other.is_generated or is_behind or len(other.parts) > len(wanted))
-
-
-def _part(
-    item: tuple[str | None, int | None, bool, str | None], positions: dict[str, int], table: str
-) -> KeyPart:
-    name, prefix, descending, expression = item
-    if name is None:
-        return KeyPart(None, None, descending, expression)
-    at = positions.get(name.lower())
-    if at is None:
-        raise ReplicationError(1072, f"Key column '{name}' doesn't exist in table", table=table)
-    return KeyPart(at, prefix, descending)
-
-
-def _key_name(key: NamedKey, taken: set[str]) -> str:
-    """`make_unique_key_name`: the first column's name, then with _2, _3, …"""
-    base = key.parts[0][0] or "functional_index"
-    if base.lower() not in taken and base.lower() != "primary":
-        return base
-    return next(
-        f"{base}_{number}" for number in range(2, 200) if f"{base}_{number}".lower() not in taken
-    )
 
 
 def generated_number(name: str, table: str) -> int | None:

@@ -1,0 +1,139 @@
+"""The keys of a table while it is made or altered: by the names of their columns, then by
+positions, and those that servers make for foreign keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from applier.errors import ReplicationError
+from applier.tables.expressions.row_expressions import Session
+from lookup.table import Key, KeyPart, TableDefinition
+
+
+class KeyRules(Protocol):
+    """What is asked of `SchemaRules`."""
+
+    @property
+    def mariadb(self) -> bool:
+        """Whether the server is one."""
+
+    @property
+    def session(self) -> Session:
+        """Whether the server is of 5.x."""
+
+
+KeyPartDraft = tuple[str | None, int | None, bool, str | None]
+"""Column name, prefix, descending, expression."""
+
+
+@dataclass
+class NamedKey:
+    """A key whose parts are (column name, prefix, descending, expression) yet."""
+
+    name: str | None
+    parts: list[KeyPartDraft]
+    unique: bool = False
+    kind: str = "btree"
+    visible: bool = True
+    if_not_exists: bool = False
+    generated: bool = False
+    """Made for a foreign key by an earlier statement; that of this one is of kind "foreign"."""
+
+    @property
+    def is_generated(self) -> bool:
+        """Made for a foreign key."""
+        return self.generated or self.kind == "foreign"
+
+
+def named_key(key: Key, definition: TableDefinition) -> NamedKey:
+    """A key that is there, by the names of its columns."""
+    parts: list[KeyPartDraft] = [
+        (
+            None if part.column is None else definition.columns[part.column].name,
+            part.prefix,
+            part.descending,
+            part.expression,
+        )
+        for part in key.parts
+    ]
+    return NamedKey(key.name, parts, key.unique, key.kind, key.visible, generated=key.generated)
+
+
+def resolve_keys(
+    named: list[NamedKey], positions: dict[str, int], table: str, rules: KeyRules
+) -> list[Key]:
+    """Names to positions; keys without a name get the one the server makes up. Foreign keys add a
+    key where none serves. `table`: its full name, for errors. Raises ReplicationError 1061, 1068,
+    1072."""
+    keys: list[Key] = []
+    ordinary = [key for key in named if key.kind != "foreign"]
+    order = ordinary + [key for key in named if key.kind == "foreign"]
+    for at, key in enumerate(order):
+        parts = tuple(_part(item, positions, table) for item in key.parts)
+        if key.is_generated and any(
+            _serves_for(other, key, rules, is_behind=place > at)
+            for place, other in enumerate(order)
+            if place != at
+        ):
+            continue
+        taken = {other.name.lower() for other in keys}
+        if key.name is not None and key.name.lower() in taken:
+            number, what = (
+                (1068, "Multiple primary key defined")
+                if key.name == "PRIMARY"
+                else (1061, f"Duplicate key name '{key.name}'")
+            )
+            raise ReplicationError(number, what, table=table)
+        name = key.name or _key_name(key, taken)
+        multi_valued = any(" array" in (expression or "").lower() for *_, expression in key.parts)
+        kind = "btree" if key.kind == "foreign" else key.kind
+        keys.append(
+            Key(
+                name, parts, key.unique, kind, key.visible, multi_valued, generated=key.is_generated
+            )
+        )
+    return keys
+
+
+def _serves_for(other: NamedKey, generated: NamedKey, rules: KeyRules, *, is_behind: bool) -> bool:
+    """Whether a key begins with the whole columns of one that was made for a foreign key
+    (`foreign_key_prefix`, sql/sql_class.cc).
+
+    A descending part does not serve since 8.0, a key USING HASH not on MariaDB, and no FULLTEXT key
+    serves for a new foreign key. Of two that were made for foreign keys the longer one stays, of
+    equal ones the last. (Seen on 5.6.24, 5.7.29, 9.7.4, MariaDB 10.11.18.)
+    """
+    if other.kind == "fulltext" and generated.kind == "foreign":
+        return False
+    if rules.mariadb and other.kind == "hash":
+        return False
+    wanted = [(name or "").lower() for name, *_ in generated.parts]
+    start = other.parts[: len(wanted)]
+    in_order = rules.mariadb or rules.session.old
+    serves = [(name or "").lower() for name, *_ in start] == wanted and all(
+        prefix is None and (in_order or not descending) for _, prefix, descending, _ in start
+    )
+    return serves and (not other.is_generated or is_behind or len(other.parts) > len(wanted))
+
+
+def _part(
+    item: tuple[str | None, int | None, bool, str | None], positions: dict[str, int], table: str
+) -> KeyPart:
+    name, prefix, descending, expression = item
+    if name is None:
+        return KeyPart(None, None, descending, expression)
+    at = positions.get(name.lower())
+    if at is None:
+        raise ReplicationError(1072, f"Key column '{name}' doesn't exist in table", table=table)
+    return KeyPart(at, prefix, descending)
+
+
+def _key_name(key: NamedKey, taken: set[str]) -> str:
+    """`make_unique_key_name`: the first column's name, then with _2, _3, …"""
+    base = key.parts[0][0] or "functional_index"
+    if base.lower() not in taken and base.lower() != "primary":
+        return base
+    return next(
+        f"{base}_{number}" for number in range(2, 200) if f"{base}_{number}".lower() not in taken
+    )
