@@ -8,7 +8,7 @@ came of it would be a silent divergence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,12 +19,17 @@ from applier.tables.dml.insert_select import read_select
 from applier.tables.dml.row_selection import RowSelection
 from applier.tables.dml.row_writer import Assignment, StatementRows, StatementSession, Write
 from applier.tables.engine import MemoryTable
-from applier.tables.expressions.expression_parser import ExpressionParser, sql_parser
+from applier.tables.expressions.expression_parser import (
+    EXACT_FUNCTIONS,
+    ExpressionParser,
+    sql_parser,
+)
 from applier.tables.expressions.operands import (
     Dialect,
     Scope,
     unsupported,
 )
+from applier.tables.sql.sql_text import Token
 from lookup.handler import DuplicateKey, NoReferencedRow, RowError, RowIsReferenced
 from lookup.table import TableDefinition
 
@@ -260,14 +265,24 @@ class Statement:
         return selection.refs(table, self.session.expressions)
 
     def _at_end(self) -> None:
-        """MariaDB's RETURNING makes a result only, as long as it calls no function and sets no
-        variable."""
-        if self.dialect.mariadb and self.parser.word() == "RETURNING":
-            rest = self.parser.tokens[self.parser.at :]
-            if not any(token.value in ("(", ":=") for token in rest):
-                return
-        if not self.parser.done:
-            raise unsupported(self.parser.sql[self.parser.tokens[self.parser.at].start :][:60])
+        """MariaDB's RETURNING makes a result only, as long as it sets no variable and calls no
+        function that may do more than compute a value."""
+        parser = self.parser
+        returns = self.dialect.mariadb and parser.word() == "RETURNING"
+        if not (parser.done or (returns and _only_computes(parser.tokens[parser.at :]))):
+            raise unsupported(parser.sql[parser.tokens[parser.at].start :][:60])
+
+
+def _only_computes(tokens: Sequence[Token]) -> bool:
+    """Whether expressions neither set a variable nor call a function that is not known here."""
+    words = {token.value for token in tokens if token.kind in ("op", "word")}
+    if words & {":=", "SELECT", "FOR"}:  # NEXT VALUE FOR
+        return False
+    return all(
+        called.value in EXACT_FUNCTIONS and before.value != "."
+        for before, called, token in zip(tokens, tokens[1:], tokens[2:], strict=False)
+        if (token.kind, token.value) == ("op", "(") and called.kind in ("word", "quoted")
+    )
 
 
 def _of_row(write: Write, read: Scope) -> Write:
