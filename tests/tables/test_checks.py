@@ -57,6 +57,13 @@ def test_a_check_behind_a_column_of_mariadb_goes_when_the_column_is_defined_anew
     assert checks("a int CHECK (a > 0), b int, CHECK (a + b > 0)", *clauses, server="mariadb") == left
 
 
+def test_mariadb_checks_json() -> None:
+    """As SHOW CREATE TABLE of 10.11.18 shows it."""
+    assert checks("a JSON, b JSON CHECK (b <> ''), c longtext", server="mariadb") == ["json_valid(`a`)", "b <> ''"]
+    assert checks("a JSON", "MODIFY a longtext", "ADD b JSON", server="mariadb") == ["json_valid(`b`)"]
+    assert checks("a JSON") == []
+
+
 def test_5_7_reads_checks_over() -> None:
     assert checks("a int CHECK (a > 0), CHECK (a < 9)", server="5.7") == []
 

@@ -439,7 +439,7 @@ class SchemaParser:
     def take_keys(self, draft: ColumnDraft, parts: TableParts) -> None:
         """The keys that a column's own clauses ask for."""
         parts.named_keys.extend(draft.keys(mariadb=self.rules.mariadb))
-        parts.checks.extend(draft.checks)
+        parts.checks.extend(draft.constraints(mariadb=self.rules.mariadb))
         if draft.reference is not None:
             self.add_reference(parts, draft.reference)
 

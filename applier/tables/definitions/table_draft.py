@@ -22,6 +22,7 @@ from applier.tables.conversions.conversion_rules import ConversionRules
 from applier.tables.definitions.named_keys import NamedKey, resolve_keys
 from applier.tables.expressions.defaults import default_in_utc
 from applier.tables.expressions.row_expressions import Session
+from applier.tables.sql.quoting import quoted
 from applier.tables.sql.sql_mode_flags import SqlModeFlag
 from applier.tables.sql.sql_text import DEFAULT_LEXIS, Lexis
 from lookup.handler import engine_traits
@@ -131,6 +132,12 @@ class ColumnDraft:
         ]
         names = names[:1] if mariadb else names
         return [NamedKey(name, [(self.name, None, False, None)], True) for name in names]
+
+    def constraints(self, *, mariadb: bool) -> list[Check]:
+        """The column's own CHECK clauses; MariaDB adds one to JSON without any (since 10.4.3)."""
+        if mariadb and self.values["type"] == "json" and not self.checks:
+            return [Check(f"json_valid({quoted(self.name)})", column=self.name)]
+        return self.checks
 
     def build(self, rules: SchemaRules, table_charset: str, table_collation: str) -> Column:
         """The column, with the defaults of its table and of the server where no clause says
