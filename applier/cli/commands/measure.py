@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from applier.forecast.measurement.measured import Measured, MeasurementFile, MeasurementTarget
     from applier.forecast.measurement.measurement_grid import Cell
 
+MOST_ROWS = 100_000_000
+"""Of a table that is measured: some 20 GB."""
+
 
 @click.command(
     name="measure", short_help="Measure what applying costs on a server, for binlag forecast."
@@ -68,7 +71,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--largest",
-    type=click.IntRange(1000),
+    type=click.IntRange(1000, MOST_ROWS),
     default=100_000,
     show_default=True,
     metavar="N",
