@@ -123,8 +123,8 @@ def command(
 ) -> int:
     """Makes tables of many shapes, applies events to them and times that.
 
-    With --relay-folder, the 162 cells of a 9.7 take 5 to 10 minutes on two cores, longer on a busy
-    machine. --quick measures 40 of them.
+    With --relay-folder, the 166 cells of a 9.7 take 5 to 10 minutes on two cores, longer on a busy
+    machine. --quick measures 41 of them.
 
     With --from, the work of a fleet is measured, too: what costs most comes first, with the keys
     and sizes of its tables and the events and rows of its transactions.

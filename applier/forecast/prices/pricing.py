@@ -362,17 +362,20 @@ class Pricer:
             return self._index_entries(target)
         if target.kind == "update":
             return 0.0
-        primary = facts.definition.primary
-        return float(sum(key.unique for key in facts.definition.keys if key is not primary))
+        return float(sum(key.unique for key in facts.definition.secondary_keys))
 
     def _index_entries(self, target: LoadShape) -> float:
-        """Secondary indexes that a changed row touches; an update's are taken not to change, since
-        the log does not compare images."""
+        """Entries of secondary indexes that a changed row writes, or marks as deleted."""
         facts = self.facts.get(target.table)
-        if facts is None or target.kind == "update":
+        if facts is None:
             return 0.0
-        primary = facts.definition.primary
-        return float(sum(key is not primary for key in facts.definition.keys))
+        if target.kind != "update":
+            return float(len(facts.definition.secondary_keys))
+        if facts.updated_entries is None and facts.definition.secondary_keys:
+            self.assumptions[
+                f"updates of {target.table} change no column of a secondary index"
+            ] = None
+        return facts.updated_entries or 0.0
 
 
 class _Touched:
