@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from applier.binlog.boundaries import query_text
 from applier.binlog.reader import LogReader
-from applier.binlog.transactions import Transaction, TransactionKind, TransactionTracker, group, query_text, with_formats
+from applier.binlog.transactions import Transaction, TransactionKind, TransactionTracker, group, with_formats
 from applier.errors import InputError
 from tests.binlog.build import (
     UUID_TEXT,
