@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from applier.arguments import checked
-from applier.binlog.boundaries import PLAIN_GTID, Part
+from applier.binlog.boundaries import PLAIN_GTID, StatementRole
 from applier.binlog.describe import read_table_map
 from applier.binlog.events import ExecuteLoadQuery, Query, parse
 from applier.binlog.follow import LogFiles, LogFollower, log_files, open_reader
@@ -56,7 +56,7 @@ from applier.tables.target import RowsApplier
 from lookup.batch import ApplyOptions
 
 _LOG = logger("replay")
-XA_PARTS = (Part.XA_START, Part.XA_COMMIT, Part.XA_ROLLBACK)
+XA_ROLES = (StatementRole.XA_START, StatementRole.XA_COMMIT, StatementRole.XA_ROLLBACK)
 STATEMENT_TYPES = frozenset(
     {
         EventType.INTVAR,
@@ -222,6 +222,8 @@ class ReplayLoop:
         begins = event.log_pos != 0 and not event.flags & EventFlag.ARTIFICIAL
         if begins:
             self._position.pass_by(event)
+        if begins and fde.created and self.transaction.begun:
+            self._abandon(event, "the source stopped before it had written all of it")
         self._describe(fde, begins=begins)
 
     def _describe(self, fde: FormatDescription, *, begins: bool = True) -> None:
@@ -270,7 +272,7 @@ class ReplayLoop:
         assert self._fde is not None
         transaction = self.transaction
         if transaction.begun:
-            self._abandon(event)
+            self._abandon(event, "the log has the whole of it behind")
         transaction.start(event, self._fde)
         if event.type == PLAIN_GTID and not self._selects_gtids:
             plain_gtid(event)  # a damaged one is refused here, not when somebody asks for it
@@ -295,14 +297,16 @@ class ReplayLoop:
         self.tables.rollback()
         self._position.end(event)
 
-    def _abandon(self, event: Event) -> None:
-        """A receiver that asks for transactions by their GTIDs gets one that was cut off again from
-        its beginning."""
+    def _abandon(self, event: Event, reason: str) -> None:
+        """The open transaction has no end in the log.
+
+        A receiver that asks for transactions by their GTIDs gets one that was cut off again from
+        its beginning. A source that crashed rolls back what it had begun to write, and its replicas
+        do when its next log begins (Format_description_log_event::do_apply_event 5.7; seen of
+        5.7.29).
+        """
         place = {"file": event.file, "position": event.position}
-        self.result.note(
-            "the beginning of a transaction was rolled back: the log has the whole of it behind",
-            **place,
-        )
+        self.result.note(f"the beginning of a transaction was rolled back: {reason}", **place)
         self.tables.rollback()
         self.transaction.end()
 
@@ -355,16 +359,16 @@ class ReplayLoop:
 
     def _query(self, event: Event) -> None:
         transaction = self.transaction
-        part = transaction.query(event)
-        if part is None:
+        role = transaction.query(event)
+        if role is None:
             return
-        if part in XA_PARTS:
-            self.xa.carry_out(part, event, transaction)
-        if part is Part.CONTENT or part is Part.STATEMENT:
+        if role in XA_ROLES:
+            self.xa.carry_out(role, event, transaction)
+        if role is StatementRole.CONTENT or role is StatementRole.STATEMENT:
             self._statement(event)
-        elif part is Part.COMMIT or part is Part.XA_COMMIT:
+        elif role is StatementRole.COMMIT or role is StatementRole.XA_COMMIT:
             self._commit(event)
-        elif part is Part.ROLLBACK or part is Part.XA_ROLLBACK:
+        elif role is StatementRole.ROLLBACK or role is StatementRole.XA_ROLLBACK:
             self._rollback(event)
 
     def _statement(self, event: Event) -> None:

@@ -27,7 +27,7 @@ _KEYWORD = re.compile(
 )
 
 
-class Part(Enum):
+class StatementRole(Enum):
     """What a QUERY event is to its group, unless it is BEGIN."""
 
     XA_START = "XA START"
@@ -42,13 +42,13 @@ class Part(Enum):
     XA_ROLLBACK = "XA ROLLBACK"
 
 
-_XA_PARTS = {
-    "START": Part.XA_START,
-    "BEGIN": Part.XA_START,
-    "COMMIT": Part.XA_COMMIT,
-    "ROLLBACK": Part.XA_ROLLBACK,
+_XA_ROLES = {
+    "START": StatementRole.XA_START,
+    "BEGIN": StatementRole.XA_START,
+    "COMMIT": StatementRole.XA_COMMIT,
+    "ROLLBACK": StatementRole.XA_ROLLBACK,
 }
-_WORDS = {b"C": Part.COMMIT, b"R": Part.ROLLBACK}
+_WORDS = {b"C": StatementRole.COMMIT, b"R": StatementRole.ROLLBACK}
 
 
 def query_text(event: Event) -> tuple[int, int]:
@@ -119,7 +119,7 @@ class Boundaries:
         self._identity = self._gtid = self.xid = None
         self.begun = begun
 
-    def query(self, event: Event) -> Part | None:
+    def query(self, event: Event) -> StatementRole | None:
         """A QUERY event; None is BEGIN. Behind BEGIN, in a log without GTIDs, it cuts off the group
         before. Raises InputError."""
         start, end = query_text(event)
@@ -137,7 +137,7 @@ class Boundaries:
                 return _WORDS[letter]
             if (xa := xa_statement(buffer[start:end])) is not None:
                 return self._xa(event, *xa)
-        return Part.CONTENT if self.begun else Part.STATEMENT
+        return StatementRole.CONTENT if self.begun else StatementRole.STATEMENT
 
     def _begin(self, event: Event) -> None:
         is_cut_off = self.begun and not isinstance(self._identity, MariadbGtidEvent)
@@ -145,14 +145,14 @@ class Boundaries:
             self.enter(event, begun=True)
         self.begun = True
 
-    def _xa(self, event: Event, verb: str, xid: str) -> Part:
+    def _xa(self, event: Event, verb: str, xid: str) -> StatementRole:
         """MariaDB's GTID event names the transaction, too, and in full."""
-        part = _XA_PARTS.get(verb, Part.XA_END)
-        if part is Part.XA_START:
+        role = _XA_ROLES.get(verb, StatementRole.XA_END)
+        if role is StatementRole.XA_START:
             self._begin(event)
-        if part is not Part.XA_END:
+        if role is not StatementRole.XA_END:
             self.xid = self.xid or xid
-        return part
+        return role
 
     @property
     def identity(self) -> Gtid | MariadbGtidEvent | None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
-from applier.binlog.boundaries import Boundaries, Part
+from applier.binlog.boundaries import Boundaries, StatementRole
 from applier.binlog.events import XaPrepare, parse
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType, FormatDescription
@@ -113,11 +113,11 @@ ENDING_TYPES = (
 MEMBER_TYPES = QUIET_TYPES | ENDING_TYPES
 
 _ENDS = {
-    Part.STATEMENT: TransactionKind.STATEMENT,
-    Part.COMMIT: TransactionKind.TRANSACTION,
-    Part.ROLLBACK: TransactionKind.ROLLED_BACK,
-    Part.XA_COMMIT: TransactionKind.XA_COMMIT,
-    Part.XA_ROLLBACK: TransactionKind.XA_ROLLBACK,
+    StatementRole.STATEMENT: TransactionKind.STATEMENT,
+    StatementRole.COMMIT: TransactionKind.TRANSACTION,
+    StatementRole.ROLLBACK: TransactionKind.ROLLED_BACK,
+    StatementRole.XA_COMMIT: TransactionKind.XA_COMMIT,
+    StatementRole.XA_ROLLBACK: TransactionKind.XA_ROLLBACK,
 }
 """The QUERY events that end a group, and what it was then."""
 _NOT_ALONE = frozenset({TransactionKind.TRANSACTION, TransactionKind.ROLLED_BACK,
@@ -178,8 +178,8 @@ class TransactionTracker:
             rules.enter(event, begun=not is_head)
             return Boundary(began=self._begin(event, seen=is_head))
         if type_code == EventType.QUERY:
-            part = rules.query(event)
-            kind = None if part is None else _ENDS.get(part)
+            role = rules.query(event)
+            kind = None if role is None else _ENDS.get(role)
         elif type_code in GTID_TYPES:
             rules.start(event, fde)
             kind = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from applier.binlog.boundaries import Part, query_text
+from applier.binlog.boundaries import StatementRole, query_text
 from applier.binlog.events import XaPrepare
 from applier.binlog.header import Event
 from applier.binlog.xa import check_xid, plain_xid, prepared_xid
@@ -34,7 +34,7 @@ class XaTransactions:
         if not parsed.one_phase:
             self.prepared[plain_xid(parsed.text)] = self.tables.detach()
 
-    def carry_out(self, part: Part, event: Event, transaction: OpenTransaction) -> None:
+    def carry_out(self, role: StatementRole, event: Event, transaction: OpenTransaction) -> None:
         """XA START, COMMIT and ROLLBACK; the last two end what was prepared.
 
         Raises ReplicationError 1397 or 1440 for an identifier that does not fit.
@@ -42,10 +42,10 @@ class XaTransactions:
         xid = prepared_xid(transaction.xid or "", self.prepared)
         if self.knows_all and not transaction.skipped:
             start, end = query_text(event)
-            check_xid(part is Part.XA_START, xid, event.buffer[start:end], self.prepared)
-        if part is Part.XA_COMMIT:
+            check_xid(role is StatementRole.XA_START, xid, event.buffer[start:end], self.prepared)
+        if role is StatementRole.XA_COMMIT:
             self.prepared.pop(xid, None)
-        elif part is Part.XA_ROLLBACK:
+        elif role is StatementRole.XA_ROLLBACK:
             self.tables.roll_back_detached(self.prepared.pop(xid, []))
 
     def leave_out(self, result: ReplayResult) -> None:
