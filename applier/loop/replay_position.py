@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from applier.binlog.boundaries import PLAIN_GTID
 from applier.binlog.gtid_events import MariadbGtidEvent, plain_gtid
-from applier.binlog.header import GTID_TYPES, Event, EventFlag
+from applier.binlog.header import Event, EventFlag
 from applier.loop.open_transaction import OpenTransaction
 from applier.result import ReplayResult
 from checkpoints.gtid import GtidSet
@@ -26,13 +26,12 @@ class ReplayPosition:
         too: its GTID is behind us."""
         transaction, result = self.transaction, self.result
         first = transaction.first
-        if first is not None and first.type in GTID_TYPES:
-            if first.type == PLAIN_GTID:
-                result.executed.add_plain(*plain_gtid(first))
-            elif isinstance(transaction.identity, MariadbGtidEvent):
-                result.executed.add(transaction.identity.gtid)
-            elif transaction.gtid is not None:
-                result.executed.add(GtidSet(transaction.gtid))
+        if first is not None and first.type == PLAIN_GTID:
+            result.executed.add_plain(*plain_gtid(first))
+        elif isinstance(transaction.identity, MariadbGtidEvent):
+            result.executed.add(transaction.identity.gtid)
+        elif transaction.gtid is not None:
+            result.executed.add(GtidSet(transaction.gtid))
         transaction.end()
         result.last_file = event.file
         result.last_position = event.position + (event.length if event.inner_index < 0 else 0)
