@@ -274,6 +274,7 @@ class ReplayLoop:
         if transaction.begun:
             self._abandon(event, "the log has the whole of it behind")
         transaction.start(event, self._fde)
+        transaction.skipped = transaction.rows_seen = False
         if event.type == PLAIN_GTID and not self._selects_gtids:
             plain_gtid(event)  # a damaged one is refused here, not when somebody asks for it
             return
