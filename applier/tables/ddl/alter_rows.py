@@ -11,6 +11,7 @@ from applier.binlog.types import Unevaluated, ValueRefused, from_sql
 from applier.errors import ReplicationError
 from applier.tables.conversions.column_conversion import conversion, instead_of_null
 from applier.tables.conversions.conversion_rules import ConversionRules
+from applier.tables.ddl.session_columns import settled
 from applier.tables.definitions.altered_columns import names_in
 from applier.tables.expressions.defaults import (
     column_default,
@@ -32,8 +33,11 @@ def row_converter(
     sources: list[int | None],
     session: Session,
     rules: ConversionRules,
+    *,
+    copied: bool | None,
 ) -> Callable[[Row], Row]:
-    """A function from rows of the old definition to rows of the new one."""
+    """A function from rows of the old definition to rows of the new one. `copied`: whether the
+    server surely copies them, None where that is not known."""
     sources = [*sources, *[None] * (len(new.columns) - len(sources))]
     steps: list[Callable[[Row], Any]] = []
     for source, column in zip(sources, new.columns, strict=True):
@@ -41,8 +45,9 @@ def row_converter(
             steps.append(_always(None if column.generated else column_default(column, session)))
         else:
             steps.append(_carried(source, old.columns[source], column, rules))
-    generate = row_generator(new, session.dialect)
+    generate = row_generator(new, session)
     kept = _kept_values(old, new, sources)
+    settle = settled(old, new, sources, copied)
     decided = _defaults_of_columns(new, sources, session)
 
     def convert(row: Row) -> Row:
@@ -52,10 +57,11 @@ def row_converter(
         if generate is None:
             return values
         made = generate(values)
-        return tuple(
+        made = tuple(
             row[kept[at]] if value.__class__ is Unevaluated and at in kept else value
             for at, value in enumerate(made)
         )
+        return made if settle is None else settle(row, made)
 
     return convert
 

@@ -13,7 +13,7 @@ from applier.errors import InputError
 from applier.tables.catalog import Tables
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.defaults import complete_rows
-from applier.tables.expressions.operands import unsupported
+from applier.tables.expressions.operands import Session, unsupported
 from applier.tables.sql.sql_text import Lexis, Parser
 from lookup.table import Column, TableDefinition
 
@@ -45,7 +45,7 @@ def create_from_select(
     table = tables.create(reordered(definition, tuple(columns)))
     targets = tuple(table.definition.positions[name.lower()] for _, name in pairs)
     rows = [tuple(row[at] for at, _ in pairs) for _, row in source.scan()]
-    table.load(complete_rows(table.definition, targets, rows, tables.dialect))
+    table.load(complete_rows(table.definition, targets, rows, Session.at_utc(tables.dialect)))
 
 
 def _columns(
