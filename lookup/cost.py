@@ -43,20 +43,25 @@ from functools import lru_cache
 from lookup.key_choice import NOT_NEEDED
 from lookup.read_formulas import ExpectedCounters, draw_of
 from lookup.shape import decision_for
-from lookup.strategies import strategy_of
+from lookup.strategies import Strategy, strategy_of
 from lookup.table_shape import EventShape, TableShape
 from lookup.versions import ServerRules
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The cost of one event. `key` is the kind of key in use ("none" for scans); `exact`: nothing
-    in it is left to chance."""
+    """The cost of one event. `strategy`: None where rows need not be found; `key` is the kind of
+    key in use ("none" for scans); `exact`: nothing in it is left to chance."""
 
-    algorithm: str
+    strategy: Strategy | None
     key: str
     counters: ExpectedCounters
     exact: bool = False
+
+    @property
+    def algorithm(self) -> str:
+        """As `--stats` prints it."""
+        return NOT_NEEDED if self.strategy is None else self.strategy.name
 
 
 @lru_cache(maxsize=65536)
@@ -74,15 +79,15 @@ def expected(
     if event.kind == "write":
         return _write(table, event)
     decision = decision_for(table, rules, row_search)
-    key = table.key if decision.key is not None else "none"
+    key, strategy = table.key if decision.key is not None else "none", strategy_of(decision)
     if not table.traits.stores_rows:
-        return Expected(decision.algorithm, key, ExpectedCounters(), exact=True)
-    draw, strategy = draw_of(table, event, rules), strategy_of(decision)
+        return Expected(strategy, key, ExpectedCounters(), exact=True)
+    draw = draw_of(table, event, rules)
     reads = strategy.reads(draw, rules)
     found = event.rows * (1 - event.missing)
     changes = ExpectedCounters(delete=found) if draw.deletes else ExpectedCounters(update=found)
     return Expected(
-        decision.algorithm,
+        strategy,
         key,
         reads.plus(changes),
         event.missing in (0, 1) and strategy.is_exact(draw),
@@ -94,7 +99,7 @@ def _write(table: TableShape, event: EventShape) -> Expected:
     other unique keys are behind."""
     traits = table.traits
     if not traits.stores_rows:
-        return Expected(NOT_NEEDED, "none", ExpectedCounters(), exact=True)
+        return Expected(None, "none", ExpectedCounters(), exact=True)
     there = event.rows * event.missing
     update = there if table.unique_keys <= 1 else 0.0
     again = there - update
@@ -105,7 +110,7 @@ def _write(table: TableShape, event: EventShape) -> Expected:
         update=update,
         delete=again,
     )
-    return Expected(NOT_NEEDED, "none", counters, exact=event.missing in (0, 1))
+    return Expected(None, "none", counters, exact=event.missing in (0, 1))
 
 
 __all__ = ["Expected", "ExpectedCounters", "expected"]

@@ -14,15 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lookup.cost import Expected, expected
-from lookup.decision import (
-    BY_INDEX,
-    BY_TABLE,
-    HASH_OVER_INDEX,
-    HASH_OVER_TABLE,
-    NEVER_HASHED_ENGINES,
-    Decision,
-    explain,
-)
+from lookup.decision import NEVER_HASHED_ENGINES, Decision, explain
 from lookup.shape import (
     NO_KEY,
     NULLABLE_UNIQUE,
@@ -33,6 +25,7 @@ from lookup.shape import (
     TableShape,
     shape_of,
 )
+from lookup.strategies import strategy_of
 from lookup.table import Key, TableDefinition
 from lookup.versions import HASH_SCAN, INDEX_SCAN, RULES, TABLE_SCAN, ServerRules
 
@@ -136,7 +129,8 @@ def hash_verdict(table: TableShape, event: EventShape) -> HashVerdict:
     """
     with_hash = expected(table, event, REFERENCE, WITH_HASH)
     without = expected(table, event, REFERENCE, WITHOUT_HASH)
-    values = with_hash.counters.read_key if with_hash.algorithm == HASH_OVER_INDEX else event.rows
+    is_grouped = with_hash.key != "none" and with_hash.strategy and with_hash.strategy.hashes
+    values = with_hash.counters.read_key if is_grouped else event.rows
     per_value = event.rows / max(values, 1.0)
     return HashVerdict(
         table.key == NO_KEY,
@@ -221,7 +215,8 @@ def reasons(
     found = _of_keys(definition, columns, rules, row_search, rows_per_value)
     found += _of_server(definition, decision, shape, event, cost, rules, row_search)
     found += _of_duplicates(decision, shape, event, cost, rules)
-    if decision.algorithm == HASH_OVER_TABLE and event.rows < 2:
+    strategy = strategy_of(decision)
+    if strategy.hashes and strategy.scans and event.rows < 2:
         found.append(_one_row(cost, event))
     return found
 
@@ -327,7 +322,7 @@ def _of_server(
             " the primary key."
         )
         found.append(Reason("no index scan", text, definition.primary.name))
-    if decision.algorithm not in (BY_TABLE, BY_INDEX):
+    if strategy_of(decision).hashes:
         return found
     never = definition.engine.lower() in NEVER_HASHED_ENGINES
     if not (never or rules.find_row or HASH_SCAN not in options):
@@ -385,7 +380,7 @@ def _of_duplicates(
         if shape.key == OTHER
         else f"{_count(group, 'row')} have NULL in key `{name}`"
     )
-    if decision.algorithm == HASH_OVER_INDEX and reads >= scan / FEW_READS:
+    if strategy_of(decision).hashes and reads >= scan / FEW_READS:
         text = (
             f"{what}, so the key does not help: an event reads {_count(reads, 'row')} by it, and"
             f" {_number(scan)} by a scan of the table."

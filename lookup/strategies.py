@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 
 from lookup import read_formulas
 from lookup.key_choice import (
@@ -30,14 +31,21 @@ from lookup.search import RowSearch, SearchRequest, key_search, table_search, un
 from lookup.versions import HASH_SCAN, INDEX_SCAN, ServerRules
 
 
+class Access(Enum):
+    """What a handler is asked for."""
+
+    ROW = "the row of a unique key's value"
+    VALUE = "the rows of a key's value, one after the other"
+    TABLE = "the rows of the table, one after the other"
+
+
 @dataclass(frozen=True, slots=True)
 class Strategy:
     """One way of finding rows."""
 
     name: str
     """As `--stats` prints it. Two of the ways have the server's one name."""
-    by_unique_key: bool
-    """Its key leads to the row at once."""
+    access: Access
     choose: Callable[[KeyQuestion], Decision | None]
     """When it is chosen: the decision; None where the next one is asked."""
     search: Callable[[SearchRequest], RowSearch] | None
@@ -51,6 +59,16 @@ class Strategy:
     """What it reads, in words."""
     expensive_text: str
     """Why that may be much: `key` is its name, `no_key` why none is used."""
+
+    @property
+    def hashes(self) -> bool:
+        """The images of an event are known before the first row is read."""
+        return self.search is None
+
+    @property
+    def scans(self) -> bool:
+        """No key is read."""
+        return self.access is Access.TABLE
 
 
 def _by_unique_key(question: KeyQuestion) -> Decision | None:
@@ -96,7 +114,7 @@ def _by_table(question: KeyQuestion) -> Decision:
 STRATEGIES = (
     Strategy(
         name=BY_INDEX,
-        by_unique_key=True,
+        access=Access.ROW,
         choose=_by_unique_key,
         search=unique_search,
         reads=read_formulas.unique_reads,
@@ -106,7 +124,7 @@ STRATEGIES = (
     ),
     Strategy(
         name=HASH_OVER_INDEX,
-        by_unique_key=False,
+        access=Access.VALUE,
         choose=_hashed_over_index,
         search=None,
         reads=read_formulas.hash_over_index_reads,
@@ -116,7 +134,7 @@ STRATEGIES = (
     ),
     Strategy(
         name=HASH_OVER_TABLE,
-        by_unique_key=False,
+        access=Access.TABLE,
         choose=_hashed_over_table,
         search=None,
         reads=read_formulas.hash_over_table_reads,
@@ -126,7 +144,7 @@ STRATEGIES = (
     ),
     Strategy(
         name=BY_INDEX,
-        by_unique_key=False,
+        access=Access.VALUE,
         choose=_by_key,
         search=key_search,
         reads=read_formulas.key_reads,
@@ -136,7 +154,7 @@ STRATEGIES = (
     ),
     Strategy(
         name=BY_TABLE,
-        by_unique_key=False,
+        access=Access.TABLE,
         choose=_by_table,
         search=table_search,
         reads=read_formulas.table_reads,
@@ -145,7 +163,7 @@ STRATEGIES = (
         expensive_text="each lookup starts at the top of the table{no_key}",
     ),
 )
-_OF = {(strategy.name, strategy.by_unique_key): strategy for strategy in STRATEGIES}
+_OF = {(strategy.name, strategy.access is Access.ROW): strategy for strategy in STRATEGIES}
 
 
 def strategy_of(decision: Decision) -> Strategy:

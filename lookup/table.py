@@ -179,6 +179,11 @@ class TableDefinition:
                 return key
         return next((key for key in self.sorted_keys if self._promotable(key)), None)
 
+    @cached_property
+    def secondary_keys(self) -> tuple[Key, ...]:
+        """All but the primary one."""
+        return tuple(key for key in self.keys if key is not self.primary)
+
     def is_nullable(self, key: Key) -> bool:
         """Whether any part of the key may be NULL; an expression may."""
         return any(part.column is None or self.columns[part.column].nullable for part in key.parts)

@@ -26,6 +26,7 @@ from applier.forecast.prices.calibration import Calibration, default_calibration
 from applier.forecast.prices.conditions import Conditions, Live, conditions
 from applier.forecast.prices.margin import margin
 from applier.forecast.prices.scenario import Scenario, what_if
+from applier.forecast.workload.index_changes import with_index_changes
 from applier.forecast.workload.load_batch import LoadBatch
 from applier.forecast.workload.load_sample import LoadSample
 from applier.forecast.workload.loads import LoadReader, Schema
@@ -132,7 +133,8 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
     not fit.
     """
     start = _start(plan)
-    base, facts, calibration = start.base, start.facts, start.calibration
+    base, calibration = start.base, start.calibration
+    facts = with_index_changes(start.facts, plan.files)
     reader = (
         LoadReader(plan.files, schema=_schema(facts, base), tolerant=True, **plan.chosen)
         if plan.loads is None

@@ -15,7 +15,13 @@ from applier.binlog.follow import IndexedLogs, LogFollower
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
 from applier.binlog.header import GTID_TYPES, MAGIC, Event, EventFlag, EventType, FormatDescription
 from applier.binlog.reader import LogReader
-from applier.binlog.selection.filters import AnyGtidSet, check_kind, gtids_of, holds
+from applier.binlog.selection.filters import (
+    AnyGtidSet,
+    check_kind,
+    gtids_of,
+    holds,
+    nothing_between,
+)
 from applier.binlog.transactions import (
     MEMBER_TYPES,
     QUIET_TYPES,
@@ -109,6 +115,9 @@ class Feed:
         self._until = gtids_of("--until-gtid", until_gtid)
         self.unfinished: Transaction | None = None
         self.until_reached = False
+        self.outside: str | None = None
+        """That no transaction lies in the times of the options, with words on the log's."""
+        self._goes_on, self._reached = start is not None, False
         first = _place_of(files, start)
         if isinstance(files, IndexedLogs) and files.follow:
             self._reader: LogReader = LogFollower(
@@ -134,7 +143,7 @@ class Feed:
             self._reader.logs.on_idle = call
 
     def __iter__(self) -> Iterator[SourceTransaction]:
-        tracker = TransactionTracker()
+        tracker, last = TransactionTracker(), None
         reader, begun = self._reader, tracker.feed
         for event in reader:
             type_code = event.type
@@ -154,6 +163,7 @@ class Feed:
             assert reader.format is not None
             opened = tracker.before_begin
             if self._is_late(event) and not tracker.in_transaction:
+                self._say_outside("begins", event)
                 return
             boundary = begun(event, reader.format)
             if boundary is not None and boundary.began is not None:
@@ -167,7 +177,14 @@ class Feed:
                 yield self._end(event)
                 if self.until_reached:
                     return
+            last = event
         self.unfinished = tracker.finish()
+        self._say_outside("ends", last)
+
+    def _say_outside(self, does: str, event: Event | None) -> None:
+        """A replay that goes on behind its position has nothing to say of the log's times."""
+        if not self._goes_on and not self._reached and self._has_times:
+            self.outside = nothing_between(does, event)
 
     def _begin(self, transaction: Transaction) -> None:
         assert self.format is not None
@@ -220,7 +237,9 @@ class Feed:
         ended.bytes = max(transaction.end - own, 0)
         identity = transaction.identity
         is_half = isinstance(identity, MariadbGtidEvent) and identity.is_half_alter
-        ended.wanted = self._in_time(transaction) and self._in_gtids(transaction) and not is_half
+        in_time = self._in_time(transaction)
+        self._reached = self._reached or in_time
+        ended.wanted = in_time and self._in_gtids(transaction) and not is_half
         self.until_reached = self._is_until(transaction)
         return ended
 
@@ -259,6 +278,10 @@ class Feed:
             )
 
     # what is wanted
+
+    @property
+    def _has_times(self) -> bool:
+        return self.options.start_time is not None or self.options.stop_time is not None
 
     def _is_late(self, event: Event) -> bool:
         stop = self.options.stop_time

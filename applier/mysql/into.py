@@ -423,6 +423,8 @@ def _look(
                 break
     except BinlagError as error:
         outcome.error = error
+    if feed.outside is not None:
+        outcome.note(feed.outside)
     if feed.unfinished is not None:
         outcome.incomplete_transaction = f"{feed.unfinished.file}:{feed.unfinished.start}"
 

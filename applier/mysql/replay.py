@@ -141,6 +141,8 @@ class Replay:
         return self.outcome.rows
 
     def _say_what_is_left(self, feed: Feed) -> None:
+        if feed.outside is not None:
+            self.outcome.note(feed.outside)
         if feed.unfinished is not None and not self.outcome.interrupted:
             place = f"{feed.unfinished.file}:{feed.unfinished.start}"
             self.outcome.incomplete_transaction = place

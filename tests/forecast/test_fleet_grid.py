@@ -46,7 +46,7 @@ def test_a_cell_is_its_shape(tmp_path: Path) -> None:
     cell, said = cell_of()
     assert said == []
     assert (cell.key, cell.kind, cell.rows, cell.rows_per_event, cell.events, cell.statements) == (PRIMARY, "update", 54_000, 2, 4, 2)
-    assert len(cell.definition.keys) == 2 and len(cell.definition.columns) == 6
+    assert len(cell.definition.keys) == 1 and len(cell.definition.columns) == 6
     (tmp_path / "log").write_bytes(make_log(cell))
     loads = list(LoadReader([tmp_path / "log"]))
     (applied,) = loads[-1].applied.values()

@@ -202,11 +202,29 @@ def test_a_server_that_refuses(server: Server, monkeypatch: pytest.MonkeyPatch, 
     assert getattr(result.exception, "exit_code", None) == 2
 
 
-def test_time_in_line_for_a_processor(tmp_path: Path) -> None:
-    file = tmp_path / "schedstat"
-    file.write_text("5000000000 7000000000 3\n")
-    clock = ThreadClock(file)
-    file.write_text("6000000000 9500000000 9\n")
-    assert clock.in_line() == pytest.approx(2.5)
-    file.unlink()
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def written(proc: Path, *, thread: float, waited: float, process: float, machine: float) -> None:
+    """These seconds as Linux shows them of thread 8 in process 7."""
+    (proc / "7/task/8").mkdir(parents=True, exist_ok=True)
+    (proc / "7/task/8/schedstat").write_text(f"{round(thread * 1e9)} {round(waited * 1e9)} 3\n")
+    user = round(process * TICKS) - 1
+    (proc / "7/stat").write_text(f"7 (a ) b) S {' '.join(['0'] * 10)} {user} 1 {' '.join(['0'] * 30)}\n")
+    (proc / "stat").write_text(f"cpu  {round(machine * TICKS)} 0 0 99999 99999 0 0 99999 0 0\ncpu0 1\n")
+
+
+@pytest.mark.parametrize(
+    ("process", "machine", "expected"),
+    [(14, 20, 0.0), (10, 20, 2.0), (12, 20, 1.0), (14, 22, 2 / 3)],
+    ids=["its own server's threads", "others", "half of them", "a third"],
+)
+def test_time_in_line_for_a_processor(process: float, machine: float, expected: float, tmp_path: Path) -> None:
+    """What the thread waited for its own server is no time of others."""
+    written(tmp_path, thread=5, waited=7, process=5, machine=11)
+    clock = ThreadClock(7, 8, tmp_path)
+    assert clock.in_line() == 0
+    written(tmp_path, thread=10, waited=9, process=process, machine=machine)
+    assert clock.in_line() == pytest.approx(expected, abs=0.02)
+    (tmp_path / "7/task/8/schedstat").unlink()
     assert clock.in_line() == 0

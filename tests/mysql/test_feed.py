@@ -40,3 +40,18 @@ def test_a_target_takes_no_gtid_of_the_other_kind_of_server(tmp_path: Path) -> N
     check_own_gtid(source.transaction, is_mariadb=False)
     with pytest.raises(UsageError, match=f"--gtid: {UUID_TEXT}:1 is a GTID of MySQL, and the target is MariaDB"):
         check_own_gtid(source.transaction, is_mariadb=True)
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        ({"start_datetime": "2100-01-01"}, "no event lies in these times: the log ends at "),
+        ({"stop_datetime": "1970-01-02"}, "no event lies in these times: the log begins at "),
+        ({"start_datetime": "1970-01-02"}, None),
+        ({}, None),
+    ],
+)
+def test_times_that_the_log_does_not_have_are_said(times: dict[str, str], said: str | None, tmp_path: Path) -> None:
+    feed = Feed([str(write(tmp_path, log(*insert(1, 5))))], parse_options(**times))
+    assert any(source.wanted for source in feed) is (said is None)
+    assert feed.outside is None if said is None else (feed.outside or "").startswith(said)

@@ -32,6 +32,8 @@ GIVEN, COUNTED, STATISTICS, ASSUMED = (
     "statistics of the server",
     "assumed",
 )
+ENTRIES_OF_A_CHANGE = 2
+"""Of a secondary index: the old one is marked as deleted, the new one is written."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,9 @@ class TableFacts:
     rows_from: str = ASSUMED
     duplicates: Mapping[str, float] = field(default_factory=dict)
     row_bytes: float | None = None
+    updated_entries: float | None = None
+    """Entries of secondary indexes that an update of a row writes or marks as deleted, at the mean
+    of the log's; None where no log showed it."""
     doubts: tuple[str, ...] = ()
     """What speaks against these numbers, in words."""
 
@@ -96,7 +101,7 @@ def padded_bytes(definition: TableDefinition) -> float:
 def table_bytes(facts: TableFacts) -> float:
     """What a table and its secondary indexes take in the buffer pool, roughly; 0 where nobody said
     how many rows it has."""
-    indexes = sum(key is not facts.definition.primary for key in facts.definition.keys)
+    indexes = len(facts.definition.secondary_keys)
     return (facts.rows or 0.0) * (
         (facts.row_bytes or padded_bytes(facts.definition) + ROW_HEAD_BYTES) + indexes * ENTRY_BYTES
     )

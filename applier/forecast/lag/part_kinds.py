@@ -117,7 +117,6 @@ def _row(kind: PartKind, totals: PartTotals, state: TableState, pricer: Pricer) 
     )  # fmt: skip
     price, shape = pricer.price(part), pricer.shape(target, part.rows, part.row_bytes)
     facts = pricer.facts.get(target.table)
-    keys = () if facts is None else facts.definition.keys
     primary = PRIMARY if facts is None or facts.definition.primary is not None else NO_KEY
     images = [one for one in (target.before, target.after) if one]
     whole = all(len(one) == target.columns for one in images)
@@ -128,7 +127,7 @@ def _row(kind: PartKind, totals: PartTotals, state: TableState, pricer: Pricer) 
         "image": FULL if whole else PARTIAL,
         "key": primary if target.kind == "write" else shape.key,
         "rows_per_value": shape.rows_per_value,
-        "indexes": sum(facts is not None and key is not facts.definition.primary for key in keys),
+        "indexes": 0 if facts is None else len(facts.definition.secondary_keys),
         "columns": target.columns,
         "table_rows": part.rows,
         "row_bytes": totals.row_bytes / (totals.rows * len(images)),

@@ -28,7 +28,8 @@ from applier.forecast.prices.units import borrowed
 from applier.forecast.workload.load_batch import LoadBatch, LoadRun, commit_times
 from applier.forecast.workload.loads import LoadReader
 from applier.forecast.workload.transaction_load import Applied, LoadShape, TransactionLoad
-from lookup.decision import BY_TABLE, HASH_OVER_TABLE
+from lookup.decision import NOT_NEEDED
+from lookup.strategies import strategy_named
 
 if TYPE_CHECKING:
     from applier.forecast.lag.batch_parts import BatchReader
@@ -376,7 +377,8 @@ class Forecast:
 
     def _scanned_place(self, run: ScenarioRun, table: str, algorithm: str) -> int:
         """The number of a table that is scanned, whose rows are then locked; -1 if it is not."""
-        if algorithm not in (BY_TABLE, HASH_OVER_TABLE) or run.scenario.found_at_once:
+        is_scan = algorithm != NOT_NEEDED and strategy_named(algorithm).scans
+        if not is_scan or run.scenario.found_at_once:
             return -1
         place = self._scanned.setdefault(table, len(self._scanned))
         run.clock.know_scanned(place + 1)

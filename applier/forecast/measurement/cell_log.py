@@ -165,12 +165,12 @@ def _rows(cell: Cell, ids: list[int], flags: int) -> bytes:
     )
     if cell.kind != "update":
         return head + b"".join(image(cell, row) for row in ids)
-    return head + b"".join(image(cell, row) + image(cell, row, b"z") for row in ids)
+    return head + b"".join(image(cell, row) + image(cell, row, updated=True) for row in ids)
 
 
-def image(cell: Cell, row: int, letter: bytes = b"f") -> bytes:
-    """The row image of one row; `letter` fills its filler."""
-    filler = letter * cell.filler
+def image(cell: Cell, row: int, *, updated: bool = False) -> bytes:
+    """The row image of one row, as it was filled or as an update leaves it."""
+    filler, entry = (b"z" if updated else b"f") * cell.filler, cell.entry_of(row, updated=updated)
     nulls = bytes((3 + cell.indexes + cell.columns + 7) // 8)
     fixed = struct.pack("<ii", row, cell.value_of(row)) + bytes([len(filler)]) + filler
-    return nulls + fixed + struct.pack("<i", row) * cell.indexes + VALUE * cell.columns
+    return nulls + fixed + struct.pack("<i", entry) * cell.indexes + VALUE * cell.columns

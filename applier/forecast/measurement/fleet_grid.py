@@ -153,11 +153,13 @@ class _CellMaker:
         """(Bytes of filler, further columns, secondary indexes) of a cell whose image is as long.
 
         Further indexes beside a key that is not unique would be chosen in its place, so there are
-        none.
+        none; a cell's updates change all of them, and those of a fleet seldom do.
         """
         key = shape["key"]
         own = key not in (PRIMARY, NO_KEY)
-        may = key not in (OTHER, NULLABLE_UNIQUE) and (key != NO_KEY or shape["kind"] == "write")
+        kind = shape["kind"]
+        may = key not in (OTHER, NULLABLE_UNIQUE) and (key != NO_KEY or kind == "write")
+        may = may and kind != "update"
         indexes = max(shape["indexes"] - own, 0) if may else 0
         room = max(round(shape["row_bytes"]) - OWN_BYTES - 4 * indexes, 0)
         further = max(shape["columns"] - OWN_COLUMNS - indexes, 0)

@@ -202,7 +202,7 @@ class Memory:
                 row,
                 cell.value_of(row),
                 b"f" * cell.filler,
-                *([row] * cell.indexes),
+                *([cell.entry_of(row)] * cell.indexes),
                 *([VALUE[1:]] * cell.columns),
             )
             for row in rows

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice, product
 
-from applier.forecast.inventory.facts import GIVEN, TableFacts
+from applier.forecast.inventory.facts import ENTRIES_OF_A_CHANGE, GIVEN, TableFacts
 from lookup.shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE
 from lookup.table import Column, Key, KeyPart, TableDefinition
 from lookup.versions import HASH_SCAN, ServerRules, parse_row_search
@@ -39,6 +39,8 @@ WIDTHS = ((40, 0), (200, 0), (40, 10))
 """Bytes of filler, and further columns, of the tables that are measured."""
 SPLIT_ROWS = 10_000
 """Of tables without a key where a statement has several events."""
+SCATTER, SPREAD = 2_654_435_761, 1 << 31
+"""Id times the one, modulo the other: values in no order, each once."""
 MOST_READS = 10_000_000
 """Rows that one event of a cell may read."""
 MOST_OF_TABLE = 0.6
@@ -135,7 +137,8 @@ class Cell:
             "k": float(self.rows_per_value),
             **{f"i{number}": 1.0 for number in range(self.indexes)},
         }
-        return TableFacts(self.definition, rows, GIVEN, duplicates)
+        updated = ENTRIES_OF_A_CHANGE * self.indexes if self.kind == "update" else 0
+        return TableFacts(self.definition, rows, GIVEN, duplicates, updated_entries=float(updated))
 
     @property
     def create_sql(self) -> str:
@@ -160,6 +163,13 @@ class Cell:
             if part
         ]
         return f"CREATE TABLE {TABLE} ({', '.join(parts)}) ENGINE=InnoDB DEFAULT CHARSET=latin1"
+
+    @staticmethod
+    def entry_of(row: int, *, updated: bool = False) -> int:
+        """What the further indexes hold of the row with this id: its place in them has nothing to
+        do with its place in the table, as in most tables. An update moves it elsewhere."""
+        place = row * SCATTER % SPREAD
+        return SPREAD - 1 - place if updated else place
 
     def value_of(self, row: int) -> int:
         """k of the row with this id: values stand evenly through the table."""
@@ -362,15 +372,17 @@ def _far_lookups(row_search: str) -> Iterator[Cell]:
 
 
 def _writes(rows: int, row_search: str) -> Iterator[Cell]:
-    """Inserts, and what secondary indexes add to them and to deletes."""
+    """Inserts, and what secondary indexes add to them, to deletes, and to updates that change all
+    of their columns."""
     for indexes, (per_event, events, count) in product(
         (0, 3), ((1, 1, SINGLES), (100, 1, 250), (1, 20, SINGLES // 20), (100, 20, 12))
     ):
         yield Cell(PRIMARY, rows, "write", per_event, events, count, 40, 1, indexes, 0, row_search)
         if indexes and per_event * events * count * 2 <= rows:
-            yield Cell(
-                PRIMARY, rows, "delete", per_event, events, count, 40, 1, indexes, 0, row_search
-            )
+            for kind in ("delete", "update"):
+                yield Cell(
+                    PRIMARY, rows, kind, per_event, events, count, 40, 1, indexes, 0, row_search
+                )
 
 
 def _small_statements(rows: int, row_search: str) -> Iterator[Cell]:

@@ -31,6 +31,8 @@ from applier.forecast.measurement.measurement_grid import (
     DATABASE,
     MARK,
     MARK_SQL,
+    SCATTER,
+    SPREAD,
     TABLE,
     Cell,
     Spent,
@@ -214,7 +216,7 @@ class ServerTarget:
         )
         values = (
             f"{{id}}, {k}, REPEAT('f', {cell.filler})"
-            + ", {id}" * cell.indexes
+            + f", ({{id}}) * {SCATTER} % {SPREAD}" * cell.indexes
             + ", 'value'" * cell.columns
         )
         self._execute(f"INSERT INTO {table} VALUES ({values.format(id='1')})")
@@ -374,9 +376,7 @@ class ServerTarget:
         )
         try:
             process = Path(str(self.looker.value("SELECT @@pid_file"))).read_text().strip()
-            return ThreadClock(
-                Path("/proc") / process / "task" / str(self.looker.value(query)) / "schedstat"
-            )
+            return ThreadClock(int(process), int(str(self.looker.value(query))))
         except (OSError, BinlagError):
             return None
 

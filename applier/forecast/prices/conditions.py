@@ -139,6 +139,8 @@ BEFORE: dict[str, tuple[tuple[int, int, int], dict[str, Any]]] = {
     "mariadb": ((10, 5, 1), {"parallel_type": "conservative"}),
 }
 """Row -> a release, and what earlier ones of the series had."""
+LEAST_BUFFER_POOL_BYTES = MIB
+"""No server has less; MySQL makes 5 MiB of it (innodb_buffer_pool_size)."""
 EVERYWHERE = {"innodb_flush_log_at_trx_commit": 1, "buffer_pool": 128 * MIB}
 
 
@@ -327,8 +329,14 @@ def _option(name: str) -> str:
 
 def _checked(name: str, value: Any) -> Any:
     """A value within its range. Raises UsageError."""
-    least = {"workers": 0, "cores": 1, "buffer_pool": 1, "sync_binlog": 0}.get(name)
+    least = {"workers": 0, "cores": 1, "sync_binlog": 0}.get(name)
     option = _option(name)
+    if name == "buffer_pool" and not LEAST_BUFFER_POOL_BYTES <= value < math.inf:
+        raise UsageError(
+            f"{option}: no server has a buffer pool of {value:,.0f} bytes",
+            code=Code.OPTION_VALUE,
+            hint=f"from {_shown_size(LEAST_BUFFER_POOL_BYTES)} on, with its unit: 768M, 8G",
+        )
     positive = name in ("iops", "read_latency")
     most = MOST_WORKERS if name == "workers" else math.inf
     if (positive and not 0 < value < math.inf) or (

@@ -34,7 +34,7 @@ from applier.forecast.prices.units import (
 from applier.forecast.workload.row_counts import Count
 from applier.forecast.workload.transaction_load import Applied, LoadShape
 from lookup.cost import Expected, expected
-from lookup.decision import BY_INDEX, BY_TABLE, HASH_OVER_INDEX, HASH_OVER_TABLE, NOT_NEEDED
+from lookup.decision import NOT_NEEDED
 from lookup.shape import (
     NULLABLE_UNIQUE,
     OTHER,
@@ -44,6 +44,7 @@ from lookup.shape import (
     TableShape,
     shape_of,
 )
+from lookup.strategies import Access
 
 EVENT_HEAD_BYTES = 40
 KEY_BYTES = 8
@@ -263,7 +264,8 @@ class Pricer:
                 if ghosts
                 else 0.0
             )
-            if found.algorithm != HASH_OVER_TABLE and spread <= 1 and ghosts:
+            hashes = found.strategy is not None and found.strategy.hashes
+            if not hashes and spread <= 1 and ghosts:
                 behind /= max(rows, 1.0)
             for place, amount in enumerate(event_amounts(found, target.kind, rows, row, behind)):
                 total[place] += times * amount
@@ -360,17 +362,20 @@ class Pricer:
             return self._index_entries(target)
         if target.kind == "update":
             return 0.0
-        primary = facts.definition.primary
-        return float(sum(key.unique for key in facts.definition.keys if key is not primary))
+        return float(sum(key.unique for key in facts.definition.secondary_keys))
 
     def _index_entries(self, target: LoadShape) -> float:
-        """Secondary indexes that a changed row touches; an update's are taken not to change, since
-        the log does not compare images."""
+        """Entries of secondary indexes that a changed row writes, or marks as deleted."""
         facts = self.facts.get(target.table)
-        if facts is None or target.kind == "update":
+        if facts is None:
             return 0.0
-        primary = facts.definition.primary
-        return float(sum(key is not primary for key in facts.definition.keys))
+        if target.kind != "update":
+            return float(len(facts.definition.secondary_keys))
+        if facts.updated_entries is None and facts.definition.secondary_keys:
+            self.assumptions[
+                f"updates of {target.table} change no column of a secondary index"
+            ] = None
+        return facts.updated_entries or 0.0
 
 
 class _Touched:
@@ -400,22 +405,22 @@ class _Touched:
 
     def add(self, found: Expected, kind: str, rows: float, times: float, leaves: float) -> None:
         """Takes in so many equal events of `rows` rows."""
-        counted, algorithm = found.counters, found.algorithm
+        counted, strategy = found.counters, found.strategy
         self.leaves += times * rows * leaves
-        if kind == "write":
+        if strategy is None:
             self.by_primary = self.appends
             self.values += times * rows
             self.rows += times * rows
-        elif algorithm == BY_INDEX and found.key in (PRIMARY, "unique"):
+        elif strategy.access is Access.ROW:
             self.by_primary = found.key == PRIMARY
             self.values += times * rows
             self.rows += times * rows
             self.leaves += times * rows * (not self.by_primary)
-        elif algorithm in (BY_INDEX, HASH_OVER_INDEX):
+        elif strategy.access is Access.VALUE:
             self.values += times * counted.read_key
             self.leaves += times * counted.read_key
             self.rows += times * (counted.read_key + counted.read_next)
-        elif algorithm in (BY_TABLE, HASH_OVER_TABLE):
+        else:
             self.scanned += times * counted.read_rnd_next / self.table_rows
 
     def all(self) -> Touches:

@@ -13,8 +13,9 @@ import math
 from dataclasses import dataclass
 
 from lookup.cost import Expected
-from lookup.decision import BY_INDEX, BY_TABLE, HASH_OVER_INDEX, HASH_OVER_TABLE
+from lookup.decision import BY_TABLE, HASH_OVER_TABLE
 from lookup.shape import OTHER
+from lookup.strategies import Access
 
 UNITS: dict[str, str] = {
     "transaction": "one transaction: begin, commit, the replica's position",
@@ -84,8 +85,8 @@ class Prices:
 
 
 SCANS = {
-    "table scan": ("scan row", "scan byte", "scan value"),
-    "hash over table": ("hash row", "hash byte", "hash value"),
+    BY_TABLE: ("scan row", "scan byte", "scan value"),
+    HASH_OVER_TABLE: ("hash row", "hash byte", "hash value"),
 }
 """Algorithm -> its own units. They are alike: both read rows one after the other."""
 
@@ -158,24 +159,24 @@ def event_amounts(
 ) -> Amounts:
     """The amounts of one event but for its bytes in the log. `ghosts`: rows that its transaction
     deleted before and its scan steps over."""
-    counted, algorithm, images = expected.counters, expected.algorithm, 2 if kind == "update" else 1
+    counted, strategy, images = expected.counters, expected.strategy, 2 if kind == "update" else 1
     named = {
         "event": 1.0, kind if kind != "write" else "insert": rows,
         "value": rows * images * work.columns,
         "index_entry": rows * work.index_entries,
     }  # fmt: skip
-    if kind == "write":
+    if strategy is None:
         return amounts(**named)
-    if algorithm == BY_INDEX and expected.key in ("primary", "unique"):
+    if strategy.access is Access.ROW:
         named["key_read"], named["page"] = rows, work.pages(rows)
-    elif algorithm in (BY_INDEX, HASH_OVER_INDEX):
+    elif strategy.access is Access.VALUE:
         reads = counted.read_key + counted.read_next
         named["secondary_read"], named["next"], named["page"] = (
             counted.read_key,
             counted.read_next,
             work.pages(reads),
         )
-        if algorithm == HASH_OVER_INDEX:
+        if strategy.hashes:
             named |= {
                 "hashed_row": rows,
                 "hash_byte": reads * work.row_bytes,
@@ -185,22 +186,16 @@ def event_amounts(
             named["far_page"] = reads
             named["marked_read"] = (
                 _marked(reads, rows, counted.read_key)
-                if algorithm == HASH_OVER_INDEX and kind == "delete"
+                if strategy.hashes and kind == "delete"
                 else 0.0
             )
-    elif algorithm == HASH_OVER_TABLE:
-        read = counted.read_rnd_next
+    else:
+        read, scans = counted.read_rnd_next, 1.0 if strategy.hashes else rows
+        of_row, of_byte, of_value = (unit.replace(" ", "_") for unit in SCANS[strategy.name])
         named |= {
-            "hashed_row": rows, "scan_start": 1.0, "hash_row": read,
-            "hash_byte": read * work.row_bytes, "hash_value": read * work.columns,
-            "ghost": ghosts,
-        }  # fmt: skip
-    elif algorithm == BY_TABLE:
-        read = counted.read_rnd_next
-        named |= {
-            "scan_start": rows, "scan_row": read, "scan_byte": read * work.row_bytes,
-            "scan_value": read * work.columns,
-            "ghost": ghosts * rows,
+            "hashed_row": rows if strategy.hashes else 0.0, "scan_start": scans,
+            of_row: read, of_byte: read * work.row_bytes, of_value: read * work.columns,
+            "ghost": ghosts * scans,
         }  # fmt: skip
     named["far_page"] = named.get("far_page", named.get("page", 0.0)) * work.far_share
     return amounts(**named)

@@ -80,6 +80,14 @@ def ranges(paths: Iterable[str], range_bytes: int = DEFAULT_BYTES) -> list[FileR
     return found
 
 
+def transaction_behind(file: RandomAccess, offset: int) -> int | None:
+    """Where the first transaction from a byte on begins, in a log that is not compressed; None
+    where that does not show."""
+    if packing(file.read_at(MAGIC_BYTES, 0)) is not None:
+        return None
+    return _next_gtid(file, offset, file.size)
+
+
 def _cuts(file: RandomAccess, range_bytes: int) -> Iterator[int]:
     wanted = range_bytes
     while wanted < file.size:

@@ -56,8 +56,8 @@ def rows_layout(
             hint="the log is damaged; copy it again",
         )
     wanted = frozenset(key or ())
-    before = _columns(table_map, first, wanted)
-    after = _columns(table_map, second, frozenset()) if head.kind == "update" else None
+    before = image_columns(table_map, first, wanted)
+    after = image_columns(table_map, second, frozenset()) if head.kind == "update" else None
     of_json = json_columns(table_map.columns) if head.partial else None
     size = 0
     if key is None and not head.partial:
@@ -98,9 +98,9 @@ def key_numbers(
     _, first, second = head.columns()
     if head.partial or not set(columns) <= set(first):
         return None
-    after = _columns(table_map, second, frozenset()) if head.kind == "update" else None
+    after = image_columns(table_map, second, frozenset()) if head.kind == "update" else None
     read, length, update = (
-        rows_reader(_columns(table_map, first, frozenset(columns)), after),
+        rows_reader(image_columns(table_map, first, frozenset(columns)), after),
         head.length,
         after is not None,
     )
@@ -118,9 +118,10 @@ def _number(key: tuple[object, ...]) -> int:
     return value if isinstance(value, int) else crc32(repr(key).encode())
 
 
-def _columns(
+def image_columns(
     table_map: TableMap, present: Collection[int], wanted: Collection[int]
 ) -> tuple[ImageColumn, ...]:
+    """The columns of an image as they are read; those that are `wanted` are kept."""
     columns = []
     for at in present:
         source = table_map.columns[at]

@@ -63,6 +63,12 @@ class SchemaPlace:
     def reader(self, selection: Selection, *, rows: bool = True) -> DumpReader:
         """The statements; of a server without its rows where they are not asked for. Raises
         UsageError for a wrong address."""
+        if not os.fspath(self.source):
+            raise UsageError(
+                "no schema is named",
+                code=Code.OPTION_VALUE,
+                hint="name a dump, a folder or mysql://USER@HOST:PORT",
+            )
         if not is_url(self.source):
             return DumpReader(self.source, selection)
         endpoint = parse_url(str(self.source), "schema")

@@ -23,9 +23,10 @@ from applier.mysql.statements.literals import (
     literal,
 )
 from applier.tables.sql.quoting import quoted
-from lookup.decision import HASH_OVER_INDEX, HASH_OVER_TABLE, NOT_NEEDED, Decision, decide
+from lookup.decision import NOT_NEEDED, Decision, decide
 from lookup.handler import traits_of
 from lookup.rows import compared_columns
+from lookup.strategies import Strategy, strategy_of
 from lookup.table import Key, TableDefinition
 from lookup.versions import RULES, ServerRules
 
@@ -131,6 +132,10 @@ class RowSql:
         ]
 
     @property
+    def _strategy(self) -> Strategy | None:
+        return None if self.decision.algorithm == NOT_NEEDED else strategy_of(self.decision)
+
+    @property
     def by_unique_key(self) -> bool:
         """The row is found by its key alone; that it differs elsewhere stops no replica."""
         return self.decision.by_unique_key
@@ -138,12 +143,12 @@ class RowSql:
     @property
     def by_hash(self) -> bool:
         """All images of an event are known before the first row is looked for."""
-        return self.decision.algorithm in (HASH_OVER_INDEX, HASH_OVER_TABLE)
+        return self._strategy is not None and self._strategy.hashes
 
     @property
     def one_pass(self) -> bool:
         """Many images are looked for in one scan of the table."""
-        return self.decision.algorithm == HASH_OVER_TABLE
+        return self.by_hash and self.decision.key is None
 
     @property
     def can_be_undone(self) -> bool:

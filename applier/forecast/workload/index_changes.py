@@ -1,0 +1,157 @@
+"""How many secondary indexes the log's updates change, from a sample of their images.
+
+A changed index costs two entries, one marked as deleted and one written somewhere else, so an
+update of an indexed column is far dearer than one of another column. What reads the whole log
+counts rows and does not compare images; a few stretches of it are enough for a mean.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from applier.binlog.describe import read_table_map
+from applier.binlog.header import ROWS_TYPES, Event, EventType
+from applier.binlog.images.row_decoder import rows_reader
+from applier.binlog.reader import LogReader
+from applier.binlog.rows import RowsHead, RowsHeads
+from applier.binlog.table_map import TableMap
+from applier.errors import InputError
+from applier.forecast.inventory.facts import ENTRIES_OF_A_CHANGE, TableFacts
+from applier.forecast.workload.ranges import transaction_behind
+from applier.forecast.workload.row_counts import image_columns
+from applier.remote import address_of
+from applier.sources import STANDARD_INPUT, open_at
+from lookup.table import TableDefinition
+
+STRETCH_BYTES = 256 << 10
+LOG_BYTES_FOR_ONE = 4 << 20
+MOST_STRETCHES = 4
+Changed = Callable[[Event], list[int]]
+"""The secondary indexes that each row of an event changes."""
+
+
+def with_index_changes(
+    facts: Mapping[str, TableFacts], files: Sequence[str]
+) -> dict[str, TableFacts]:
+    """The tables with what the sample shows of them. What cannot be read twice (a pipe) or at all
+    shows nothing: who reads the whole log says why."""
+    found = dict(facts)
+    wanted = {name: one.definition for name, one in facts.items() if one.definition.secondary_keys}
+    if not wanted:
+        return found
+    sample = _Sample(wanted)
+    with suppress(InputError, OSError):
+        for path, start in _stretches([file for file in files if _can_be_read_again(file)]):
+            sample.read(path, start)
+    for name, rows in sample.rows.items():
+        entries = ENTRIES_OF_A_CHANGE * sample.changes[name] / rows
+        found[name] = replace(facts[name], updated_entries=entries)
+    return found
+
+
+def _can_be_read_again(path: str) -> bool:
+    return path != STANDARD_INPUT and (address_of(path) is not None or Path(path).is_file())
+
+
+def _stretches(files: Sequence[str]) -> Iterator[tuple[str, int | None]]:
+    """(File, where a transaction begins in it), spread evenly over the logs; None: its start."""
+    ends = list(accumulate(_size(file) for file in files))
+    total = ends[-1] if ends else 0
+    number = min(1 + total // LOG_BYTES_FOR_ONE, MOST_STRETCHES)
+    for wanted in {total * at // number: None for at in range(number)}:
+        at = bisect_right(ends, wanted)
+        if at < len(files):
+            offset = wanted - (ends[at - 1] if at else 0)
+            yield files[at], _transaction_behind(files[at], offset) if offset else None
+
+
+def _size(file: str) -> int:
+    with closing(open_at(file)) as opened:
+        return opened.size
+
+
+def _transaction_behind(file: str, offset: int) -> int | None:
+    with closing(open_at(file)) as opened:
+        return transaction_behind(opened, offset)
+
+
+class _Sample:
+    """What the updates of these tables change, as far as they were read."""
+
+    def __init__(self, tables: Mapping[str, TableDefinition]) -> None:
+        self.tables = tables
+        self.rows = Counter[str]()
+        self.changes = Counter[str]()
+        self._maps: dict[bytes, TableMap] = {}
+        self._changed: dict[tuple[bytes, RowsHead], Changed | None] = {}
+
+    def read(self, path: str, start: int | None) -> None:
+        """The updates of one stretch. Raises InputError, OSError."""
+        reader = LogReader([path], start_position=start)
+        read, bodies = 0, dict[int, bytes]()
+        for event in reader:
+            read += event.end - event.body
+            if read > STRETCH_BYTES:
+                return
+            assert reader.format is not None
+            if event.type == EventType.FORMAT_DESCRIPTION:
+                heads = RowsHeads(reader.format)
+            elif event.type == EventType.TABLE_MAP:
+                body = event.buffer[event.body : event.end]
+                table_map = self._maps.get(body) or read_table_map(event, reader.format)
+                self._maps[body], bodies[table_map.table_id] = table_map, body
+            elif event.type in ROWS_TYPES and (head := heads.of(event)).kind == "update":
+                self._update(event, head, bodies.get(head.table_id))
+
+    def _update(self, event: Event, head: RowsHead, body: bytes | None) -> None:
+        if body is None or (name := self._maps[body].full_name) not in self.tables:
+            return
+        place = body, head
+        if place not in self._changed:
+            self._changed[place] = changed_indexes(head, self._maps[body], self.tables[name])
+        if (numbers := self._changed[place]) is not None:
+            changes = numbers(event)
+            self.rows[name] += len(changes)
+            self.changes[name] += sum(changes)
+
+
+def changed_indexes(
+    head: RowsHead, table_map: TableMap, definition: TableDefinition
+) -> Changed | None:
+    """A function from updates that begin with `head` to the number of secondary indexes that each
+    row changes. None for partial updates of JSON, whose images are not whole."""
+    if head.partial:
+        return None
+    _, first, second = head.columns()
+    keys = [frozenset(key.columns) for key in definition.secondary_keys]
+    primary = frozenset(() if definition.primary is None else definition.primary.columns)
+    wanted = frozenset[int]().union(primary, *keys)
+    old = [at for at in first if at in wanted]
+    new = [at for at in second if at in wanted]
+    read = rows_reader(
+        image_columns(table_map, first, wanted), image_columns(table_map, second, wanted)
+    )
+    length = head.length
+
+    def of_row(before: Sequence[Any], after: Sequence[Any]) -> int:
+        differing = _differing(dict(zip(old, before, strict=True)), zip(new, after, strict=True))
+        moves = not differing.isdisjoint(primary)
+        return sum(moves or not differing.isdisjoint(key) for key in keys)
+
+    def numbers(event: Event) -> list[int]:
+        return [of_row(*row) for row in read(event.buffer, event.body + length, event.end)]
+
+    return numbers
+
+
+def _differing(before: Mapping[int, Any], after: Iterable[tuple[int, Any]]) -> set[int]:
+    """Columns that have another value; one that the before image leaves out is there because it
+    was changed (binlog_row_image MINIMAL)."""
+    return {at for at, value in after if at not in before or before[at] != value}
