@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from applier.errors import ReplicationError
 from applier.tables.definitions.table_draft import SchemaRules, TableParts
-from applier.tables.expressions.operands import unsupported
 from applier.tables.sql.sql_mode_flags import SqlModeFlag
 from applier.tables.sql.sql_text import Parser
 
@@ -104,18 +103,8 @@ def read_table_options(parser: Parser, rules: SchemaRules, parts: TableParts) ->
         elif parser.word() in SELECTS or parser.op() == "(":
             parts.select = parser.rest().rstrip("; ")
             parser.at = len(parser.tokens)
-            _refuse_keys_of_the_select(parts)
         elif parser.word() == "PARTITION":
             parts.partitioned = True
             parts.options["PARTITION"] = parser.skip_until(*SELECTS - {"TABLE", "VALUES", "WITH"})
         else:
             read_option(parser, rules, parts)
-
-
-def _refuse_keys_of_the_select(parts: TableParts) -> None:
-    """Raises ReplicationError 1235 for a key of a column that only the SELECT makes."""
-    own = {column.name.lower() for column in parts.columns}
-    for key in parts.named_keys:
-        for name, *_ in key.parts:
-            if name is not None and name.lower() not in own:
-                raise unsupported(f"a key of `{name}`, a column that CREATE TABLE … SELECT makes")
