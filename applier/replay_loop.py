@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from applier.arguments import checked
+from applier.binlog.boundaries import PLAIN_GTID, StatementRole
 from applier.binlog.describe import read_table_map
 from applier.binlog.events import ExecuteLoadQuery, Query, parse
 from applier.binlog.follow import LogFiles, LogFollower, log_files, open_reader
@@ -32,7 +33,6 @@ from applier.binlog.refusals import OLD_LOAD_TYPES, lost_events, old_load, unkno
 from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHeads
 from applier.binlog.selection.filters import holds, none_included
 from applier.binlog.table_map import TableMap
-from applier.binlog.xa import BEGINS
 from applier.errors import InputError, ReplicationError
 from applier.garbage import no_cycle_collection
 from applier.logs import logger
@@ -56,6 +56,7 @@ from applier.tables.target import RowsApplier
 from lookup.batch import ApplyOptions
 
 _LOG = logger("replay")
+XA_ROLES = (StatementRole.XA_START, StatementRole.XA_COMMIT, StatementRole.XA_ROLLBACK)
 STATEMENT_TYPES = frozenset(
     {
         EventType.INTVAR,
@@ -122,6 +123,7 @@ class ReplayLoop:
         self.options = options
         self.result = ReplayResult() if keep_events else ReplayResult(keep=on_rows)
         self.tally = options.tally()
+        self._selects_gtids = options.include_gtids is not None or options.exclude_gtids is not None
         self._included = False
         """Whether a transaction was in --include-gtids."""
         self.transaction = OpenTransaction()
@@ -220,6 +222,8 @@ class ReplayLoop:
         begins = event.log_pos != 0 and not event.flags & EventFlag.ARTIFICIAL
         if begins:
             self._position.pass_by(event)
+        if begins and fde.created and self.transaction.begun:
+            self._abandon(event, "the source stopped before it had written all of it")
         self._describe(fde, begins=begins)
 
     def _describe(self, fde: FormatDescription, *, begins: bool = True) -> None:
@@ -266,51 +270,44 @@ class ReplayLoop:
 
     def _gtid(self, event: Event) -> None:
         assert self._fde is not None
-        options = self.options
-        if self.transaction.begun:
-            self._abandon(event)
-        if (
-            event.type == EventType.GTID
-            and options.include_gtids is None
-            and options.exclude_gtids is None
-        ):
+        transaction = self.transaction
+        if transaction.begun:
+            self._abandon(event, "the log has the whole of it behind")
+        transaction.start(event, self._fde)
+        transaction.skipped = transaction.rows_seen = False
+        if event.type == PLAIN_GTID and not self._selects_gtids:
             plain_gtid(event)  # a damaged one is refused here, not when somebody asks for it
-            self.transaction.start(event)
             return
-        parsed: Gtid | MariadbGtidEvent = parse(event, self._fde)
-        self.transaction.start(
-            event, parsed.text, skipped=self._skips_gtid(parsed) or parsed.is_half_alter
-        )
-        if isinstance(parsed, MariadbGtidEvent):
-            self.transaction.begun = not parsed.is_standalone
-            self.transaction.xid = parsed.xid
+        identity = transaction.identity
+        assert identity is not None
+        transaction.skipped = self._skips_gtid(identity) or identity.is_half_alter
 
-    def _skips_gtid(self, parsed: Gtid | MariadbGtidEvent) -> bool:
+    def _skips_gtid(self, identity: Gtid | MariadbGtidEvent) -> bool:
         include, exclude = self.options.include_gtids, self.options.exclude_gtids
-        included = include is None or holds(include, parsed)
+        included = include is None or holds(include, identity)
         self._included = self._included or included
-        return not included or (exclude is not None and holds(exclude, parsed))
+        return not included or (exclude is not None and holds(exclude, identity))
 
     def _commit(self, event: Event) -> None:
-        assert self._fde is not None
         self.before_commit(event)
         self.tables.commit()
         self.result.transactions += not self.transaction.skipped
-        self._position.end(event, self._fde)
+        self._position.end(event)
 
     def _rollback(self, event: Event) -> None:
-        assert self._fde is not None
         self.tables.rollback()
-        self._position.end(event, self._fde)
+        self._position.end(event)
 
-    def _abandon(self, event: Event) -> None:
-        """A receiver that asks for transactions by their GTIDs gets one that was cut off again from
-        its beginning."""
+    def _abandon(self, event: Event, reason: str) -> None:
+        """The open transaction has no end in the log.
+
+        A receiver that asks for transactions by their GTIDs gets one that was cut off again from
+        its beginning. A source that crashed rolls back what it had begun to write, and its replicas
+        do when its next log begins (Format_description_log_event::do_apply_event 5.7; seen of
+        5.7.29).
+        """
         place = {"file": event.file, "position": event.position}
-        self.result.note(
-            "the beginning of a transaction was rolled back: the log has the whole of it behind",
-            **place,
-        )
+        self.result.note(f"the beginning of a transaction was rolled back: {reason}", **place)
         self.tables.rollback()
         self.transaction.end()
 
@@ -342,7 +339,7 @@ class ReplayLoop:
             elif rows.table_id not in DUMMY_TABLE_IDS:
                 raise unknown_table(event, rows.table_id)
             return
-        transaction.open = True
+        transaction.rows_seen = True
         try:
             self.rows_applier.apply(event, rows, table_map, transaction)
         except ReplicationError as error:
@@ -362,22 +359,24 @@ class ReplayLoop:
             self.statements.prepare(parse(event, self._fde))
 
     def _query(self, event: Event) -> None:
-        assert self._fde is not None
-        if event.buffer[event.end - 5 : event.end] == b"BEGIN" and event.buffer[event.end - 6] == 0:
-            self.transaction.begin(event)
+        transaction = self.transaction
+        role = transaction.query(event)
+        if role is None:
             return
-        query: Query = parse(event, self._fde)
-        word = query.sql.strip().upper()
-        if word == b"BEGIN":
-            self.transaction.begin(event)
-        elif word == b"COMMIT":
+        if role in XA_ROLES:
+            self.xa.carry_out(role, event, transaction)
+        if role is StatementRole.CONTENT or role is StatementRole.STATEMENT:
+            self._statement(event)
+        elif role is StatementRole.COMMIT or role is StatementRole.XA_COMMIT:
             self._commit(event)
-        elif word == b"ROLLBACK":
+        elif role is StatementRole.ROLLBACK or role is StatementRole.XA_ROLLBACK:
             self._rollback(event)
-        elif not self._xa(event, query) and not carry_out_savepoint(self.tables, query):
-            self._statement(event, query)
 
-    def _statement(self, event: Event, query: Query) -> None:
+    def _statement(self, event: Event) -> None:
+        assert self._fde is not None
+        query: Query = parse(event, self._fde)
+        if carry_out_savepoint(self.tables, query):
+            return
         if not self.transaction.skipped:
             if is_wanted(self.tally, query):
                 self._execute(event, query)
@@ -405,17 +404,18 @@ class ReplayLoop:
     def _load(self, event: Event) -> None:
         assert self._fde is not None
         load: ExecuteLoadQuery = parse(event, self._fde)
-        if self.transaction.skipped:
-            return
-        if not is_wanted(self.tally, load.query):
-            self.statements.forget()
-            self.statements.statement.files.pop(load.file_id, None)
-        else:
-            self.result.statements += 1
-            try:
-                self.statements.load(event, load)
-            except ReplicationError as error:
-                self._inexact.pass_over(error, load.query)
+        if not self.transaction.skipped:
+            if is_wanted(self.tally, load.query):
+                self.result.statements += 1
+                try:
+                    self.statements.load(event, load)
+                except ReplicationError as error:
+                    self._inexact.pass_over(error, load.query)
+            else:
+                self.statements.forget()
+                self.statements.statement.files.pop(load.file_id, None)
+        if not self.transaction.begun:
+            self._commit(event)
 
     def _old_load(self, event: Event) -> None:
         raise old_load(event)
@@ -423,18 +423,6 @@ class ReplayLoop:
     def _incident(self, event: Event) -> None:
         assert self._fde is not None
         raise lost_events(event, self._fde)
-
-    # XA
-
-    def _xa(self, event: Event, query: Query) -> bool:
-        verb = self.xa.carry_out(query, self.transaction)
-        if verb in BEGINS:
-            self.transaction.begin(event)
-        elif verb == "COMMIT":
-            self._commit(event)
-        elif verb == "ROLLBACK":
-            self._rollback(event)
-        return verb is not None
 
     def _xa_prepare(self, event: Event) -> None:
         assert self._fde is not None

@@ -1,9 +1,8 @@
 """Which events belong together: transactions, single statements, and the two halves of an XA
 transaction.
 
-The states are those of the server's `Transaction_boundary_parser` (sql/rpl_trx_boundary_parser.cc
-5.7 to 9.7); MariaDB's GTID event says BEGIN by itself. Nothing is gathered: the tracker looks at
-each event once and marks where a group begins and ends.
+The rules are in `applier.binlog.boundaries`; here is a record of each group. No events are
+gathered: the tracker looks at each event once and marks where a group begins and ends.
 
 A group may go on in the next file of a relay log, so events that only frame a file (rotate, format
 description, previous GTIDS, stop) neither end nor belong to one.
@@ -11,18 +10,15 @@ description, previous GTIDS, stop) neither end nor belong to one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
-from applier.binlog.events import parse
+from applier.binlog.boundaries import Boundaries, StatementRole
+from applier.binlog.events import XaPrepare, parse
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.reader import LogReader
-from applier.binlog.xa import BEGINS, xa_statement
-from applier.error_codes import Code
-from applier.errors import InputError
 
 
 class TransactionKind(Enum):
@@ -86,15 +82,6 @@ class Boundary:
     began: Transaction | None = None
 
 
-class _State(Enum):
-    NONE = 0
-    """Between groups."""
-    HEAD = 1
-    """A GTID or the first half of a statement was seen: BEGIN or one statement follows."""
-    BODY = 2
-    """Behind BEGIN."""
-
-
 QUIET_TYPES = ROWS_TYPES | {
     EventType.TABLE_MAP,
     EventType.ROWS_QUERY,
@@ -125,30 +112,17 @@ ENDING_TYPES = (
 )
 MEMBER_TYPES = QUIET_TYPES | ENDING_TYPES
 
-_ROLLBACK = re.compile(rb"rollback(?!\s+to\b)", re.IGNORECASE)
-XA_KINDS = {"COMMIT": TransactionKind.XA_COMMIT, "ROLLBACK": TransactionKind.XA_ROLLBACK}
-
-
-def query_text(event: Event) -> tuple[int, int]:
-    """Where the statement of a QUERY event stands in its buffer, without parsing the rest. Raises
-    InputError."""
-    buffer, body, end = event.buffer, event.body, event.end
-    if body + 13 > end:
-        raise InputError(
-            "a Query event is too short",
-            code=Code.BAD_EVENT,
-            file=event.file,
-            position=event.position,
-        )
-    start = body + 14 + buffer[body + 8] + (buffer[body + 11] | buffer[body + 12] << 8)
-    if start > end:
-        raise InputError(
-            "a Query event ends inside its head",
-            code=Code.BAD_EVENT,
-            file=event.file,
-            position=event.position,
-        )
-    return start, end
+_ENDS = {
+    StatementRole.STATEMENT: TransactionKind.STATEMENT,
+    StatementRole.COMMIT: TransactionKind.TRANSACTION,
+    StatementRole.ROLLBACK: TransactionKind.ROLLED_BACK,
+    StatementRole.XA_COMMIT: TransactionKind.XA_COMMIT,
+    StatementRole.XA_ROLLBACK: TransactionKind.XA_ROLLBACK,
+}
+"""The QUERY events that end a group, and what it was then."""
+_NOT_ALONE = frozenset({TransactionKind.TRANSACTION, TransactionKind.ROLLED_BACK,
+                        TransactionKind.XA_PREPARE, TransactionKind.XA_ONE_PHASE})  # fmt: skip
+"""Groups of which the last event cannot be the first."""
 
 
 class TransactionTracker:
@@ -161,24 +135,24 @@ class TransactionTracker:
     def __init__(self) -> None:
         self.current: Transaction | None = None
         """The group that the last event belongs to; None between groups."""
-        self._state = _State.NONE
+        self._rules = Boundaries()
         self._payload_end = 0
         self._last: Event | None = None
 
     @property
     def in_transaction(self) -> bool:
         """Whether a group has begun and not ended."""
-        return self._state is not _State.NONE
+        return self.current is not None
 
     @property
     def state(self) -> int:
         """0 between groups, 1 behind a GTID, 2 behind BEGIN."""
-        return self._state.value
+        return 0 if self.current is None else 1 + self._rules.begun
 
     @property
     def before_begin(self) -> bool:
         """A group has begun, but neither BEGIN nor a statement was seen yet."""
-        return self._state is _State.HEAD
+        return self.current is not None and not self._rules.begun
 
     def feed(self, event: Event, fde: FormatDescription) -> Boundary | None:
         """The boundary at this event, None for most."""
@@ -188,162 +162,102 @@ class TransactionTracker:
 
     def finish(self) -> Transaction | None:
         """The group that is still open, if any, marked as not complete."""
-        current, last = self.current, self._last
-        self.current, self._state = None, _State.NONE
-        if current is not None and last is not None:
-            current.end_file, current.end, current.log_pos = (
-                last.file,
-                self._end_of(last),
-                last.log_pos,
-            )
-        return current
+        self._rules.end()
+        return self._cut_off()
 
     def _look(self, event: Event, fde: FormatDescription) -> Boundary | None:
-        type_code = event.type
+        type_code, rules = event.type, self._rules
         if type_code in QUIET_TYPES:
             if type_code == EventType.TRANSACTION_PAYLOAD:
                 self._payload_end = event.position + event.length
                 if self.current is not None:
                     self.current.compressed = True
-            if self._state is not _State.NONE:
+            if self.current is not None:
                 return None
-            return Boundary(
-                began=self._begin(
-                    event,
-                    _State.HEAD if type_code in HEAD_TYPES else _State.BODY,
-                    seen=type_code in HEAD_TYPES,
-                )
-            )
-        if type_code not in ENDING_TYPES:
-            return None
+            is_head = type_code in HEAD_TYPES
+            rules.enter(event, begun=not is_head)
+            return Boundary(began=self._begin(event, seen=is_head))
         if type_code == EventType.QUERY:
-            return self._query(event)
-        if type_code in GTID_TYPES:
-            return self._gtid(event, fde)
-        if type_code in STATEMENT_TYPES:
-            return (
-                self._single(event, TransactionKind.STATEMENT)
-                if self._state is not _State.BODY
-                else None
-            )
-        if type_code == EventType.INCIDENT:
-            return self._single(event, TransactionKind.INCIDENT)
-        return self._commit(event, fde)
+            role = rules.query(event)
+            kind = None if role is None else _ENDS.get(role)
+        elif type_code in GTID_TYPES:
+            rules.start(event, fde)
+            kind = None
+        elif type_code not in ENDING_TYPES or (type_code in STATEMENT_TYPES and rules.begun):
+            return None
+        else:
+            kind = self._kind_of(event, fde)
+        if kind is not None:
+            return self._ended(event, kind)
+        if rules.first is event:
+            return Boundary(self._cut_off(), self._begin(event))
+        if self.current is not None:
+            self.current.xid = rules.xid
+        return None
+
+    def _kind_of(self, event: Event, fde: FormatDescription) -> TransactionKind:
+        """What an event makes of the group that it always ends."""
+        if event.type == EventType.XID:
+            return TransactionKind.TRANSACTION
+        if event.type == EventType.INCIDENT:
+            return TransactionKind.INCIDENT
+        if event.type != EventType.XA_PREPARE:
+            return TransactionKind.STATEMENT
+        prepared: XaPrepare = parse(event, fde)
+        self._rules.xid = prepared.text
+        return TransactionKind.XA_ONE_PHASE if prepared.one_phase else TransactionKind.XA_PREPARE
 
     def _end_of(self, event: Event) -> int:
         return event.position + event.length if event.inner_index < 0 else self._payload_end
 
-    def _begin(self, event: Event, state: _State, *, seen: bool = True) -> Transaction:
-        self.current = Transaction(
+    def _begin(self, event: Event, *, seen: bool = True) -> Transaction:
+        transaction = self.current = Transaction(
             event.file, event.position, event.timestamp, event.server_id, begin=seen
         )
-        self.current.compressed = (
+        transaction.compressed = (
             event.inner_index >= 0 or event.type == EventType.TRANSACTION_PAYLOAD
         )
-        self._state = state
-        return self.current
-
-    def _end(self, event: Event, kind: TransactionKind | None = None) -> Transaction:
-        transaction = self.current
-        assert transaction is not None
-        if kind is not None:
-            transaction.kind = kind
-        transaction.end_file = event.file
-        transaction.end = self._end_of(event)
-        transaction.log_pos = event.log_pos
-        transaction.complete = True
-        self.current, self._state = None, _State.NONE
+        rules = self._rules
+        transaction.xid, transaction.identity, transaction.gtid = (
+            rules.xid,
+            rules.identity,
+            rules.gtid,
+        )
+        if isinstance(rules.identity, Gtid):
+            _note_clock(transaction, rules.identity)
         return transaction
 
-    def _single(self, event: Event, kind: TransactionKind | None) -> Boundary:
+    def _ended(self, event: Event, kind: TransactionKind) -> Boundary:
         """The event ends the group, and is the whole of it when none is open."""
-        began = (
-            self._begin(event, _State.BODY, seen=kind is not None) if self.current is None else None
-        )
-        return Boundary(self._end(event, kind), began)
+        began = self._begin(event, seen=kind not in _NOT_ALONE) if self.current is None else None
+        ended = self.current
+        assert ended is not None
+        ended.kind, ended.xid, ended.complete = kind, self._rules.xid, True
+        self._close(ended, event)
+        self._rules.end()
+        return Boundary(ended, began)
 
-    def _gtid(self, event: Event, fde: FormatDescription) -> Boundary:
-        abandoned = self.finish()
-        parsed: Gtid | MariadbGtidEvent = parse(event, fde)
-        standalone = not isinstance(parsed, MariadbGtidEvent) or parsed.is_standalone
-        transaction = self._begin(event, _State.HEAD if standalone else _State.BODY)
-        transaction.identity, transaction.gtid = parsed, parsed.text
-        if isinstance(parsed, Gtid):
-            transaction.last_committed, transaction.sequence_number = (
-                parsed.last_committed,
-                parsed.sequence_number,
-            )
-            transaction.immediate_commit_timestamp = parsed.immediate_commit_timestamp
-            transaction.original_commit_timestamp = parsed.original_commit_timestamp
-            transaction.transaction_length = parsed.transaction_length
-        elif parsed.xid is not None:
-            transaction.xid = parsed.xid
-        return Boundary(abandoned, transaction)
+    def _cut_off(self) -> Transaction | None:
+        current = self.current
+        if current is not None and self._last is not None:
+            self._close(current, self._last)
+        self.current = None
+        return current
 
-    def _query(self, event: Event) -> Boundary | None:
-        start, end = query_text(event)
-        buffer = event.buffer
-        size = end - start
-        if size == 5 and buffer[start:end] == b"BEGIN":
-            return self._opening(event)
-        first = buffer[start] | 0x20 if size else 0
-        xa = xa_statement(buffer[start:end]) if first in b"x \t\n\r" and size < 600 else None
-        if xa is not None and (xa[0] in BEGINS or xa[0] in XA_KINDS):
-            return self._xa(event, *xa)
-        if self._state is not _State.BODY:
-            return self._single(event, TransactionKind.STATEMENT)
-        if first == 0x63 and size == 6 and buffer[start:end].upper() == b"COMMIT":
-            return self._single(event, None)
-        if first == 0x72 and _ROLLBACK.match(buffer[start:end]):
-            return self._single(event, TransactionKind.ROLLED_BACK)
-        return None
+    def _close(self, transaction: Transaction, last: Event) -> None:
+        transaction.end_file, transaction.log_pos = last.file, last.log_pos
+        transaction.end = self._end_of(last)
+        self.current = None
 
-    def _opening(self, event: Event) -> Boundary | None:
-        """BEGIN or XA START. One that comes inside an open group says that the group before was cut
-        off (no GTIDs)."""
-        if self._state is _State.HEAD:
-            self._state = _State.BODY
-            return None
-        if (
-            self._state is _State.BODY
-            and self.current is not None
-            and isinstance(self.current.identity, MariadbGtidEvent)
-        ):
-            return None
-        abandoned = self.finish()
-        return Boundary(abandoned, self._begin(event, _State.BODY))
 
-    def _xa(self, event: Event, verb: str, xid: str) -> Boundary | None:
-        if verb in XA_KINDS:
-            if self.current is not None and self._state is _State.BODY and not self._is_xa_end():
-                return None
-            boundary = self._single(event, XA_KINDS[verb])
-            assert boundary.ended is not None
-            boundary.ended.xid = xid
-            return boundary
-        boundary_or_none = self._opening(event)
-        if self.current is not None:
-            self.current.xid = xid
-        return boundary_or_none
-
-    def _is_xa_end(self) -> bool:
-        """MariaDB's GTID event of an XA COMMIT or ROLLBACK may leave out STANDALONE."""
-        identity = self.current.identity if self.current is not None else None
-        return isinstance(identity, MariadbGtidEvent) and bool(
-            identity.flags & MariadbGtidEvent.COMPLETED_XA
-        )
-
-    def _commit(self, event: Event, fde: FormatDescription) -> Boundary:
-        if event.type == EventType.XID:
-            return self._single(event, None)
-        prepared = parse(event, fde)
-        boundary = self._single(event, None)
-        assert boundary.ended is not None
-        boundary.ended.kind = (
-            TransactionKind.XA_ONE_PHASE if prepared.one_phase else TransactionKind.XA_PREPARE
-        )
-        boundary.ended.xid = prepared.text
-        return boundary
+def _note_clock(transaction: Transaction, gtid: Gtid) -> None:
+    transaction.last_committed, transaction.sequence_number = (
+        gtid.last_committed,
+        gtid.sequence_number,
+    )
+    transaction.immediate_commit_timestamp = gtid.immediate_commit_timestamp
+    transaction.original_commit_timestamp = gtid.original_commit_timestamp
+    transaction.transaction_length = gtid.transaction_length
 
 
 def group(

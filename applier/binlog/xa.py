@@ -13,10 +13,6 @@ _STATEMENT = re.compile(
 )
 _ROW = re.compile(r"[|\s]*(\d+)[|\s]+(\d+)[|\s]+(\d+)[|\s]+(\S.*?)[|\s]*")
 _DIGITS = re.compile(r"0x(?:[0-9a-fA-F]{2})+")
-BEGINS = frozenset({"START", "BEGIN"})
-"""The verbs that begin a transaction."""
-DECIDES = frozenset({"COMMIT", "ROLLBACK"})
-"""The verbs that end a prepared one."""
 
 
 def xa_statement(sql: bytes) -> tuple[str, str] | None:
@@ -32,18 +28,18 @@ def xa_statement(sql: bytes) -> tuple[str, str] | None:
     return match[1].decode().upper(), xid.decode("latin-1")
 
 
-def check_xid(verb: str, xid: str, sql: bytes, prepared: Collection[str]) -> None:
+def check_xid(begins: bool, xid: str, sql: bytes, prepared: Collection[str]) -> None:
     """Raises ReplicationError where the identifier does not fit (Sql_cmd_xa_start,
-    Sql_cmd_xa_commit).
+    Sql_cmd_xa_commit). `begins`: XA START; else XA COMMIT or ROLLBACK.
 
     1440: one that is in use begins nothing. 1397: only what is prepared ends.
     """
     text = sql.decode("latin-1")
-    if verb in BEGINS and xid in prepared:
+    if begins and xid in prepared:
         raise ReplicationError(
             1440, f"Error 'XAER_DUPID: The XID already exists' on query. Query: '{text}'"
         )
-    if verb in DECIDES and xid not in prepared:
+    if not begins and xid not in prepared:
         raise ReplicationError(1397, f"Error 'XAER_NOTA: Unknown XID' on query. Query: '{text}'")
 
 

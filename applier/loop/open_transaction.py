@@ -5,50 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
-from applier.binlog.gtid_events import gtid_text
+from applier.binlog.boundaries import Boundaries
 from applier.binlog.header import Event, EventType
 from applier.binlog.selection.filters import nothing_between
 
 
-class OpenTransaction:
-    """One object for all transactions of a log, one after the other. Its texts are made when
-    somebody asks.
+class OpenTransaction(Boundaries):
+    """One object for all transactions of a log, one after the other.
 
-    `first` is the event it begins with, `begun` says that BEGIN was seen, `open` that rows were,
-    `skipped` that an option leaves it out.
+    `rows_seen` counts where no BEGIN was seen; `skipped` says that an option leaves it out.
     """
 
-    __slots__ = ("_gtid", "begun", "first", "open", "outside", "skipped", "xid")
-
-    first: Event | None
-    xid: str | None
-    """The XA transaction that MariaDB's GTID event names."""
+    __slots__ = ("outside", "rows_seen", "skipped")
 
     outside: str | None
     """That no event lies in the times of `in_time`, with words on the log's."""
 
     def __init__(self) -> None:
         self.outside = None
-        self.end()
-
-    def start(self, event: Event, gtid: str | None = None, *, skipped: bool = False) -> None:
-        """A GTID event, or the first event of a log without GTIDs."""
-        self.first = event
-        self._gtid = gtid
-        self.skipped = skipped
-        self.begun = self.open = False
-        self.xid = None
-
-    def begin(self, event: Event) -> None:
-        """BEGIN."""
-        self.begun = True
-        if self.first is None:
-            self.first = event
+        super().__init__()
 
     def end(self) -> None:
         """COMMIT, ROLLBACK, or whatever else ends it: nothing is open."""
-        self.first = self._gtid = self.xid = None
-        self.begun = self.skipped = self.open = False
+        Boundaries.end(self)
+        self.skipped = self.rows_seen = False
 
     def in_time(
         self, events: Iterable[Event], start: float | None, stop: float | None
@@ -61,20 +41,13 @@ class OpenTransaction:
         for event in events:
             if event.type in (EventType.TABLE_MAP, EventType.FORMAT_DESCRIPTION) or self.begun:
                 yield event
-            elif event.timestamp >= stop and not self.open:
+            elif event.timestamp >= stop and not self.rows_seen:
                 self.outside = None if reached else nothing_between("begins", event)
                 return
             elif start <= event.timestamp < stop:
                 reached = True
                 yield event
         self.outside = None if reached else nothing_between("ends", event)
-
-    @property
-    def gtid(self) -> str | None:
-        """The GTID's text; None without one."""
-        if self._gtid is None and self.first is not None and self.first.type == EventType.GTID:
-            self._gtid = gtid_text(self.first)
-        return self._gtid
 
     @property
     def started_at(self) -> str | None:

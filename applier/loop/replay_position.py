@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from applier.binlog.events import parse
-from applier.binlog.gtid_events import Gtid, MariadbGtidEvent, plain_gtid
-from applier.binlog.header import GTID_TYPES, Event, EventFlag, EventType, FormatDescription
+from applier.binlog.boundaries import PLAIN_GTID
+from applier.binlog.gtid_events import MariadbGtidEvent, plain_gtid
+from applier.binlog.header import Event, EventFlag
 from applier.loop.open_transaction import OpenTransaction
 from applier.result import ReplayResult
 from checkpoints.gtid import GtidSet
@@ -21,21 +21,17 @@ class ReplayPosition:
         self.transaction = transaction
         self.in_relay_log = False
 
-    def end(self, event: Event, fde: FormatDescription) -> None:
+    def end(self, event: Event) -> None:
         """The event that ends the transaction, which is over then. One that was left out counts,
         too: its GTID is behind us."""
         transaction, result = self.transaction, self.result
         first = transaction.first
-        if first is not None and first.type in GTID_TYPES:
-            if first.type == EventType.GTID:
-                result.executed.add_plain(*plain_gtid(first))
-            elif first.type != EventType.ANONYMOUS_GTID:
-                parsed: Gtid | MariadbGtidEvent = parse(first, fde)
-                result.executed.add(
-                    parsed.gtid
-                    if isinstance(parsed, MariadbGtidEvent)
-                    else GtidSet(parsed.text or "")
-                )
+        if first is not None and first.type == PLAIN_GTID:
+            result.executed.add_plain(*plain_gtid(first))
+        elif isinstance(transaction.identity, MariadbGtidEvent):
+            result.executed.add(transaction.identity.gtid)
+        elif transaction.gtid is not None:
+            result.executed.add(GtidSet(transaction.gtid))
         transaction.end()
         result.last_file = event.file
         result.last_position = event.position + (event.length if event.inner_index < 0 else 0)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from applier.binlog.events import Query, XaPrepare
-from applier.binlog.xa import check_xid, plain_xid, prepared_xid, xa_statement
+from applier.binlog.boundaries import StatementRole, query_text
+from applier.binlog.events import XaPrepare
+from applier.binlog.header import Event
+from applier.binlog.xa import check_xid, plain_xid, prepared_xid
 from applier.errors import ReplicationError
 from applier.loop.open_transaction import OpenTransaction
 from applier.result import ReplayResult
@@ -32,24 +34,19 @@ class XaTransactions:
         if not parsed.one_phase:
             self.prepared[plain_xid(parsed.text)] = self.tables.detach()
 
-    def carry_out(self, query: Query, transaction: OpenTransaction) -> str | None:
-        """The verb of an XA statement, None for another statement. COMMIT and ROLLBACK end what was
-        prepared.
+    def carry_out(self, role: StatementRole, event: Event, transaction: OpenTransaction) -> None:
+        """XA START, COMMIT and ROLLBACK; the last two end what was prepared.
 
         Raises ReplicationError 1397 or 1440 for an identifier that does not fit.
         """
-        statement = xa_statement(query.sql)
-        if statement is None:
-            return None
-        verb, text = statement
-        xid = prepared_xid(transaction.xid or text, self.prepared)
+        xid = prepared_xid(transaction.xid or "", self.prepared)
         if self.knows_all and not transaction.skipped:
-            check_xid(verb, xid, query.sql, self.prepared)
-        if verb == "COMMIT":
+            start, end = query_text(event)
+            check_xid(role is StatementRole.XA_START, xid, event.buffer[start:end], self.prepared)
+        if role is StatementRole.XA_COMMIT:
             self.prepared.pop(xid, None)
-        elif verb == "ROLLBACK":
+        elif role is StatementRole.XA_ROLLBACK:
             self.tables.roll_back_detached(self.prepared.pop(xid, []))
-        return verb
 
     def leave_out(self, result: ReplayResult) -> None:
         """The end of the log: what is still prepared is not in the tables."""

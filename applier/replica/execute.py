@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from applier.binlog.boundaries import query_text
 from applier.binlog.events import parse
 from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType
 from applier.binlog.payload import payload_events
 from applier.binlog.rows import parse_rows_head
-from applier.binlog.transactions import query_text
 from applier.errors import InputError, ReplicationError
 from applier.options import parse_options
 from applier.replay_loop import ReplayLoop
@@ -157,12 +157,6 @@ class Executor:
             error.locate(file=relay.event.file, position=relay.event.position)
             self.abandon()
             raise
-        if (
-            self._end is None
-            and relay.event.type == EventType.EXECUTE_LOAD_QUERY
-            and self._loop.transaction.first is None
-        ):
-            self._commit(relay.event)
         if (
             self._end is None
             and relay.event.type == EventType.QUERY

@@ -15,18 +15,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from applier.binlog.boundaries import query_text
 from applier.binlog.events import Query, parse
 from applier.binlog.gtid_events import MariadbGtidEvent
 from applier.binlog.header import ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.reader import LogReader
 from applier.binlog.selection.filters import LogFilter
 from applier.binlog.table_map import parse_table_map
-from applier.binlog.transactions import (
-    TransactionKind,
-    TransactionTracker,
-    query_text,
-    with_formats,
-)
+from applier.binlog.transactions import TransactionKind, TransactionTracker, with_formats
 from applier.errors import InputError
 from applier.replica.scheduling import NO_MARKS, GroupMarks, marks_of
 

@@ -57,6 +57,8 @@ def xa(word: bytes) -> tuple[int, bytes]:
             ],
             [1, 3],
         ),
+        ([gtid(1), BEGIN, query(b"SAVEPOINT s"), MAP, write_rows(1), query(b"rollback work to s"), MAP, write_rows(2), xid()], [2]),
+        ([gtid(1), query(b"XA START " + XA), MAP, write_rows(1), query(b"XA END " + XA), PREPARE, gtid(2), query(b"xa commit " + XA)], [1]),
         ([gtid(1), BEGIN, query(b"SAVEPOINT a"), MAP, write_rows(1), query(b"RELEASE SAVEPOINT a"), xid()], [1]),
         ([gtid(1), BEGIN, query(b'SAVEPOINT "a`b"'), MAP, write_rows(1), query(b"ROLLBACK TO `A``B`"), xid()], []),
         ([gtid(1), xa(b"START"), MAP, write_rows(1), xa(b"END"), PREPARE, gtid(2), xa(b"COMMIT")], [1]),
@@ -170,10 +172,36 @@ def test_now_is_the_time_of_the_event(tmp_path: Path) -> None:
 def test_files_in_order(tmp_path: Path) -> None:
     rotate = (4, struct.pack("<Q", 4) + b"binlog.000002")
     write(tmp_path, log(*insert(1, 1), gtid(2), BEGIN, MAP, write_rows(2), rotate))
-    write(tmp_path, log(MAP, write_rows(3), xid()), "binlog.000002")
+    write(tmp_path, log(MAP, write_rows(3), xid(), created=0), "binlog.000002")
     tables = applier.load_schema(INT_TABLE)
     result = applier.replay([tmp_path / "binlog.000001", tmp_path / "binlog.000002"], into=tables)
     assert (result.error, [row[0] for row in tables["d.t"].rows()]) == (None, [1, 2, 3])
+
+
+@pytest.mark.parametrize("gtids", [[], [gtid(1)]])
+def test_source_that_crashed_in_a_transaction(tmp_path: Path, gtids: list[tuple[int, bytes]]) -> None:
+    """A replica of 5.7.29 whose relay log held these events without GTIDs had row 2 only: the log of a source that was started anew."""
+    whole = (*gtids, BEGIN, MAP, write_rows(2), xid())
+    write(tmp_path, log(*gtids, BEGIN, MAP, write_rows(1)))
+    write(tmp_path, log(*whole), "binlog.000002")
+    tables = applier.load_schema(INT_TABLE)
+    result = applier.replay([tmp_path / "binlog.000001", tmp_path / "binlog.000002"], into=tables)
+    assert (result.error, result.transactions, [row[0] for row in tables["d.t"].rows()]) == (None, 1, [2])
+    assert [note.partition(":")[0] for note in result.notes] == ["the beginning of a transaction was rolled back"]
+
+
+def test_begin_behind_begin(tmp_path: Path) -> None:
+    """BEGIN commits what is open: a replica of 5.7.29 whose relay log held these events had both rows."""
+    assert found(tmp_path, BEGIN, MAP, write_rows(1), BEGIN, MAP, write_rows(2), xid()) == [1, 2]
+
+
+def test_load_data_without_begin_ends_its_transaction(tmp_path: Path) -> None:
+    block = (17, struct.pack("<I", 3) + b"1\n2\n")
+    sql = b"LOAD DATA INFILE 'x' INTO TABLE `t` (`a`)"
+    execute = (18, struct.pack("<IIBHH", 7, 0, 1, 0, 0) + struct.pack("<IIIB", 3, 0, 0, 0) + b"d\0" + sql)
+    tables, result = replay_log(tmp_path, log(gtid(1), block, execute, *insert(2, 3)))
+    assert [row[0] for row in tables["d.t"].rows()] == [1, 2, 3]
+    assert (result.transactions, str(result.executed)) == (2, "00010203-0405-0607-0809-0a0b0c0d0e0f:1-2")
 
 
 def test_table_ids_start_anew_in_a_new_file(tmp_path: Path) -> None:

@@ -28,18 +28,33 @@ def event(
     return raw + struct.pack("<I", zlib.crc32(raw)) if checksum else raw
 
 
-def format_description(version: str = "8.0.36", *, at: int = 4, checksum: bool = True, in_use: bool = False, server_id: int = 1) -> bytes:
-    """FORMAT_DESCRIPTION. Its own checksum is there even when the log has none, except in logs from before 5.6.1."""
-    body = struct.pack("<H50sIB", 4, version.encode(), 1_700_000_000, 19) + POST_HEADERS[version]
+def format_description(
+    version: str = "8.0.36",
+    *,
+    at: int = 4,
+    checksum: bool = True,
+    in_use: bool = False,
+    server_id: int = 1,
+    created: int = 1_700_000_000,
+) -> bytes:
+    """FORMAT_DESCRIPTION. Its own checksum is there even when the log has none, except in logs from before 5.6.1. `created`: when the
+    server was started, 0 in a log that follows another one."""
+    body = struct.pack("<H50sIB", 4, version.encode(), created, 19) + POST_HEADERS[version]
     old = version.startswith("5.0")
     raw = event(15, body if old else body + bytes([checksum]), at=at, checksum=not old, server_id=server_id)
     return raw[:17] + b"\x01\0" + raw[19:] if in_use else raw
 
 
-def log(*events: tuple[int, bytes] | tuple[int, bytes, int], version: str = "8.0.36", checksum: bool = True, server_id: int = 1) -> bytes:
+def log(
+    *events: tuple[int, bytes] | tuple[int, bytes, int],
+    version: str = "8.0.36",
+    checksum: bool = True,
+    server_id: int = 1,
+    created: int = 1_700_000_000,
+) -> bytes:
     """A file of events (type, body[, flags]) behind a format description."""
     checksum = checksum and not version.startswith("5.0")
-    out = MAGIC + format_description(version, checksum=checksum, server_id=server_id)
+    out = MAGIC + format_description(version, checksum=checksum, server_id=server_id, created=created)
     for kind, body, *rest in events:
         out += event(kind, body, at=len(out), flags=rest[0] if rest else 0, checksum=checksum, server_id=server_id)
     return out

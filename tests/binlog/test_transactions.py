@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from applier.binlog.boundaries import Boundaries, query_text
 from applier.binlog.reader import LogReader
-from applier.binlog.transactions import Transaction, TransactionKind, TransactionTracker, group, query_text, with_formats
+from applier.binlog.transactions import Transaction, TransactionKind, TransactionTracker, group, with_formats
 from applier.errors import InputError
 from tests.binlog.build import (
     UUID_TEXT,
@@ -51,6 +52,9 @@ def shapes(transactions: list[Transaction]) -> list[tuple[str, bool, list[int]]]
         ([BEGIN, INTVAR, INSERT, xid()], [("transaction", True, [2, 5, 2, 16])]),
         ([gtid(1), BEGIN, INSERT, COMMIT, gtid(2), BEGIN], [("transaction", True, [33, 2, 2, 2]), ("transaction", False, [33, 2])]),
         ([gtid(1), BEGIN, INSERT, ROLLBACK], [("rolled back", True, [33, 2, 2, 2])]),
+        ([gtid(1), BEGIN, query(b"rollback work to `s`"), xid()], [("transaction", True, [33, 2, 2, 16])]),
+        ([gtid(1), COMMIT, gtid(2), ROLLBACK], [("transaction", True, [33, 2]), ("rolled back", True, [33, 2])]),
+        ([COMMIT, ROLLBACK], [("transaction", True, [2]), ("rolled back", True, [2])]),
         ([gtid(1), BEGIN, query(b"ROLLBACK TO `s`"), query(b"SAVEPOINT s"), xid()], [("transaction", True, [33, 2, 2, 2, 16])]),
         ([gtid(1), DDL, gtid(2), DDL], [("statement", True, [33, 2]), ("statement", True, [33, 2])]),
         ([DDL, INTVAR, INSERT], [("statement", True, [2]), ("statement", True, [5, 2])]),
@@ -125,6 +129,26 @@ def test_compressed_transaction_ends_where_its_payload_ends(tmp_path: Path) -> N
     assert (first.end, first.compressed, first.complete) == (second.start, True, True)
     assert [event.type for event in first.events] == [33, 40, 2, 19, 30, 16]
     assert not second.compressed
+
+
+@pytest.mark.parametrize("last", [COMMIT, ROLLBACK, xid(), (38, PREPARE)])
+def test_log_that_is_entered_before_the_end_of_a_transaction(tmp_path: Path, last: tuple[int, bytes]) -> None:
+    cut, whole = grouped(tmp_path, last, DDL)
+    assert (cut.begin, cut.complete, whole.begin) == (False, True, True)
+    (both,) = grouped(tmp_path, query(b"XA END " + XA), last)
+    assert (both.begin, both.complete) == (False, True)
+
+
+def test_plain_gtid_is_read_when_somebody_asks(tmp_path: Path) -> None:
+    kind, body = gtid(1)
+    found, fde = list(with_formats(LogReader([write(tmp_path, log((kind, body[:9])))])))[-1]
+    boundaries = Boundaries()
+    boundaries.start(found, fde)
+    assert boundaries.first is found
+    with pytest.raises(InputError):
+        assert boundaries.identity
+    with pytest.raises(InputError):
+        assert boundaries.gtid
 
 
 def test_xa_names(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from applier.binlog.boundaries import query_text
 from applier.binlog.describe import read_table_map
 from applier.binlog.events import Query, parse
 from applier.binlog.gtid_events import MariadbGtidEvent
@@ -35,7 +36,6 @@ from applier.binlog.transactions import (
     STATEMENT_TYPES,
     Transaction,
     TransactionTracker,
-    query_text,
     with_formats,
 )
 from applier.errors import InputError

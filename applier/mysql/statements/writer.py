@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from applier.binlog.boundaries import query_text
 from applier.binlog.charsets import statement_text
 from applier.binlog.events import DeleteFile, ExecuteLoadQuery, LoadBlock, Query, parse
 from applier.binlog.header import ROWS_TYPES, Event, EventType
 from applier.binlog.refusals import OLD_LOAD_TYPES, no_loaded_file, old_load
-from applier.binlog.transactions import query_text
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 from applier.mysql.client.connection import TRANSIENT

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 
+from applier.binlog.boundaries import query_text
 from applier.binlog.header import GTID_TYPES, EventType
-from applier.binlog.transactions import query_text
 from applier.errors import InputError, ReplicationError
 from applier.replica.relay.relay_event import RelayEvent
 from applier.replica.relay.relay_index import RelayLogIndex

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from applier.binlog.boundaries import query_text
 from applier.binlog.events import parse
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
 from applier.binlog.header import GTID_TYPES, EventType
-from applier.binlog.transactions import Transaction, TransactionKind, TransactionTracker, query_text
+from applier.binlog.transactions import Transaction, TransactionKind, TransactionTracker
 from applier.binlog.xa import plain_xid, prepared_xid
 from applier.errors import ReplicationError
 from applier.replica.execute import BeforeCommit, GroupEnd
