@@ -105,9 +105,7 @@ class _Loader:
             raise InputError(f"statement that is not known: {text[:60]!r}", code=Code.SCHEMA_SQL)
 
     def _expressions(self, mode: SqlModeFlag = NO_MODES, zone: tzinfo = UTC) -> Session:
-        return Session(
-            sql_mode=mode, zone=zone, mariadb=self.ddl.is_mariadb, old=self.ddl.is_old
-        )
+        return Session(sql_mode=mode, zone=zone, mariadb=self.ddl.is_mariadb, old=self.ddl.is_old)
 
     def _explicit_timestamps(self) -> bool | None:
         """None: as the server's version has it. SHOW CREATE TABLE says of each TIMESTAMP whether it
@@ -139,7 +137,7 @@ class _Loader:
         columns = self._columns(table, match["columns"])
         rows = list(insert_rows(table, columns, statement.sql, match.end(), self.session))
         self._count_timestamps(table, columns, len(rows))
-        whole = complete_rows(table.definition, columns, rows, self.tables.dialect)
+        whole = complete_rows(table.definition, columns, rows, self._expressions())
         auto = next(
             (at for at, column in enumerate(table.definition.columns) if column.auto_increment),
             None,

@@ -26,7 +26,7 @@ from applier.tables.definitions.altered_columns import names_in
 from applier.tables.definitions.table_draft import generated_number
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.defaults import row_generator
-from applier.tables.expressions.operands import PLAIN
+from applier.tables.expressions.operands import PLAIN, Session
 from applier.tables.row_history import (
     EventTimes,
     change_row,
@@ -243,7 +243,7 @@ class ForeignKeys:
             positions,
             tuple(at for at in theirs if at is not None),
             generated,
-            row_generator(child.definition, self.dialect) if generated else None,
+            row_generator(child.definition, Session.at_utc(self.dialect)) if generated else None,
         )
 
     def _links_up(self, table: MemoryTable) -> list[tuple[ForeignKey, Link | None]]:

@@ -21,7 +21,7 @@ from applier.result import Cost, ReplayResult, RowsRecord
 from applier.tables.catalog import Tables
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.defaults import default_row, row_generator
-from applier.tables.expressions.operands import Dialect
+from applier.tables.expressions.operands import Dialect, Session
 from applier.tables.images import RowImages
 from lookup.batch import ApplyOptions, CorruptRow, RowFailure, RowsOutcome, RowsShape
 from lookup.handler import Counters, Row
@@ -242,7 +242,7 @@ def _row_maker(
     if not missing and not partial:
         return None
     generate = (
-        row_generator(definition, dialect)
+        row_generator(definition, Session.at_utc(dialect))
         if any(definition.columns[at].generated for at in missing)
         else None
     )

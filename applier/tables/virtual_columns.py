@@ -8,14 +8,14 @@ computed anew for that; one that is not exact here is refused where it is asked 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 from applier.binlog.types import Unevaluated
 from applier.errors import ReplicationError
 from applier.tables.definitions.altered_columns import names_in
 from applier.tables.expressions.defaults import row_generator
-from applier.tables.expressions.operands import Dialect
+from applier.tables.expressions.operands import Dialect, Session
 from lookup.handler import Row
 from lookup.table import Column, TableDefinition
 
@@ -33,15 +33,13 @@ OF_SETTINGS = frozenset("date_format dayname format monthname time_format week".
 """Functions that settings of the session decide: lc_time_names, default_week_format."""
 
 
-def as_read(
-    definition: TableDefinition, rows: Sequence[Row], dialect: Dialect
-) -> Sequence[Row]:
+def as_read(definition: TableDefinition, rows: Sequence[Row], dialect: Dialect) -> Sequence[Row]:
     """The rows as a session at +00:00 of such a server reads them; a value that is not exact is one
     of `Unevaluated`."""
-    places, quotients = _of_the_session(definition), _quotients(definition, dialect)
+    places, quotients = of_the_session(definition), _quotients(definition, dialect)
     if not (places or quotients) or not rows:
         return rows
-    generate = row_generator(definition, dialect)
+    generate = row_generator(definition, Session.at_utc(dialect), stored=False)
     assert generate is not None
     found = []
     for row in rows:
@@ -84,8 +82,9 @@ def _same_digits(definition: TableDefinition, at: int, logged: Any, made: Any) -
     return Unevaluated(name, error)
 
 
-def _of_the_session(definition: TableDefinition) -> tuple[int, ...]:
-    """The columns of that kind, and the virtual ones that name one of them.
+def of_the_session(definition: TableDefinition, *, virtual: bool = True) -> tuple[int, ...]:
+    """The columns of that kind: the virtual ones, which may name one another; or the stored ones,
+    which may name both.
 
     One that names an AUTO_INCREMENT column, which only MariaDB lets it, is among them: the log has
     what it was before the row got its number (seen on 10.11.18).
@@ -95,21 +94,29 @@ def _of_the_session(definition: TableDefinition) -> tuple[int, ...]:
         for column in definition.columns
         if column.type == "timestamp" and not column.generated
     }
-    names = {column.name.lower() for column in definition.columns if column.auto_increment}
+    known = definition.positions.keys() - moments
+    names = {
+        column.name.lower() for column in definition.columns if virtual and column.auto_increment
+    }
     found = []
     for at, column in enumerate(definition.columns):
-        if column.is_virtual and _hangs_on_session(
-            column, names_in(column.expression or ""), moments, names
+        counts = column.is_virtual or (column.generated and not virtual)
+        if counts and _hangs_on_session(
+            column, names_in(column.expression or ""), moments, names, known
         ):
             names.add(column.name.lower())
-            found.append(at)
+            if column.is_virtual == virtual:
+                found.append(at)
     return tuple(found)
 
 
-def _hangs_on_session(column: Column, named: set[str], moments: set[str], others: set[str]) -> bool:
-    """A TIMESTAMP is shown in the session's time zone, and so is what is made of one, but for
-    UNIX_TIMESTAMP."""
+def _hangs_on_session(
+    column: Column, named: set[str], moments: set[str], others: set[str], known: Set[str]
+) -> bool:
+    """A TIMESTAMP is shown in the session's time zone, and so is what is made of one. Of
+    UNIX_TIMESTAMP it is the other way round: only that of a TIMESTAMP is the same in each."""
     if named & OF_THE_SESSION or named & others:
         return True
-    of_moments = bool(named & moments) and "unix_timestamp" not in named
-    return of_moments != (column.type == "timestamp")
+    if "unix_timestamp" in named:
+        return bool(named & known)
+    return bool(named & moments) != (column.type == "timestamp")

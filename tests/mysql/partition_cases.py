@@ -60,6 +60,19 @@ PARTITIONS: dict[str, Statements] = {
         "INSERT INTO t VALUES ('1999-12-31 23:59:59'),('2011-01-01')",
         "ALTER TABLE t TRUNCATE PARTITION p1",
     ],
+    "bounds in the time zone of their session": [
+        "SET time_zone = '+05:00'",
+        """CREATE TABLE t (d TIMESTAMP NOT NULL) PARTITION BY RANGE (UNIX_TIMESTAMP(d))
+            (PARTITION p0 VALUES LESS THAN (UNIX_TIMESTAMP('2014-08-01')), PARTITION p1 VALUES LESS THAN MAXVALUE)""",
+        "SET time_zone = '-03:00'",
+        """ALTER TABLE t REORGANIZE PARTITION p1 INTO (PARTITION p1 VALUES LESS THAN (UNIX_TIMESTAMP('2014-09-01 00:00:00') + 60),
+            PARTITION p2 VALUES LESS THAN MAXVALUE)""",
+        "SET time_zone = '+00:00'",
+        """INSERT INTO t VALUES ('2014-07-31 18:59:59'),('2014-07-31 19:00:00'),('2014-08-15'),
+            ('2014-09-01 03:00:59'),('2014-09-01 03:01:00')""",
+        "ALTER TABLE t ADD KEY (d)",
+        "ALTER TABLE t DROP PARTITION p1",
+    ],
     "range columns": [
         """CREATE TABLE t (a INT, b VARCHAR(9) CHARACTER SET latin1, d DATE) PARTITION BY RANGE COLUMNS (a,b)
             (PARTITION p0 VALUES LESS THAN (5,'m'),

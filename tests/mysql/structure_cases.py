@@ -269,6 +269,13 @@ SELECTS: dict[str, Statements] = {
         *SOURCE,
         "CREATE TABLE t (g INT, id INT, PRIMARY KEY (id)) SELECT id, g, a AS b FROM o",
     ],
+    "where": [
+        *SOURCE,
+        "INSERT INTO o (a, v) VALUES (3,'X'),(4,'y')",
+        "CREATE TABLE t SELECT * FROM o WHERE v = 'x'",
+        "CREATE TABLE u AS SELECT n.a, id AS k FROM o n WHERE n.g > 2 ORDER BY n.id DESC LIMIT 1",
+        "CREATE TABLE w (z INT) SELECT v FROM o AS n WHERE 1 = 0",
+    ],
     "temporary": [
         *SOURCE,
         "CREATE TEMPORARY TABLE t SELECT id FROM o",

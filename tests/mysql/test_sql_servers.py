@@ -195,3 +195,21 @@ def test_guards_against_careless_statements_do_not_stop_a_replay(mode: str, serv
     tables = applier.load_schema(NO_KEY / "before.sql", server="9.7")
     applier.replay(logs(NO_KEY), into=tables)
     assert differences(server, tables) == []
+
+
+@pytest.mark.parametrize("version", ["5.7", "9.7", "mariadb"])
+def test_a_session_whose_texts_are_ucs2(version: str, servers: Servers, sources: Servers, tmp_path: Path) -> None:
+    """Its `collation_connection` stays in the target's session when the rows come."""
+    statements = (
+        "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci",
+        "SET collation_connection = 'ucs2_general_ci'",
+        "CREATE TABLE counted.t (a INT PRIMARY KEY, b VARCHAR(9)) CHARACTER SET ucs2",
+        "INSERT INTO counted.t VALUES (1, 'é'), (2, NULL)",
+        "UPDATE counted.t SET b = 'ü' WHERE a = 1",
+    )
+    file = written(sources.empty(version), tmp_path, ("CREATE DATABASE counted",), *statements)
+    server = servers.empty(version)
+    server.execute("CREATE DATABASE counted")
+    outcome = replay_sql(server, [file])
+    assert outcome.error is None
+    assert server.query("SELECT a, b FROM counted.t ORDER BY a") == ((1, "ü"), (2, None))

@@ -53,6 +53,14 @@ INSERT INTO expressions VALUES (1), (2);
 ALTER TABLE expressions ADD a DATE DEFAULT (CURRENT_DATE), ADD b TIMESTAMP NULL DEFAULT (CURRENT_TIMESTAMP),
     ADD c INT DEFAULT (UNIX_TIMESTAMP()), ADD d VARCHAR(20) DEFAULT (CONCAT('a', 1 + 1)), ADD e TIME DEFAULT (CURRENT_TIME);
 """
+UNFIT_DEFAULTS = """
+SET sql_mode = '';
+CREATE TABLE unfit (id INT, a INT, d DATE);
+INSERT INTO unfit VALUES (1, 1, '2024-02-28'), (2, 500, NULL), (3, NULL, NULL), (4, -500, '2024-12-31');
+ALTER TABLE unfit ADD b TINYINT DEFAULT (a + 1), ADD c CHAR(2) NOT NULL DEFAULT (a * 1000),
+    ADD e DATE NOT NULL DEFAULT (DATE_ADD(d, INTERVAL 1 DAY)), ADD f INT NOT NULL DEFAULT (a + 1),
+    ADD g TINYINT UNSIGNED NOT NULL DEFAULT (a), ADD h VARCHAR(3) NOT NULL DEFAULT (CONCAT(a, 'x'));
+"""
 ZERO_DAY = """
 SET time_zone = '+01:00';
 CREATE TABLE zero_day (id INT, t TIMESTAMP DEFAULT '2012-02-00', u DATETIME DEFAULT '2012-02-00');
@@ -167,6 +175,7 @@ CASES = {
     "NOT NULL without a default": (IMPLIED, SERVERS),
     "implicit defaults of TIMESTAMP": (IMPLICIT, SERVERS),
     "expressions": (EXPRESSIONS, ("9.7", "mariadb")),
+    "defaults of other columns that do not fit": (UNFIT_DEFAULTS, ("9.7", "mariadb")),
     "a default with a zero in its day": (ZERO_DAY, ("5.7", "9.7")),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -111,3 +112,16 @@ def test_defaults_of_new_columns_that_other_columns_decide() -> None:
     tables = run(sql)
     assert tables["d.t"].rows()[0] == (11, 1, 10, "x", "x10", 22)
     assert tables["d.t"].rows()[2] == (31, 3, 30, None, None, 62)
+
+
+def test_a_default_that_other_columns_decide_where_it_does_not_fit() -> None:
+    """Without strict mode the server stores the nearest value, and zero for NULL in NOT NULL. Seen on 9.7.4 and MariaDB 10.11.18."""
+    schema = "CREATE TABLE d.t (a int, d date); INSERT INTO d.t VALUES (1, '2024-02-28'), (500, NULL), (NULL, NULL)"
+    sql = """ALTER TABLE t ADD b tinyint DEFAULT (a + 1), ADD c char(2) NOT NULL DEFAULT (a * 1000),
+        ADD e date NOT NULL DEFAULT (DATE_ADD(d, INTERVAL 1 DAY)), ADD f int NOT NULL DEFAULT (a + 1)"""
+    tables = run(sql, schema=schema)
+    assert [row[2:] for row in tables["d.t"].rows()] == [
+        (2, "10", date(2024, 2, 29), 2),
+        (127, "50", "0000-00-00", 501),
+        (None, "", "0000-00-00", 0),
+    ]

@@ -206,6 +206,19 @@ def test_create_like_and_select() -> None:
     assert "x.l2" in tables
 
 
+@pytest.mark.parametrize(
+    ("select", "found"),
+    [
+        ("SELECT id, a FROM t WHERE a >= 10", [(1, 10), (3, 30)]),
+        ("SELECT n.b AS c FROM d.t n WHERE n.a IS NULL", [("é",)]),
+        ("SELECT t.id FROM t ORDER BY id DESC LIMIT 2", [(3,), (2,)]),
+        ("SELECT * FROM t AS n WHERE 1 = 0", []),
+    ],
+)
+def test_create_from_some_rows_of_a_table(select: str, found: list[tuple[Any, ...]]) -> None:
+    assert rows(f"CREATE TABLE s {select}", table="d.s") == found
+
+
 def test_rename_swap_drop_truncate() -> None:
     tables = run("CREATE TABLE u (z int)", "RENAME TABLE t TO tmp, u TO t, tmp TO u")
     assert (len(tables["d.u"]), len(tables["d.t"])) == (3, 0)
@@ -305,6 +318,8 @@ def test_temporary_tables() -> None:
         ("ALTER TABLE t DROP PARTITION p0", 1235), ("ALTER TABLE t TRUNCATE PARTITION p0", 1235),
         ("ALTER TABLE t EXCHANGE PARTITION p0 WITH TABLE u", 1235),
         ("CREATE TABLE s AS SELECT count(*) FROM t GROUP BY a", 1235), ("CREATE TABLE s SELECT 1", 1235),
+        ("CREATE TABLE s SELECT a FROM t LIMIT 1", 1235), ("CREATE TABLE s SELECT a FROM t WHERE RAND() < 2", 1235),
+        ("CREATE TABLE s SELECT n.a FROM t", 1235), ("CREATE TABLE s SELECT a FROM t, t AS u", 1235),
     ],
 )  # fmt: skip
 def test_the_servers_errors(statement: str, error: int | None) -> None:

@@ -292,7 +292,8 @@ INSERT INTO d.t VALUES (1, 7, 2.5000, 1.5, 'Hello', '{"a": [1, {"b": "x"}], "c d
         ("s LIKE 'h\\_%'", "0"), ("TRUE", "1"), ("FALSE IS NULL", "0"), ("0x41", "A"), ("b'1000010'", "B"), ("N'é'", "é"), ("@v", None),
         ("CASE WHEN i > 5 THEN 'y' ELSE 'n' END", "y"),
         ("NOW()", "2024-03-01 10:20:30"), ("CURRENT_TIMESTAMP(3)", "2024-03-01 10:20:30.123"), ("CURDATE()", "2024-03-01"),
-        ("UNIX_TIMESTAMP()", "1709288430"),
+        ("UNIX_TIMESTAMP()", "1709288430"), ("UNIX_TIMESTAMP(DATE(w))", "1709164800"), ("UNIX_TIMESTAMP('2020-01-01')", "1577836800"),
+        ("UNIX_TIMESTAMP(NULL)", None),
         ("LAST_INSERT_ID()", "77"), ("REPEAT('x', 100000000)", None),
     ],
 )  # fmt: skip

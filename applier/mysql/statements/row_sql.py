@@ -44,11 +44,12 @@ bytes are, the images decide."""
 SETTINGS: dict[str, str] = {
     "character_set_client": "utf8mb4",
     "collation_connection": "utf8mb4_general_ci",
-    "sql_mode": "'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'",
-    "time_zone": "'+00:00'",
+    "sql_mode": "_utf8mb4'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'",
+    "time_zone": "_utf8mb4'+00:00'",
 }
 """What the statements need of their session, so that every value that a server can hold is taken as
-it is."""
+it is. The texts name their character set: in a session whose collation_connection is of ucs2 or
+utf16 they would be of that (1231, 1298; seen on 5.7.29, 9.7.4, MariaDB 10.11.18)."""
 OUR_RULES: ServerRules = RULES["8.0"]
 """The newest rules that leave the algorithm open; they hold on every server, since we choose."""
 

@@ -12,6 +12,7 @@ from applier.tables.catalog import Tables, table_of
 from applier.tables.collations.collation import sort_key
 from applier.tables.ddl.alter_rows import numbered, row_converter
 from applier.tables.ddl.alteration import Alteration
+from applier.tables.ddl.session_columns import rebuilds
 from applier.tables.definitions.table_draft import SchemaRules
 from applier.tables.discarded_table import DiscardedTable
 from applier.tables.dump import current_rows
@@ -65,7 +66,12 @@ def alter_table(
     new.auto_increment = change.auto_increment or table.auto_increment
     conversions = replace(rules.conversions, copies=copied)
     convert = row_converter(
-        table.definition, definition, change.sources, rules.session, conversions
+        table.definition,
+        definition,
+        change.sources,
+        rules.session,
+        conversions,
+        copied=rebuilds(change, definition),
     )
     kept = _kept_rows(table, new, rules.session.dialect)
     if change.partitions is not None:

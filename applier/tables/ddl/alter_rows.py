@@ -11,8 +11,14 @@ from applier.binlog.types import Unevaluated, ValueRefused, from_sql
 from applier.errors import ReplicationError
 from applier.tables.conversions.column_conversion import conversion, instead_of_null
 from applier.tables.conversions.conversion_rules import ConversionRules
+from applier.tables.ddl.session_columns import settled
 from applier.tables.definitions.altered_columns import names_in
-from applier.tables.expressions.defaults import column_default, number_rows, row_generator
+from applier.tables.expressions.defaults import (
+    column_default,
+    implicit_default,
+    number_rows,
+    row_generator,
+)
 from applier.tables.expressions.row_expressions import Scope, Session, compile_expression
 from applier.tables.expressions.storing import storer
 from applier.tables.sql.sql_mode_flags import SqlModeFlag
@@ -27,8 +33,11 @@ def row_converter(
     sources: list[int | None],
     session: Session,
     rules: ConversionRules,
+    *,
+    copied: bool | None,
 ) -> Callable[[Row], Row]:
-    """A function from rows of the old definition to rows of the new one."""
+    """A function from rows of the old definition to rows of the new one. `copied`: whether the
+    server surely copies them, None where that is not known."""
     sources = [*sources, *[None] * (len(new.columns) - len(sources))]
     steps: list[Callable[[Row], Any]] = []
     for source, column in zip(sources, new.columns, strict=True):
@@ -36,8 +45,9 @@ def row_converter(
             steps.append(_always(None if column.generated else column_default(column, session)))
         else:
             steps.append(_carried(source, old.columns[source], column, rules))
-    generate = row_generator(new, session.dialect)
+    generate = row_generator(new, session)
     kept = _kept_values(old, new, sources)
+    settle = settled(old, new, sources, copied)
     decided = _defaults_of_columns(new, sources, session)
 
     def convert(row: Row) -> Row:
@@ -47,10 +57,11 @@ def row_converter(
         if generate is None:
             return values
         made = generate(values)
-        return tuple(
+        made = tuple(
             row[kept[at]] if value.__class__ is Unevaluated and at in kept else value
             for at, value in enumerate(made)
         )
+        return made if settle is None else settle(row, made)
 
     return convert
 
@@ -88,12 +99,12 @@ def _defaults_of_columns(
     new: TableDefinition, sources: list[int | None], session: Session
 ) -> list[tuple[int, Callable[[Scope], Any]]]:
     """New columns whose default names other columns, which have their values first, with what
-    computes them. One that names a generated column, or may not be NULL, is left out."""
+    computes them. One that names a generated column is left out."""
     names = {column.name.lower() for column in new.columns}
     generated = {column.name.lower() for column in new.columns if column.generated}
     found = []
     for at, (source, column) in enumerate(zip(sources, new.columns, strict=True)):
-        if source is not None or column.generated or not column.default or not column.nullable:
+        if source is not None or column.generated or not column.default:
             continue
         named = names_in(column.default) & names
         if not named or named & generated:
@@ -101,10 +112,26 @@ def _defaults_of_columns(
         try:
             operand = compile_expression(column.default, new, session.dialect)
             if not operand.literal:
-                found.append((at, storer(column, operand, session.dialect)))
+                found.append((at, _new_value(column, storer(column, operand, session.dialect))))
         except ReplicationError:
             continue
     return found
+
+
+def _new_value(column: Column, write: Callable[[Scope], Any]) -> Callable[[Scope], Any]:
+    """What computes a new column's value. Where the server took a value that does not fit, or NULL
+    for NOT NULL, the session was not in strict mode, and it stored the nearest."""
+
+    def value(scope: Scope) -> Any:
+        try:
+            made = write(scope)
+        except ValueRefused as refused:
+            if refused.closest is None:
+                raise
+            made = refused.closest
+        return implicit_default(column) if made is None and not column.nullable else made
+
+    return value
 
 
 def _always(value: Any) -> Callable[[Row], Any]:

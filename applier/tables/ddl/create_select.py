@@ -1,4 +1,5 @@
-"""CREATE TABLE … SELECT in statement format: plain columns of one table.
+"""CREATE TABLE … SELECT in statement format: plain columns of one table, with WHERE, ORDER BY and
+LIMIT.
 
 A log in row format has a CREATE TABLE without the SELECT, and the rows follow as events. What a
 SELECT's expressions make for columns is a matter of the server's type derivation, so anything but
@@ -11,9 +12,12 @@ from dataclasses import replace
 
 from applier.errors import InputError
 from applier.tables.catalog import Tables
+from applier.tables.dml.insert_select import NO_ALIAS
+from applier.tables.dml.row_selection import RowSelection
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.defaults import complete_rows
-from applier.tables.expressions.operands import unsupported
+from applier.tables.expressions.expression_parser import ExpressionParser
+from applier.tables.expressions.operands import Session, unsupported
 from applier.tables.sql.sql_text import Lexis, Parser
 from lookup.table import Column, TableDefinition
 
@@ -22,14 +26,23 @@ STORED_ALIKE = ("type", "length", "scale", "unsigned", "charset", "labels", "sri
 
 
 def create_from_select(
-    tables: Tables, definition: TableDefinition, select: str, database: str, lexis: Lexis
+    tables: Tables,
+    definition: TableDefinition,
+    select: str,
+    database: str,
+    lexis: Lexis,
+    session: Session,
 ) -> None:
     """Makes the table and fills it. Raises ReplicationError 1235 for a SELECT that is more than
     columns of one table."""
     try:
-        source, pairs = _columns(tables, Parser(select, lexis), database)
+        parser = Parser(select, lexis)
+        source, alias, pairs = _columns(tables, parser, database)
+        selection = _selection(parser, source, alias, session)
     except InputError:
         raise unsupported(f"CREATE TABLE … {select[:60]}") from None
+    found = map(source.get, selection.refs(source, session))
+    rows = [tuple(row[at] for at, _ in pairs) for row in found if row is not None]
     own = {column.name.lower(): column for column in definition.columns}
     chosen = {name.lower() for _, name in pairs}
     if len(chosen) < len(pairs):
@@ -44,38 +57,61 @@ def create_from_select(
         columns.append(_plain(taken, name) if declared is None else declared)
     table = tables.create(reordered(definition, tuple(columns)))
     targets = tuple(table.definition.positions[name.lower()] for _, name in pairs)
-    rows = [tuple(row[at] for at, _ in pairs) for _, row in source.scan()]
-    table.load(complete_rows(table.definition, targets, rows, tables.dialect))
+    table.load(complete_rows(table.definition, targets, rows, session))
+
+
+def _selection(parser: Parser, source: MemoryTable, alias: str, session: Session) -> RowSelection:
+    """What stands behind the table. Raises InputError, and ReplicationError 1235 for what is not
+    exact."""
+    if any(token.value.upper() == "RAND" for token in parser.tokens[parser.at :]):
+        raise parser.refuse("RAND() in a SELECT")
+    definition = replace(source.definition, name=alias)
+    selection = RowSelection.read(ExpressionParser(parser, definition, session.dialect, session))
+    if not parser.done:
+        raise parser.refuse("one table was expected")
+    return selection
 
 
 def _columns(
     tables: Tables, parser: Parser, database: str
-) -> tuple[MemoryTable, list[tuple[int, str]]]:
-    """The table that is read and, for each column chosen, its position there and its new name.
-    Raises InputError."""
+) -> tuple[MemoryTable, str, list[tuple[int, str]]]:
+    """The table that is read, its alias and, for each column chosen, its position there and its new
+    name. Raises InputError."""
     parser.accept("AS")
     parser.expect("SELECT")
-    listed: list[tuple[str, str]] = []
+    listed: list[tuple[str, str, str]] = []
     if not parser.accept("*"):
         while True:
-            name = parser.name()
-            listed.append((name, parser.name() if parser.accept("AS") else name))
+            qualifier, name = "", parser.name()
+            if parser.accept("."):
+                qualifier, name = name, parser.name()
+            listed.append((qualifier, name, parser.name() if parser.accept("AS") else name))
             if not parser.accept(","):
                 break
     parser.expect("FROM")
     source = tables.get(*parser.table_name(database))
-    if source is None or not parser.done:
-        raise parser.refuse("one table was expected")
-    positions = source.definition.positions
+    if source is None:
+        raise parser.refuse("a table that is there was expected")
+    definition = source.definition
+    named = parser.accept("AS") or parser.at_alias(NO_ALIAS)
+    alias = parser.name() if named else definition.name
     if not listed:
-        return source, [
-            (at, column.name)
-            for at, column in enumerate(source.definition.columns)
-            if not column.invisible
-        ]
-    if any(name.lower() not in positions for name, _ in listed):
+        return (
+            source,
+            alias,
+            [
+                (at, column.name)
+                for at, column in enumerate(definition.columns)
+                if not column.invisible
+            ],
+        )
+    positions = definition.positions
+    if any(
+        name.lower() not in positions or qualifier.lower() not in ("", alias.lower())
+        for qualifier, name, _ in listed
+    ):
         raise parser.refuse("columns were expected")
-    return source, [(positions[name.lower()], alias) for name, alias in listed]
+    return source, alias, [(positions[name.lower()], new) for _, name, new in listed]
 
 
 def _stores(column: Column, source: Column) -> bool:

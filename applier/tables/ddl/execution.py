@@ -237,7 +237,10 @@ class _Ddl:
         if select is None:
             self._put(definition, old)
             return note
-        create_from_select(self.tables, definition, select, self.database, self.session.lexis)
+        session = self.session
+        create_from_select(
+            self.tables, definition, select, self.database, session.lexis, session.expressions
+        )
         return note
 
     def _drop_replaced(self, database: str, name: str) -> None:

@@ -20,6 +20,7 @@ from applier.binlog.charsets import (
 from applier.errors import ReplicationError
 from applier.tables.conversions.conversion_rules import ConversionRules
 from applier.tables.definitions.named_keys import NamedKey, resolve_keys
+from applier.tables.definitions.partition_bounds import with_settled_bounds
 from applier.tables.expressions.defaults import default_in_utc
 from applier.tables.expressions.row_expressions import Session
 from applier.tables.sql.quoting import quoted
@@ -361,7 +362,7 @@ def build_definition(
         () if rules.session.old else tuple(parts.checks),
         parts.partitioned,
         parts.system_versioned or any(column.system_time for column in columns),
-        options=parts.options,
+        options=with_settled_bounds(parts.options, rules.lexis, rules.session),
         period=parts.period,
     )
 

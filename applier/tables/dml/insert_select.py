@@ -29,12 +29,13 @@ _AS_THEY_STAND = ("ALL", "HIGH_PRIORITY", "SQL_NO_CACHE", "SQL_CACHE", "SQL_SMAL
 """Words behind SELECT that do not change its rows."""
 _OTHER_ROWS = frozenset("DISTINCT DISTINCTROW SQL_BUFFER_RESULT SQL_CALC_FOUND_ROWS".split())
 _JOINING = frozenset("JOIN INNER CROSS LEFT RIGHT NATURAL STRAIGHT_JOIN".split())
-_NO_ALIAS = _JOINING | frozenset(
+NO_ALIAS = _JOINING | frozenset(
     """
         FROM WHERE ORDER LIMIT GROUP HAVING UNION EXCEPT INTERSECT FOR LOCK ON PROCEDURE WINDOW
         PARTITION USE FORCE IGNORE RETURNING
     """.split()
 )
+"""Words behind an expression or a table that are not an alias of it."""
 _EXACT = frozenset({OperandKind.INTEGER, OperandKind.TEXT})
 
 
@@ -123,7 +124,7 @@ def _table_behind_from(parser: Parser, tables: Tables, database: str) -> _Select
     if any(column.system_time for column in table.definition.columns):
         raise unsupported(f"a SELECT from `{name[1]}`, whose rows have a system time")
     definition = table.definition
-    if parser.accept("AS") or parser.at_alias(_NO_ALIAS):
+    if parser.accept("AS") or parser.at_alias(NO_ALIAS):
         definition = replace(definition, name=parser.name())
     if parser.op() == "," or parser.word() in _JOINING:
         raise unsupported("a SELECT from several tables")
@@ -175,7 +176,7 @@ class _SelectList:
         self.operands.append(operand)
         exact = operand.literal or operand.kind in _EXACT or self._is_name(start)
         self.is_buffered_exactly = self.is_buffered_exactly and exact
-        if parser.accept("AS") or parser.at_alias(_NO_ALIAS):
+        if parser.accept("AS") or parser.at_alias(NO_ALIAS):
             alias = parser.name().lower()
             self.hides_a_column = self.hides_a_column or (
                 self.definition is not None and alias in self.definition.positions

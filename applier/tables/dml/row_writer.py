@@ -9,6 +9,7 @@ from typing import Any
 
 from applier.binlog.types import ValueRefused, from_sql
 from applier.errors import ReplicationError
+from applier.tables.definitions.altered_columns import names_in
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.auto_numbers import stored_number
 from applier.tables.expressions.defaults import (
@@ -47,6 +48,24 @@ class StatementSession:
     """LOAD DATA files by their number."""
 
 
+def _stored_before(
+    definition: TableDefinition, old: Row, made: Row, assignments: list[Assignment]
+) -> Row:
+    """The row `made` of `old`, in which MySQL leaves a stored generated column as it is where none
+    of its columns is assigned (`TABLE::mark_generated_columns`; seen on 5.7.29 and 9.7.4)."""
+    written = {definition.columns[at].name.lower() for at, _ in assignments}
+    written |= {column.name.lower() for column in definition.columns if column.on_update}
+    row = list(made)
+    for at, column in enumerate(definition.columns):
+        if column.generated and names_in(column.expression or "") & written:
+            written.add(column.name.lower())
+        elif column.generated and not column.is_virtual:
+            if column.type == "timestamp" and row[at] != old[at]:
+                raise unsupported(f"the stored TIMESTAMP `{column.name}` under another time zone")
+            row[at] = old[at]
+    return tuple(row)
+
+
 class StatementRows:
     """The rows of one statement. `ignore`: whether it says IGNORE."""
 
@@ -81,7 +100,7 @@ class StatementRows:
         self.refuse_checks(table.definition)
         changed = 0
         alone = len(rows) == 1 if alone is None else alone
-        generate = row_generator(table.definition, self.dialect)
+        generate = row_generator(table.definition, self.session.expressions)
         for at, assignments in enumerate(rows):
             next_number = self.session.insert_id
             row = self._new_row(table, assignments, alone=alone, first=at == 0)
@@ -195,8 +214,11 @@ class StatementRows:
                     row[at] = storer(column, compile_expression(column.on_update), self.dialect)(
                         Scope(old, session)
                     )
-        generate = row_generator(definition, self.dialect)
-        return tuple(row) if generate is None else generate(tuple(row))
+        generate = row_generator(definition, session)
+        if generate is None:
+            return tuple(row)
+        made = generate(tuple(row))
+        return made if self.dialect.mariadb else _stored_before(definition, old, made, assignments)
 
     def _strict(self, definition: TableDefinition, *, first: bool) -> bool:
         modes = self.dialect.sql_mode

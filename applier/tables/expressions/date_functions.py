@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from applier.binlog.types.temporal import Parts, datetime_to_parts
@@ -120,13 +120,42 @@ def _midnight(parts: Parts) -> Parts:
 
 
 def _unix_timestamp(call: Call) -> Operand:
-    if call.arguments:
+    """Of now, or of a moment of whole seconds in the session's time zone (`TIME_to_timestamp`)."""
+    if not call.arguments:
+        return Operand(OperandKind.INTEGER, lambda scope: _seconds(moment(scope.session)), call.sql)
+    (given,) = call.arguments
+    if given.digits:
         raise unsupported(call.sql)
-    return Operand(
-        OperandKind.INTEGER,
-        lambda scope: int((moment(scope.session) - datetime(1970, 1, 1)).total_seconds()),
-        call.sql,
-    )
+
+    def value(scope: Scope) -> Value:
+        parts = given.value(scope)
+        if parts is None:
+            return None
+        local, zone = real_moment(parts), scope.session.zone
+        early, late = (local.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
+        seconds = _seconds(early.astimezone(UTC).replace(tzinfo=None))
+        if early.utcoffset() != late.utcoffset() or not _DAY < seconds < (1 << 31) - _DAY:
+            raise unsupported(f"UNIX_TIMESTAMP of {local}")
+        return seconds
+
+    return Operand(OperandKind.INTEGER, value, call.sql)
+
+
+_DAY = 86400
+
+
+def _seconds(found: datetime) -> int:
+    return int((found - datetime(1970, 1, 1)).total_seconds())
+
+
+def _whole_seconds(operand: Operand, dialect: Dialect) -> Operand:
+    """A text that is not a literal would have six digits of a second."""
+    if operand.kind is OperandKind.TEXT and not (operand.literal and "." not in operand.sql):
+        raise unsupported(f"UNIX_TIMESTAMP of the text {operand.sql[:40]}")
+    return _dated(operand, dialect)
+
+
+WHOLE_SECONDS = Domain(DATES | {OperandKind.TEXT}, _whole_seconds)
 
 
 # parts
@@ -252,7 +281,7 @@ DATE_FUNCTIONS: dict[str, Function] = {
     **dict.fromkeys(("CURTIME", "CURRENT_TIME"), Function((WHOLE,), _current_time, 0, 1)),
     "UTC_TIMESTAMP": Function((WHOLE,), _utc_now, 0, 1),
     "UTC_DATE": Function((WHOLE,), _utc_today, 0, 0),
-    "UNIX_TIMESTAMP": Function((ONLY_DATES,), _unix_timestamp, 0, 1),
+    "UNIX_TIMESTAMP": Function((WHOLE_SECONDS,), _unix_timestamp, 0, 1),
     "YEAR": _part(0),
     "MONTH": _part(1),
     **dict.fromkeys(("DAY", "DAYOFMONTH"), _part(2)),

@@ -25,7 +25,7 @@ from lookup.handler import Row
 from lookup.table import Column, TableDefinition
 
 if TYPE_CHECKING:
-    from applier.tables.expressions.operands import Dialect, Session
+    from applier.tables.expressions.operands import Session
 
 
 def implicit_default(column: Column) -> Any:
@@ -130,10 +130,10 @@ def complete_rows(
     definition: TableDefinition,
     columns: tuple[int, ...],
     rows: Iterable[tuple[Any, ...]],
-    dialect: Dialect,
+    session: Session,
 ) -> Iterator[Row]:
     """Whole rows from rows of `columns`: defaults and generated columns filled in."""
-    generate = row_generator(definition, dialect)
+    generate = row_generator(definition, session)
     if columns == tuple(range(len(definition.columns))) and generate is None:
         yield from rows
         return
@@ -174,8 +174,11 @@ def number_rows(
         yield row
 
 
-def row_generator(definition: TableDefinition, dialect: Dialect) -> Callable[[Row], Row] | None:
-    """A function that computes the generated columns of a row; None for a table without any.
+def row_generator(
+    definition: TableDefinition, session: Session, *, stored: bool = True
+) -> Callable[[Row], Row] | None:
+    """A function that computes the generated columns of a row, in the session's time zone; None for
+    a table without any. `stored`: whether it computes those, too, or takes them as they are.
 
     NULL in one that is NOT NULL is what INSERT IGNORE makes of it: another statement would not be
     in a log.
@@ -184,7 +187,7 @@ def row_generator(definition: TableDefinition, dialect: Dialect) -> Callable[[Ro
         return None
     from applier.tables.expressions.row_expressions import generated_columns
 
-    generate = generated_columns(definition, dialect)
+    generate = generated_columns(definition, session, stored=stored)
     needed = [
         (at, implicit_default(column))
         for at, column in enumerate(definition.columns)

@@ -134,6 +134,11 @@ class Session:
     lc_time_names: int = 0
     """The server's number of a locale; 0: en_US."""
 
+    @classmethod
+    def at_utc(cls, dialect: Dialect) -> Session:
+        """A session at +00:00 that reads SQL so."""
+        return cls(sql_mode=dialect.sql_mode, mariadb=dialect.mariadb, old=dialect.old)
+
     @property
     def dialect(self) -> Dialect:
         """How the session reads SQL."""

@@ -102,17 +102,17 @@ def _unevaluated(column: Column, error: ReplicationError) -> Unevaluated:
 
 
 def generated_columns(
-    definition: TableDefinition, dialect: Dialect = PLAIN
+    definition: TableDefinition, session: Session, *, stored: bool = True
 ) -> Callable[[Row], Row]:
-    """A function that sets the generated columns of a row, in column order.
+    """A function that sets the generated columns of a row, in column order, as the session computes
+    them.
 
     A value that cannot be had is one of `Unevaluated`.
     """
-    session = Session(sql_mode=dialect.sql_mode, mariadb=dialect.mariadb, old=dialect.old)
     steps = [
-        (at, column, _generator(column, definition, dialect))
+        (at, column, _generator(column, definition, session.dialect))
         for at, column in enumerate(definition.columns)
-        if column.generated
+        if column.generated and (stored or column.is_virtual)
     ]
 
     def generate(row: Row) -> Row:

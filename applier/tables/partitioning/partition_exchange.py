@@ -8,7 +8,7 @@ from applier.errors import ReplicationError
 from applier.tables.catalog import Tables
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.defaults import row_generator
-from applier.tables.expressions.operands import Dialect, Session
+from applier.tables.expressions.operands import Session
 from applier.tables.partitioning.partitions import PartitionChange, not_exact
 from applier.tables.partitioning.subpartitions import stands_in
 from lookup.handler import Row
@@ -37,18 +37,16 @@ def exchange_rows(
     counter = max(table.auto_increment, other.auto_increment)
     for old, rows in ((table, [*staying, *coming]), (other, leaving)):
         new = MemoryTable(old.definition)
-        new.load(_as_read(old.definition, rows, session.dialect))
+        new.load(_as_read(old.definition, rows, session))
         new.auto_increment = counter
         tables.replace(old, new)
 
 
-def _as_read(
-    definition: TableDefinition, rows: Iterable[Row], dialect: Dialect
-) -> Iterator[Row]:
+def _as_read(definition: TableDefinition, rows: Iterable[Row], session: Session) -> Iterator[Row]:
     """Rows that come from another table, as this one reads them: a virtual column follows its own
     expression, which need not be the other table's on 5.7; a stored one keeps its value."""
     virtual = [at for at, column in enumerate(definition.columns) if column.is_virtual]
-    generate = row_generator(definition, dialect) if virtual else None
+    generate = row_generator(definition, session, stored=False) if virtual else None
     if generate is None:
         yield from rows
         return
