@@ -91,7 +91,8 @@ class Pair:
 
     def forecast(self, calibration: str | None) -> dict[str, Any]:
         """What binlag says now."""
-        given = [sys.executable, "-m", "applier", "forecast", str(self.log), "--json"]
+        logs = [str(file) for file in self.source.binlog_files() if file.name >= self.log.name]
+        given = [sys.executable, "-m", "applier", "forecast", *logs, "--json"]
         given += ["--replica", f"mysql://root@127.0.0.1:{self.replica.port}"]
         given += ["--calibration", calibration] if calibration else []
         done = subprocess.run(given, check=True, capture_output=True, env={**os.environ, "BINLAG_PASSWORD": self.replica.password})
