@@ -8,11 +8,11 @@ from typing import Any
 
 from applier.binlog import events as log
 from applier.binlog.describe import (
+    KnownTableMaps,
     describe,
     describe_map,
     describe_parsed,
     read_rows,
-    read_table_map,
 )
 from applier.binlog.header import ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.images.row_values import WORDS, RowValues, Values, image_text
@@ -32,7 +32,6 @@ from applier.binlog.transactions import TransactionTracker, with_formats
 
 Row = tuple[Values | None, Values | None]
 QUERY_TYPES = frozenset({EventType.QUERY, EventType.EXECUTE_LOAD_QUERY})
-MAX_KNOWN_MAPS = 1000
 
 
 @dataclass(slots=True)
@@ -131,7 +130,7 @@ class Listing:
         self._with_rows, self._count_rows = with_rows, with_rows or count_rows
         self._values = RowValues()
         self._maps: dict[int, TableMap] = {}
-        self._known_maps: dict[bytes, TableMap] = {}
+        self._known_maps = KnownTableMaps()
         self._fast: PlainLines | None = None
         self.incomplete: str | None = None
         self.nothing: str | None = None
@@ -182,7 +181,7 @@ class Listing:
 
     def _list(self, event: Event, fde: FormatDescription, gtid: str | None) -> EventRecord | None:
         if event.type == EventType.TABLE_MAP:
-            table_map = self._table_map(event, fde)
+            table_map = self._known_maps.of(event, fde)
             self._maps[table_map.table_id] = table_map
             wanted = self._wants(table_map)
             return (
@@ -202,17 +201,6 @@ class Listing:
             database = query.database.decode("utf-8", "backslashreplace") or None
             return EventRecord(event, describe_parsed(event, parsed), gtid, database)
         return EventRecord(event, describe(event, fde), gtid)
-
-    def _table_map(self, event: Event, fde: FormatDescription) -> TableMap:
-        """The same object for the same bytes, so that what was made to decode its rows is used
-        again."""
-        data = event.data
-        table_map = self._known_maps.get(data)
-        if table_map is None:
-            if len(self._known_maps) >= MAX_KNOWN_MAPS:
-                self._known_maps.clear()
-            table_map = self._known_maps[data] = read_table_map(event, fde)
-        return table_map
 
     def _wants(self, table_map: TableMap) -> bool:
         """Everything is listed, system schemas too, unless somebody chose."""

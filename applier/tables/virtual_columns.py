@@ -71,15 +71,18 @@ def _same_digits(definition: TableDefinition, at: int, logged: Any, made: Any) -
     """
     if made.__class__ is Unevaluated or logged == made:
         return logged
-    name = definition.columns[at].name
-    error = ReplicationError(
-        1235,
-        f"virtual column {name} was written under another div_precision_increment, which a log does"
-        " not tell: what a server shows of it is not known",
-        table=definition.full_name,
-        hint="leave the table out with --exclude-table",
+    why = (
+        f"virtual column {definition.columns[at].name} was written under another"
+        " div_precision_increment, which a log does not tell: what a server shows of it is not"
+        " known"
     )
-    return Unevaluated(name, error)
+    return unknown_value(definition, at, why, "leave the table out with --exclude-table")
+
+
+def unknown_value(definition: TableDefinition, at: int, why: str, hint: str) -> Unevaluated:
+    """What stands in a column whose value nobody can tell: who needs it gets error 1235."""
+    error = ReplicationError(1235, why, table=definition.full_name, hint=hint)
+    return Unevaluated(definition.columns[at].name, error)
 
 
 def of_the_session(definition: TableDefinition, *, virtual: bool = True) -> tuple[int, ...]:

@@ -89,6 +89,24 @@ def test_compressed_cut_off_and_missing_logs(tmp_path: Path) -> None:
     assert with_index_changes(FACTS, ["-"]) == FACTS
 
 
+WHOLE = log(*update((OLD, (1, 2, 2, 1))), *update((OLD, OLD), number=2))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(4, len(WHOLE) - 1), st.integers(0, 7))
+def test_damaged_logs_show_what_can_be_read(tmp_path_factory: pytest.TempPathFactory, at: int, bit: int) -> None:
+    damaged = bytearray(WHOLE)
+    damaged[at] ^= 1 << bit
+    found = entries(write(tmp_path_factory.mktemp("log"), bytes(damaged)))
+    assert found is None or 0 <= found <= 6
+
+
+def test_rows_of_more_columns_than_their_table(tmp_path: Path) -> None:
+    """Who reads the whole log says BL111."""
+    wide = [gtid(2), BEGIN, MAP, rows(UPDATE, bytes(40), width=9), xid()]
+    assert entries(write(tmp_path, log(*update((OLD, (1, 2, 2, 1))), *wide))) == 6
+
+
 def test_stretches_of_a_long_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes late in the log counts, though not all of it is read."""
     monkeypatch.setattr(index_changes, "LOG_BYTES_FOR_ONE", 2000)

@@ -16,7 +16,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from applier.binlog.describe import read_table_map
+from applier.binlog.describe import KnownTableMaps
 from applier.binlog.header import ROWS_TYPES, Event, EventType
 from applier.binlog.images.row_decoder import rows_reader
 from applier.binlog.reader import LogReader
@@ -25,7 +25,7 @@ from applier.binlog.table_map import TableMap
 from applier.errors import InputError
 from applier.forecast.inventory.facts import ENTRIES_OF_A_CHANGE, TableFacts
 from applier.forecast.workload.ranges import transaction_behind
-from applier.forecast.workload.row_counts import image_columns
+from applier.forecast.workload.row_counts import image_columns, images_of
 from applier.remote import address_of
 from applier.sources import STANDARD_INPUT, open_at
 from lookup.table import TableDefinition
@@ -89,13 +89,13 @@ class _Sample:
         self.tables = tables
         self.rows = Counter[str]()
         self.changes = Counter[str]()
-        self._maps: dict[bytes, TableMap] = {}
-        self._changed: dict[tuple[bytes, RowsHead], Changed | None] = {}
+        self._known_maps = KnownTableMaps()
+        self._changed: dict[RowsHead, tuple[TableMap, Changed | None]] = {}
 
     def read(self, path: str, start: int | None) -> None:
         """The updates of one stretch. Raises InputError, OSError."""
         reader = LogReader([path], start_position=start)
-        read, bodies = 0, dict[int, bytes]()
+        read, maps = 0, dict[int, TableMap]()
         for event in reader:
             read += event.end - event.body
             if read > STRETCH_BYTES:
@@ -104,19 +104,19 @@ class _Sample:
             if event.type == EventType.FORMAT_DESCRIPTION:
                 heads = RowsHeads(reader.format)
             elif event.type == EventType.TABLE_MAP:
-                body = event.buffer[event.body : event.end]
-                table_map = self._maps.get(body) or read_table_map(event, reader.format)
-                self._maps[body], bodies[table_map.table_id] = table_map, body
+                table_map = self._known_maps.of(event, reader.format)
+                maps[table_map.table_id] = table_map
             elif event.type in ROWS_TYPES and (head := heads.of(event)).kind == "update":
-                self._update(event, head, bodies.get(head.table_id))
+                self._update(event, head, maps.get(head.table_id))
 
-    def _update(self, event: Event, head: RowsHead, body: bytes | None) -> None:
-        if body is None or (name := self._maps[body].full_name) not in self.tables:
+    def _update(self, event: Event, head: RowsHead, table_map: TableMap | None) -> None:
+        if table_map is None or (name := table_map.full_name) not in self.tables:
             return
-        place = body, head
-        if place not in self._changed:
-            self._changed[place] = changed_indexes(head, self._maps[body], self.tables[name])
-        if (numbers := self._changed[place]) is not None:
+        known = self._changed.get(head)
+        if known is None or known[0] is not table_map:
+            numbers = changed_indexes(head, table_map, self.tables[name])
+            known = self._changed[head] = table_map, numbers
+        if (numbers := known[1]) is not None:
             changes = numbers(event)
             self.rows[name] += len(changes)
             self.changes[name] += sum(changes)
@@ -126,10 +126,11 @@ def changed_indexes(
     head: RowsHead, table_map: TableMap, definition: TableDefinition
 ) -> Changed | None:
     """A function from updates that begin with `head` to the number of secondary indexes that each
-    row changes. None for partial updates of JSON, whose images are not whole."""
+    row changes. None for partial updates of JSON, whose images are not whole. Raises InputError for
+    another table's map."""
     if head.partial:
         return None
-    _, first, second = head.columns()
+    first, second = images_of(head, table_map)
     keys = [frozenset(key.columns) for key in definition.secondary_keys]
     primary = frozenset(() if definition.primary is None else definition.primary.columns)
     wanted = frozenset[int]().union(primary, *keys)

@@ -41,11 +41,9 @@ class RowsLayout:
     json_columns: tuple[int, ...] | None
 
 
-def rows_layout(
-    head: RowsHead, table_map: TableMap, key: Collection[int] | None = None
-) -> RowsLayout:
-    """Of events that begin with `head`; `key` names columns of the before image. Raises InputError
-    for another table's map."""
+def images_of(head: RowsHead, table_map: TableMap) -> tuple[Sequence[int], Sequence[int]]:
+    """The columns of both images of events that begin with `head`. Raises InputError for another
+    table's map."""
     width, first, second = head.columns()
     if width > len(table_map.columns):
         problem = f"the rows have {width} columns, the table map has {len(table_map.columns)}"
@@ -55,6 +53,15 @@ def rows_layout(
             table=table_map.full_name,
             hint="the log is damaged; copy it again",
         )
+    return first, second
+
+
+def rows_layout(
+    head: RowsHead, table_map: TableMap, key: Collection[int] | None = None
+) -> RowsLayout:
+    """Of events that begin with `head`; `key` names columns of the before image. Raises InputError
+    for another table's map."""
+    first, second = images_of(head, table_map)
     wanted = frozenset(key or ())
     before = image_columns(table_map, first, wanted)
     after = image_columns(table_map, second, frozenset()) if head.kind == "update" else None
@@ -95,7 +102,7 @@ def key_numbers(
     number, else one that is the same for equal keys. Of writes it is the after image's key. None
     for images that hold a part of it only.
     """
-    _, first, second = head.columns()
+    first, second = images_of(head, table_map)
     if head.partial or not set(columns) <= set(first):
         return None
     after = image_columns(table_map, second, frozenset()) if head.kind == "update" else None

@@ -13,10 +13,9 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from applier.binlog.types import Unevaluated
-from applier.errors import ReplicationError
 from applier.tables.ddl.alteration import Alteration
 from applier.tables.expressions.row_expressions import literal_value
-from applier.tables.virtual_columns import of_the_session
+from applier.tables.virtual_columns import of_the_session, unknown_value
 from lookup.handler import Row
 from lookup.table import Column, TableDefinition
 
@@ -98,12 +97,9 @@ def settled(
 
 
 def _unknown(definition: TableDefinition, at: int) -> Unevaluated:
-    name = definition.columns[at].name
-    error = ReplicationError(
-        1235,
-        f"the generated column {name} depends on the session, and whether this ALTER TABLE computes"
-        " it again is not known; that is not supported in memory",
-        table=definition.full_name,
-        hint="leave the table out with --exclude-table, or replay into a test DB",
+    why = (
+        f"the generated column {definition.columns[at].name} depends on the session, and whether"
+        " this ALTER TABLE computes it again is not known; that is not supported in memory"
     )
-    return Unevaluated(name, error)
+    hint = "leave the table out with --exclude-table, or replay into a test DB"
+    return unknown_value(definition, at, why, hint)
