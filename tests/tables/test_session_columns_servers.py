@@ -12,7 +12,7 @@ from lookup.handler import Row
 from tests.servers.fixtures import ServerFactory
 
 SERVERS = ("5.7", "9.7", "mariadb")
-COLUMNS = """id INT PRIMARY KEY, a TIMESTAMP NULL, b INT, h INT AS (HOUR(a)) STORED, v INT AS (b + 1) VIRTUAL,
+COLUMNS = """id INT PRIMARY KEY, a TIMESTAMP NULL, b INT, f FLOAT(10,2) NULL, h INT AS (HOUR(a)) STORED, v INT AS (b + 1) VIRTUAL,
     w INT AS (h + 1) VIRTUAL, x VARCHAR(40) AS (CONCAT(a, 'x')) STORED"""
 KNOWN = (
     "ADD c INT",
@@ -20,6 +20,8 @@ KNOWN = (
     "ADD KEY (b)",
     "ENGINE=MyISAM",
     "MODIFY b BIGINT",
+    "MODIFY f FLOAT(10,4) NULL",
+    "MODIFY f DOUBLE(10,4) NULL",
     "MODIFY a TIMESTAMP(3) NULL",
     "MODIFY a DATETIME",
     "ADD s INT AS (h + HOUR(a)) STORED",

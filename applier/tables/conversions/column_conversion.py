@@ -94,7 +94,7 @@ def _same(old: Column, new: Column) -> bool:
     return all(getattr(old, name) == getattr(new, name) for name in _SAME)
 
 
-def _same_form(old: Column, new: Column) -> bool:
+def same_form(old: Column, new: Column) -> bool:
     """A number that another (M,D) or display width is said of: its bytes need no change
     (`Field_num::is_equal`)."""
     return (
@@ -106,7 +106,7 @@ def _same_form(old: Column, new: Column) -> bool:
 
 def copies(pairs: Iterable[tuple[Column, Column]]) -> bool:
     """Whether an ALTER TABLE of these columns (old, new) has to copy its rows on InnoDB."""
-    return any(not _same(old, new) and not _same_form(old, new) for old, new in pairs)
+    return any(not _same(old, new) and not same_form(old, new) for old, new in pairs)
 
 
 def conversion(old: Column, new: Column, rules: ConversionRules) -> Convert | None:
@@ -114,7 +114,7 @@ def conversion(old: Column, new: Column, rules: ConversionRules) -> Convert | No
 
     Raises ReplicationError 1235 for a pair of types that the table does not have.
     """
-    if _same(old, new) or (not rules.copies and _same_form(old, new)):
+    if _same(old, new) or (not rules.copies and same_form(old, new)):
         return None
     if old.type in GEOMETRIES and new.type in GEOMETRIES:
         return None

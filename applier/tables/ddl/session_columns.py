@@ -13,6 +13,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from applier.binlog.types import Unevaluated
+from applier.tables.conversions.column_conversion import same_form
 from applier.tables.ddl.alteration import Alteration
 from applier.tables.expressions.row_expressions import literal_value
 from applier.tables.virtual_columns import of_the_session, unknown_value
@@ -40,15 +41,23 @@ def rebuilds(change: Alteration, new: TableDefinition) -> bool | None:
         or (column.default and literal_value(column.default, change.rules.session) is None)
         for column in fresh
     )
-    in_front = new.columns[: len(old.columns)] == old.columns
+    in_front = len(new.columns) >= len(old.columns) and all(
+        _stays(*pair) for pair in zip(old.columns, new.columns, strict=False)
+    )
     return False if in_front and plain and _differs_in_keys_only(change, new) else None
 
 
 def _changes_type(old: Column, new: Column) -> bool:
     """Numbers and moments of another type or size, which no server changes in place."""
-    if old.charset is not None or new.charset is not None:
+    if old.charset is not None or new.charset is not None or same_form(old, new):
         return False
     return (old.type, old.scale, old.unsigned) != (new.type, new.scale, new.unsigned)
+
+
+def _stays(old: Column, new: Column) -> bool:
+    """Whether the column is as it was, but for another (M,D) of a FLOAT or a display width."""
+    alike = replace(new, length=old.length, scale=old.scale) if same_form(old, new) else new
+    return alike == old
 
 
 def _differs_in_keys_only(change: Alteration, new: TableDefinition) -> bool:
