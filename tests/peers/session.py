@@ -19,7 +19,7 @@ SYSTEM = frozenset({"mysql", "information_schema", "performance_schema", "sys"})
 _OPTIONS: dict[str, str | int | bool | None] = {
     "innodb_flush_log_at_trx_commit": 0, "sync_binlog": 0, "innodb_doublewrite": 0, "performance_schema": False, "lock_wait_timeout": 3,
     "innodb_lock_wait_timeout": 2, "local_infile": True, "log_bin_trust_function_creators": True, "event_scheduler": False,
-    "max_allowed_packet": 67_108_864, "innodb_use_native_aio": False,
+    "max_allowed_packet": 67_108_864,
 }  # fmt: skip
 _LOST = (2006, 2013)
 _FORGET = {"9.7": "RESET BINARY LOGS AND GTIDS"}

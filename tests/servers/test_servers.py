@@ -51,6 +51,10 @@ def test_keeps_its_password_out_of_the_command(any_server: Server) -> None:
     assert any_server.password.encode() not in arguments
 
 
+def test_takes_no_place_in_the_asynchronous_queues_of_the_machine(any_server: Server) -> None:
+    assert any_server.query("SELECT @@innodb_use_native_aio") == ((0,),)
+
+
 def test_writes_row_events(any_server: Server) -> None:
     _fill(any_server, "written")
     written = [event for event in read_events(any_server.binlog_files()) if event.type in _ROW_EVENTS]
