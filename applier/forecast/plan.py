@@ -41,6 +41,9 @@ from lookup.versions import NEWEST, ServerRules
 CHANGE_BUFFER = ("5.6", "5.7", "8.0")
 """innodb_change_buffering is "all" by default, "none" from 8.4 on and in MariaDB from 10.5.15
 on."""
+ROLLBACK_SEGMENTS = {"5.6": 128, "5.7": 96, "8.0": 256, "8.4": 256, "9.7": 256, "mariadb": 128}
+"""That transactions of tables take turns in: innodb_rollback_segments is 128, of which 5.7 takes 32
+for temporary tables; 8.0 and later have as many in each of two undo tablespaces."""
 DEFAULT_WHAT_IFS = ("primary-key",)
 
 
@@ -287,6 +290,7 @@ def _base(rules: ServerRules, row_search: frozenset[str] | None, known: Conditio
         read_seconds=known["read_latency"],
         reads_per_second=known["iops"] or inf,
         change_buffer=rules.name in CHANGE_BUFFER,
+        rollback_segments=ROLLBACK_SEGMENTS[rules.name],
     )
 
 
@@ -343,7 +347,7 @@ def _schema(facts: Mapping[str, TableFacts], base: Scenario) -> Schema:
     def rows_per_value(definition: TableDefinition, key: Key) -> float:
         return facts[definition.full_name].rows_per_value(key)
 
-    paged = frozenset(facts) if base.pool_bytes != inf else frozenset[str]()
+    paged = facts if base.pool_bytes != inf else {}
     return Schema(
         {name: one.definition for name, one in facts.items()},
         base.rules,

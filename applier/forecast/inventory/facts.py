@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.forecast.inventory.key_places import KeyOrder, Spread, key_order
 from applier.forecast.inventory.pool import ENTRY_BYTES
 from applier.spelling import did_you_mean
 from lookup.table import Key, TableDefinition
@@ -49,12 +50,23 @@ class TableFacts:
     updated_entries: float | None = None
     """Entries of secondary indexes that an update of a row writes or marks as deleted, at the mean
     of the log's; None where no log showed it."""
+    spreads: Mapping[str, Spread] = field(default_factory=dict)
+    """Secondary index -> where its values stand, by a sample of the log."""
+    leaf_pages: Mapping[str, float] = field(default_factory=dict)
+    """Index -> its leaf pages, where a server's statistics say; the table's own is PRIMARY."""
+    rows_per_prefix: tuple[float, ...] = ()
+    """Rows that share the first 1, 2, … columns of the primary key; empty where nobody said."""
     doubts: tuple[str, ...] = ()
     """What speaks against these numbers, in words."""
 
     def rows_per_value(self, key: Key) -> float:
         """1 where nothing is known: `known` tells."""
         return max(self.duplicates.get(key.name, 1.0), 1.0)
+
+    @property
+    def order(self) -> KeyOrder | None:
+        """How the rows stand in the table."""
+        return key_order(self.definition, self.rows_per_prefix)
 
     def known(self, key: Key) -> bool:
         """Whether somebody said how many rows share a value of the key."""

@@ -30,9 +30,15 @@ WHERE table_type = 'BASE TABLE' AND table_schema NOT IN :system ORDER BY table_s
 _CACHED = "SHOW VARIABLES LIKE 'information_schema_stats_expiry'"
 """8.0 and later keep statistics for a day in information_schema; 0 asks the engine."""
 _KEYS = """
-SELECT table_schema, table_name, index_name, MAX(cardinality) FROM information_schema.statistics
-WHERE table_schema NOT IN :system GROUP BY table_schema, table_name, index_name
+SELECT table_schema, table_name, index_name, cardinality FROM information_schema.statistics
+WHERE table_schema NOT IN :system ORDER BY table_schema, table_name, index_name, seq_in_index
 """
+"""Each column's cardinality is that of the key up to it."""
+_LEAVES = """
+SELECT database_name, table_name, index_name, stat_value FROM mysql.innodb_index_stats
+WHERE stat_name = 'n_leaf_pages'
+"""
+_CLUSTERED = ("GEN_CLUST_INDEX", "PRIMARY")
 
 
 def facts_of_server(
@@ -65,6 +71,7 @@ def facts_of_server(
                 text(_KEYS).bindparams(bindparam("system", expanding=True)), system
             ).all()
             wanted = [row for row in listed if not databases or row[0] in databases]
+            leaves = _leaf_pages(connection)
             created = [
                 connection.exec_driver_sql(
                     f"SHOW CREATE TABLE {_quoted(row[0])}.{_quoted(row[1])}"
@@ -85,9 +92,13 @@ def facts_of_server(
         engine.dispose()
     definitions = _load(wanted, created, version)
     cardinalities: dict[tuple[str, str], dict[str, float]] = {}
+    prefixes: dict[tuple[str, str], list[float]] = {}
     for database, table, key, cardinality in keys:
         if cardinality:
-            cardinalities.setdefault((database, table), {})[key] = float(cardinality)
+            found = cardinalities.setdefault((database, table), {})
+            found[key] = max(found.get(key, 0.0), float(cardinality))
+            if key == "PRIMARY":
+                prefixes.setdefault((database, table), []).append(float(cardinality))
     facts = {}
     for database, table, rows, row_bytes, following in wanted:
         name, numbers = f"{database}.{table}", cardinalities.get((database, table), {})
@@ -96,9 +107,28 @@ def facts_of_server(
             rows=float(rows or 0),
             rows_from=STATISTICS,
             row_bytes=float(row_bytes or 0),
+            leaf_pages=leaves.get((database, table), {}),
+            rows_per_prefix=tuple(
+                float(rows or 0) / one for one in prefixes.get((database, table), ())
+            ),
         )
         facts[name] = judged(known, numbers, float(following or 0))
     return facts, version
+
+
+def _leaf_pages(connection: Any) -> dict[tuple[str, str], dict[str, float]]:
+    """Table -> index -> leaf pages; none where the account may not read InnoDB's statistics."""
+    from sqlalchemy import exc, text
+
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    try:
+        rows = connection.execute(text(_LEAVES)).all()
+    except exc.SQLAlchemyError:
+        return found
+    for database, table, index, pages in rows:
+        name = _CLUSTERED[1] if index in _CLUSTERED else index
+        found.setdefault((database, table), {})[name] = float(pages)
+    return found
 
 
 def judged(facts: TableFacts, cardinalities: Mapping[str, float], following: float) -> TableFacts:

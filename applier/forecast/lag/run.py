@@ -78,7 +78,7 @@ class Forecast:
                 )
             )
         self._pools = {
-            run.work: BufferPool.of(run.work.pool_bytes)
+            run.work: BufferPool.of(run.work.pool_bytes, run.work.rollback_segments)
             for run in self.runs
             if run.work.pool_bytes != inf
         }
@@ -311,14 +311,20 @@ class Forecast:
     ) -> dict[Scenario, list[PageReads]]:
         """Pages that are read for each part of a transaction, for each pool."""
         tables = self.base.prices.table
-        keys = [applied.keys for applied in load.applied.values()]
-        return {
-            work: [
-                pool.read(tables[part], self._touches[work][part], mine)
-                for part, mine in zip(parts, keys, strict=True)
+        places = [
+            (applied.keys, applied.entries, applied.placed_share)
+            for applied in load.applied.values()
+        ]
+        found: dict[Scenario, list[PageReads]] = {}
+        for work, pool in self._pools.items():
+            found[work] = reads = [
+                pool.read(tables[part], self._touches[work][part], *mine)
+                for part, mine in zip(parts, places, strict=True)
             ]
-            for work, pool in self._pools.items()
-        }
+            undo = pool.commit()
+            if reads and undo:
+                reads[0] = PageReads(reads[0].pages + undo, reads[0].waits + undo)
+        return found
 
     def _tick(self, commit: float) -> float:
         """When the next transaction counts as committed."""

@@ -18,7 +18,7 @@ from math import inf
 from typing import NamedTuple
 
 from applier.forecast.inventory.facts import TableFacts, padded_bytes
-from applier.forecast.inventory.pool import ENTRY_BYTES, NOTHING, PAGE, Touches
+from applier.forecast.inventory.pool import ENTRY_BYTES, NOTHING, PAGE, IndexLeaves, Touches
 from applier.forecast.prices.distribution import bucket
 from applier.forecast.prices.scenario import Scenario
 from applier.forecast.prices.units import (
@@ -32,6 +32,7 @@ from applier.forecast.prices.units import (
     event_amounts,
 )
 from applier.forecast.workload.row_counts import Count
+from applier.forecast.workload.row_places import indexes_of
 from applier.forecast.workload.transaction_load import Applied, LoadShape
 from lookup.cost import Expected, expected
 from lookup.decision import NOT_NEEDED
@@ -52,7 +53,6 @@ CHANGED_SHARE = 0.5
 """With a minimal image: the share of an after image's bytes that is still logged. The log does not
 tell which columns changed."""
 
-WHOLE_NUMBERS = frozenset({"tinyint", "smallint", "mediumint", "int", "integer", "bigint"})
 Sizes = tuple[tuple[Count, int], ...]
 
 
@@ -250,7 +250,10 @@ class Pricer:
         )
         total = [0.0] * len(UNITS)
         total[PLACE["statement"]] = float(part.statements)
-        reads, algorithm, touches = 0.0, NOT_NEEDED, _Touched(self.facts.get(target.table), shape)
+        reads, algorithm = 0.0, NOT_NEEDED
+        touches = _Touched(
+            self.facts.get(target.table), shape, target.kind, is_buffered=scenario.change_buffer
+        )
         for (rows, distinct), times in sizes:
             if not rows:
                 total[PLACE["event"]] += times
@@ -272,7 +275,7 @@ class Pricer:
             reads += times * found.counters.rows_read
             algorithm = found.algorithm
             if scenario.pool_bytes != inf:
-                touches.add(found, target.kind, rows, times, self._index_leaves(target))
+                touches.add(found, rows, times, self._index_leaves(target))
         return Work(
             tuple(total),
             algorithm,
@@ -372,53 +375,44 @@ class Pricer:
         if target.kind != "update":
             return float(len(facts.definition.secondary_keys))
         if facts.updated_entries is None and facts.definition.secondary_keys:
-            self.assumptions[
-                f"updates of {target.table} change no column of a secondary index"
-            ] = None
+            self.assumptions[f"updates of {target.table} change no column of a secondary index"] = (
+                None
+            )
         return facts.updated_entries or 0.0
 
 
 class _Touched:
     """Adds up the pages that a part's events touch."""
 
-    def __init__(self, facts: TableFacts | None, shape: TableShape) -> None:
-        stored = (
-            shape.row_bytes
-            if facts is None
-            else max(shape.row_bytes, padded_bytes(facts.definition))
-        )
-        known = (
-            facts.row_bytes if facts is not None and facts.row_bytes else 0.0
-        )  # a live server's counts what pages leave empty
-        self.per_page = max(PAGE / known if known else PAGE_BYTES / (stored + OVERHEAD_BYTES), 0.1)
+    def __init__(
+        self, facts: TableFacts | None, shape: TableShape, kind: str, *, is_buffered: bool
+    ) -> None:
+        self.table_rows = max(shape.rows, 1.0)
+        self.per_page = _rows_per_page(facts, shape)
         self.pages = max(shape.rows / self.per_page, 1.0)
         self.leaf_pages = max(shape.rows * ENTRY_BYTES / PAGE, 1.0)
-        primary = None if facts is None else facts.definition.primary
-        self.ordered = (
-            facts is not None and primary is not None and len(primary.columns) == 1
-            and facts.definition.columns[primary.columns[0]].type in WHOLE_NUMBERS
-        )  # fmt: skip
-        self.appends = facts is not None and primary is not None and self.ordered
-        self.rows = self.values = self.leaves = self.scanned = 0.0
+        self.indexes = () if facts is None else _leaves_of(facts, self.table_rows, is_buffered)
+        self.ordered = facts is not None and facts.order is not None
+        self.kind = kind
+        self.rows = self.values = self.leaves = self.lookups = self.scanned = 0.0
         self.by_primary = False
-        self.table_rows = max(shape.rows, 1.0)
 
-    def add(self, found: Expected, kind: str, rows: float, times: float, leaves: float) -> None:
+    def add(self, found: Expected, rows: float, times: float, leaves: float) -> None:
         """Takes in so many equal events of `rows` rows."""
         counted, strategy = found.counters, found.strategy
         self.leaves += times * rows * leaves
         if strategy is None:
-            self.by_primary = self.appends
+            self.by_primary = self.ordered
             self.values += times * rows
             self.rows += times * rows
         elif strategy.access is Access.ROW:
             self.by_primary = found.key == PRIMARY
             self.values += times * rows
             self.rows += times * rows
-            self.leaves += times * rows * (not self.by_primary)
+            self.lookups += times * rows * (not self.by_primary)
         elif strategy.access is Access.VALUE:
             self.values += times * counted.read_key
-            self.leaves += times * counted.read_key
+            self.lookups += times * counted.read_key
             self.rows += times * (counted.read_key + counted.read_next)
         else:
             self.scanned += times * counted.read_rnd_next / self.table_rows
@@ -434,7 +428,33 @@ class _Touched:
             self.scanned,
             self.per_page,
             self.ordered and self.by_primary,
+            self.lookups,
+            self.kind == "write",
+            self.indexes,
         )
+
+
+def _rows_per_page(facts: TableFacts | None, shape: TableShape) -> float:
+    """Of the table: by a server's statistics, else by the length of a row."""
+    if facts is None:
+        return max(PAGE_BYTES / (shape.row_bytes + OVERHEAD_BYTES), 0.1)
+    pages = facts.leaf_pages.get("PRIMARY")
+    if pages and facts.rows:
+        return max(facts.rows / pages, 0.1)
+    if facts.row_bytes:  # a live server's counts what pages leave empty
+        return max(PAGE / facts.row_bytes, 0.1)
+    stored = max(shape.row_bytes, padded_bytes(facts.definition))
+    return max(PAGE_BYTES / (stored + OVERHEAD_BYTES), 0.1)
+
+
+def _leaves_of(facts: TableFacts, rows: float, is_buffered: bool) -> tuple[IndexLeaves, ...]:
+    """The leaves of each index of `indexes_of`; changes of a unique one cannot be buffered."""
+    found = []
+    for key in indexes_of(facts):
+        pages = facts.leaf_pages.get(key.name)
+        known = pages / facts.rows if pages and facts.rows else ENTRY_BYTES / PAGE
+        found.append(IndexLeaves(max(rows * known, 1.0), 1 / known, is_buffered and not key.unique))
+    return tuple(found)
 
 
 def part_of(applied: Applied, state: TableState) -> Part:

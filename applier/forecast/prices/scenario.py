@@ -85,6 +85,8 @@ class Scenario:
     """For a page, instead of the calibration's; `reads_per_second` is what the disk can."""
     reads_per_second: float = inf
     change_buffer: bool = False
+    rollback_segments: int = 1
+    """That transactions take turns in: their pages take room in the pool."""
 
     def machine(self, shared: Mapping[str, TimePrice], priced_syncs: float = 0.0) -> Machine:
         """What its workers share, at these prices; the price of a transaction holds `priced_syncs`

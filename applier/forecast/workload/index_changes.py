@@ -24,15 +24,20 @@ from applier.binlog.rows import RowsHead, RowsHeads
 from applier.binlog.table_map import TableMap
 from applier.errors import InputError
 from applier.forecast.inventory.facts import ENTRIES_OF_A_CHANGE, TableFacts
+from applier.forecast.inventory.key_places import FEWEST_VALUES, Spread, Values, spread_of
 from applier.forecast.workload.ranges import transaction_behind
 from applier.forecast.workload.row_counts import image_columns, images_of
 from applier.remote import address_of
 from applier.sources import STANDARD_INPUT, open_at
 from lookup.table import TableDefinition
 
+PRIMARY = "PRIMARY"
 STRETCH_BYTES = 256 << 10
 LOG_BYTES_FOR_ONE = 4 << 20
 MOST_STRETCHES = 4
+ImageValues = Callable[[Event], Iterator[tuple[Values, dict[str, Values]]]]
+"""The primary key and the values of each secondary index of rows, as far as the images have
+them."""
 Changed = Callable[[Event], list[int]]
 """The secondary indexes that each row of an event changes."""
 
@@ -53,6 +58,8 @@ def with_index_changes(
     for name, rows in sample.rows.items():
         entries = ENTRIES_OF_A_CHANGE * sample.changes[name] / rows
         found[name] = replace(facts[name], updated_entries=entries)
+    for name, spreads in sample.spreads().items():
+        found[name] = replace(found[name], spreads=spreads)
     return found
 
 
@@ -89,6 +96,9 @@ class _Sample:
         self.tables = tables
         self.rows = Counter[str]()
         self.changes = Counter[str]()
+        self._pairs: dict[tuple[str, str, bool], list[tuple[Values, Values]]] = {}
+        """(Table, index, whether rows are new) -> (primary key, value) of rows."""
+        self._readers: dict[RowsHead, tuple[TableMap, ImageValues | None]] = {}
         self._known_maps = KnownTableMaps()
         self._changed: dict[RowsHead, tuple[TableMap, Changed | None]] = {}
 
@@ -106,12 +116,42 @@ class _Sample:
             elif event.type == EventType.TABLE_MAP:
                 table_map = self._known_maps.of(event, reader.format)
                 maps[table_map.table_id] = table_map
-            elif event.type in ROWS_TYPES and (head := heads.of(event)).kind == "update":
-                self._update(event, head, maps.get(head.table_id))
+            elif event.type in ROWS_TYPES:
+                head, table_map = heads.of(event), maps.get(heads.of(event).table_id)
+                if table_map is not None and table_map.full_name in self.tables:
+                    if head.kind == "update":
+                        self._update(event, head, table_map)
+                    self._values(event, head, table_map)
 
-    def _update(self, event: Event, head: RowsHead, table_map: TableMap | None) -> None:
-        if table_map is None or (name := table_map.full_name) not in self.tables:
+    def spreads(self) -> dict[str, dict[str, Spread]]:
+        """Table -> secondary index -> where its values stand: by rows that were there before, or
+        by new ones where those are few."""
+        found: dict[str, dict[str, Spread]] = {}
+        for table, index in dict.fromkeys(one[:2] for one in self._pairs):
+            old, new = (
+                self._pairs.get((table, index, False), []),
+                self._pairs.get((table, index, True), []),
+            )
+            pairs = old if len(old) >= FEWEST_VALUES else old + new
+            if len(pairs) >= FEWEST_VALUES:
+                found.setdefault(table, {})[index] = spread_of(pairs)
+        return found
+
+    def _values(self, event: Event, head: RowsHead, table_map: TableMap) -> None:
+        """Keeps the values of indexes of an event's first images."""
+        read = self._readers.get(head)
+        if read is None or read[0] is not table_map:
+            columns = _index_columns(self.tables[table_map.full_name])
+            read = self._readers[head] = table_map, image_values(head, table_map, columns)
+        if read[1] is None:
             return
+        for primary, values in read[1](event):
+            for index, value in values.items():
+                place = table_map.full_name, index, head.kind == "write"
+                self._pairs.setdefault(place, []).append((primary, value))
+
+    def _update(self, event: Event, head: RowsHead, table_map: TableMap) -> None:
+        name = table_map.full_name
         known = self._changed.get(head)
         if known is None or known[0] is not table_map:
             numbers = changed_indexes(head, table_map, self.tables[name])
@@ -150,6 +190,37 @@ def changed_indexes(
         return [of_row(*row) for row in read(event.buffer, event.body + length, event.end)]
 
     return numbers
+
+
+def _index_columns(definition: TableDefinition) -> dict[str, tuple[int, ...]]:
+    """Secondary index -> its columns; the primary key has the name PRIMARY."""
+    found = {key.name: tuple(key.columns) for key in definition.secondary_keys}
+    return found | {
+        PRIMARY: () if definition.primary is None else tuple(definition.primary.columns)
+    }
+
+
+def image_values(
+    head: RowsHead, table_map: TableMap, columns: Mapping[str, Sequence[int]]
+) -> ImageValues | None:
+    """A function from events that begin with `head` to the values in the first image of each row.
+    None for partial updates of JSON. Raises InputError for another table's map."""
+    if head.partial:
+        return None
+    first, second = images_of(head, table_map)
+    wanted = frozenset[int]().union(*columns.values())
+    kept = [at for at in first if at in wanted]
+    after = image_columns(table_map, second, frozenset()) if head.kind == "update" else None
+    read, length = rows_reader(image_columns(table_map, first, wanted), after), head.length
+    whole = {name: at for name, at in columns.items() if set(at) <= set(first)}
+
+    def values(event: Event) -> Iterator[tuple[Values, dict[str, Values]]]:
+        for image in read(event.buffer, event.body + length, event.end):
+            row = dict(zip(kept, image if after is None else image[0], strict=True))
+            found = {name: tuple([row[one] for one in at]) for name, at in whole.items()}
+            yield found.pop(PRIMARY, ()), found
+
+    return values
 
 
 def _differing(before: Mapping[int, Any], after: Iterable[tuple[int, Any]]) -> set[int]:

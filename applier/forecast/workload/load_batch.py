@@ -12,6 +12,7 @@ from applier.binlog.table_map import TableMap
 from applier.binlog.transactions import TransactionKind
 from applier.forecast.workload.bulk_loads import GTID_KINDS, Stretch, gtid_text
 from applier.forecast.workload.row_counts import Count
+from applier.forecast.workload.row_places import PlacesReader
 from applier.forecast.workload.transaction_load import Applied, LoadShape, TransactionLoad
 from applier.replica.scheduling import GroupMarks
 
@@ -28,7 +29,7 @@ class LoadPlan:
     target: LoadShape
     count: Callable[[Event], Count]
     ends_statement: bool
-    keys: Callable[[Event], list[int]] | None = None
+    places: PlacesReader | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from applier.binlog.boundaries import query_text
 from applier.binlog.describe import read_table_map
@@ -39,6 +39,7 @@ from applier.binlog.transactions import (
     with_formats,
 )
 from applier.errors import InputError
+from applier.forecast.inventory.facts import TableFacts
 from applier.forecast.workload.bulk_loads import (
     WORTH_COMPILING_BYTES,
     BulkLoads,
@@ -46,7 +47,8 @@ from applier.forecast.workload.bulk_loads import (
     smallest_log_bytes,
 )
 from applier.forecast.workload.load_batch import LoadBatch, LoadPlan, add_event
-from applier.forecast.workload.row_counts import key_numbers, row_counter, rows_layout
+from applier.forecast.workload.row_counts import row_counter, rows_layout
+from applier.forecast.workload.row_places import PlacesReader, RowPlaces
 from applier.forecast.workload.transaction_load import Columns, LoadShape, TransactionLoad
 from applier.masking import mask
 from applier.replica.scheduling import marks_of
@@ -70,8 +72,8 @@ _CONTROL = re.compile(
 )
 
 
-MOST_KEYS = 20_000
-"""Of a transaction's rows of one target that are kept."""
+MOST_PLACES = 20_000
+"""Rows of a transaction and target whose places are kept."""
 STATEMENT_WIDTH = 60
 """Characters of a statement that are kept."""
 
@@ -91,22 +93,22 @@ class Schema:
     rules: ServerRules
     row_search: frozenset[str] | None = None
     rows_per_value: Callable[[TableDefinition, Key], float] | None = None
-    with_keys: frozenset[str] = frozenset()
-    """Tables of which the key of each row counts, since the buffer pool does not hold them all."""
+    paged: Mapping[str, TableFacts] = field(default_factory=dict)
+    """Tables of which the place of each row counts, since the buffer pool does not hold them
+    all."""
 
-    def place_of(self, table: str, kind: str, columns: Columns) -> Columns | None:
-        """The columns of the key by which rows are found, or written; None for a scan and for other
-        tables."""
-        definition = self.tables.get(table)
-        if definition is None or table not in self.with_keys:
+    def places_of(self, table: str, kind: str, columns: Columns) -> RowPlaces | None:
+        """Who knows the places of rows of these events; None for tables that are not paged."""
+        facts = self.paged.get(table)
+        if facts is None:
             return None
+        definition, known = facts.definition, self.rows_per_value
         if kind == "write":
-            return None if definition.primary is None else tuple(definition.primary.columns)
-        known = self.rows_per_value
+            return RowPlaces(facts, definition.primary)
         statistics = None if known is None else lambda key: known(definition, key)
         local = tuple(at for at in columns if at < len(definition.columns))
         key = decide(definition, local, self.rules, self.row_search, statistics).key
-        return None if key is None else tuple(key.columns)
+        return RowPlaces(facts, key)
 
     def key_of(self, table: str, columns: Columns) -> Key | None:
         """The key that may name several rows; None for one that names one, and for a scan."""
@@ -240,7 +242,7 @@ class LoadReader:
         self.server_version = fde.server_version
         self._map_bodies.clear()
         self._bulk = None
-        wants_keys = self.schema is not None and bool(self.schema.with_keys)
+        wants_keys = self.schema is not None and bool(self.schema.paged)
         self._may_bulk = (
             not wants_keys and not self._only and (self._part is None or not self._part.is_active)
         )
@@ -416,8 +418,10 @@ class LoadReader:
                 return
             plan = self._plan(event, head)
         add_event(load, plan, plan.count(event), event.end - event.body - head.length)
-        if plan.keys is not None and len(keys := load.applied[plan.target].keys) < MOST_KEYS:
-            keys += plan.keys(event)
+        if plan.places is not None:
+            applied = load.applied[plan.target]
+            if applied.placed < MOST_PLACES:
+                applied.place(plan.places(event))
 
     def _plan(self, event: Event, head: RowsHead) -> LoadPlan:
         table_map = self._maps.get(head.table_id)
@@ -434,9 +438,9 @@ class LoadReader:
             target = self._targets[place] = LoadShape(
                 place[0], head.kind, width, before, after, place[4]
             )
-        keys = self._keys(head, table_map)
+        places = self._places(head, table_map)
         plan = self._plans[head] = LoadPlan(
-            table_map, target, row_counter(layout), head.ends_statement, keys
+            table_map, target, row_counter(layout), head.ends_statement, places
         )
         if self._bulk is not None:
             text = event.buffer[event.body : event.body + head.length]
@@ -445,14 +449,11 @@ class LoadReader:
                 self._bulk_plans[number] = plan
         return plan
 
-    def _keys(self, head: RowsHead, table_map: TableMap) -> Callable[[Event], list[int]] | None:
-        images = head.columns()[1]
-        place = (
-            None
-            if self.schema is None
-            else self.schema.place_of(table_map.full_name, head.kind, images)
-        )
-        return None if place is None else key_numbers(head, table_map, place)
+    def _places(self, head: RowsHead, table_map: TableMap) -> PlacesReader | None:
+        if self.schema is None:
+            return None
+        found = self.schema.places_of(table_map.full_name, head.kind, head.columns()[1])
+        return None if found is None else found.reader(head, table_map)
 
     def _key(self, table: str, before: Columns) -> Key | None:
         if self.schema is None:

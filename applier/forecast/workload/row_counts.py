@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from zlib import crc32
 
 from applier.binlog import wire
 from applier.binlog.header import Event
@@ -93,36 +92,6 @@ def row_counter(layout: RowsLayout) -> Callable[[Event], Count]:
         return len(images), len({image[0] for image in images} if update else set(images))
 
     return count
-
-
-def key_numbers(
-    head: RowsHead, table_map: TableMap, columns: Collection[int]
-) -> Callable[[Event], list[int]] | None:
-    """A function from events to a number for each row's key: its value where the key is one whole
-    number, else one that is the same for equal keys. Of writes it is the after image's key. None
-    for images that hold a part of it only.
-    """
-    first, second = images_of(head, table_map)
-    if head.partial or not set(columns) <= set(first):
-        return None
-    after = image_columns(table_map, second, frozenset()) if head.kind == "update" else None
-    read, length, update = (
-        rows_reader(image_columns(table_map, first, frozenset(columns)), after),
-        head.length,
-        after is not None,
-    )
-
-    def numbers(event: Event) -> list[int]:
-        images = read(event.buffer, event.body + length, event.end)
-        keys = [image[0] for image in images] if update else images
-        return [_number(key) for key in keys]
-
-    return numbers
-
-
-def _number(key: tuple[object, ...]) -> int:
-    value = key[0] if len(key) == 1 else None
-    return value if isinstance(value, int) else crc32(repr(key).encode())
 
 
 def image_columns(

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from applier.binlog.transactions import TransactionKind
+from applier.forecast.inventory.key_places import Entry
 from applier.forecast.workload.row_counts import Count
+from applier.forecast.workload.row_places import Places
 from applier.replica.scheduling import NO_MARKS, GroupMarks
 
 Columns = tuple[int, ...]
@@ -45,8 +47,24 @@ class Applied:
     distinct_values: int = 0
     sizes: dict[Count, int] = field(default_factory=dict)
     keys: list[int] = field(default_factory=list)
-    """A number for the key of each row, of the first ones, where `Schema.with_keys` asks for
-    them."""
+    """A number for the key of each row, of the first ones, where `Schema.paged` asks for them."""
+    entries: list[Entry] | None = None
+    """Entries of secondary indexes that the same rows change, or are found by."""
+    placed: int = 0
+    """How many rows these are."""
+
+    def place(self, places: Places) -> None:
+        """Adds the places of the next rows."""
+        self.keys += places.keys
+        if self.entries is None:
+            self.entries = []
+        self.entries += places.entries
+        self.placed += places.rows
+
+    @property
+    def placed_share(self) -> float:
+        """Of the rows, those with places."""
+        return self.placed / self.rows if self.placed else 1.0
 
     def add(self, count: Count, row_bytes: int, ends_statement: bool) -> None:
         """A rows event of so many rows and distinct key values."""

@@ -1,0 +1,133 @@
+"""Where rows and index entries stand: a number for a key in the order of its index.
+
+InnoDB keeps rows in the order of the primary key and the entries of a secondary index in the order
+of its columns. Rows whose keys are near each other share a page, so the model of the buffer pool
+needs places, not only whether two keys are equal. Three rules give them:
+
+- A primary key that ends in whole numbers counts them (`KeyOrder`): numbers are taken to follow
+  each other. Columns before the counted one name a group that has its own pages, as long as a group
+  fills several pages by the server's statistics (rows per value of the first columns).
+- Of a secondary index a sample of the log's own images gives the distribution (`Spread`): a value
+  stands where its share of the sample ends. So values that many rows share get many leaves.
+- An index whose values rise with the primary key (a time of creation) is touched where the table
+  is.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+from zlib import crc32
+
+from lookup.table import TableDefinition
+
+GROUP_ROWS = 1000
+"""Rows of a group that is worth pages of its own: several pages of rows of the usual length."""
+GROUP_SHIFT = 40
+"""Bits for the numbers of a group."""
+GROUP_BITS = 0xFFF
+FEWEST_VALUES = 50
+"""Of a sample that says something."""
+NEAR = 0.01
+"""Of the sample: how far apart in the index rows are that are neighbours by the primary key, at
+the median, where the one order follows the other. Without a tie it is a third."""
+WHOLE_NUMBERS = frozenset({"tinyint", "smallint", "mediumint", "int", "integer", "bigint"})
+Values = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOrder:
+    """How a primary key becomes a number in the order of the table. `group` and `counted` are
+    places in the key; a value of the counted column stands in `rows_per_value` rows of a group."""
+
+    group: int
+    rows_per_value: float
+
+    def number(self, key: Values) -> int:
+        """The key's number, the same for neighbours but for small differences. Keys whose counted
+        column is NULL, or not a number, cannot be."""
+        counted = int(key[self.group] * self.rows_per_value)
+        if not self.group:
+            return counted
+        group = crc32(repr(key[: self.group]).encode()) & GROUP_BITS
+        return group << GROUP_SHIFT | counted & (1 << GROUP_SHIFT) - 1
+
+
+def key_order(definition: TableDefinition, rows_per_prefix: Sequence[float]) -> KeyOrder | None:
+    """None where the keys' order cannot be told: rows then stand anywhere. `rows_per_prefix`: rows
+    that share the first 1, 2, … columns of the primary key; empty where nobody said."""
+    primary = definition.primary
+    if primary is None or primary.has_prefix:
+        return None
+    columns = [definition.columns[at] for at in primary.columns]
+    known = [*rows_per_prefix[: len(columns) - 1], 1.0]
+    if len(known) < len(columns):
+        return KeyOrder(0, 1.0) if len(columns) == 1 and columns[0].type in WHOLE_NUMBERS else None
+    group = sum(rows >= GROUP_ROWS for rows in known)
+    if columns[group].type not in WHOLE_NUMBERS:
+        return None
+    return KeyOrder(group, max(known[group], 1.0))
+
+
+class Entry(NamedTuple):
+    """A place in a secondary index, by the index's number: a share of its entries (0 to 1), or, where the index follows
+    the primary key, the number of the row. `is_lookup`: rows are found there."""
+
+    number: int
+    place: float
+    follows: bool = False
+    is_lookup: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The distribution of an index's values by a sample, in order. `nulls`: entries of the sample
+    that hold NULL, which stand before all others."""
+
+    values: tuple[Values, ...] = ()
+    nulls: int = 0
+    follows: bool = False
+
+    def place(self, value: Values, salt: int) -> float:
+        """The share of entries before this one, 0 to 1. `salt` scatters equal values among the
+        places that they have."""
+        total, chance = len(self.values) + self.nulls, (salt * 0x9E3779B1 & 0xFFFFFFFF) / (1 << 32)
+        if not value:  # a minimal image lacks it
+            return chance
+        if total < FEWEST_VALUES:
+            return (crc32(repr(value).encode()) & 0xFFFFFFFF) / (1 << 32)
+        if None in value:
+            return chance * max(self.nulls, 1) / total
+        first, last = bisect_left(self.values, value), bisect_right(self.values, value)
+        if first == last:
+            share = first - 0.5 + self._within(value, first)
+            return max(self.nulls + share, 0.0) / total
+        return (self.nulls + first + chance * (last - first)) / total
+
+    def _within(self, value: Values, at: int) -> float:
+        """How far a value is from the one of the sample before it to the one behind."""
+        low, high = self.values[max(at - 1, 0)][0], self.values[min(at, len(self.values) - 1)][0]
+        if isinstance(low, int) and isinstance(high, int) and high > low:
+            return float((min(max(value[0], low), high) - low) / (high - low))
+        return (crc32(repr(value).encode()) & 0xFFFFFFFF) / (1 << 32)
+
+
+def spread_of(pairs: Sequence[tuple[Values, Values]]) -> Spread:
+    """The distribution of an index's values, from (primary key, value) of rows of a sample."""
+    values = sorted(value for _, value in pairs if None not in value)
+    return Spread(tuple(values), len(pairs) - len(values), _follows(pairs))
+
+
+def _follows(pairs: Sequence[tuple[Values, Values]]) -> bool:
+    """Whether values rise (or fall) with the primary key."""
+    unique = {key: value for key, value in pairs if None not in value and None not in key}
+    if len(unique) < FEWEST_VALUES:
+        return False
+    ordered = sorted(unique, key=lambda key: unique[key])
+    ranks = {key: rank for rank, key in enumerate(ordered)}
+    by_key = [ranks[key] for key in sorted(unique)]
+    apart = sorted(abs(one - other) for one, other in pairwise(by_key))
+    return apart[len(apart) // 2] <= max(NEAR * len(by_key), 1)
