@@ -5,10 +5,9 @@
     python benchmarks/page_reads.py --server 9.7 --output benchmarks/results/page_reads_9.7.json
 
 All tables are made once. For each load (`page_reads_loads.py`) the source runs it from there; for each size of the pool a replica starts
-from the same files, fetches the log and starts anew, its pool empty. `binlag forecast LOG --schema mysql://THE_REPLICA --json` says how many
-pages it will read; then the applier starts, and Innodb_pages_read is taken before it and when the last transaction is applied.
-Counts do not depend on how busy the machine is. What is there already in --output is not run again; --again forecasts it anew from the logs
-and schemas of --keep, without a server.
+from the same files, fetches the log and starts anew, its pool empty. `binlag forecast LOG --schema mysql://THE_REPLICA --json` says how
+many pages it will read; then the applier starts, and Innodb_pages_read is taken before it and when the last transaction is applied.
+Counts of reads hardly depend on how busy the machine is. What is there already in --output is not run again.
 """
 
 from __future__ import annotations

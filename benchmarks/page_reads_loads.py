@@ -53,35 +53,36 @@ _NUMBERS = (
     *(f"INSERT INTO field.n SELECT n + {1 << power} FROM field.n" for power in range(19)),
 )  # fmt: skip
 _WAREHOUSES = (
-    "CREATE TABLE trade.stock (w INT NOT NULL, i INT NOT NULL, quantity INT NOT NULL, sold INT NOT NULL, d1 CHAR(24) NOT NULL, "
-    "d2 CHAR(24) NOT NULL, d3 CHAR(24) NOT NULL, d4 CHAR(24) NOT NULL, data VARCHAR(50) NOT NULL, PRIMARY KEY (w, i))",
-    "INSERT INTO trade.stock SELECT n DIV 20000, n % 20000, 50, 0, 'a', 'b', 'c', 'd', REPEAT('s', 26 + n % 24) FROM field.n "
-    "WHERE n < 200000",
-    "CREATE TABLE trade.customer (w INT NOT NULL, d INT NOT NULL, c INT NOT NULL, last VARCHAR(16) NOT NULL, balance DECIMAL(12,2) "
-    "NOT NULL, payments INT NOT NULL, data VARCHAR(500) NOT NULL, PRIMARY KEY (w, d, c), KEY name (w, d, last))",
-    "INSERT INTO trade.customer SELECT n DIV 6000, n DIV 600 % 10, n % 600, CONCAT('name', n * 7919 % 300), 0, 0, "
-    "REPEAT('c', 300 + n % 200) FROM field.n WHERE n < 60000",
+    ("CREATE TABLE trade.stock (w INT NOT NULL, i INT NOT NULL, quantity INT NOT NULL, sold INT NOT NULL, d1 CHAR(24) NOT NULL, "
+    "d2 CHAR(24) NOT NULL, d3 CHAR(24) NOT NULL, d4 CHAR(24) NOT NULL, data VARCHAR(50) NOT NULL, PRIMARY KEY (w, i))"),
+    ("INSERT INTO trade.stock SELECT n DIV 20000, n % 20000, 50, 0, 'a', 'b', 'c', 'd', REPEAT('s', 26 + n % 24) FROM field.n "
+    "WHERE n < 200000"),
+    ("CREATE TABLE trade.customer (w INT NOT NULL, d INT NOT NULL, c INT NOT NULL, last VARCHAR(16) NOT NULL, balance DECIMAL(12,2) "
+    "NOT NULL, payments INT NOT NULL, data VARCHAR(500) NOT NULL, PRIMARY KEY (w, d, c), KEY name (w, d, last))"),
+    ("INSERT INTO trade.customer SELECT n DIV 6000, n DIV 600 % 10, n % 600, CONCAT('name', n * 7919 % 300), 0, 0, "
+    "REPEAT('c', 300 + n % 200) FROM field.n WHERE n < 60000"),
     "CREATE TABLE trade.district (w INT NOT NULL, d INT NOT NULL, taken DECIMAL(12,2) NOT NULL, next INT NOT NULL, PRIMARY KEY (w, d))",
     "INSERT INTO trade.district SELECT n DIV 10, n % 10, 0, 600 FROM field.n WHERE n < 100",
-    "CREATE TABLE trade.orders (w INT NOT NULL, d INT NOT NULL, o INT NOT NULL, c INT NOT NULL, carrier INT NULL, entered DATETIME "
-    "NOT NULL, PRIMARY KEY (w, d, o), KEY customer (w, d, c, o))",
+    ("CREATE TABLE trade.orders (w INT NOT NULL, d INT NOT NULL, o INT NOT NULL, c INT NOT NULL, carrier INT NULL, entered DATETIME "
+    "NOT NULL, PRIMARY KEY (w, d, o), KEY customer (w, d, c, o))"),
     "INSERT INTO trade.orders SELECT n DIV 6000, n DIV 600 % 10, n % 600, n * 7919 % 600, NULL, NOW() FROM field.n WHERE n < 60000",
-    "CREATE TABLE trade.line (w INT NOT NULL, d INT NOT NULL, o INT NOT NULL, l INT NOT NULL, i INT NOT NULL, amount DECIMAL(6,2) "
-    "NOT NULL, delivered DATETIME NULL, info CHAR(24) NOT NULL, PRIMARY KEY (w, d, o, l))",
-    "INSERT INTO trade.line SELECT n DIV 50000, n DIV 5000 % 10, n DIV 10 % 500, n % 10, n * 7919 % 20000, 1, NULL, 'i' FROM field.n "
-    "WHERE n < 500000",
+    ("CREATE TABLE trade.line (w INT NOT NULL, d INT NOT NULL, o INT NOT NULL, l INT NOT NULL, i INT NOT NULL, amount DECIMAL(6,2) "
+    "NOT NULL, delivered DATETIME NULL, info CHAR(24) NOT NULL, PRIMARY KEY (w, d, o, l))"),
+    ("INSERT INTO trade.line SELECT n DIV 50000, n DIV 5000 % 10, n DIV 10 % 500, n % 10, n * 7919 % 20000, 1, NULL, 'i' FROM field.n "
+    "WHERE n < 500000"),
 )  # fmt: skip
 _SERIES = (
-    "CREATE TABLE field.series (id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, device INT NOT NULL, at DATETIME(3) NOT NULL, "
-    "value DOUBLE NOT NULL, note VARCHAR(120) NOT NULL, KEY device (device), KEY at (at))",
-    "INSERT INTO field.series SELECT n + 1, n * 48271 % 5003, '2025-01-01' + INTERVAL n SECOND, n / 7, REPEAT('n', 40 + n % 60) "
-    "FROM field.n WHERE n < 400000",
+    ("CREATE TABLE field.series (id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, device INT NOT NULL, at DATETIME(3) NOT NULL, "
+    "value DOUBLE NOT NULL, note VARCHAR(120) NOT NULL, KEY device (device), KEY at (at))"),
+    ("INSERT INTO field.series SELECT n + 1, n * 48271 % 5003, '2025-01-01' + INTERVAL n SECOND, n / 7, REPEAT('n', 40 + n % 60) "
+    "FROM field.n WHERE n < 400000"),
 )
 _NAMED = (
-    "CREATE TABLE field.named (name CHAR(36) CHARACTER SET ascii NOT NULL PRIMARY KEY, owner INT NOT NULL, state INT NOT NULL, "
-    "body VARCHAR(200) NOT NULL, KEY owner (owner))",
-    "INSERT INTO field.named SELECT INSERT(INSERT(LEFT(SHA2(n, 256), 32), 9, 0, '-'), 14, 0, '-'), n * 48271 % 30011, 0, REPEAT('b', 60 + n % 90) "
-    "FROM field.n WHERE n < 300000 ORDER BY LEFT(SHA2(n, 256), 32)",
+    ("CREATE TABLE field.named (name CHAR(36) CHARACTER SET ascii NOT NULL PRIMARY KEY, owner INT NOT NULL, state INT NOT NULL, "
+    "body VARCHAR(200) NOT NULL, KEY owner (owner))"),
+    ("INSERT INTO field.named SELECT INSERT(INSERT(LEFT(SHA2(n, 256), 32), 9, 0, '-'), 14, 0, '-'), n * 48271 % 30011, 0, "
+    "REPEAT('b', 60 + n % 90) "
+    "FROM field.n WHERE n < 300000 ORDER BY LEFT(SHA2(n, 256), 32)"),
 )
 
 

@@ -73,8 +73,9 @@ def key_order(definition: TableDefinition, rows_per_prefix: Sequence[float]) -> 
 
 
 class Entry(NamedTuple):
-    """A place in a secondary index, by the index's number: a share of its entries (0 to 1), or, where the index follows
-    the primary key, the number of the row. `is_lookup`: rows are found there."""
+    """A place in a secondary index, by the index's number: a share of its entries (0 to 1), or,
+    where the index follows the primary key, the number of the row. `is_lookup`: rows are found
+    there."""
 
     number: int
     place: float

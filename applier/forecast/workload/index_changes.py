@@ -117,11 +117,8 @@ class _Sample:
                 table_map = self._known_maps.of(event, reader.format)
                 maps[table_map.table_id] = table_map
             elif event.type in ROWS_TYPES:
-                head, table_map = heads.of(event), maps.get(heads.of(event).table_id)
-                if table_map is not None and table_map.full_name in self.tables:
-                    if head.kind == "update":
-                        self._update(event, head, table_map)
-                    self._values(event, head, table_map)
+                head = heads.of(event)
+                self._rows(event, head, maps.get(head.table_id))
 
     def spreads(self) -> dict[str, dict[str, Spread]]:
         """Table -> secondary index -> where its values stand: by rows that were there before, or
@@ -136,6 +133,13 @@ class _Sample:
             if len(pairs) >= FEWEST_VALUES:
                 found.setdefault(table, {})[index] = spread_of(pairs)
         return found
+
+    def _rows(self, event: Event, head: RowsHead, table_map: TableMap | None) -> None:
+        if table_map is None or table_map.full_name not in self.tables:
+            return
+        if head.kind == "update":
+            self._update(event, head, table_map)
+        self._values(event, head, table_map)
 
     def _values(self, event: Event, head: RowsHead, table_map: TableMap) -> None:
         """Keeps the values of indexes of an event's first images."""
