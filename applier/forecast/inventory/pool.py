@@ -115,9 +115,11 @@ class BufferPool:
     transactions: int = 0
 
     @classmethod
-    def of(cls, pool_bytes: float, rollback_segments: int = 1) -> BufferPool:
-        """An empty one."""
-        return cls(capacity(pool_bytes), OrderedDict(), Random(1), {}, rollback_segments)
+    def of(cls, pool_bytes: float, rollback_segments: int = 0) -> BufferPool:
+        """One without pages of tables. A server reads those of rollback segments at its start."""
+        pages = capacity(pool_bytes)
+        held = OrderedDict.fromkeys(range(-int(min(2 * rollback_segments, pages)), 0))
+        return cls(pages, held, Random(1), {}, rollback_segments)
 
     def read(
         self,
@@ -147,7 +149,7 @@ class BufferPool:
     def commit(self) -> float:
         """The end of a transaction: pages of its rollback segment that are read, the header and the
         undo log. Segments take turns, so all of theirs stay in the pool, or none."""
-        if math.isinf(self.pages):
+        if math.isinf(self.pages) or not self.rollback_segments:
             return 0.0
         number = self.transactions % self.rollback_segments
         self.transactions += 1

@@ -6,7 +6,7 @@ Both numbers are InnoDB's estimates (from a few sampled pages); for MyISAM the r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -91,14 +91,7 @@ def facts_of_server(
     finally:
         engine.dispose()
     definitions = _load(wanted, created, version)
-    cardinalities: dict[tuple[str, str], dict[str, float]] = {}
-    prefixes: dict[tuple[str, str], list[float]] = {}
-    for database, table, key, cardinality in keys:
-        if cardinality:
-            found = cardinalities.setdefault((database, table), {})
-            found[key] = max(found.get(key, 0.0), float(cardinality))
-            if key == "PRIMARY":
-                prefixes.setdefault((database, table), []).append(float(cardinality))
+    cardinalities, prefixes = _cardinalities(keys)
     facts = {}
     for database, table, rows, row_bytes, following in wanted:
         name, numbers = f"{database}.{table}", cardinalities.get((database, table), {})
@@ -114,6 +107,25 @@ def facts_of_server(
         )
         facts[name] = judged(known, numbers, float(following or 0))
     return facts, version
+
+
+Cardinalities = dict[tuple[str, str], dict[str, float]]
+
+
+def _cardinalities(
+    keys: Iterable[Any],
+) -> tuple[Cardinalities, dict[tuple[str, str], list[float]]]:
+    """(Table -> key -> distinct values, table -> those of the first 1, 2, … columns of its primary
+    key)."""
+    cardinalities: Cardinalities = {}
+    prefixes: dict[tuple[str, str], list[float]] = {}
+    for database, table, key, cardinality in keys:
+        if cardinality:
+            found = cardinalities.setdefault((database, table), {})
+            found[key] = max(found.get(key, 0.0), float(cardinality))
+            if key == "PRIMARY":
+                prefixes.setdefault((database, table), []).append(float(cardinality))
+    return cardinalities, prefixes
 
 
 def _leaf_pages(connection: Any) -> dict[tuple[str, str], dict[str, float]]:

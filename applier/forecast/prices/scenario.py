@@ -85,7 +85,7 @@ class Scenario:
     """For a page, instead of the calibration's; `reads_per_second` is what the disk can."""
     reads_per_second: float = inf
     change_buffer: bool = False
-    rollback_segments: int = 1
+    rollback_segments: int = 0
     """That transactions take turns in: their pages take room in the pool."""
 
     def machine(self, shared: Mapping[str, TimePrice], priced_syncs: float = 0.0) -> Machine:
