@@ -30,7 +30,7 @@ from applier.binlog.header import (
 from applier.binlog.refusals import unknown_table
 from applier.binlog.rows import DUMMY_TABLE_IDS, KINDS, STATEMENT_END, RowsHeads
 from applier.binlog.selection.table_filter import SYSTEM_SCHEMAS
-from applier.binlog.table_map import TableMap, parse_table_map
+from applier.binlog.table_map import TableMap, read_table_map
 from applier.error_codes import Code
 from applier.errors import InputError
 from applier.mysql.client.dialect import TargetDialect
@@ -309,9 +309,7 @@ class NativeRows:
     ) -> None:
         if self._tables is None:
             return
-        table_map = parse_table_map(
-            event.buffer, event.body, event.end, fde.post_header_length(EventType.TABLE_MAP)
-        )
+        table_map = read_table_map(event, fde)
         database = self.options.rewrite.get(table_map.database, table_map.database)
         if self._tables.of(database, table_map.table).scanned:
             group.scanned[table_id] = table_map
@@ -321,9 +319,7 @@ class NativeRows:
         wanted."""
         if self._plain and _database(event, fde) not in _SYSTEM_NAMES:
             return self._shipped(event, fde)
-        table_map = parse_table_map(
-            event.buffer, event.body, event.end, fde.post_header_length(EventType.TABLE_MAP)
-        )
+        table_map = read_table_map(event, fde)
         if not self.options.wants(table_map.database, table_map.table):
             return None
         new = self.options.rewrite.get(table_map.database)
@@ -440,9 +436,7 @@ def _database(event: Event, fde: FormatDescription) -> bytes:
 def _full_name(event: Event | None, fde: FormatDescription) -> str | None:
     if event is None:
         return None
-    return parse_table_map(
-        event.buffer, event.body, event.end, fde.post_header_length(EventType.TABLE_MAP)
-    ).full_name
+    return read_table_map(event, fde).full_name
 
 
 def literal(events: list[bytes]) -> bytes:

@@ -20,7 +20,7 @@ from applier.binlog.rows import (
     RowsHead,
     RowsHeads,
 )
-from applier.binlog.table_map import TableMap, parse_table_map
+from applier.binlog.table_map import TableMap, read_table_map
 from applier.errors import InputError, ReplicationError
 from applier.mysql.client.dialect import TargetDialect
 from applier.mysql.client.pipeline import HEADER_BYTES, Pipeline, PipelineStatement
@@ -153,12 +153,7 @@ class SqlRows:
         if body not in self._known:
             if len(self._known) > MOST_MAPS:
                 self._known.clear()
-            table_map = parse_table_map(
-                event.buffer,
-                event.body,
-                event.end,
-                format.fde.post_header_length(EventType.TABLE_MAP),
-            )
+            table_map = read_table_map(event, format.fde)
             table = (
                 self._table(table_map)
                 if self.options.wants(table_map.database, table_map.table)
