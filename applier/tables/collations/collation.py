@@ -178,9 +178,8 @@ def rule_of(collation: str) -> CollationRule | None:
     if collation == "binary":
         return CollationRule("binary", None, (), Pads(False, False))
     own, _, rest = collation.partition("_")
-    pads = Pads(
-        pads_with_spaces(rest), "0900_" not in rest
-    )  # MariaDB's NOPAD is of the first level only
+    # MariaDB's NOPAD is of the first level only
+    pads = Pads(pads_with_spaces(rest), "0900_" not in rest)
     rest = rest.replace("nopad_", "")
     if rest in ("bin", "0900_bin"):
         return CollationRule(own, None, (), pads) if own in CHARSETS else None

@@ -331,9 +331,8 @@ class _Reader:
             *qualifier, _ = self._parts()
             found = _resolve(qualifier, references)
             if found is None:
-                return StatementNames(
-                    everything
-                )  # a column without its table: any of them may be meant
+                # a column without its table: any of them may be meant
+                return StatementNames(everything)
             changed[found] = None
             self.parser.skip_until(",", "WHERE", "ORDER", "LIMIT")
             if not self.parser.accept(","):
