@@ -54,11 +54,9 @@ from lookup.decision import decide
 from lookup.table import Key, TableDefinition
 from lookup.versions import ServerRules
 
-TABLE_MAP, FORMAT_DESCRIPTION, QUERY = (
-    int(EventType.TABLE_MAP),
-    int(EventType.FORMAT_DESCRIPTION),
-    int(EventType.QUERY),
-)
+TABLE_MAP = int(EventType.TABLE_MAP)
+FORMAT_DESCRIPTION = int(EventType.FORMAT_DESCRIPTION)
+QUERY = int(EventType.QUERY)
 FIRST_TYPES = GTID_TYPES | {EventType.QUERY}
 """Events that a transaction may begin with."""
 MOST_FRUITLESS = 255
@@ -315,15 +313,11 @@ class LoadReader:
         load = self._load or self._open(transaction)
         self._load = None
         load.end_file, load.end = transaction.end_file or transaction.file, transaction.end
-        load.gtid, load.kind, load.server_id = (
-            transaction.gtid,
-            transaction.kind,
-            transaction.server_id,
-        )
-        load.last_committed, load.sequence_number = (
-            transaction.last_committed,
-            transaction.sequence_number,
-        )
+        load.gtid = transaction.gtid
+        load.kind = transaction.kind
+        load.server_id = transaction.server_id
+        load.last_committed = transaction.last_committed
+        load.sequence_number = transaction.sequence_number
         if isinstance(transaction.identity, MariadbGtidEvent):
             load.marks = marks_of(transaction.identity)
         load.complete = transaction.complete

@@ -232,9 +232,8 @@ class NativeRows:
         if body == self._described:
             return []
         self._described = body
-        always = replace(
-            fde, checksum=None if fde.checksum is None else 1
-        )  # this event has one whatever the algorithm
+        # this event has one whatever the algorithm
+        always = replace(fde, checksum=None if fde.checksum is None else 1)
         shipped = PipelineStatement(
             literal([packed(event.header, event.type, body, always, flags=0)]), event
         )
@@ -250,10 +249,8 @@ class NativeRows:
         table_id = buffer[body : body + TABLE_ID_BYTES]
         table_map = self._maps.get(table_id)
         if table_map is not None:
-            second, others = (
-                (None if event.type in self._any_second else event.timestamp),
-                flags & ~STATEMENT_END,
-            )
+            second = None if event.type in self._any_second else event.timestamp
+            others = flags & ~STATEMENT_END
             if not self._joined or self._group is None or not self._group.agrees(others, second):
                 self._join(others, second, fde)
             assert self._group is not None

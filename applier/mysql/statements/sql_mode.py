@@ -160,10 +160,8 @@ class SqlRows:
                 else None
             )
             if table is not None and table.definition is None:
-                self._maps[table_map.table_id] = (
-                    event,
-                    table,
-                )  # it may be there the next time: not kept
+                # it may be there the next time: not kept
+                self._maps[table_map.table_id] = (event, table)
                 return
             self._known[body] = table
         table_id = int.from_bytes(
