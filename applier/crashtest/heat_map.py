@@ -102,7 +102,7 @@ def summary(cells: list[MatrixCell]) -> list[str]:
         ),
         f"consistent after every crash: {safe:,}; not: {len(cells) - safe:,}",
         (
-            f"promised to be consistent: {promised:,}; broken promises:"
+            f"promised: {promised:,}; broken promises:"
             f" {sum(cell.broken for cell in cells):,}"
         ),
         *shared(cells),

@@ -279,7 +279,11 @@ class Replica:
         difference any more.
         """
         receiver, applier = self._threads()
-        gtids = str(self.storage.executed_gtids.union(receiver.retrieved))
+        gtids = (
+            str(self.storage.executed_gtids.union(receiver.retrieved))
+            if self._slave_pos is None
+            else f"{self._slave_pos.position} {receiver.domains}"
+        )
         return (
             gtids,
             applier.info.source_position,
