@@ -11,9 +11,9 @@ break a promise, whatever happens to it.
 | TABLE or GTID auto-position, workers of 5.6 | nothing: it does not start with gaps (1872) |
 
 MariaDB promises of MASTER_USE_GTID=slave_pos that nothing is lost and nothing executed twice: what
-is applied is in gtid_slave_pos, in the transaction, and START SLAVE fetches the relay logs again. It
-does not promise that it starts: it deletes them one by one while its index and relay-log.info name
-them, and a crash between is error 1201 (seen of 10.11.18).
+is applied is in gtid_slave_pos, in the transaction, and START SLAVE fetches the relay logs again.
+It does not promise that it starts: it deletes them one by one while its index and relay-log.info
+name them, and a crash between is error 1201 (seen of 10.11.18).
 
 All of it asks for innodb_flush_log_at_trx_commit=1, and for sync_binlog=1 where the replica writes
 a binary log; everything else promises nothing. (The manual, "Handling an Unexpected Halt of a
