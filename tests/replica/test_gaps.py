@@ -390,10 +390,9 @@ def test_an_event_that_cannot_be_read_before_the_last_group_of_a_worker(version:
     assert kept.committed[30:] == [1, 2]
 
 
-@pytest.mark.parametrize("version", ["5.7", "9.7"])
-def test_the_position_moves_with_each_statement_of_a_group_that_is_skipped(version: str) -> None:
+def test_the_position_moves_with_each_statement_of_a_group_that_is_skipped() -> None:
     """No transaction is open then. The relay log ends inside of such a group, behind its rows: a real 5.7.29 stands there, too."""
-    again, kept = gaps_after(version, LONG_GAP, 30, relay_log_info_repository="TABLE", max_relay_log_size=4096)
+    again, kept = gaps_after("9.7", LONG_GAP, 30, relay_log_info_repository="TABLE", max_relay_log_size=4096)
     disk = again.disk
     assert isinstance(disk, SimulatedDisk)
     content = disk.contents()["relay.000002"]
@@ -404,9 +403,10 @@ def test_the_position_moves_with_each_statement_of_a_group_that_is_skipped(versi
     file.truncate(at + 7)
     file.close()
     again.start()
-    with pytest.raises(ReplicationError):
+    assert again.status.gaps == (True, False, *[True] * 29)  # ends of groups are counted, and one of 32 is missing
+    with pytest.raises(ReplicationError, match="ends inside an event"):
         again.apply()
-    assert set(kept.committed[30:]) < {1, 2}  # ends of groups are counted: without one of them, a gap counts as executed
+    assert kept.committed[30:] == [1]
     stands = again.memory.applied
     assert stands is not None
     assert (stands.relay_log_name.removeprefix("./"), stands.relay_log_pos) == ("relay.000002", at)
