@@ -276,6 +276,8 @@ class ReplayLoop:
         identity = transaction.identity
         assert identity is not None
         transaction.skipped = self._skips_gtid(identity) or identity.is_half_alter
+        if isinstance(identity, MariadbGtidEvent):
+            self.xa.begin(identity, transaction)
 
     def _skips_gtid(self, identity: Gtid | MariadbGtidEvent) -> bool:
         include, exclude = self.options.include_gtids, self.options.exclude_gtids
