@@ -223,6 +223,18 @@ RESET;
     ),
     (
         ("9.7",),
+        """
+CREATE TABLE loose (id INT, a INT CHECK (a > 0) NOT ENFORCED NOT NULL, CONSTRAINT below CHECK (a < 9), CHECK (a > -9) NOT ENFORCED);
+ALTER TABLE loose ALTER CHECK below NOT ENFORCED;
+INSERT IGNORE INTO loose VALUES (1, -20), (2, 20);
+UPDATE IGNORE loose SET a = a - 1;
+CREATE TABLE looser LIKE loose;
+INSERT IGNORE INTO looser VALUES (1, -20), (2, 20);
+RESET;
+""",
+    ),
+    (
+        ("9.7",),
         r"""
 CREATE TABLE p (id INT, d DATETIME);
 INSERT INTO p VALUES (1, '2020-01-01 00:00:00.9');
