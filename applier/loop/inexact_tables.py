@@ -4,12 +4,13 @@ then."""
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 
 from applier.binlog.events import Query
 from applier.errors import NOT_SUPPORTED, ReplicationError
 from applier.options import ReplayOptions
 from applier.result import ReplayResult
+from applier.tables.catalog import Tables
 from applier.tables.sql.statement_names import names_of
 
 _DROPS = re.compile(rb"(?i)\s*DROP\s+(TABLE|DATABASE|SCHEMA)\b")
@@ -50,7 +51,7 @@ class InexactTables:
             if table.rpartition(".")[2].lower() in sql:
                 self._add(self._changed(query), reason)
 
-    def forget_dropped(self, query: Query, tables: Container[str]) -> None:
+    def forget_dropped(self, query: Query, tables: Tables) -> None:
         """A table that was dropped is forgotten: what is made under its name later is exact."""
         if not (self.result.inexact and _DROPS.match(query.sql)):
             return

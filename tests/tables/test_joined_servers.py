@@ -13,6 +13,9 @@ from applier.errors import ReplicationError
 from applier.tables.catalog import Tables
 from applier.tables.dml.row_writer import StatementSession
 from applier.tables.dml.statements import execute_statement
+from applier.tables.dml.table_references import JoinedTables
+from applier.tables.expressions.expression_parser import sql_parser
+from applier.tables.expressions.operands import Session
 from tests.servers.fixtures import ServerFactory
 from tests.tables.test_functions_servers import REFUSED, SERVERS, TWIN, run
 
@@ -188,3 +191,36 @@ def test_what_the_order_of_reading_decides_is_refused(statement: str) -> None:
         execute_statement(tables, statement, "d", StatementSession())
     assert caught.value.number == 1235
     assert [table.rows() for table in tables] == before
+
+
+@pytest.mark.parametrize(
+    ("joined", "pairs"),
+    [
+        ("a, b where a.id = b.aid", 3),
+        ("a, b WHERE b.aid = a.id AND a.x = 1", 3),
+        ("a, b WHERE (a.id = b.aid)", 3),
+        ("a, b WHERE ((b.aid = a.id) AND (1))", 3),
+        ("a, b WHERE (a.id = b.aid) = 0", 6),
+        ("a, b WHERE IF(a.id = b.aid, 1, 2)", 6),
+        ("a JOIN b ON (a.id = b.aid)", 3),
+        ("a JOIN b ON a.id = b.aid && a.x < 2", 2),
+        ("a JOIN b ON a.id = b.aid OR a.x = 2", 5),
+        ("a LEFT JOIN b ON a.id = b.aid AND b.y = 5", 2),
+        ("a LEFT JOIN b ON 1 WHERE a.id = b.aid", 6),
+        ("a, b WHERE a.x BETWEEN 1 AND a.id = b.aid", 6),
+        ("a, b WHERE NOT a.id = b.aid", 6),
+        ("a, b WHERE a.id + 0 = b.aid", 6),
+    ],
+)
+def test_only_rows_with_equal_columns_are_put_together(joined: str, pairs: int) -> None:
+    """`pairs`: rows that WHERE is asked about."""
+    tables = applier.load_schema(SCHEMA)
+    parser = sql_parser(joined, Session().dialect)
+    references = JoinedTables(parser, tables, "d", Session())
+    references.read()
+    start = parser.at
+    if parser.accept("WHERE"):
+        references.reader().expression()
+        references.take_equalities(start)
+    assert parser.done
+    assert len(list(references.rows())) == pairs

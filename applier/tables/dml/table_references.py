@@ -251,16 +251,30 @@ def _compared_names(tokens: Sequence[Token]) -> Iterator[tuple[list[str], list[s
     depth, piece, pieces = 0, list[Token](), list[list[Token]]()
     for token in tokens:
         depth += {"(": 1, ")": -1}.get(token.value, 0) if token.kind == "op" else 0
-        if depth == 0 and token.kind in ("word", "op") and token.value in _BETWEEN_PIECES:
+        is_between = token.kind in ("word", "op") and token.value.upper() in _BETWEEN_PIECES
+        if depth == 0 and is_between:
             pieces.append(piece)
             piece = []
         else:
             piece.append(token)
     for found in [*pieces, piece]:
+        if _is_enclosed(found):
+            yield from _compared_names(found[1:-1])
+            continue
         at = next((at for at, token in enumerate(found) if token.value == "="), 0)
         names = [_names(found[:at]), _names(found[at + 1 :])]
         if at and all(names):
             yield names[0], names[1]
+
+
+def _is_enclosed(tokens: Sequence[Token]) -> bool:
+    """Whether the first token is a parenthesis that the last one closes."""
+    depth = 0
+    for at, token in enumerate(tokens):
+        depth += {"(": 1, ")": -1}.get(token.value, 0) if token.kind == "op" else 0
+        if depth == 0:
+            return 0 < at == len(tokens) - 1
+    return False
 
 
 def _names(tokens: Sequence[Token]) -> list[str]:
