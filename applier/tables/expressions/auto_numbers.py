@@ -63,9 +63,8 @@ def refuse_no_number(number: int, *, mariadb: bool, from_event: bool) -> None:
         return
     if not from_event:
         raise ReplicationError(1467, "Failed to read auto-increment value from storage engine")
-    raise ReplicationError(
-        167 if mariadb else 1264, "Out of range value for an AUTO_INCREMENT column"
-    )
+    message = "Out of range value for an AUTO_INCREMENT column"
+    raise ReplicationError(167, message) if mariadb else ReplicationError(1264, message)
 
 
 def stored_number(column: Column, number: int, *, mariadb: bool, ignoring: bool, cuts: bool) -> Any:
