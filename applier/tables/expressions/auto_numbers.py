@@ -64,7 +64,9 @@ def refuse_no_number(number: int, *, mariadb: bool, from_event: bool) -> None:
     if not from_event:
         raise ReplicationError(1467, "Failed to read auto-increment value from storage engine")
     message = "Out of range value for an AUTO_INCREMENT column"
-    raise ReplicationError(167, message) if mariadb else ReplicationError(1264, message)
+    if mariadb:
+        raise ReplicationError(167, message)
+    raise ReplicationError(1264, message)
 
 
 def stored_number(column: Column, number: int, *, mariadb: bool, ignoring: bool, cuts: bool) -> Any:
