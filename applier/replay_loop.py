@@ -385,6 +385,8 @@ class ReplayLoop:
         if (error := remaining_error(error, query, self.options.skips)) is not None:
             error.hint = needs_more(self.options.only, error.number, query) or error.hint
             self._inexact.pass_over(error, query)
+        else:
+            self._inexact.forget_dropped(query, self.tables)
 
     def _load(self, event: Event) -> None:
         assert self._fde is not None

@@ -133,11 +133,13 @@ class Check:
     """A CHECK constraint.
 
     `name` is empty where the statement gives none, `column` where it does not stand behind one.
+    `enforced`: without NOT ENFORCED.
     """
 
     expression: str
     name: str = ""
     column: str = ""
+    enforced: bool = True
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,17 @@ then."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from applier.binlog.events import Query
 from applier.errors import NOT_SUPPORTED, ReplicationError
 from applier.options import ReplayOptions
 from applier.result import ReplayResult
+from applier.tables.catalog import Tables
 from applier.tables.sql.statement_names import names_of
+
+_DROPS = re.compile(rb"(?i)\s*DROP\s+(TABLE|DATABASE|SCHEMA)\b")
 
 
 class InexactTables:
@@ -46,6 +50,18 @@ class InexactTables:
         for table, reason in list(self.result.inexact.items()):
             if table.rpartition(".")[2].lower() in sql:
                 self._add(self._changed(query), reason)
+
+    def forget_dropped(self, query: Query, tables: Tables) -> None:
+        """A table that was dropped is forgotten: what is made under its name later is exact."""
+        if not (self.result.inexact and _DROPS.match(query.sql)):
+            return
+        names, rewrite = names_of(query), self.options.rewrite
+        dropped = {f"{rewrite.get(database, database)}.{table}" for database, table in names.tables}
+        databases = {rewrite.get(name, name) for name in names.databases}
+        for table in list(self.result.inexact):
+            is_named = table in dropped or table.partition(".")[0] in databases
+            if is_named and table not in tables:
+                del self.result.inexact[table]
 
     def _add(self, tables: Iterable[str], reason: str) -> None:
         for table in tables:

@@ -270,6 +270,34 @@ def test_skip_errors_passes_over_a_statement(tmp_path: Path) -> None:
     assert sum(result.notes.values()) == 1
 
 
+REFUSED_UPDATE = query(b"UPDATE u SET a = SLEEP(1)", b"d")
+
+
+@pytest.mark.parametrize(
+    ("statements", "inexact"),
+    [
+        ((), {"d.u"}),
+        ((b"TRUNCATE TABLE u",), {"d.u"}),
+        ((b"RENAME TABLE u TO v",), {"d.u", "d.v"}),
+        ((b"DROP TABLE u",), set()),
+        ((b"DROP TABLE IF EXISTS u, x", b"CREATE TABLE u (a INT)"), set()),
+        ((b"CREATE TABLE v LIKE u", b"DROP TABLE u"), {"d.v"}),
+        ((b"DROP DATABASE d",), set()),
+        ((b"DROP DATABASE e",), {"d.u"}),
+        ((b"CREATE TEMPORARY TABLE u (a INT)", b"DROP TABLE u"), {"d.u"}),
+    ],
+)
+def test_a_table_of_a_skipped_statement_is_not_exact_until_it_is_dropped(
+    tmp_path: Path, statements: tuple[bytes, ...], inexact: set[str]
+) -> None:
+    start = (gtid(1), query(b"CREATE TABLE u (a INT)", b"d"), gtid(2), REFUSED_UPDATE)
+    rest = [event for number, sql in enumerate(statements, 3) for event in (gtid(number), query(sql, b"d"))]
+    first = [gtid(9), query(b"CREATE DATABASE e", b"e")] if b"DROP DATABASE e" in statements else []
+    _, result = replay_log(tmp_path, log(*first, *start, *rest), skip_errors="1235")
+    assert result.error is None, result.error
+    assert set(result.inexact) == inexact
+
+
 # compressed content
 
 

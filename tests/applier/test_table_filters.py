@@ -44,6 +44,24 @@ def test_a_statement_of_wanted_and_unwanted_tables_is_carried_out_as_a_whole(tmp
     assert result.notes == {"a statement that changes shop.u was carried out as a whole; it also changes shop.t": 1}
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        b"UPDATE shop.t JOIN shop.u ON t.a = u.a SET t.a = 9",
+        b"UPDATE shop.t, shop.u SET t.a = 9",
+        b"DELETE shop.t FROM shop.t LEFT JOIN shop.u x ON t.a = x.a WHERE x.a IS NULL",
+        b"DELETE FROM t USING shop.t, shop.u",
+        b"INSERT INTO shop.t SELECT x.a + 9 FROM shop.t x JOIN shop.u USING (a) WHERE 1",
+    ],
+)
+def test_a_join_with_what_is_left_out_is_refused(tmp_path: Path, statement: bytes) -> None:
+    _, result = replay_log(tmp_path, elsewhere(statement), TWO, exclude_table="shop.u")
+    assert result.error is not None
+    assert result.error.number == 1235
+    assert "the statement reads shop.u, which the filters leave out" in result.error.message
+    assert "name it with --table" in (result.error.hint or "")
+
+
 def test_a_rename_says_which_table_the_filter_lacks(tmp_path: Path) -> None:
     content = elsewhere(b"CREATE TABLE shop._t_new (a INT)", b"RENAME TABLE shop.t TO shop._t_old, shop._t_new TO shop.t")
     _, result = replay_log(tmp_path, content, TWO, table="shop.t")

@@ -92,6 +92,26 @@ def test_ignore_is_refused_where_a_check_may_leave_rows_out(statement: Callable[
     assert len(tables["d.t"].rows()) > 0
 
 
+@pytest.mark.parametrize(
+    ("body", "clauses", "left"),
+    [
+        ("a int CHECK (a > 0) NOT ENFORCED, CHECK (a < 9) NOT ENFORCED", (), []),
+        ("a int CHECK (a > 0) ENFORCED, CONSTRAINT low CHECK (a < 9) NOT ENFORCED", (), ["a > 0"]),
+        ("a int, CONSTRAINT low CHECK (a < 9)", ("ALTER CHECK low NOT ENFORCED",), []),
+        ("a int, CONSTRAINT low CHECK (a < 9) NOT ENFORCED", ("ALTER CONSTRAINT LOW ENFORCED",), ["a < 9"]),
+        ("a int, CHECK (a < 9)", ("ALTER CHECK t_chk_1 NOT ENFORCED",), []),
+        ("a int, CHECK (a < 9), CHECK (a > 0)", ("ALTER CHECK t_chk_1 NOT ENFORCED",), ["a < 9", "a > 0"]),  # which one is not known
+        ("a int CHECK (a > 0) NOT ENFORCED, CHECK (a < 9) NOT ENFORCED", ("ALTER CHECK t_chk_1 ENFORCED",), ["a > 0", "a < 9"]),
+        ("a int, CONSTRAINT low CHECK (a < 9) NOT ENFORCED", ("ADD b int", "RENAME COLUMN a TO z"), []),
+    ],
+)
+def test_which_constraints_are_enforced(body: str, clauses: tuple[str, ...], left: list[str]) -> None:
+    tables = applier.load_schema(f"CREATE TABLE d.t ({body});", server="9.7")
+    for clause in clauses:
+        apply_ddl(tables, f"ALTER TABLE t {clause}", "d", DdlSession(server="9.7"))
+    assert [check.expression for check in tables["d.t"].definition.checks if check.enforced] == left
+
+
 def test_statements_without_ignore_are_carried_out() -> None:
     tables = applier.load_schema("CREATE TABLE d.t (a int CHECK (a > 0)); INSERT INTO d.t VALUES (5);")
     execute_statement(tables, "INSERT INTO t VALUES (7)", "d", StatementSession())

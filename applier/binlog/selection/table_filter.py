@@ -101,7 +101,8 @@ class StatementNames:
     databases: tuple[str, ...] = ()
     control: bool = False
     read: tuple[tuple[str, str], ...] = ()
-    """The table that the SELECT of an INSERT or CREATE TABLE reads from."""
+    """The tables that the SELECT of an INSERT or CREATE TABLE reads from, and those of a join that
+    changes."""
 
 
 Patterns = tuple[NamePattern, ...]

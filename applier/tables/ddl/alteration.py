@@ -362,9 +362,9 @@ class Alteration:
                     key.visible = visible != "INVISIBLE"
             return
         if parser.accept_any("CHECK", "CONSTRAINT"):
-            parser.name()
-            parser.accept("NOT")
+            name, enforced = parser.name(), not parser.accept("NOT")
             parser.accept("ENFORCED")
+            self.parts.checks = checks.with_enforcement(self.parts.checks, name, enforced=enforced)
             return
         parser.accept("COLUMN")
         missing_ok = parser.accept("IF", "EXISTS")

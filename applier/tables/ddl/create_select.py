@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from applier.errors import InputError
 from applier.tables.catalog import Tables
-from applier.tables.dml.insert_select import NO_ALIAS
 from applier.tables.dml.row_selection import RowSelection
+from applier.tables.dml.table_references import NO_ALIAS
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.defaults import complete_rows
 from applier.tables.expressions.expression_parser import ExpressionParser

@@ -28,6 +28,16 @@ def without(checks: list[Check], name: str, *, mariadb: bool, is_there: bool) ->
     return [check for check in checks if check not in gone]
 
 
+def with_enforcement(checks: list[Check], name: str, *, enforced: bool) -> list[Check]:
+    """After ALTER CHECK name [NOT] ENFORCED. Where servers made the names up, and it is not known
+    which constraint is meant, none is let go and all are enforced."""
+    named = [check for check in checks if check.name.lower() == name.lower()]
+    if not named and _MADE_UP.fullmatch(name):
+        unnamed = [check for check in checks if not check.name]
+        named = unnamed if enforced or len(unnamed) == 1 else []
+    return [replace(check, enforced=enforced) if check in named else check for check in checks]
+
+
 def without_columns(checks: list[Check], dropped: Set[str]) -> list[Check]:
     """After DROP COLUMN: servers let a column go whose constraints need no other one."""
     return [check for check in checks if not dropped & names_in(check.expression)]

@@ -104,6 +104,7 @@ class SchemaParser:
 
     def _not(self, draft: ColumnDraft) -> None:
         if self.parser.accept("ENFORCED"):
+            draft.checks[-1:] = [replace(check, enforced=False) for check in draft.checks[-1:]]
             return
         if self.parser.accept("SECONDARY"):
             return
@@ -266,9 +267,10 @@ class SchemaParser:
         word = parser.word()
         if word == "CHECK":
             parser.at += 1
-            parts.checks.append(Check(parser.expression_in_parentheses(), symbol or ""))
-            if not parser.accept("NOT", "ENFORCED"):
-                parser.accept("ENFORCED")
+            expression = parser.expression_in_parentheses()
+            enforced = not parser.accept("NOT", "ENFORCED")
+            parser.accept("ENFORCED")
+            parts.checks.append(Check(expression, symbol or "", enforced=enforced))
         elif word == "FOREIGN":
             parser.at += 1
             self._foreign_key(parts, symbol)

@@ -1,16 +1,16 @@
-"""The SELECT of INSERT … SELECT: expressions over the rows of one table, or over none.
+"""The SELECT of INSERT … SELECT: expressions over the rows of tables, or over none.
 
-Joins, subqueries, groups and unions are refused, and so is whatever the order of the rows decides
+Groups and unions are refused, and so is whatever the order of the rows decides
 where the statement leaves it open.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from applier.tables.catalog import Tables
-from applier.tables.dml.number_tables import number_table
 from applier.tables.dml.row_selection import RowSelection
+from applier.tables.dml.table_references import NO_ALIAS, JoinedTables
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.expression_parser import ExpressionParser
 from applier.tables.expressions.operands import (
@@ -23,19 +23,10 @@ from applier.tables.expressions.operands import (
 )
 from applier.tables.sql.sql_text import Parser
 from lookup.handler import traits_of
-from lookup.table import TableDefinition
 
 _AS_THEY_STAND = ("ALL", "HIGH_PRIORITY", "SQL_NO_CACHE", "SQL_CACHE", "SQL_SMALL_RESULT")
 """Words behind SELECT that do not change its rows."""
 _OTHER_ROWS = frozenset("DISTINCT DISTINCTROW SQL_BUFFER_RESULT SQL_CALC_FOUND_ROWS".split())
-_JOINING = frozenset("JOIN INNER CROSS LEFT RIGHT NATURAL STRAIGHT_JOIN".split())
-NO_ALIAS = _JOINING | frozenset(
-    """
-        FROM WHERE ORDER LIMIT GROUP HAVING UNION EXCEPT INTERSECT FOR LOCK ON PROCEDURE WINDOW
-        PARTITION USE FORCE IGNORE RETURNING
-    """.split()
-)
-"""Words behind an expression or a table that are not an alias of it."""
 _EXACT = frozenset({OperandKind.INTEGER, OperandKind.TEXT})
 
 
@@ -70,7 +61,7 @@ def read_select(
     if parser.word() in _OTHER_ROWS:
         raise unsupported(f"SELECT {parser.word()}")
     start = parser.at
-    source = _table_behind_from(parser, tables, database)
+    source = _tables_behind_from(parser, tables, database, session)
     behind, parser.at = parser.at, start
     listed = _SelectList(parser, source, session)
     listed.read()
@@ -91,54 +82,37 @@ def read_select(
         is_chosen = selection.condition is None or selection.condition(scope)
         chosen = [scope][: selection.limit] if is_chosen else []
         return SelectedRows(listed.operands, chosen, is_ordered=True)
-    if source.table is target and not listed.is_buffered_exactly:
+    if any(part.table is target for part in source.parts) and not listed.is_buffered_exactly:
         raise unsupported("INSERT … SELECT of expressions from the table itself")
     if any(parser.tokens[at].value.upper() == "RAND" for at in range(start, parser.at)):
         raise unsupported("RAND() in INSERT … SELECT")
-    rows = [source.table.get(ref) for ref in selection.refs(source.table, session)]
-    found = [Scope(row, session) for row in rows if row is not None]
-    ordered = len(found) < 2 or _is_ordered(source.table, selection, found)
+    source.take_equalities(behind)
+    found = [Scope(row, session) for _, row in selection.chosen(source.rows(), session)]
+    ordered = len(found) < 2 or _is_ordered(source, selection, found)
     return SelectedRows(listed.operands, found, ordered)
 
 
-@dataclass(frozen=True, slots=True)
-class _SelectedTable:
-    """A table, and its definition under the name that qualifies its columns."""
-
-    table: MemoryTable
-    definition: TableDefinition
-
-
-def _table_behind_from(parser: Parser, tables: Tables, database: str) -> _SelectedTable | None:
-    """Passes FROM and its table; None where there is none."""
+def _tables_behind_from(
+    parser: Parser, tables: Tables, database: str, session: Session
+) -> JoinedTables | None:
+    """Passes FROM and its tables; None where there is none."""
     parser.skip_until("FROM")
     if not parser.accept("FROM") or parser.accept("DUAL"):
         return None
-    name = parser.table_name(database)
-    table = None
-    if tables.dialect.mariadb and tables.get(*name) is None:
-        table = number_table(*name)
-    if table is None:
-        table = tables.named(*name)
-    table.open()
-    if any(column.system_time for column in table.definition.columns):
-        raise unsupported(f"a SELECT from `{name[1]}`, whose rows have a system time")
-    definition = table.definition
-    if parser.accept("AS") or parser.at_alias(NO_ALIAS):
-        definition = replace(definition, name=parser.name())
-    if parser.op() == "," or parser.word() in _JOINING:
-        raise unsupported("a SELECT from several tables")
-    return _SelectedTable(table, definition)
+    joined = JoinedTables(parser, tables, database, session)
+    joined.read()
+    return joined
 
 
 class _SelectList:
     """The expressions between SELECT and FROM."""
 
-    def __init__(self, parser: Parser, source: _SelectedTable | None, session: Session) -> None:
+    def __init__(self, parser: Parser, source: JoinedTables | None, session: Session) -> None:
         self.parser = parser
-        self.definition = None if source is None else source.definition
+        self.source = source
         self.dialect = session.dialect
-        self.reader = ExpressionParser(parser, self.definition, self.dialect, session)
+        columns = None if source is None else source.columns
+        self.reader = ExpressionParser(parser, columns, self.dialect, session)
         self.operands: list[Operand] = []
         self.is_buffered_exactly = True
         """Whether a temporary table between the SELECT and the INSERT keeps all values."""
@@ -154,18 +128,24 @@ class _SelectList:
 
     def _all_columns(self) -> bool:
         """`*` and `table.*`."""
-        parser, definition = self.parser, self.definition
-        if definition is None:
+        parser, source = self.parser, self.source
+        if source is None:
             return False
-        if parser.op() != "*" and parser.op(1) == "." and parser.op(2) == "*":
-            if parser.name().lower() != definition.name.lower():
-                raise unsupported("a SELECT from several tables")
-            parser.accept(".")
+        chosen = source.columns.tables
+        if parser.op() == "*":
+            if source.merges_columns:
+                raise unsupported("SELECT * beside USING")
+        elif parser.op(1) == "." and "*" in (parser.op(2), parser.op(4)):
+            names = [parser.name()]
+            while parser.accept(".") and parser.op() != "*":
+                names.append(parser.name())
+            chosen = [table for table in chosen if table.is_named(names)]
         if not parser.accept("*"):
             return False
         self.operands += [
-            column_operand(column, at, self.dialect)
-            for at, column in enumerate(definition.columns)
+            column_operand(column, table.start + at, self.dialect)
+            for table in chosen
+            for at, column in enumerate(table.definition.columns)
             if not (column.invisible or column.hidden)
         ]
         return True
@@ -179,7 +159,8 @@ class _SelectList:
         if parser.accept("AS") or parser.at_alias(NO_ALIAS):
             alias = parser.name().lower()
             self.hides_a_column = self.hides_a_column or (
-                self.definition is not None and alias in self.definition.positions
+                self.source is not None
+                and any(alias in one.definition.positions for one in self.source.parts)
             )
 
     def _is_name(self, start: int) -> bool:
@@ -189,16 +170,17 @@ class _SelectList:
         )
 
 
-def _is_ordered(table: MemoryTable, selection: RowSelection, found: list[Scope]) -> bool:
+def _is_ordered(source: JoinedTables, selection: RowSelection, found: list[Scope]) -> bool:
     """Whether the server can only have the rows in this order: ORDER BY leaves nothing open, or
     InnoDB has no key but the primary one to read them by."""
     if selection.order:
         return len({tuple(key(scope) for key, _ in selection.order) for scope in found}) == len(
             found
         )
-    definition = table.definition
+    definition = source.parts[0].table.definition
     return (
-        traits_of(definition).transactional
+        len(source.parts) == 1
+        and traits_of(definition).transactional
         and not definition.partitioned
         and all(key.is_primary for key in definition.keys)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from applier.tables.expressions.operands import (
     truth,
     unsupported,
 )
+from lookup.handler import Row
 
 SortKey = tuple[Callable[[Scope], Any], bool]
 """The value that rows are sorted by, and whether the largest comes first."""
@@ -41,9 +42,14 @@ class RowSelection:
     def refs(self, table: MemoryTable, session: Session) -> list[Any]:
         """The refs that WHERE, ORDER BY and LIMIT leave, in the order in which the server would
         change them."""
+        return [ref for ref, _ in self.chosen(table.scan(), session)]
+
+    def chosen(self, rows: Iterable[tuple[Any, Row]], session: Session) -> list[tuple[Any, Row]]:
+        """What the clauses leave of rows with their refs, in the order of `rows` where ORDER BY
+        does not say."""
         order, limit = self.order, self.limit
         found = []
-        for ref, row in table.scan():
+        for ref, row in rows:
             scope = Scope(row, session)
             if self.condition is None or self.condition(scope):
                 found.append((ref, tuple(key(scope) for key, _ in order), row))
@@ -54,7 +60,7 @@ class RowSelection:
             # equal rows may stand in for each other
             if len(tied) > 1 and found[limit - 1][1] == found[limit][1]:
                 raise unsupported("LIMIT among rows whose order the statement leaves open")
-        return [ref for ref, _, _ in found[:limit]]
+        return [(ref, row) for ref, _, row in found[:limit]]
 
 
 def _order(reader: ExpressionParser) -> list[SortKey]:

@@ -11,7 +11,7 @@ from applier.binlog.types import ValueRefused, from_sql
 from applier.errors import ReplicationError
 from applier.tables.definitions.altered_columns import names_in
 from applier.tables.engine import MemoryTable
-from applier.tables.expressions.auto_numbers import stored_number
+from applier.tables.expressions.auto_numbers import refuse_no_number, stored_number
 from applier.tables.expressions.defaults import (
     column_default,
     default_row,
@@ -126,7 +126,7 @@ class StatementRows:
     def refuse_checks(self, definition: TableDefinition) -> None:
         """IGNORE leaves out the rows that a CHECK constraint refuses, which are not known here.
         Raises ReplicationError 1235."""
-        if self.ignore and definition.checks:
+        if self.ignore and any(check.enforced for check in definition.checks):
             raise unsupported("IGNORE on a table with a CHECK constraint")
 
     def _replace(self, table: MemoryTable, row: Row, duplicate: DuplicateKey) -> int:
@@ -291,6 +291,9 @@ class StatementRows:
                 session.insert_id = session.expressions.numbers.after(row[at])
             return
         number = session.insert_id if session.insert_id is not None else table.auto_increment
+        refuse_no_number(
+            number, mariadb=self.dialect.mariadb, from_event=session.insert_id is not None
+        )
         if row[at] is not None or not column.nullable:
             # AUTO_INCREMENT NULL uses a number up and stays NULL
             row[at] = stored_number(

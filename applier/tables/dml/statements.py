@@ -1,9 +1,9 @@
-"""Statement-format DML on tables in memory: INSERT, REPLACE, UPDATE and DELETE of one table.
+"""Statement-format DML on tables in memory: INSERT, REPLACE, UPDATE and DELETE.
 
-The clauses are read here, the expressions in them by `expression_parser`. Joins, subqueries and
-stored routines are refused by name, and so is an order of rows that the statement leaves open where
-it decides which rows change: a log in statement format only says what was asked, and guessing what
-came of it would be a silent divergence.
+The clauses are read here, the expressions in them by `expression_parser`, statements on several
+tables by `joined_statements`. Stored routines are refused by name, and so is an order of rows that
+the statement leaves open where it decides which rows change: a log in statement format only says
+what was asked, and guessing what came of it would be a silent divergence.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from applier.binlog.types import ValueRefused
 from applier.errors import InputError, ReplicationError
 from applier.tables.catalog import Tables
 from applier.tables.dml.insert_select import read_select
+from applier.tables.dml.joined_statements import JoinedStatement
 from applier.tables.dml.row_selection import RowSelection
 from applier.tables.dml.row_writer import Assignment, StatementRows, StatementSession, Write
+from applier.tables.dml.table_references import JOINING, NO_ALIAS
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.expression_parser import (
     EXACT_FUNCTIONS,
@@ -30,12 +32,10 @@ from applier.tables.expressions.operands import (
     unsupported,
 )
 from applier.tables.sql.sql_text import Token
-from lookup.handler import DuplicateKey, NoReferencedRow, RowError, RowIsReferenced
+from lookup.handler import DuplicateKey, NoReferencedRow, RowError, RowIsReferenced, traits_of
 from lookup.table import TableDefinition
 
 DML_STATEMENTS = frozenset({"INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD"})
-JOINING_WORDS = frozenset("USING JOIN INNER CROSS LEFT RIGHT NATURAL STRAIGHT_JOIN".split())
-_CLAUSES = JOINING_WORDS | frozenset("SET WHERE ORDER LIMIT RETURNING PARTITION FOR".split())
 
 
 def execute_statement(tables: Tables, sql: str, database: str, session: StatementSession) -> int:
@@ -152,7 +152,15 @@ class Statement:
         rows: list[list[Assignment]] = [
             [(at, _of_row(write, scope)) for at, write in writes] for scope in chosen.scopes
         ]
-        return self.rows.insert(table, rows, replacing=replacing, on_duplicate=[], alone=False)
+        try:
+            return self.rows.insert(table, rows, replacing=replacing, on_duplicate=[], alone=False)
+        except (RowError, ValueRefused, ReplicationError):
+            if chosen.is_ordered or traits_of(definition).transactional:
+                raise
+            # the rows before the one that failed stay in the table
+            raise unsupported(
+                "INSERT … SELECT that fails at a row, in an order left open"
+            ) from None
 
     def column_list(self, definition: TableDefinition) -> tuple[int, ...]:
         """The columns that stand in parentheses at the cursor, or all visible ones."""
@@ -205,11 +213,12 @@ class Statement:
         """UPDATE, behind its first word."""
         self.parser.accept_any("LOW_PRIORITY")
         self.rows.ignore = self.parser.accept("IGNORE")
+        if self._stands_before(("SET",), (",", *JOINING)):
+            return self._joined().update()
         table = self.table("UPDATE")
         self.rows.refuse_checks(table.definition)
         named = self._under_alias(table.definition)
-        if not self.parser.accept("SET"):
-            raise unsupported("UPDATE of several tables")
+        self.parser.expect("SET")
         assignments = self._assignments(named)
         changed = 0
         for ref in self._matching(table, named):
@@ -226,12 +235,12 @@ class Statement:
         """DELETE, behind its first word."""
         while word := self.parser.accept_any("LOW_PRIORITY", "QUICK", "IGNORE"):
             self.rows.ignore = self.rows.ignore or word == "IGNORE"
-        if not self.parser.accept("FROM"):
-            raise unsupported("DELETE of several tables")
+        if not self.parser.accept("FROM") or self._stands_before(
+            ("WHERE", "LIMIT"), (",", "USING")
+        ):
+            return self._joined().delete()
         table = self.table("DELETE")
         named = self._under_alias(table.definition)
-        if self.parser.op() == "," or self.parser.word() in JOINING_WORDS:
-            raise unsupported("DELETE of several tables")
         refs = self._matching(table, named)
         for ref in refs:
             if table.get(ref) is not None:
@@ -243,10 +252,21 @@ class Statement:
                     raise
         return len(refs)
 
+    def _stands_before(self, ends: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+        """Whether one of the words `wanted` stands before one of `ends`."""
+        start = self.parser.at
+        self.parser.skip_until(*ends, *wanted)
+        found = (self.parser.word() or self.parser.op()) in wanted
+        self.parser.at = start
+        return found
+
+    def _joined(self) -> JoinedStatement:
+        return JoinedStatement(self.parser, self.tables, self.database, self.session, self.rows)
+
     def _under_alias(self, definition: TableDefinition) -> TableDefinition:
         """The definition under the alias that stands at the cursor, whose columns have no other
         name."""
-        if self.parser.accept("AS") or self.parser.at_alias(_CLAUSES):
+        if self.parser.accept("AS") or self.parser.at_alias(NO_ALIAS):
             return replace(definition, name=self.parser.name())
         return definition
 

@@ -16,6 +16,8 @@ from lookup.table import Column
 
 _WRAP = 1 << 64
 """The server's arithmetic is unsigned."""
+NO_NUMBER = _WRAP - 1
+"""ULLONG_MAX: the server takes it for an error and not for a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +28,13 @@ class NumberSteps:
     offset: int = 1
 
     def after(self, number: int) -> int:
-        """The number behind `number` (`compute_next_insert_id`, sql/handler.cc)."""
+        """The number behind `number` (`compute_next_insert_id`, sql/handler.cc); `NO_NUMBER` behind
+        the last one."""
         if self.increment == 1:
-            return number + 1
+            return min(number + 1, NO_NUMBER)
         steps = (number + self.increment - self.offset) % _WRAP // self.increment
-        return (steps * self.increment + self.offset) % _WRAP
+        found = (steps * self.increment + self.offset) % _WRAP
+        return found if found > number else NO_NUMBER
 
     def in_place(self, start: int) -> Iterator[int]:
         """The numbers of a column that is added in place; `start`: the table option AUTO_INCREMENT,
@@ -51,9 +55,21 @@ class NumberSteps:
 ONE_BY_ONE = NumberSteps()
 
 
-def stored_number(
-    column: Column, number: int, *, mariadb: bool, ignoring: bool, cuts: bool
-) -> Any:
+def refuse_no_number(number: int, *, mariadb: bool, from_event: bool) -> None:
+    """Raises ReplicationError where the numbers are used up: 1467 where the engine says so, 1264
+    (in MariaDB 167) where they end within the statement, whose first number an event gives (seen
+    on 5.7.29, 9.7.4, 10.11.18)."""
+    if number < NO_NUMBER:
+        return
+    if not from_event:
+        raise ReplicationError(1467, "Failed to read auto-increment value from storage engine")
+    message = "Out of range value for an AUTO_INCREMENT column"
+    if mariadb:
+        raise ReplicationError(167, message)
+    raise ReplicationError(1264, message)
+
+
+def stored_number(column: Column, number: int, *, mariadb: bool, ignoring: bool, cuts: bool) -> Any:
     """The number as the column stores it. One beyond its type is the largest where the engine
     leaves that to the server (`cuts`: MyISAM and others of MySQL without transactions), and with
     MariaDB's INSERT IGNORE. Otherwise raises ReplicationError 1467, in MariaDB 167 (seen on 5.7.29,

@@ -53,6 +53,7 @@ from applier.tables.expressions.operators import (
 )
 from applier.tables.expressions.special_calls import SPECIAL_CALLS
 from applier.tables.expressions.text_functions import TEXT_FUNCTIONS
+from applier.tables.expressions.visible_columns import UNKNOWN_COLUMN, VisibleColumns
 from applier.tables.sql.quoting import hex_bytes
 from applier.tables.sql.sql_mode_flags import NO_MODES, SqlModeFlag
 from applier.tables.sql.sql_text import Lexis, Parser
@@ -67,7 +68,6 @@ EXACT_FUNCTIONS: Mapping[str, Function] = {
     **JSON_FUNCTIONS,
 }
 """By name; what is not here is refused."""
-_UNKNOWN_COLUMN = 1054
 _COMPARISONS = ("=", "<=>", "<>", "!=", "<", "<=", ">", ">=")
 _BINARY_LEVELS = {
     "|": 0, "&": 1, "<<": 2, ">>": 2, "+": 3, "-": 3, "*": 4, "/": 4, "DIV": 4, "%": 4, "MOD": 4,
@@ -101,12 +101,14 @@ class ExpressionParser:
     def __init__(
         self,
         parser: Parser,
-        definition: TableDefinition | None,
+        columns: TableDefinition | VisibleColumns | None,
         dialect: Dialect,
         session: Session | None = None,
     ) -> None:
         self.parser = parser
-        self.definition = definition
+        self.columns = (
+            VisibleColumns.of(columns) if isinstance(columns, TableDefinition) else columns
+        )
         self.dialect = dialect
         self.session = session
 
@@ -403,22 +405,15 @@ class ExpressionParser:
         return found
 
     def column(self, names: list[str], *, inserted: bool = False) -> Operand:
-        definition = self.definition
-        at = None if definition is None else definition.positions.get(names[-1].lower())
-        if at is None or definition is None:
-            raise ReplicationError(
-                _UNKNOWN_COLUMN, f"Unknown column '{'.'.join(names)}' in 'field list'"
-            )
-        if names[-2:-1] and names[-2].lower() != definition.name.lower():
-            raise unsupported(f"the column {'.'.join(names)}")
-        return column_operand(definition.columns[at], at, self.dialect, inserted=inserted)
+        at, column = (self.columns or VisibleColumns()).use(names)
+        return column_operand(column, at, self.dialect, inserted=inserted)
 
     def read_default(self, sql: str) -> Operand:
         dialect = replace(self.dialect, sql_mode=NO_MODES)
         try:
             return ExpressionParser(sql_parser(sql, dialect), None, dialect).expression()
         except ReplicationError as error:
-            if error.number != _UNKNOWN_COLUMN:
+            if error.number != UNKNOWN_COLUMN:
                 raise
             raise unsupported(f"the default {sql[:40]}, which other columns decide") from None
 
@@ -454,7 +449,7 @@ class ExpressionParser:
     def call(self, name: str, arguments: list[Operand]) -> Operand:
         if self.dialect.mariadb and self.dialect.sql_mode & SqlModeFlag.ORACLE:
             raise unsupported(f"function {name} in sql_mode=ORACLE")
-        if name in _FROZEN and self.session is None and self.definition is not None:
+        if name in _FROZEN and self.session is None and self.columns is not None:
             raise unsupported(f"function {name} in the definition of a table")
         function = EXACT_FUNCTIONS.get(name)
         if function is None:

@@ -51,6 +51,7 @@ _NO_ALIAS = frozenset(
         PARTITION FOR RETURNING FROM
     """.split()
 )
+_BEHIND_TABLES = frozenset("WHERE GROUP HAVING ORDER LIMIT UNION FOR LOCK".split())
 _NOTHING = StatementNames()
 _QUOTED = r"(`(?:[^`]|``)+`)"
 _CONSTRAINT = re.compile(
@@ -291,7 +292,7 @@ class _Reader:
         return self._with_selected(self._table(), ends=("VALUES", "VALUE", "SET"))
 
     def _with_selected(self, names: StatementNames, ends: tuple[str, ...] = ()) -> StatementNames:
-        """Takes in the table behind the FROM of a SELECT in the statement. `ends`: words that no
+        """Takes in the tables behind the FROM of a SELECT in the statement. `ends`: words that no
         SELECT follows, but rows, which may be cut."""
         parser = self.parser
         while not parser.done and parser.word() != "SELECT":
@@ -302,9 +303,10 @@ class _Reader:
             else:
                 parser.at += 1
         parser.skip_until("FROM")
-        if not parser.accept("FROM") or parser.word() == "DUAL" or parser.op() == "(":
+        if not parser.accept("FROM") or parser.word() == "DUAL":
             return names
-        return replace(names, read=(parser.table_name(self.database),))
+        references = self._references(*_BEHIND_TABLES)
+        return replace(names, read=tuple(dict.fromkeys(references.values())))
 
     def load(self) -> StatementNames:
         if not self.parser.accept_any("DATA", "XML"):
@@ -326,17 +328,18 @@ class _Reader:
         everything = tuple(dict.fromkeys(references.values()))
         if len(everything) == 1:
             return StatementNames(everything)
+        names = StatementNames(everything, read=everything)
         changed: dict[Name, None] = {}
         while True:
             *qualifier, _ = self._parts()
             found = _resolve(qualifier, references)
             if found is None:
                 # a column without its table: any of them may be meant
-                return StatementNames(everything)
+                return names
             changed[found] = None
             self.parser.skip_until(",", "WHERE", "ORDER", "LIMIT")
             if not self.parser.accept(","):
-                return StatementNames(tuple(changed))
+                return replace(names, tables=tuple(changed))
 
     def delete(self) -> StatementNames:
         parser = self.parser
@@ -351,7 +354,8 @@ class _Reader:
             parser.expect("FROM")
         references = self._references("WHERE", "ORDER", "LIMIT", "RETURNING")
         named = [_resolve(target, references) or self._whole(target) for target in targets]
-        return StatementNames(tuple(dict.fromkeys(named)))
+        read = tuple(dict.fromkeys(references.values()))
+        return StatementNames(tuple(dict.fromkeys(named)), read=read)
 
     def _whole(self, parts: list[str]) -> Name:
         return (parts[0], parts[1]) if len(parts) > 1 else (self.database, parts[0])

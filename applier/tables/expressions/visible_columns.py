@@ -1,0 +1,104 @@
+"""The columns that an expression may name: of one table, of tables that are joined, and, in a
+subquery, of the statement around it.
+
+All of them stand in one row: those of the statement around it first, then table by table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from applier.errors import ReplicationError
+from applier.tables.expressions.operands import unsupported
+from lookup.table import Column, TableDefinition
+
+UNKNOWN_COLUMN = 1054
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleTable:
+    """A table under the name that qualifies its columns; `start`: where they begin in the row."""
+
+    definition: TableDefinition
+    start: int
+
+    def is_named(self, qualifiers: list[str]) -> bool:
+        """Whether [[database.]table.] means this table."""
+        own = [self.definition.database, self.definition.name]
+        return all(
+            one.lower() == two.lower()
+            for one, two in zip(reversed(qualifiers), reversed(own), strict=False)
+        )
+
+
+class VisibleColumns:
+    """`shared`: names in USING, which mean the first table that has them. `read`: positions that
+    expressions named."""
+
+    def __init__(self, outer: VisibleColumns | None = None) -> None:
+        self.outer = outer
+        self.tables: list[VisibleTable] = []
+        self.shared: set[str] = set()
+        self.read: set[int] = set()
+        self.width: int = 0 if outer is None else outer.width
+
+    @classmethod
+    def of(cls, definition: TableDefinition) -> VisibleColumns:
+        """Those of one table."""
+        found = cls()
+        found.add(definition)
+        return found
+
+    def add(self, definition: TableDefinition) -> VisibleTable:
+        """One more table, behind the others."""
+        table = VisibleTable(definition, self.width)
+        self.tables.append(table)
+        self.width += len(definition.columns)
+        return table
+
+    def find(self, names: list[str]) -> tuple[int, Column]:
+        """The position in the row of [[database.]table.]column, and the column.
+
+        Raises ReplicationError: 1054 for one that is not there, 1235 where several tables have one
+        of this name.
+        """
+        found = self._places(names)
+        if not found and self.outer is not None:
+            return self.outer.find(names)
+        if not found and self._places(names[-1:]):
+            raise unsupported(f"the column {'.'.join(names)}")
+        if not found:
+            raise ReplicationError(
+                UNKNOWN_COLUMN, f"Unknown column '{'.'.join(names)}' in 'field list'"
+            )
+        if not self._is_one(names, found):
+            raise unsupported(f"the column {'.'.join(names)}, which several tables have")
+        return found[0]
+
+    def use(self, names: list[str]) -> tuple[int, Column]:
+        """As `find`, for an expression."""
+        found = self.find(names)
+        scope: VisibleColumns | None = self
+        while scope is not None:
+            scope.read.add(found[0])
+            scope = scope.outer
+        return found
+
+    def place(self, names: list[str]) -> tuple[int, Column] | None:
+        """As `find`; None where that raises an error."""
+        found = self._places(names)
+        if not found and self.outer is not None:
+            return self.outer.place(names)
+        return found[0] if found and self._is_one(names, found) else None
+
+    def _is_one(self, names: list[str], found: list[tuple[int, Column]]) -> bool:
+        return len(found) == 1 or (len(names) == 1 and names[0].lower() in self.shared)
+
+    def _places(self, names: list[str]) -> list[tuple[int, Column]]:
+        own = names[-1].lower()
+        return [
+            (table.start + table.definition.positions[own],
+             table.definition.columns[table.definition.positions[own]])
+            for table in self.tables
+            if own in table.definition.positions and table.is_named(names[:-1])
+        ]  # fmt: skip
