@@ -90,6 +90,11 @@ class MariadbGtidEvent:
         return bool(self.flags & self.STANDALONE)
 
     @property
+    def prepares_xa(self) -> bool:
+        """It begins an XA transaction, up to its PREPARE."""
+        return bool(self.flags & self.PREPARED_XA)
+
+    @property
     def is_half_alter(self) -> bool:
         """An ALTER TABLE of binlog_alter_two_phase that only begins, or is given up; the one that
         is done is logged whole again."""

@@ -101,10 +101,7 @@ def summary(cells: list[MatrixCell]) -> list[str]:
             f" {disks:,}"
         ),
         f"consistent after every crash: {safe:,}; not: {len(cells) - safe:,}",
-        (
-            f"promised to be consistent: {promised:,}; broken promises:"
-            f" {sum(cell.broken for cell in cells):,}"
-        ),
+        (f"promised: {promised:,}; broken promises: {sum(cell.broken for cell in cells):,}"),
         *shared(cells),
     ]
 

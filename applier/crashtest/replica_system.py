@@ -23,7 +23,8 @@ from applier.crashtest.durable import (
     RecoveryMemory,
     is_record_file,
 )
-from applier.crashtest.workload import EPOCH, Workload, content_of
+from applier.crashtest.log_maker import EPOCH
+from applier.crashtest.workload import Workload, content_of
 from applier.errors import InputError, ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.interleaving import Shuffled

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from applier.binlog.boundaries import StatementRole, query_text
 from applier.binlog.events import XaPrepare
+from applier.binlog.gtid_events import MariadbGtidEvent
 from applier.binlog.header import Event
 from applier.binlog.xa import check_xid, plain_xid, prepared_xid
 from applier.errors import ReplicationError
@@ -33,6 +34,17 @@ class XaTransactions:
         """XA PREPARE, or XA COMMIT … ONE PHASE, which prepares nothing."""
         if not parsed.one_phase:
             self.prepared[plain_xid(parsed.text)] = self.tables.detach()
+
+    def begin(self, identity: MariadbGtidEvent, transaction: OpenTransaction) -> None:
+        """The GTID event of MariaDB that begins a transaction to be prepared: it is an XA START.
+
+        Raises ReplicationError 1440 for an identifier that is prepared already: a crash came
+        between the PREPARE and the row of gtid_slave_pos (Xid_apply_log_event::do_apply_event,
+        10.11).
+        """
+        xid = prepared_xid(transaction.xid or "", self.prepared)
+        if identity.prepares_xa and self.knows_all and not transaction.skipped:
+            check_xid(True, xid, f"XA START {transaction.xid}".encode(), self.prepared)
 
     def carry_out(self, role: StatementRole, event: Event, transaction: OpenTransaction) -> None:
         """XA START, COMMIT and ROLLBACK; the last two end what was prepared.

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from applier.binlog.event_bytes import rotate_target
 from applier.binlog.events import parse
 from applier.binlog.gtid_events import MariadbGtidEvent
-from applier.binlog.header import GTID_TYPES, HEADER_LENGTH, EventFlag, EventType
+from applier.binlog.header import GTID_TYPES, HEADER_LENGTH, ROWS_TYPES, EventFlag, EventType
+from applier.binlog.rows import parse_rows_head
 from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
 from applier.errors import BinlagError
 from applier.replica.configuration import ReplicaConfiguration
@@ -234,13 +235,19 @@ class Applier:
         """MTS recovery has completed: nothing to do for one thread."""
 
     def _skip(self, relay: RelayEvent) -> None:
-        """An event of a group that a worker executed before the crash: only the position moves."""
+        """An event of a group that a worker executed before the crash: only the position moves.
+
+        It moves with each statement, for no transaction is open (update_pos and stmt_done; seen of
+        5.7.29)."""
         if self._skipped is None:
             self._skipped = _SkippedGroup()
-        if self._skipped.ends_with(relay):
+        is_over = self._skipped.ends_with(relay)
+        if is_over:
             self._skipped = None
+        if is_over or _ends_statement(relay):
             self.info = self.info.at(relay.end, self._source_end(relay))
             self.repository.flush(self.info, Occasion.GROUP_END)
+        if is_over:
             self._count()
 
     def _source_end(self, relay: RelayEvent) -> Position:
@@ -280,3 +287,9 @@ class _SkippedGroup:
         if relay.event.type == EventType.TRANSACTION_PAYLOAD:
             self._tracker.finish()
         return not self._tracker.in_transaction
+
+
+def _ends_statement(relay: RelayEvent) -> bool:
+    if relay.event.type in ROWS_TYPES:
+        return parse_rows_head(relay.event, relay.format).ends_statement
+    return relay.event.type == EventType.QUERY

@@ -25,7 +25,7 @@ from applier.errors import BinlagError, ReplicationError
 from applier.replica.applier import Applier
 from applier.replica.interleaving import InOrder, Interleaving
 from applier.replica.relay.relay_event import RelayEvent
-from applier.replica.scheduling import MAX_QUEUED, MINIMAL, marks_of
+from applier.replica.scheduling import MAX_QUEUED, MINIMAL
 from checkpoints.disk import plain
 from checkpoints.info import RelayLogInfo
 from checkpoints.position import Position
@@ -196,11 +196,10 @@ class ParallelDomainsApplier(Applier):
     def _begin(self, relay: RelayEvent) -> None:
         gtid = parse(relay.event, relay.format)
         assert isinstance(gtid, MariadbGtidEvent)
-        if marks_of(gtid).is_scheduled_apart:
+        if gtid.is_half_alter:
             raise ReplicationError(
                 1235,
-                "XA transactions and ALTER TABLE in two parts are not emulated with workers of"
-                " MariaDB",
+                "ALTER TABLE in two parts is not emulated with workers of MariaDB",
                 file=relay.event.file,
                 position=relay.event.position,
                 hint="use 0 workers",

@@ -247,7 +247,37 @@ class Sanitized:
     source: Position | None
 
 
-def last_boundary(disk: Disk, index: RelayLogIndex) -> Sanitized | None:
+def sanitized(
+    disk: Disk, index: RelayLogIndex, info: RelayLogInfo, source: SourceInfo
+) -> Position:
+    """Cuts the relay logs behind their last boundary; returns where the receiver goes on.
+
+    Where they tell no place in the source's log, that is where the applier is, but for relay logs
+    that cannot be opened (Relay_log_sanitizer::update_source_position; seen of 9.7.4).
+    """
+    found = _last_boundary(disk, index)
+    if found is not None:
+        _cut_behind(found, disk, index)
+        at = found.source or info.source_position
+    elif info.source_log_name and _all_open(disk, index):
+        at = Position(info.source_log_name, max(FIRST_EVENT, info.source_log_pos))
+    else:
+        at = source.source_position
+    named = at if at.file else Position(source.source_log_name, at.offset)
+    return named if named.file else source.source_position
+
+
+def _all_open(disk: Disk, index: RelayLogIndex) -> bool:
+    reader = RelayLogReader(disk, index)
+    try:
+        for name in index.names:
+            reader.seek(Position(name, FIRST_EVENT))
+    except (ReplicationError, InputError):
+        return False
+    return True
+
+
+def _last_boundary(disk: Disk, index: RelayLogIndex) -> Sanitized | None:
     """The last place in the relay logs where no transaction is open, looked for from the newest
     file on; None when there is none.
 
@@ -258,7 +288,7 @@ def last_boundary(disk: Disk, index: RelayLogIndex) -> Sanitized | None:
     return next((found for found in boundaries if found is not None), None)
 
 
-def cut_behind(found: Sanitized, disk: Disk, index: RelayLogIndex) -> None:
+def _cut_behind(found: Sanitized, disk: Disk, index: RelayLogIndex) -> None:
     """Newer relay logs go, whatever they hold, and what is open at the end of this one."""
     index.remove_after(found.file)
     file = disk.open(found.file)

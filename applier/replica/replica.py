@@ -33,14 +33,13 @@ from applier.replica.recovery import (
     check_all_there,
     check_magic,
     check_target,
-    cut_behind,
     first_source_position,
-    last_boundary,
     not_initialized,
     nothing_initialized,
     received_gtids,
     recovered,
     relay_logs_read,
+    sanitized,
     uninitialized,
 )
 from applier.replica.relay.gaps import find_gaps
@@ -279,7 +278,11 @@ class Replica:
         difference any more.
         """
         receiver, applier = self._threads()
-        gtids = str(self.storage.executed_gtids.union(receiver.retrieved))
+        gtids = (
+            str(self.storage.executed_gtids.union(receiver.retrieved))
+            if self._slave_pos is None
+            else f"{self._slave_pos.position} {receiver.domains}"
+        )
         return (
             gtids,
             applier.info.source_position,
@@ -349,12 +352,7 @@ class Replica:
         if configuration.relay_log_recovery:
             return source
         if configuration.rules.sanitizes:
-            found = last_boundary(self.disk, self.relay_log.index)
-            if found is not None:
-                cut_behind(found, self.disk, self.relay_log.index)
-                at = found.source or info.source_position
-                at = at if at.file else Position(source.source_log_name, at.offset)
-                source = source.at(at) if at.file else source
+            source = source.at(sanitized(self.disk, self.relay_log.index, info, source))
         if configuration.gtid_mode:
             self._retrieved, self._last_gtid = received_gtids(self.disk, self.relay_log.index)
         return source

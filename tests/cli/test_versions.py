@@ -40,8 +40,6 @@ ARGUMENTS = {
     "recover": ".",
 }
 """Command that takes --server -> the rest of a call that goes well."""
-REPLICAS = "5.6, 5.7, 8.0, 8.4, 9.7"
-"""Those of which a replica is crash-tested."""
 NEWER = "binlag: --server: 9.9 is newer than 9.7, the newest version known: 9.7's rules are taken"
 
 
@@ -77,8 +75,7 @@ def test_what_is_no_version_or_too_old_is_refused_by_all_in_the_same_words(comma
     exit_code, errors = said(command, *ARGUMENTS[command].split(), "--server", version)
     assert exit_code == 2
     problem = f"{version} is older than 5.6, the oldest version known" if "." in version else f"{version!r} is not a server version"
-    offered = REPLICAS if command == "crashtest" else KNOWN
-    check(errors, "BL308", (f"--server: {problem}", f"Next: name one of {offered}$"))
+    check(errors, "BL308", (f"--server: {problem}", f"Next: name one of {KNOWN}$"))
 
 
 @pytest.mark.usefixtures("files")
@@ -99,14 +96,6 @@ def test_so_it_is_in_json(command: str, capsys: pytest.CaptureFixture[str], tmp_
     told = json.loads(capsys.readouterr().out)
     assert (end.value.code, told["server"]) == (0, "9.7")
     assert NEWER.removeprefix("binlag: ") in told["notes"]
-
-
-@pytest.mark.usefixtures("files")
-@pytest.mark.parametrize("version", ["mariadb", "10.6-MariaDB", "11.4.2-MariaDB"])
-def test_crash_tests_know_no_mariadb(version: str, said: Said) -> None:
-    exit_code, errors = said("crashtest", *ARGUMENTS["crashtest"].split(), "--server", version)
-    assert exit_code == 2
-    check(errors, "BL308", (version, "Next: name one of 5.6, 5.7, 8.0, 8.4, 9.7"))
 
 
 def test_a_log_older_than_all_is_replayed_with_a_note(tmp_path: Path) -> None:

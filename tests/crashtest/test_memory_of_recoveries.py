@@ -59,8 +59,8 @@ def verdicts(found: Exploration) -> list[tuple[str, str, int]]:
 
 
 SETUPS = st.builds(
-    Setup,
-    server=st.sampled_from(["5.6", "5.7", "8.0"]),
+    lambda server, repository, **rest: Setup(server, FILE if server == "mariadb" else repository, **rest),
+    server=st.sampled_from(["5.6", "5.7", "8.0", "mariadb"]),
     repository=st.sampled_from([FILE, TABLE]),
     recovery=st.booleans(),
     auto_position=st.booleans(),

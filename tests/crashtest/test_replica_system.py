@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from applier.crashtest import Kind, State, Trial, Verdict, explore, judge, reproduce
 from applier.crashtest.crash_runs import crash
 from applier.crashtest.explorer import Exploration, parse_place
+from applier.crashtest.log_maker import MYISAM
 from applier.crashtest.matrix import Setup, WorkloadSpec
 from applier.crashtest.replica_system import ReplicaSystem, Shared, expected_state, set_up
-from applier.crashtest.workload import MYISAM, captured, content_of, generated
+from applier.crashtest.workload import captured, content_of, generated
 from applier.replica.configuration import FILE, TABLE
 from applier.replica.replica import Replica
 from checkpoints.outcomes import Medium
@@ -79,9 +80,28 @@ def test_what_is_promised_holds(setup: Setup) -> None:
     assert len(bench.expected.applied) == TRANSACTIONS
 
 
+@pytest.mark.parametrize("recovery", [False, True])
+@pytest.mark.parametrize("workers", [0, 4])
+def test_what_mariadb_promises(workers: int, recovery: bool) -> None:
+    """By GTID nothing is lost and nothing executed twice; while START SLAVE deletes relay logs, a crash leaves an index that names them."""
+    setup = Setup("mariadb", FILE, auto_position=True, recovery=recovery, workers=workers)
+    bench = Bench(setup)
+    found = bench.explore(*Kind)
+    assert all(setup.promise(kind) for kind in Kind)
+    assert set(found.counts()) == {Verdict.CONSISTENT, Verdict.CANNOT_START}
+    wrong = [trial for trial in found.failures if "error 1201: " not in trial.judgement.detail]
+    assert [str(trial) for trial in wrong] == []
+    assert bench.expected.content == bench.workload.expected
+    first = found.first(Kind.PROCESS, Verdict.CANNOT_START)
+    assert first is not None
+    assert bench.again(first) == first
+
+
 @pytest.mark.parametrize(
     ("setup", "kind", "verdicts"),
     [
+        (Setup("mariadb", FILE, auto_position=False, recovery=True), Kind.PROCESS, {Verdict.REEXECUTES}),
+        (Setup("mariadb", FILE, auto_position=False, recovery=False, workers=4), Kind.OS, {Verdict.REEXECUTES, Verdict.CANNOT_START}),
         (Setup(repository=FILE, auto_position=False, recovery=True), Kind.PROCESS, {Verdict.REEXECUTES}),
         (Setup(repository=TABLE, auto_position=False, recovery=False), Kind.PROCESS, {Verdict.REEXECUTES, Verdict.CANNOT_START}),
         (Setup(repository=FILE, auto_position=True, recovery=False), Kind.OS, {Verdict.CANNOT_START}),

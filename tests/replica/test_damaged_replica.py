@@ -180,6 +180,26 @@ def test_a_newest_relay_log_without_a_head_goes_where_an_older_one_has_a_boundar
     assert contents(again.tables) == replayed("my57_xa", "9.7")
 
 
+def test_relay_logs_without_a_place_of_the_source() -> None:
+    """The receiver goes on where the applier is, however old its own record is (9.7.4)."""
+    rig = Rig.of("my57_xa")
+    replica = rig.replica("9.7")
+    replica.receive(100)
+    replica.apply()
+    again = rig.replica("9.7")
+    again.apply()
+    assert len(again.status.relay_logs) == 1
+    stand, record = again.memory, again.status.persisted.received
+    assert stand.applied is not None and record is not None
+    assert record.source_log_pos < stand.applied.source_log_pos
+    third = rig.replica("9.7")
+    assert third.memory.received is not None
+    assert third.memory.received.source_position == stand.applied.source_position
+    third.receive()
+    third.apply()
+    assert contents(third.tables) == replayed("my57_xa", "9.7")
+
+
 @pytest.mark.parametrize("recovery", [False, True])
 @pytest.mark.parametrize("version", ["5.6", "5.7", "9.7"])
 def test_any_relay_log_that_the_index_names_is_missing(version: str, recovery: bool) -> None:

@@ -31,6 +31,7 @@ from applier.tables.definitions.schema import parse_create_table
 from applier.tables.definitions.table_draft import SchemaRules
 from checkpoints.gtid import GtidSet
 from checkpoints.simulated_disk import SimulatedDisk
+from tests.replica.recovery_scenarios import events_of
 
 DATABASES = ("d1", "d2", "d3", "d4")
 CASES = 60 if os.environ.get("BINLAG_ALL_CASES") == "1" else 12
@@ -387,6 +388,29 @@ def test_an_event_that_cannot_be_read_before_the_last_group_of_a_worker(version:
         again.apply()
     assert stopped.value.number == number
     assert kept.committed[30:] == [1, 2]
+
+
+def test_the_position_moves_with_each_statement_of_a_group_that_is_skipped() -> None:
+    """No transaction is open then. The relay log ends inside of such a group, behind its rows: a real 5.7.29 stands there, too."""
+    again, kept = gaps_after("9.7", LONG_GAP, 30, relay_log_info_repository="TABLE", max_relay_log_size=4096)
+    disk = again.disk
+    assert isinstance(disk, SimulatedDisk)
+    content = disk.contents()["relay.000002"]
+    parts = events_of(content)
+    at = len(content) - sum(map(len, parts[-2:]))
+    assert [part[4] for part in parts[-3:]] == [EventType.WRITE_ROWS, EventType.XID, EventType.ROTATE]
+    file = disk.open("relay.000002")
+    file.truncate(at + 7)
+    file.close()
+    again.start()
+    assert again.status.gaps == (True, False, *[True] * 29)  # ends of groups are counted, and one of 32 is missing
+    with pytest.raises(ReplicationError, match="ends inside an event"):
+        again.apply()
+    assert kept.committed[30:] == [1]
+    stands = again.memory.applied
+    assert stands is not None
+    assert (stands.relay_log_name.removeprefix("./"), stands.relay_log_pos) == ("relay.000002", at)
+    assert stands.source_log_pos == int.from_bytes(parts[-3][13:17], "little")
 
 
 @pytest.mark.parametrize(("version", "parallel_type"), WORKERS)

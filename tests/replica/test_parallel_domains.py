@@ -18,7 +18,7 @@ from applier.replica.storage import MemoryStorage
 from checkpoints.gtid_slave_pos import TABLE
 from checkpoints.position import Position
 from checkpoints.simulated_disk import SimulatedDisk
-from tests.binlog.build import int_image, log, mariadb_gtid, rows, table_map, xid
+from tests.binlog.build import int_image, log, mariadb_gtid, query, rows, table_map, xid
 from tests.replica.replicas import Rig, replayed
 from tests.replica.test_mariadb import CAPTURE, WITH_XA, committed
 
@@ -181,8 +181,10 @@ def test_where_the_relay_log_cannot_be_read_on_what_was_begun_is_executed(
 
 @pytest.mark.parametrize("workers", [1, 4])
 @pytest.mark.parametrize("mode", ["conservative", "aggressive"])
-def test_killed_behind_some_groups_of_a_capture(mode: str, workers: int) -> None:
-    rig = Rig.of(CAPTURE)
+@pytest.mark.parametrize("capture", [CAPTURE, WITH_XA])
+def test_killed_behind_some_groups_of_a_capture(capture: str, mode: str, workers: int) -> None:
+    """XA transactions are groups as others are, in the order of their domain."""
+    rig = Rig.of(capture)
     options = {"using_gtid": "Slave_Pos", "workers": workers, "parallel_type": mode}
     replica = rig.replica("mariadb", **options)
     for _ in range(8):
@@ -191,13 +193,17 @@ def test_killed_behind_some_groups_of_a_capture(mode: str, workers: int) -> None
         replica = rig.replica("mariadb", **options)
     replica.receive()
     replica.apply()
-    assert committed(rig) == replayed(CAPTURE, "mariadb")
+    assert committed(rig) == replayed(capture, "mariadb")
 
 
-def test_xa_is_refused() -> None:
-    replica = Rig.of(WITH_XA).replica("mariadb", workers=2)
+def test_an_alter_table_in_two_parts_is_refused() -> None:
+    """binlog_alter_two_phase: workers carry out other transactions between the two."""
+    servers = Servers()
+    begins = mariadb_gtid(1, Marked.DDL | Marked.STANDALONE, rest=bytes([Marked.START_ALTER]))
+    servers.source = BinlogFiles({"binlog.000001": log((GTID_LIST, bytes(4)), begins, query(b"ALTER TABLE t ADD b INT"), version=VERSION)})
+    replica = servers.start()
     replica.receive()
-    with pytest.raises(ReplicationError, match="not emulated with workers"):
+    with pytest.raises(ReplicationError, match="two parts is not emulated with workers"):
         replica.apply()
 
 

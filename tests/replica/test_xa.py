@@ -11,9 +11,11 @@ from applier.errors import ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.replica import Replica
 from applier.replica.storage import MemoryStorage
+from checkpoints.gtid_slave_pos import KEY, TABLE
 from checkpoints.simulated_disk import SimulatedDisk
 from tests.replica.replicas import Rig, contents, replayed, source_of, tables_of
 
+WITH_XA = "ma_xa_domains"
 CAPTURES = [("my57_xa", "5.7", {}), ("my57_xa", "5.7", {"workers": 3, "parallel_type": "DATABASE"}), ("my_xa", "9.7", {})]
 GTIDS: dict[str, Any] = {"gtid_mode": True, "auto_position": True}
 
@@ -100,6 +102,25 @@ def test_what_is_prepared_is_not_begun_again() -> None:
     again = Rig(rig.source, fresh).replica("5.7", **GTIDS)
     again.receive()
     with pytest.raises(ReplicationError) as caught:
+        again.apply()
+    assert caught.value.number == 1440
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_mariadb_prepares_before_it_records_the_gtid(workers: int) -> None:
+    """A kill in between: the transaction is prepared and begun again, which is 1440 (seen of 10.11.18)."""
+    rig = Rig.of(WITH_XA)
+    options: dict[str, Any] = {"using_gtid": "Slave_Pos", "workers": workers}
+    replica = rig.replica("mariadb", **options)
+    replica.receive()
+    while not rig.storage.prepared:
+        assert replica.apply(1)
+    info = rig.storage.info
+    last = max(info.rows(TABLE), key=lambda row: int(row["sub_id"]))
+    info.delete(TABLE, {name: last[name] for name in KEY})
+    again = rig.replica("mariadb", **options)
+    with pytest.raises(ReplicationError) as caught:
+        again.receive()
         again.apply()
     assert caught.value.number == 1440
 

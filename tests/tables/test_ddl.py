@@ -308,7 +308,8 @@ def test_temporary_tables() -> None:
     ("statement", "error"),
     [
         ("CREATE TABLE t (a int)", 1050), ("DROP TABLE gone", 1051), ("ALTER TABLE gone ADD a int", 1146), ("TRUNCATE gone", 1146),
-        ("RENAME TABLE gone TO x", 1146), ("RENAME TABLE t TO t", 1050), ("ALTER TABLE t ADD a int", 1060), ("ALTER TABLE t DROP zz", 1091),
+        ("RENAME TABLE gone TO x", 1146), ("RENAME TABLE gone TO t", 1050),
+        ("RENAME TABLE t TO t", 1050), ("ALTER TABLE t ADD a int", 1060), ("ALTER TABLE t DROP zz", 1091),
         ("ALTER TABLE t DROP KEY zz", 1091), ("ALTER TABLE t ADD KEY k (a)", 1061), ("ALTER TABLE t ADD PRIMARY KEY (a)", 1068),
         ("ALTER TABLE t ADD KEY z (zz)", 1072), ("ALTER TABLE t MODIFY zz int", 1054), ("ALTER TABLE t CHANGE zz y int", 1054),
         ("ALTER TABLE t ADD c int AFTER zz", 1054), ("CREATE DATABASE d", 1007), ("DROP DATABASE gone", 1008),
@@ -330,6 +331,13 @@ def test_the_servers_errors(statement: str, error: int | None) -> None:
     assert getattr(caught.value, "number", None) == error
     assert (tables["d.t"].rows(), tables["d.t"].definition) == before
     assert len(tables) == 1
+
+
+def test_mariadb_looks_for_the_old_name_first() -> None:
+    """RENAME of a table that is not there to one that is: 1050 of 5.6, 5.7 and 9.7."""
+    with pytest.raises(BinlagError) as caught:
+        apply_ddl(applier.load_schema(SCHEMA), "RENAME TABLE gone TO t", "d", DdlSession(server="mariadb"))
+    assert getattr(caught.value, "number", None) == 1146
 
 
 def test_exists_already_or_not_there() -> None:

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 import zstandard
-from pymysql.connections import Connection
 
 from applier.mysql.client.compression import CAPABILITIES, UNCOMPRESSED, Compression
+from applier.mysql.client.driver import DriverConnection
 
 HEAD, LARGEST, SHORT = 7, 0xFFFFFF, 50
 """Bytes of a head; of the longest content; what is shorter is not compressed
@@ -26,7 +26,7 @@ _TLS_REQUEST = 32
 _CHUNK = 1 << 16
 
 
-class CompressingConnection(Connection):
+class CompressingConnection(DriverConnection):
     """The driver's connection with the compressed protocol."""
 
     _sock: Any

@@ -22,6 +22,7 @@ from pymysql.cursors import SSCursor
 
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError
+from applier.mysql.client.driver import DriverConnection
 from applier.mysql.client.tls import Tls, TlsMode
 from applier.mysql.client.url import Endpoint
 from applier.server_versions import found_rules
@@ -308,7 +309,7 @@ def connect(endpoint: Endpoint) -> Server:
 def _driver(endpoint: Endpoint) -> Callable[..., Any]:
     """What makes the driver's connection."""
     if endpoint.compression.is_off:
-        return pymysql.connect
+        return DriverConnection
     from applier.mysql.client.compressed_connection import CompressingConnection
 
     return partial(CompressingConnection, endpoint.compression)

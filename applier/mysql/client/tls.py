@@ -103,13 +103,12 @@ class Tls:
             return {"ssl_disabled": True}
         if self.mode is TlsMode.PREFERRED and not self.cert:
             return {}
-        context = ssl.create_default_context(cafile=self._readable(self.ca))
-        context.check_hostname = self.mode is TlsMode.VERIFY_IDENTITY
-        context.verify_mode = ssl.CERT_REQUIRED if self.mode in VERIFYING else ssl.CERT_NONE
+        made = context(ca=self._readable(self.ca), verifies=self.mode in VERIFYING)
+        made.check_hostname = self.mode is TlsMode.VERIFY_IDENTITY
         if self.cert:
             with _usable("ssl-cert", self.cert):
-                context.load_cert_chain(self.cert, self.key)
-        return {"ssl": context}
+                made.load_cert_chain(self.cert, self.key)
+        return {"ssl": made}
 
     def _readable(self, path: str | None) -> str | None:
         """The path of a file with certificates."""
@@ -117,6 +116,18 @@ class Tls:
             with _usable("ssl-ca", path):
                 ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
         return path
+
+
+def context(*, ca: str | None, verifies: bool) -> ssl.SSLContext:
+    """For connections whose server's certificate is verified or not, but for the name in it.
+    `ca`: None for the authorities that this machine trusts, which take long to load."""
+    if verifies:
+        made = ssl.create_default_context(cafile=ca)
+    else:
+        made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    made.check_hostname = False
+    made.verify_mode = ssl.CERT_REQUIRED if verifies else ssl.CERT_NONE
+    return made
 
 
 _FILES = {

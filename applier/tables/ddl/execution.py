@@ -449,6 +449,8 @@ class _Ddl:
             views.remove(old)
             views.add(new)
         elif not missing_ok or self.tables.get(*old) is not None:
+            if not self.session.is_mariadb and self.tables.get(*old) is None:
+                self._refuse_taken(*new)  # MySQL looks for the new name first (do_rename)
             table = self._table(old)
             if not table.definition.temporary or self.tables.temporary(*new) is not None:
                 self._refuse_taken(*new)

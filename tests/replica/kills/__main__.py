@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
+import os
 import pickle
 import random
 import re
@@ -12,9 +14,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "docker"))
@@ -36,7 +38,7 @@ GIVEN_UP = "not comparable"
 def main() -> int:
     """0: all agree. 1: one does not, or a server is missing."""
     given = _parser().parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # servers end with the interpreter, unless a signal ends it
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     versions = tuple(given.versions.split(","))
     missing = [version for version in versions if not installed(version).there]
     if missing:
@@ -66,12 +68,29 @@ def kills(
 ) -> Iterator[tuple[Setup, Kill, Agreement | None, str]]:
     """Each kill and what came of it, `jobs` pairs of servers at a time.
 
-    None where the servers failed or the kill left half a DDL statement (5.6, 5.7), with the reason.
+    None where the servers failed or the kill left half a DDL statement (5.6, 5.7), with the reason. The pool's processes end with this one,
+    and their servers with them.
     """
-    with ProcessPoolExecutor(jobs) as pool:
-        running = [pool.submit(of_setup, setup, wanted, f"{seed} {setup}", keep) for setup, wanted in drawn(seed, count, versions)]
-        for found in as_completed(running):
-            yield from found.result()
+    tasks = ((setup, wanted, f"{seed} {setup}", keep) for setup, wanted in drawn(seed, count, versions))
+    with multiprocessing.Pool(jobs, initializer=_watch_parent) as pool:
+        for found in pool.imap_unordered(_of_task, tasks):
+            yield from found
+
+
+def _watch_parent() -> None:
+    """A process of the pool ends with the one that started it, even by kill -9. Its servers end as with a signal to `main`."""
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _of_task(task: tuple[Setup, list[Kill], str, Path | None]) -> list[tuple[Setup, Kill, Agreement | None, str]]:
+    return of_setup(*task)
 
 
 def of_setup(setup: Setup, wanted: list[Kill], seed: str, keep: Path | None) -> list[tuple[Setup, Kill, Agreement | None, str]]:

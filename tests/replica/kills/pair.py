@@ -231,7 +231,8 @@ def dictionaries(server: Any, sql: str) -> list[dict[str, Any]]:
 
 def prepared(server: Any) -> list[str]:
     """The XA transactions that are prepared."""
-    return [str(row[3]) for row in server.query("XA RECOVER")]
+    data = (row[3] for row in server.query("XA RECOVER"))
+    return [xid.decode() if isinstance(xid, bytes) else str(xid) for xid in data]
 
 
 def definitions(server: Any, names: list[str]) -> dict[str, str]:

@@ -16,8 +16,8 @@ KILLS_PER_SETUP = 3
 SMALL_RELAY_LOG = 4096
 OLD = frozenset({"5.6", "5.7"})
 MARIADB = "mariadb"
-NOT_IN_MARIADB = frozenset({"empty", "xa", "held xa"})
-"""gtid_next is MySQL's; XA transactions of MariaDB are not emulated."""
+NOT_IN_MARIADB = frozenset({"empty"})
+"""gtid_next is MySQL's."""
 ONLY_IN_MARIADB = frozenset({"domains"})
 WITH_GTIDS_ONLY = frozenset({"empty"})
 WITHOUT_GTIDS_ONLY = frozenset({"ctas"})

@@ -1,0 +1,70 @@
+"""`python -m tests.replica.kills` ends when it is asked to, with its processes and their servers."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from servers.installed import installed
+
+from tests.servers.fixtures import lacking
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 60
+"""Long after which what has not ended does not end."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_ends_processes_and_servers(number: signal.Signals) -> None:
+    """SIGTERM once ended neither: its exception was taken for the result of a task."""
+    if not installed("mariadb").there:
+        lacking("mariadb is not there")
+    command = [sys.executable, "-m", "tests.replica.kills", "check", "--count", "30", "--seed", "1", "--versions", "mariadb"]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+    try:
+        while len(started := descendants(process.pid)) < 2:  # one of the pool, and a server at least
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(number)
+        assert process.wait(SECONDS) == (1 if number == signal.SIGTERM else -number)
+        end = time.monotonic() + SECONDS
+        while running(started) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not running(started)
+    finally:
+        process.kill()
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """Processes below one, with the moments of their starts: a number may be given again."""
+    found: dict[int, str] = {}
+    for child in _children(pid):
+        found |= {child: _started(child), **descendants(child)}
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    paths = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(word) for path in paths for word in _text(path).split()]
+
+
+def running(processes: dict[int, str]) -> list[int]:
+    """Those that have not ended."""
+    return [pid for pid, started in processes.items() if started and _started(pid) == started]
+
+
+def _started(pid: int) -> str:
+    """"" for one that is not there or waits for its parent only."""
+    fields = _text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    return "" if not fields or fields[0] == "Z" else fields[19]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
