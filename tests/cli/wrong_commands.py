@@ -188,7 +188,7 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "completion powershell": ("BL301", ("'bash', 'zsh', 'fish'",)),
     "doctor --format json": ("BL301", ("--format",)),
     "demo --dir folder/empty": ("BL301", ("'folder/empty' is a file",)),
-    "crashtest --server 5.5": ("BL308", ("Next: name one of 5.6, 5.7, 8.0, 8.4, 9.7$",)),
+    "crashtest --server 5.5": ("BL308", ("Next: name one of 5.6, 5.7, 8.0, 8.4, 9.7, mariadb$",)),
     "recover relay --server 5.5": ("BL308", ("Next: name one of 5.6, 5.7, 8.0, 8.4, 9.7, mariadb$",)),
     "explain mysql://u@127.0.0.1:1/shop": ("BL310", ("schema: '/shop' is not part", "--database NAME")),
     "replay good.000001 --into mysql://u@127.0.0.1:0": ("BL310", ("the port or the host is missing or not valid",)),
