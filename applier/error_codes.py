@@ -366,7 +366,7 @@ class Code(Enum):
         "The server cannot be reached",
         "The connection failed: no server listens at the address, a firewall blocks it, or the "
         "two sides do not agree on TLS.",
-        "is the server running, and the address right?",
+        "check that the server runs and that the address is right",
     )
     CONNECTION_LOST = Situation(
         "BL402",

@@ -38,6 +38,10 @@ COLUMNS: dict[str, tuple[str, Callable[[EventRecord], Any]]] = {
 """Column of the Arrow table -> its type, and where its values come from."""
 
 
+LOGS_SHOWN = 3
+"""Logs that the repr names."""
+
+
 class LogEvents:
     """The events of logs, in order. Each iteration reads the logs anew.
 
@@ -51,6 +55,15 @@ class LogEvents:
         self._options = options
         self.incomplete: str | None = None
         self.nothing: str | None = None
+
+    def __repr__(self) -> str:
+        """Which logs, and what can be done with them. Nothing is read."""
+        names = ", ".join(map(str, self._files[:LOGS_SHOWN]))
+        more = len(self._files) - LOGS_SHOWN
+        return (
+            f"LogEvents: {names}{f' and {more} more' if more > 0 else ''}\n"
+            "  iterate over it, or take all events: .to_pandas(), .to_arrow(), .to_polars()"
+        )
 
     def __iter__(self) -> Iterator[EventRecord]:
         return self._records()

@@ -203,7 +203,8 @@ def _rewrite(value: str | Iterable[str] | Mapping[str, str]) -> dict[str, str]:
     for old, new in rules.items():
         if not old or not new:
             raise UsageError(
-                f"--rewrite-db: {f'{old}:{new}'.rstrip(':')!r} is not FROM:TO",
+                f"--rewrite-db: {f'{old}:{new}' if new else old!r} is not FROM:TO",
                 code=Code.OPTION_VALUE,
+                hint="write it as --rewrite-db FROM:TO",
             )
     return rules

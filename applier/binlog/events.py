@@ -13,7 +13,13 @@ from typing import Any
 
 from applier.binlog.cursor import Cursor
 from applier.binlog.gtid_events import parse_gtid, parse_gtid_tagged, parse_mariadb_gtid
-from applier.binlog.header import Event, EventType, FormatDescription, parse_format_description
+from applier.binlog.header import (
+    Event,
+    EventType,
+    FormatDescription,
+    an_event,
+    parse_format_description,
+)
 from applier.binlog.payload import parse_payload_header
 from applier.binlog.status_vars import StatusVariables, parse_status_variables
 from applier.binlog.xa import xid_text
@@ -425,12 +431,12 @@ def parse(event: Event, fde: FormatDescription) -> Parsed:
     try:
         return PARSERS.get(event.type, _opaque)(cursor, event, fde)
     except InputError as error:
-        error.message = f"a {event.name} event cannot be read: {error.message}"
+        error.message = f"{an_event(event.name)} cannot be read: {error.message}"
         error.locate(file=event.file, position=event.position)
         raise
     except struct.error as error:
         raise InputError(
-            f"a {event.name} event cannot be read: {error}",
+            f"{an_event(event.name)} cannot be read: {error}",
             code=Code.BAD_EVENT,
             file=event.file,
             position=event.position,

@@ -289,6 +289,11 @@ class FormatDescription:
         )
 
 
+def an_event(name: str) -> str:
+    """An event of this type, as messages call it: "an Update_rows event"."""
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name} event"
+
+
 def version_number(server_version: str) -> int:
     """A server version as one number (5.7.29 -> 50729); 0 when the text is none
     (`do_server_version_split`)."""

@@ -23,6 +23,7 @@ from applier.binlog.header import (
     EventFlag,
     EventType,
     InnerEvent,
+    an_event,
 )
 from applier.error_codes import Code
 from applier.errors import InputError
@@ -125,7 +126,7 @@ def payload_events(event: Event) -> Iterator[Event]:
         if type_code in NEVER_INSIDE:
             name = SERVER_NAMES.get(type_code, f"type {type_code}")
             raise InputError(
-                f"a {name} event cannot stand inside a transaction payload",
+                f"{an_event(name)} cannot stand inside a transaction payload",
                 code=Code.BAD_PAYLOAD,
                 hint="the log is damaged; copy it again",
             )

@@ -28,6 +28,7 @@ from applier.binlog.header import (
     EventFlag,
     EventType,
     FormatDescription,
+    an_event,
     parse_format_description,
 )
 from applier.binlog.payload import compressed_start, decompress_event, payload_events
@@ -180,7 +181,7 @@ class LogReader:
             if verify and type_code in plain and crc32(view[position:end]) != CRC_RESIDUE:
                 self.position = position
                 raise InputError(
-                    f"the checksum of a {event.name} event is wrong",
+                    f"the checksum of {an_event(event.name)} is wrong",
                     code=Code.CHECKSUM,
                     hint=_corrupt_hint(position, start),
                 )
@@ -196,7 +197,7 @@ class LogReader:
                     shortest = header_length + trailer
                 elif verify and crc32(view[position:end]) != CRC_RESIDUE:
                     raise InputError(
-                        f"the checksum of a {event.name} event is wrong",
+                        f"the checksum of {an_event(event.name)} is wrong",
                         code=Code.CHECKSUM,
                         hint=_corrupt_hint(position, start),
                     )
@@ -251,7 +252,7 @@ class LogReader:
             raise old_format(event)
         if self.format is None:
             raise InputError(
-                f"a {event.name} event stands before the format description event",
+                f"{an_event(event.name)} stands before the format description event",
                 code=Code.BAD_FORMAT,
                 hint=CORRUPT_HINT,
             )
@@ -296,6 +297,12 @@ def old_format(event: Event) -> InputError:
     )
 
 
+TEXT_HINT = (
+    "this is text: give the file that the server wrote, not what mysqlbinlog prints; a dump is"
+    " --schema FILE"
+)
+_PRINTED = frozenset(b"\t\n\r" + bytes(range(32, 127)))
+"""Bytes of a text."""
 TRUNCATED_HINT = "copy the file again, or stop before this position with --stop-position"
 CORRUPT_HINT = "the file is damaged or no binary log; copy it again"
 START_HINT = "the start position is not the start of an event; `binlag events` shows the positions"
@@ -309,13 +316,13 @@ def _bad_length(type_code: int, length: int, shortest: int, *, at_start: bool) -
     name = SERVER_NAMES.get(type_code, f"type {type_code}")
     if length < shortest:
         return InputError(
-            f"a {name} event claims a length of {length} bytes",
+            f"{an_event(name)} claims a length of {length} bytes",
             code=Code.BAD_HEADER,
             hint=START_HINT if at_start else CORRUPT_HINT,
         )
     hint = START_HINT if at_start else TRUNCATED_HINT
     return InputError(
-        f"the file ends in the middle of a {name} event of {length} bytes",
+        f"the file ends in the middle of {an_event(name)} of {length} bytes",
         code=Code.CUT_OFF,
         hint=hint,
     )
@@ -410,6 +417,7 @@ def check_magic(magic: bytes, path: Path) -> None:
             code=Code.NOT_A_LOG,
             file=name,
             position=0,
+            hint=TEXT_HINT if all(byte in _PRINTED for byte in magic) else None,
         )
 
 

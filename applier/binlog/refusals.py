@@ -4,7 +4,7 @@ or as statements."""
 from __future__ import annotations
 
 from applier.binlog.events import Incident, parse
-from applier.binlog.header import Event, EventType, FormatDescription
+from applier.binlog.header import Event, EventType, FormatDescription, an_event
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 
@@ -18,7 +18,7 @@ EXECUTE_LOAD_QUERY."""
 def unknown_table(event: Event, table_id: int) -> InputError:
     """Rows without a table map before them: whose they are cannot be known."""
     return InputError(
-        f"a {event.name} event speaks of table id {table_id}, which no table map before it names",
+        f"{an_event(event.name)} speaks of table id {table_id}, which no table map before it names",
         code=Code.NO_TABLE_MAP,
         file=event.file,
         position=event.position,
@@ -54,7 +54,7 @@ def old_load(event: Event) -> ReplicationError:
     """One of OLD_LOAD_TYPES: ER_NOT_SUPPORTED_YET (1235)."""
     return ReplicationError(
         1235,
-        f"a {event.name} event (LOAD DATA of MySQL 4.x and 5.0) is not supported",
+        f"{an_event(event.name)} (LOAD DATA of MySQL 4.x and 5.0) is not supported",
         file=event.file,
         position=event.position,
         hint=(

@@ -10,7 +10,7 @@ import struct
 from dataclasses import dataclass
 
 from applier.binlog.cursor import Cursor
-from applier.binlog.header import Event, EventType, FormatDescription
+from applier.binlog.header import Event, EventType, FormatDescription, an_event
 from applier.binlog.table_map import MAX_COLUMNS
 from applier.error_codes import Code
 from applier.errors import InputError
@@ -84,7 +84,7 @@ def parse_rows_head(event: Event, fde: FormatDescription) -> RowsHead:
             at += 8 + extra
             if extra < 2:
                 raise InputError(
-                    f"a {event.name} event has an extra header of {extra} bytes",
+                    f"{an_event(event.name)} has an extra header of {extra} bytes",
                     code=Code.BAD_ROWS,
                     file=event.file,
                     position=event.position,
@@ -108,7 +108,7 @@ def parse_rows_head(event: Event, fde: FormatDescription) -> RowsHead:
         at = cursor.at
     if width > MAX_COLUMNS:
         raise InputError(
-            f"a {event.name} event claims {width} columns",
+            f"{an_event(event.name)} claims {width} columns",
             code=Code.BAD_ROWS,
             file=event.file,
             position=event.position,
@@ -117,7 +117,7 @@ def parse_rows_head(event: Event, fde: FormatDescription) -> RowsHead:
     at += (width + 7) // 8 * (2 if kind == "update" else 1)
     if at > end:
         raise InputError(
-            f"a {event.name} event ends inside its head",
+            f"{an_event(event.name)} ends inside its head",
             code=Code.BAD_ROWS,
             file=event.file,
             position=event.position,

@@ -58,6 +58,12 @@ _PLAIN = {
     "is not a valid float range.": "is not a number.",
 }
 """Words of click -> plain ones."""
+_UNREADABLE = re.compile(r"(?:Path|File|Directory) '(.*)' is not readable\.$")
+_WRONG_KIND = {
+    re.compile(r"Directory ('.*' is a file)"): r"\1, not a directory",
+    re.compile(r"File ('.*' is a directory)"): r"\1, not a file",
+}
+"""The same of paths, which click calls by what it expected of them."""
 ANY_COMMAND = "binlag COMMAND"
 """How the catalogue names the command in a next step."""
 INTERNAL_ERROR = 70
@@ -179,6 +185,13 @@ def _command_line(error: click.ClickException) -> BinlagError:
     )
     for words, plain in _PLAIN.items():
         text = text.replace(words, plain)
+    refused = _UNREADABLE.search(text)
+    if refused is not None:
+        return InputError(
+            "cannot read the file: Permission denied", code=Code.CANNOT_READ, file=refused[1]
+        )
+    for pattern, plain in _WRONG_KIND.items():
+        text = pattern.sub(plain, text)
     return UsageError(" ".join(text.split()).rstrip("."), code=Code.COMMAND_LINE, hint=hint)
 
 

@@ -6,6 +6,8 @@ Groups and examples are tables, so that a command which shares an option shows i
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from applier.error_codes import Code
@@ -57,6 +59,10 @@ OF_COMMAND = {
     ("measure", "--table"): "Output",
 }
 """(Command, option) whose heading differs from that of other commands."""
+OUTPUT_FILES = frozenset(
+    "--stats --parquet --report --html --junit --output --openmetrics --plot".split()
+)
+"""Options that name a file to write."""
 
 EXAMPLES = {
     "replay": (
@@ -168,6 +174,7 @@ class GroupedCommand(click.Command):
             error.ctx = error.ctx or ctx
             raise
         self._refuse_empty_paths(ctx)
+        refuse_overwriting(self, ctx)
         return rest
 
     def _refuse_empty_paths(self, ctx: click.Context) -> None:
@@ -217,6 +224,38 @@ class GroupedCommand(click.Command):
         names = [name for name in parameter.opts if name.startswith("--")]
         heading, at = next((PLACES[name] for name in names if name in PLACES), (REST, 0))
         return OF_COMMAND.get((self.name or "", names[0] if names else ""), heading), at
+
+
+def refuse_overwriting(command: click.Command, ctx: click.Context) -> None:
+    """A file that is read is not written to: one option too few, and the log is gone. Raises
+    UsageError."""
+    names = {one.name or "": one.opts[0] for one in command.get_params(ctx)}
+    outputs = {
+        name: given
+        for name, option in names.items()
+        if option in OUTPUT_FILES and isinstance(given := ctx.params.get(name), str)
+    }
+    for name, output in outputs.items():
+        for other, given in ctx.params.items():
+            values = given if isinstance(given, tuple) else (given,)
+            if other not in outputs and any(_is_same_file(output, value) for value in values):
+                raise UsageError(
+                    f"{names[name]}: {output} is an input of this command",
+                    code=Code.OPTIONS_CLASH,
+                    hint="give a file of another name",
+                )
+
+
+def _is_same_file(output: str, given: object) -> bool:
+    """Whether a value names this file, also as @FILE."""
+    return (
+        isinstance(given, str)
+        and Path(output).is_file()
+        and any(
+            path.is_file() and path.samefile(output)
+            for path in (Path(given), Path(given.removeprefix("@")))
+        )
+    )
 
 
 def grouped(command: click.Command, common: frozenset[str]) -> GroupedCommand:

@@ -49,6 +49,8 @@ _ORPHAN = "put SET FOREIGN_KEY_CHECKS=0 before the first table, as mysqldump doe
 _BEGINS = re.compile(rb"\s*[A-Za-z(/]")
 """How a statement begins; what begins otherwise is no statement that was cut off."""
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+"""Its byte order marks."""
 _OTHERS: tuple[tuple[re.Pattern[bytes], str], ...] = (
     (
         re.compile(rb"^PGDMP|^--\r?\n-- PostgreSQL database (?:cluster )?dump", re.MULTILINE),
@@ -56,7 +58,7 @@ _OTHERS: tuple[tuple[re.Pattern[bytes], str], ...] = (
     ),
     (
         re.compile(rb"^PRAGMA foreign_keys=|^SQLite format 3\0", re.MULTILINE),
-        "a database of SQLite",
+        "a database or a dump of SQLite",
     ),
     (re.compile(rb"^SET ANSI_NULLS|^USE \[|^GO\r?$", re.MULTILINE), "a script of SQL Server"),
     (re.compile(rb"^\xfebin"), "a binary log, not a schema"),
@@ -236,6 +238,14 @@ class DumpReader:
         if other is not None:
             raise InputError(
                 f"this is {other}", code=Code.SCHEMA_SQL, file=self.name, hint=_INSTEAD
+            )
+        if head.startswith(_UTF_16):
+            raise InputError(
+                "this is text in UTF-16, which > of PowerShell writes",
+                code=Code.SCHEMA_SQL,
+                file=self.name,
+                hint="take the dump with mysqldump --result-file=FILE, or convert it: "
+                "iconv -f UTF-16 -t UTF-8",
             )
         if _BINARY.search(head[:512]):
             raise InputError(

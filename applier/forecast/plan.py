@@ -177,7 +177,7 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
     forecast.add_all(reader if reader is not None else plan.loads or (), tick)
     if plan.facts is not None and forecast.states and not forecast.states.keys() & facts.keys():
         raise UsageError(
-            f"--schema: it has none of the log's tables, {min(forecast.states)} for one",
+            f"the schema has none of the log's tables, such as {min(forecast.states)}",
             code=Code.NO_TABLES,
         )
     if not forecast.rows:

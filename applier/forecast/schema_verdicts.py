@@ -150,7 +150,11 @@ def _tables(
 def _nothing_in(schema: str, selection: Selection, password_file: PasswordFile) -> UsageError:
     there = _names(schema, selection, password_file) if selection.only else []
     if not there:
-        return UsageError(f"{schema} holds no table", code=Code.NO_TABLES)
+        return UsageError(
+            f"{schema} holds no table",
+            code=Code.NO_TABLES,
+            hint="name a server or a dump that has tables; the system schemas do not count",
+        )
     databases = sorted({name.partition(".")[0] for name in there})
     meant = next(
         filter(None, (did_you_mean(one.text, databases) for one in selection.only.databases)), ""

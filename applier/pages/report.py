@@ -236,7 +236,7 @@ def html_list(texts: Sequence[str]) -> str:
 def _worst(worst: Sequence[Mapping[str, Any]]) -> str:
     rows = [
         [escape(one["file"]), escape(changed_tables(one)), str(one["pos"]),
-            escape(one["gtid"] or "-"), duration(one["seconds"]),
+            f"<span class=id>{escape(one['gtid'] or '-')}</span>", duration(one["seconds"]),
          duration(one["lookup_seconds"]), duration(one["lag_seconds"]), f"{one['rows']:,}",
          f"{one['events']:,}"]
         for one in worst

@@ -18,6 +18,7 @@ import time
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from applier.binlog.event_bytes import as_artificial_format, event_of, make_event
 from applier.binlog.events import parse
@@ -27,6 +28,7 @@ from applier.binlog.header import (
     EventFlag,
     EventType,
     FormatDescription,
+    an_event,
     parse_format_description,
 )
 from applier.binlog.reader import CRC_RESIDUE
@@ -67,6 +69,12 @@ _FATAL_HINT = (
     "take a fresh dump, and receive from its position into a new folder; SHOW BINARY LOGS tells"
     " what the source still has"
 )
+_POSITION_HINT = (
+    "give the position of an event: SHOW BINLOG EVENTS IN '{file}' on the source lists them;"
+    " receive into a new folder"
+)
+_WRONG_POSITION = ("middle of event", "> file size", "impossible position", "bogus data")
+"""Words of 1236 where the file is there and the position is not one of its events."""
 _NO_FORMAT = FormatDescription(4, "", 0, HEADER_LENGTH, b"", 0)
 
 
@@ -161,7 +169,7 @@ class LiveReceiver:
             raise InputError(
                 f"cannot write the relay log: {error.strerror}",
                 code=Code.CANNOT_WRITE,
-                file=self.folder.writer.name,
+                file=str(Path(self.folder.path) / self.folder.writer.name),
                 hint=hint,
             ) from None
         except BaseException as error:
@@ -250,13 +258,20 @@ class LiveReceiver:
                 dump.fill()
         except ReplicationError as error:
             if error.number == SOURCE_FATAL:
-                error.hint = _FATAL_HINT
+                error.hint = self._fatal_hint(error.message)
                 if self.progress.file:
                     error.locate(file=self.progress.file, position=self.progress.offset)
             raise
         finally:
             self._server, self.received.connected = None, False
             server.close()
+
+    def _fatal_hint(self, message: str) -> str:
+        """What to do where the source says no: another position of a file that it has, or another
+        start."""
+        if self.progress.file and any(words in message for words in _WRONG_POSITION):
+            return _POSITION_HINT.format(file=self.progress.file)
+        return _FATAL_HINT
 
     def take(self, dump: Dump) -> None:
         """All whole events that have come: plain transactions at once, others one by one."""
@@ -367,7 +382,7 @@ class LiveReceiver:
         if self._has_checksum(type_code, raw) and zlib.crc32(raw) != CRC_RESIDUE:
             raise ReplicationError(
                 CHECKSUM_FAILURE,
-                f"the checksum of a {event.name} event from the source is wrong",
+                f"the checksum of {an_event(event.name)} from the source is wrong",
                 file=event.file,
                 position=event.position,
                 hint=(
@@ -407,8 +422,8 @@ class LiveReceiver:
             and not event.flags & EventFlag.ARTIFICIAL
         ):
             raise InputError(
-                f"the source has left out {missing} bytes before a {event.name} event that ends at"
-                f" {event.log_pos}",
+                f"the source has left out {missing} bytes before {an_event(event.name)} that"
+                f" ends at {event.log_pos}",
                 code=Code.SOURCE_GAP,
                 file=progress.file,
                 position=progress.offset,

@@ -19,6 +19,7 @@ from applier.binlog.header import (
     EventFlag,
     EventType,
     FormatDescription,
+    an_event,
     parse_format_description,
 )
 from applier.binlog.transactions import QUIET_TYPES, Boundary, Transaction, TransactionTracker
@@ -134,7 +135,7 @@ class Progress:
         missing = (log_pos - expected) % _WRAP
         if missing > _WRAP // 2:
             raise InputError(
-                f"a {event.name} event of the source ends at {log_pos}, before the expected"
+                f"{an_event(event.name)} of the source ends at {log_pos}, before the expected"
                 f" {expected}",
                 code=Code.SOURCE_GAP,
                 file=self.file,

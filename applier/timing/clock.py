@@ -162,7 +162,7 @@ class ClockConfiguration:
             raise UsageError(
                 f"{self.rules.name} has no domains and no slave_parallel_max_queued",
                 code=Code.CONFIGURATION,
-                hint="remove domain_workers, max_queued_bytes and by_position",
+                hint="remove --domain-workers, --max-queued and --by-position",
             )
 
     @property

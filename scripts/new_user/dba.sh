@@ -9,7 +9,7 @@ failed=0
 schemas=$(grep -l 'CREATE TABLE' "$checkout"/demo/before.sql "$checkout"/tests/captures/forecast/schema.sql "$checkout"/tests/captures/open/*/before.sql)
 for schema in $schemas; do
   binlag explain "$schema" --csv >>"$work/all.csv"
-  binlag explain "$schema" --markdown >>"$work/keys.md"
+  { echo "## ${schema#"$checkout"/}"; echo; binlag explain "$schema" --markdown; echo; } >>"$work/keys.md"
   code=0
   binlag explain "$schema" --fail-on no-key >/dev/null 2>&1 || code=$?
   case $code in

@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import applier
+from applier.event_list import LogEvents
 from applier.forecast.answers.notebook import MOST_TABLES, as_html, as_text
 from applier.forecast.inventory.facts import facts_of_file
 from applier.forecast.plan import ForecastPlan, run
@@ -82,3 +83,11 @@ def test_a_forecast_of_many_tables_and_of_odd_names() -> None:
     tree = ElementTree.fromstring(as_html(summary | {"tables": odd}))
     assert len(list(tree.iter("tr"))) == MOST_TABLES + 1
     assert ElementTree.fromstring(as_html(summary | {"curve": {"points": []}})).find(".//svg") is None
+
+
+def test_events_name_their_logs_and_what_can_be_done_with_them() -> None:
+    """Nothing is read: the files need not be there."""
+    told = repr(applier.events([f"binlog.00000{number}" for number in range(1, 6)]))
+    assert told.startswith("LogEvents: binlog.000001, binlog.000002, binlog.000003 and 2 more\n")
+    assert all(hasattr(LogEvents, name) for name in re.findall(r"\.(to_\w+)\(\)", told))
+    assert repr(applier.events("demo/binlog.000001")).startswith("LogEvents: demo/binlog.000001\n")

@@ -152,7 +152,7 @@ def test_equal_writes_are_tried_once() -> None:
         (["--server", "5.5"], "5.5 is older than 5.6, the oldest version known"),
         (["--crash", "process | 1 before | process"], "--crash needs one configuration, and these are 128"),
         (["--require", "colour=red"], "there is no axis 'colour'"),
-        (["--require", "position=auto,sync=100"], "--require position=auto,sync=100: no cell of this matrix is one of these"),
+        (["--require", "position=auto,sync=100"], "--require position=auto,sync=100: the matrix has no such cell"),
         (["nothing.000001"], "cannot read the file: No such file or directory"),
     ],
 )

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
 import applier.replay_loop
@@ -143,6 +144,7 @@ FILES = {
     "relay/relay.000001": GOOD,
     "relay/relay.index": b"./relay.000001\n",
     "hello.txt": b"hello world\n",
+    "utf16.sql": INT_TABLE.encode("utf-16"),
 }
 @pytest.fixture
 def files(tmp_path: Path) -> None:
@@ -167,6 +169,19 @@ def test_a_command_that_cannot_be_carried_out(arguments: str, said: Said) -> Non
     named = re.search(r"see binlag ([\w-]+ )?--help$", errors[0])
     if named:
         assert said(*(named[1] or "").split(), "--help") == (0, []), "the next step works when it is followed"
+
+
+@pytest.mark.usefixtures("files")
+def test_an_input_that_was_named_as_the_output_stays(said: Said, tmp_path: Path) -> None:
+    assert said(*"replay good.000001 --schema good.sql --stats good.000001".split())[0] == 2
+    assert said(*"forecast good.000001 --schema good.sql --report good.sql".split())[0] == 2
+    assert said("demo", "--dir", "gone")[0] == 2
+    assert all((tmp_path / name).read_bytes() == content for name, content in FILES.items())
+
+
+def test_a_file_that_may_not_be_read_is_said_like_one_that_is_not_there() -> None:
+    found = failures.translated(click.BadParameter("Path 'x y' is not readable."))
+    assert (found.code, found.file, "Permission denied" in str(found)) == ("BL101", "x y", True)
 
 
 @pytest.mark.usefixtures("files")

@@ -130,7 +130,7 @@ def test_a_wrong_password_and_no_server(server: Server, tmp_path: Path) -> None:
     nowhere = [part.replace(str(server.socket), "/nowhere") for part in command(server, path)]
     done = subprocess.run(nowhere, env={**os.environ, "BINLAG_PASSWORD": "x"}, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "is the server running" in done.stderr
+    assert "check that the server runs" in done.stderr
 
 
 def test_an_interrupt_ends_after_the_current_commit_and_says_how_to_go_on(server: Server, tmp_path: Path) -> None:

@@ -40,6 +40,9 @@ def test_a_url_says_where(text: str, expected: Endpoint) -> None:
         "mysql://u@h?ssl-mode=required&ssl-ca=x",
         "mysql://u@h?ssl-cert=x",
         "nonsense",
+        "mysql://",
+        "mysql://root@",
+        "mysql://:3306",
     ],
 )
 def test_a_wrong_url_is_refused(text: str) -> None:

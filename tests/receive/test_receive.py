@@ -220,7 +220,7 @@ def test_a_full_disk_ends_the_receiver_as_a_kill_would(tmp_path: Path, monkeypat
         full.setattr(RealFile, "write", write)
         with pytest.raises(InputError, match="cannot write the relay log: No space left on device") as caught:
             receiver.run()
-    assert caught.value.file == "./relay-bin.000001"
+    assert caught.value.file == str(tmp_path / "relay-bin.000001")
     assert caught.value.hint
     Offline(tmp_path, names).receive()
     assert relay_events(tmp_path) == source_events(names)

@@ -235,6 +235,17 @@ def purged(source: Server) -> bool:
     return len(source.binlog_files()) <= 2
 
 
+def test_a_position_that_no_event_has(source: Server, tmp_path: Path) -> None:
+    """The file is there: another position helps, and a fresh dump is not needed."""
+    end = end_of_log(source)
+    error = refused(source, tmp_path / "place", Start(position=Position(end.file, end.offset + 1_000_000)))
+    assert isinstance(error, ReplicationError)
+    assert error.number == 1236
+    assert error.hint is not None
+    assert f"SHOW BINLOG EVENTS IN '{end.file}'" in error.hint
+    assert source.query(f"SHOW BINLOG EVENTS IN '{end.file}' LIMIT 1"), "the next step works when it is followed"
+
+
 def test_a_purged_log(source: Server, tmp_path: Path) -> None:
     start = here(source, auto_position=True)
     receive(source, tmp_path / "place", here(source))

@@ -126,7 +126,7 @@ def test_what_is_wrong_is_said(server_factory: ServerFactory) -> None:
         url = f"mysql://{pair.replica.user}@127.0.0.1:{pair.replica.port}"
         runner = CliRunner(env={"BINLAG_PASSWORD": pair.replica.password})
         none = runner.invoke(cli, ["forecast", log, "--replica", url, "--json"], standalone_mode=False)
-        assert "is not a replica: it has no channel: where it is now is not said" in none.stderr
+        assert "is not a replica: SHOW REPLICA STATUS has no row; the forecast does not say where it is now" in none.stderr
         assert json.loads(none.stdout)["now"] is None
         behind(pair)
         pair.source.execute("FLUSH BINARY LOGS", "INSERT INTO d.t VALUES (-99, 0)")

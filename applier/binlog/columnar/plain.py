@@ -28,7 +28,7 @@ from applier.binlog.columnar.layout import (
     undecodable,
 )
 from applier.binlog.columnar.table_batch import Paths, TableBatch, Wants
-from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType
+from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType, an_event
 from applier.binlog.images.partial_rows import PartialRowsReader
 from applier.binlog.images.row_decoder import ImageColumn, rows_reader
 from applier.binlog.reader import LogReader
@@ -153,7 +153,7 @@ class _Plain:
             if rows.table_id in DUMMY_TABLE_IDS:
                 return
             raise InputError(
-                f"a {event.name} event has no table map before it", code=Code.NO_TABLE_MAP
+                f"{an_event(event.name)} has no table map before it", code=Code.NO_TABLE_MAP
             )
         if self._wants is not None and not self._wants(layout.table.database, layout.table.table):
             return

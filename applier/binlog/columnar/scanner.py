@@ -31,6 +31,7 @@ from applier.binlog.header import (
     SERVER_NAMES,
     Event,
     EventType,
+    an_event,
 )
 from applier.binlog.reader import CORRUPT_HINT, TRUNCATED_HINT, LogReader, _FileEnd, open_log
 from applier.error_codes import Code
@@ -236,11 +237,11 @@ class Scanner(LogReader):
         message = {
             ScanStatus.BAD_LENGTH: f"an event claims a length of {length} bytes",
             ScanStatus.NO_CHECKSUM_ROOM: (
-                f"a {name} event of {length} bytes has no room for its checksum"
+                f"{an_event(name)} of {length} bytes has no room for its checksum"
             ),
-            ScanStatus.BAD_CHECKSUM: f"the checksum of a {name} event is wrong",
-            ScanStatus.BAD_ROWS_HEAD: f"a {name} event ends inside its head",
-            ScanStatus.NO_TABLE_MAP: f"a {name} event has no table map before it",
+            ScanStatus.BAD_CHECKSUM: f"the checksum of {an_event(name)} is wrong",
+            ScanStatus.BAD_ROWS_HEAD: f"{an_event(name)} ends inside its head",
+            ScanStatus.NO_TABLE_MAP: f"{an_event(name)} has no table map before it",
             ScanStatus.UNKNOWN_TYPE: f"unknown event type {type_code}",
         }[ScanStatus(status)]
         raise InputError(message, code=Code.BAD_HEADER, hint=CORRUPT_HINT)

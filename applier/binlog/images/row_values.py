@@ -16,7 +16,7 @@ from typing import Any
 from applier.binlog import wire
 from applier.binlog.charsets import charset_of_collation
 from applier.binlog.cursor import Cursor
-from applier.binlog.header import Event
+from applier.binlog.header import Event, an_event
 from applier.binlog.images.conversion import converter
 from applier.binlog.images.partial_rows import PartialRowsReader, json_columns
 from applier.binlog.images.row_decoder import Image, ImageColumn, RowsReader, rows_reader
@@ -272,7 +272,7 @@ class RowValues:
             raise
         except UNREADABLE as error:
             raise InputError(
-                f"a value of a {event.name} event cannot be read: {error}",
+                f"a value of {an_event(event.name)} cannot be read: {error}",
                 code=Code.BAD_VALUE,
                 file=event.file,
                 position=event.position,

@@ -161,7 +161,7 @@ SLOWEST, MOST_COST = 1e-6, 86_400_000.0
 )
 @click.option(
     "--status-at",
-    type=Number(),
+    type=Number(min=-MOST_DELAY, max=MOST_DELAY),
     metavar="SECONDS",
     help="The whole status that long after the first commit.",
 )

@@ -297,6 +297,12 @@ def _requirement(text: str, setups: list[Setup], kinds: list[Kind]) -> dict[str,
 
     found = dict(part.partition("=")[::2] for part in text.split(","))
     names = {name.replace("auto_position", "position") for name in AXES} | {"kind"}
+    if not all(found.values()):
+        raise UsageError(
+            f"--require {text}: an axis or a value is missing",
+            code=Code.OPTION_VALUE,
+            hint=f"write it as AXIS=VALUE,…; axes: {', '.join(sorted(names))}",
+        )
     if unknown := found.keys() - names:
         raise UsageError(
             f"--require {text}: there is no axis {sorted(unknown)[0]!r}",
@@ -305,7 +311,7 @@ def _requirement(text: str, setups: list[Setup], kinds: list[Kind]) -> dict[str,
         )
     if not any(_meets(setup, kind, found) for setup in setups for kind in kinds):
         raise UsageError(
-            f"--require {text}: no cell of this matrix is one of these",
+            f"--require {text}: the matrix has no such cell",
             code=Code.OPTION_VALUE,
             hint="check the values; the other options may exclude this cell",
         )

@@ -146,7 +146,14 @@ def _written(folder: str) -> str:
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
         for name in FILES:
-            write_whole(Path(folder) / name, (_folder() / name).read_bytes())
+            place, content = Path(folder) / name, (_folder() / name).read_bytes()
+            if place.exists() and place.read_bytes() != content:
+                raise UsageError(
+                    f"--dir: {place} exists and is not a file of the demo",
+                    code=Code.CANNOT_WRITE,
+                    hint="give a new folder",
+                )
+            write_whole(place, content)
     except OSError as error:
         raise UsageError(
             f"--dir: cannot write {folder}: {error.strerror}", code=Code.CANNOT_WRITE

@@ -390,7 +390,7 @@ def _progress_of(replica: Endpoint, files: Sequence[str]) -> ReplicaProgress | N
         time.sleep(min(max(first.behind * LOOK_SHARE, LEAST_LOOK_SECONDS), MOST_LOOK_SECONDS))
         return replace(read_progress(replica, files), before=first)
     except OtherLogs as error:
-        note(f"{error.message}: where it is now is not said")
+        note(f"{error.message}; the forecast does not say where it is now")
         return None
 
 

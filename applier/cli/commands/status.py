@@ -15,7 +15,7 @@ import click
 
 from applier.cli.notes import note
 from applier.cli.parameters.options import rules_of, was_typed
-from applier.cli.parameters.tls_options import SCHEME, tls_options
+from applier.cli.parameters.tls_options import tls_options
 from applier.error_codes import Code
 from applier.errors import UsageError
 
@@ -112,7 +112,7 @@ def command(
     form = chosen_format(form, as_json=as_json)
     if server is not None:
         rules_of(server)
-    if place.startswith(SCHEME):
+    if "://" in place:
         if openmetrics is not None:
             raise UsageError(
                 "--openmetrics: of a folder only", code=Code.OPTIONS_CLASH, hint="leave it out"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import click
@@ -114,10 +117,10 @@ class Number(click.FloatRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """As click does. Fails for what is not finite."""
-        found = super().convert(value, param, ctx)
-        if not math.isfinite(found):
-            self.fail(f"{value!r} is not a number.", param, ctx)
-        return found
+        with suppress(ValueError):
+            if not math.isfinite(float(value)):
+                self.fail(f"{value!r} is not a number.", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 def rules_of(server: str, *, offered: Iterable[str] = RULES) -> ServerRules:
@@ -162,7 +165,15 @@ def check_output(option: str, path: str | None, can: Callable[[str], bool] = can
     """Asked before the work, which may take long. Raises UsageError where nothing can be written;
     `can` is can_write_into for a folder."""
     if path is not None and not can(path):
-        raise UsageError(f"{option}: cannot write {path}", code=Code.CANNOT_WRITE)
+        raise UsageError(f"{option}: cannot write {path}{_why(path)}", code=Code.CANNOT_WRITE)
+
+
+def _why(path: str) -> str:
+    """What is known of the reason."""
+    folder = Path(os.path.realpath(path)).parent
+    if not folder.exists():
+        return f": there is no folder {folder}"
+    return "" if os.access(folder, os.W_OK) else ": Permission denied"
 
 
 def replay_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -35,7 +35,7 @@ LIVE = "[default: the live replica's, else the version's]"
 MACHINE = "[default: of the machine that the calibration is of]"
 _OPTIONS = (
     click.option(
-        "--workers", type=click.IntRange(1, MOST_WORKERS), help=f"replica_parallel_workers. {LIVE}"
+        "--workers", type=click.IntRange(0, MOST_WORKERS), help=f"replica_parallel_workers. {LIVE}"
     ),
     click.option(
         "--parallel-type",

@@ -135,9 +135,10 @@ class Case:
             return nullable_sentence(self.definition, key)
         if not self.facts.known(key):
             return f"Key `{key.name}` is not unique; how many rows share a value is not known."
+        rows = number(self.facts.rows_per_value(key))
         return (
-            f"Key `{key.name}` is not unique: a value occurs in"
-            f" {number(self.facts.rows_per_value(key))} rows on average."
+            f"Key `{key.name}` is not unique: a value occurs in {rows}"
+            f" row{'s' * (rows != '1')} on average."
         )
 
     def _why_no_key(self) -> str:

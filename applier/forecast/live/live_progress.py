@@ -50,7 +50,7 @@ def read_progress(endpoint: Endpoint, logs: Sequence[str]) -> ReplicaProgress:
 def _read(server: Server, names: set[str]) -> ReplicaProgress:
     channels = list(_channels(server))
     if not channels:
-        what = f"{server.endpoint} is not a replica: it has no channel"
+        what = f"{server.endpoint} is not a replica: SHOW REPLICA STATUS has no row"
         raise OtherLogs(what, code=Code.OTHER_LOGS, hint="name the replica with --replica")
     fitting = [
         one for one in channels if {one["Relay_Source_Log_File"], one["Relay_Log_File"]} & names

@@ -175,6 +175,10 @@ def load_calibration(path: str | os.PathLike[str]) -> Calibration:
         raise InputError(
             "no calibration: it is not text in UTF-8", code=Code.CALIBRATION, file=name, hint=HINT
         ) from None
+    except json.JSONDecodeError:
+        raise InputError(
+            "no calibration: it is not JSON", code=Code.CALIBRATION, file=name, hint=HINT
+        ) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         what = (
             f"it has no {error}"

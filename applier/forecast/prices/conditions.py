@@ -342,7 +342,10 @@ def _checked(name: str, value: Any) -> Any:
     if (positive and not 0 < value < math.inf) or (
         least is not None and not least <= value <= most
     ):
-        raise UsageError(f"{option}: {value} is out of range", code=Code.OPTION_VALUE)
+        bounds = "more than 0" if positive else f"{least} or more"
+        if most < math.inf:
+            bounds = f"from {least} to {most}"
+        raise UsageError(f"{option}: {value} is not {bounds}", code=Code.OPTION_VALUE)
     if name == "innodb_flush_log_at_trx_commit" and value not in (0, 1, 2):
         raise UsageError(f"{option}: {value} is none of 0, 1, 2", code=Code.OPTION_VALUE)
     return value

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, isfinite
 
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.forecast.prices.calibration import TimePrice, commit_syncs
 from applier.forecast.prices.conditions import size
 from applier.replica.scheduling import LOGICAL_CLOCK, MOST_WORKERS
+from applier.spelling import did_you_mean
 from applier.timing.work_clock import Machine, WorkClock
 from lookup.shape import NO_KEY, OTHER, PRIMARY, UNIQUE, TableShape
 from lookup.versions import ServerRules, parse_row_search
@@ -167,11 +168,24 @@ def what_if(text: str, base: Scenario) -> Scenario:
     changes both. Raises UsageError.
     """
     scenario = base
+    settings = [_setting(part) for part in text.split("+")]
+    if len(settings) > len(set(settings)):
+        raise UsageError(
+            f"--what-if {text}: a setting is changed twice",
+            code=Code.OPTIONS_CLASH,
+            hint="give --what-if twice, once for each value",
+        )
     for part in text.split("+"):
         word, _, value = part.strip().partition("=")
         word, _, table = word.partition(":")
         scenario = _one(scenario, word, value, table)
     return replace(scenario, name=_title(text))
+
+
+def _setting(part: str) -> str:
+    """What a part changes, of which there is only one: keys are for each table."""
+    word = part.strip().partition("=")[0]
+    return "durable" if word == "relaxed" else word
 
 
 def _one(scenario: Scenario, word: str, value: str, table: str) -> Scenario:
@@ -212,7 +226,7 @@ def _one(scenario: Scenario, word: str, value: str, table: str) -> Scenario:
     raise UsageError(
         f"--what-if: {word!r} is unknown",
         code=Code.OPTION_VALUE,
-        hint=f"one of {', '.join(WHAT_IFS)}",
+        hint=f"{did_you_mean(word, WHAT_IFS) or ''} use one of {', '.join(WHAT_IFS)}".strip(),
     )
 
 
@@ -221,8 +235,10 @@ def _number(text: str, least: float, most: float = inf) -> float:
         value = float(text)
     except ValueError:
         raise ValueError(f"{text!r} is not a number") from None
-    if not value >= least or value == float("inf"):
-        raise ValueError(f"{text!r} is not at least {least}")
+    if not isfinite(value):
+        raise ValueError(f"{text!r} is not a number")
+    if value < least:
+        raise ValueError(f"{text!r} is less than {least}")
     if value > most:
         raise ValueError(f"{text!r} is more than {most}")
     return value

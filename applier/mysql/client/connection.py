@@ -357,7 +357,7 @@ def _ours(error: pymysql.err.MySQLError, endpoint: Endpoint) -> BinlagError:
     if number in NOT_REACHED:
         hint = next(
             (hint for words, hint in TLS_HINTS if words in text),
-            "is the server running, and the address right?",
+            "check that the server runs and that the address is right",
         )
         return NotReached(f"{endpoint} cannot be reached: {text}", code=Code.NOT_REACHED, hint=hint)
     if number in LOST or isinstance(error, pymysql.err.InterfaceError):

@@ -97,6 +97,8 @@ def parse_url(url: str, option: str = "--into") -> Endpoint:
             hint=f"leave it out and set {SECRET_VARIABLES[0]}, or give --password-file FILE",
         )
     options = _options(parts.query, option)
+    if not parts.hostname and "socket" not in options:
+        raise UsageError(f"{option}: the host is missing", code=Code.URL, hint=URL_HINT)
     if parts.path not in ("", "/"):
         raise UsageError(
             f"{option}: {mask(parts.path)!r} is not part of a server address",
@@ -104,7 +106,7 @@ def parse_url(url: str, option: str = "--into") -> Endpoint:
             hint="remove it: write mysql://USER@HOST:PORT; one database is --database NAME",
         )
     return Endpoint(
-        host=parts.hostname or "127.0.0.1",
+        host=parts.hostname or "localhost",
         port=port or DEFAULT_PORT,
         user=unquote(parts.username) if parts.username else _option_file_value("user") or getuser(),
         socket=options.get("socket"),

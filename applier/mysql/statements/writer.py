@@ -11,7 +11,7 @@ from typing import Protocol
 from applier.binlog.boundaries import query_text
 from applier.binlog.charsets import statement_text
 from applier.binlog.events import DeleteFile, ExecuteLoadQuery, LoadBlock, Query, parse
-from applier.binlog.header import ROWS_TYPES, Event, EventType
+from applier.binlog.header import ROWS_TYPES, Event, EventType, an_event
 from applier.binlog.refusals import OLD_LOAD_TYPES, no_loaded_file, old_load
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
@@ -184,7 +184,7 @@ class Writer:
             raise old_load(event)
         else:
             raise InputError(
-                f"a {event.name} event cannot be replayed",
+                f"{an_event(event.name)} cannot be replayed",
                 code=Code.CANNOT_SHIP,
                 file=event.file,
                 position=event.position,

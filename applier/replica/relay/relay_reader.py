@@ -25,6 +25,7 @@ from applier.binlog.header import (
     EventFlag,
     EventType,
     FormatDescription,
+    an_event,
     parse_format_description,
 )
 from applier.binlog.reader import CRC_RESIDUE
@@ -183,13 +184,14 @@ class RelayLogReader:
         description = self.format
         if description is None:
             raise self._failure(
-                name, offset, f"a {event.name} event stands before the format description event"
+                name, offset, f"{an_event(event.name)} stands before the format description event"
             )
         if type_code != EventType.FORMAT_DESCRIPTION:
             event.body = description.header_length
             event.end -= description.checksum_length
             if description.checksum_length and zlib.crc32(data) != CRC_RESIDUE:
-                raise self._failure(name, offset, f"the checksum of a {event.name} event is wrong")
+                what = f"the checksum of {an_event(event.name)} is wrong"
+                raise self._failure(name, offset, what)
         if type_code not in KNOWN_TYPES and not event.flags & EventFlag.IGNORABLE:
             raise self._failure(name, offset, f"unknown event type {type_code}")
         return RelayEvent(event, data, start, end, description, self._format_data)
