@@ -117,10 +117,8 @@ def parse_options(
             f"--type-conversions: {type_conversions!r}: a list of {', '.join(sorted(CONVERSIONS))}",
             code=Code.OPTION_VALUE,
         )
-    start, stop = (
-        time_of("--start-datetime", start_datetime),
-        time_of("--stop-datetime", stop_datetime),
-    )
+    start = time_of("--start-datetime", start_datetime)
+    stop = time_of("--stop-datetime", stop_datetime)
     check_times(start, stop)
     return ReplayOptions(
         server=server,

@@ -15,7 +15,6 @@ from typing import Any
 
 from applier.arguments import checked
 from applier.binlog.boundaries import PLAIN_GTID, StatementRole
-from applier.binlog.describe import read_table_map
 from applier.binlog.events import ExecuteLoadQuery, Query, parse
 from applier.binlog.follow import LogFiles, LogFollower, log_files, open_reader
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent, plain_gtid
@@ -29,8 +28,8 @@ from applier.binlog.header import (
     version_number,
 )
 from applier.binlog.reader import LogReader
-from applier.binlog.refusals import OLD_LOAD_TYPES, lost_events, old_load, unknown_table
-from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHeads
+from applier.binlog.refusals import OLD_LOAD_TYPES, lost_events, old_load
+from applier.binlog.rows_context import RowsContext
 from applier.binlog.selection.filters import holds, none_included
 from applier.binlog.table_map import TableMap
 from applier.errors import InputError, ReplicationError
@@ -127,13 +126,12 @@ class ReplayLoop:
         self._included = False
         """Whether a transaction was in --include-gtids."""
         self.transaction = OpenTransaction()
-        self.maps: dict[int, TableMap | str] = {}
+        self._context = RowsContext(self._keep_map)
+        self.maps = self._context.maps
         """Table id -> the map; of a table that is not wanted, its database."""
         self.xa = XaTransactions(tables)
         self._inexact = InexactTables(options, self.result)
         self._position = ReplayPosition(self.result, self.transaction)
-        self._known_maps: dict[bytes, tuple[int, TableMap | str]] = {}
-        """Body of a TABLE_MAP event -> what goes into `maps`: one object for the same bytes."""
         self._fde: FormatDescription | None = None
         self._version = ""
         self._find = self._handlers().get
@@ -183,17 +181,17 @@ class ReplayLoop:
         if (handler := self._find(event.type)) is not None:
             handler(event)
 
-    def _handlers(self) -> dict[int, Callable[[Event], None]]:
+    def _handlers(self) -> dict[int, Callable[[Event], object]]:
         """Event type -> what to do; a type that is not here changes no table. The keys are plain
         numbers: they compare faster."""
-        handlers: dict[int, Callable[[Event], None]] = dict.fromkeys(ROWS_TYPES, self._rows)
+        handlers: dict[int, Callable[[Event], object]] = dict.fromkeys(ROWS_TYPES, self._rows)
         handlers.update(dict.fromkeys(GTID_TYPES, self._gtid))
         handlers.update(dict.fromkeys(STATEMENT_TYPES, self._prepare))
         handlers.update(dict.fromkeys(OLD_LOAD_TYPES, self._old_load))
         handlers.update(
             {
                 EventType.FORMAT_DESCRIPTION: self._format_description,
-                EventType.TABLE_MAP: self._table_map,
+                EventType.TABLE_MAP: self._context.take_map,
                 EventType.QUERY: self._query,
                 EventType.XID: self._commit,
                 EventType.XA_PREPARE: self._xa_prepare,
@@ -229,10 +227,7 @@ class ReplayLoop:
     def _describe(self, fde: FormatDescription, *, begins: bool = True) -> None:
         """Where a log begins, table ids start anew; the version says whose rules hold."""
         self._fde = fde
-        self._heads = RowsHeads(fde)
-        if begins:
-            self.maps.clear()
-            self._known_maps.clear()
+        self._context.describe(fde, begins=begins)
         if begins and fde.created:  # the source was started anew
             self.tables.end_sessions()
         if fde.server_version == self._version:
@@ -315,31 +310,19 @@ class ReplayLoop:
 
     # rows
 
-    def _table_map(self, event: Event) -> None:
-        assert self._fde is not None
-        body = event.buffer[event.body : event.end]
-        known = self._known_maps.get(body)
-        if known is None:
-            table_map = read_table_map(event, self._fde)
-            wanted = self.tally.wants_table(table_map.database, table_map.table)
-            known = self._known_maps[body] = (
-                table_map.table_id,
-                table_map if wanted else table_map.database,
-            )
-        table_id, self.maps[table_id] = known
+    def _keep_map(self, table_map: TableMap, _body: bytes) -> TableMap | str:
+        wanted = self.tally.wants_table(table_map.database, table_map.table)
+        return table_map if wanted else table_map.database
 
     def _rows(self, event: Event) -> None:
-        assert self._fde is not None
-        rows = self._heads.of(event)
+        rows = self._context.head_of(event)
         transaction = self.transaction
         if transaction.skipped:
             return
-        table_map = self.maps.get(rows.table_id)
+        table_map = self._context.table_of(event, rows)
         if not isinstance(table_map, TableMap):
             if table_map is not None:
                 self.tally.left_out_rows(table_map)
-            elif rows.table_id not in DUMMY_TABLE_IDS:
-                raise unknown_table(event, rows.table_id)
             return
         transaction.rows_seen = True
         try:

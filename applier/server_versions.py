@@ -19,9 +19,7 @@ KNOWN = ", ".join(RULES)
 _ENDS = {"older": (OLDEST, "oldest"), "newer": (NEWEST, "newest")}
 
 
-def asked_rules(
-    version: str, option: str = "--server", *, offered: Iterable[str] = RULES
-) -> ServerRules:
+def asked_rules(version: str, *, offered: Iterable[str] = RULES) -> ServerRules:
     """The rules of a version that the user named. Raises UsageError for what is no version, and for
     one older than all that are known; its next step names those that are `offered`."""
     hint = f"name one of {', '.join(offered)}"
@@ -29,10 +27,10 @@ def asked_rules(
         older = outside(version) == "older"
         rules = rules_for(version)
     except ValueError as error:
-        raise UsageError(f"{option}: {error}", code=Code.UNKNOWN_VERSION, hint=hint) from None
+        raise UsageError(f"--server: {error}", code=Code.UNKNOWN_VERSION, hint=hint) from None
     if older:
         raise UsageError(
-            f"{option}: {version} is older than {OLDEST}, the oldest version known",
+            f"--server: {version} is older than {OLDEST}, the oldest version known",
             code=Code.UNKNOWN_VERSION,
             hint=hint,
         )

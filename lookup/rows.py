@@ -201,12 +201,10 @@ class RowsPlan:
         outcome.forgiven = (*others, *passed)
 
     def _hash_plan(self) -> HashPlan:
-        handler, shape, rules, decision = (
-            self.handler,
-            self.shape,
-            self.options.rules,
-            self.decision,
-        )
+        handler = self.handler
+        shape = self.shape
+        rules = self.options.rules
+        decision = self.decision
         columns = handler.definition.columns
         lacks_columns = not rules.hash_looks_again and shape.bitmap_full
         extra = range(len(shape.before_columns), len(columns)) if lacks_columns else ()

@@ -16,13 +16,11 @@ from dataclasses import dataclass, replace
 
 from lookup.handler import EngineTraits, engine_traits
 
-PRIMARY, UNIQUE, NULLABLE_UNIQUE, OTHER, NO_KEY = (
-    "primary",
-    "unique",
-    "nullable unique",
-    "other",
-    "none",
-)
+PRIMARY = "primary"
+UNIQUE = "unique"
+NULLABLE_UNIQUE = "nullable unique"
+OTHER = "other"
+NO_KEY = "none"
 KEY_KINDS = (PRIMARY, UNIQUE, NULLABLE_UNIQUE, OTHER, NO_KEY)
 """The best key that the before image makes usable. "unique": all parts NOT NULL, and not the
 primary key."""

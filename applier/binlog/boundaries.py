@@ -22,6 +22,7 @@ from applier.errors import InputError
 
 PLAIN_GTID = int(EventType.GTID)
 """As a plain number, which compares faster."""
+_GROUP_ENDS = frozenset({EventType.XID, EventType.XA_PREPARE, EventType.TRANSACTION_PAYLOAD})
 _KEYWORD = re.compile(
     rb"\s*(begin\s*\Z|commit\s*\Z|rollback(?!\s+(?:work\s+)?to\b)|xa\s)", re.IGNORECASE
 )
@@ -49,6 +50,11 @@ _XA_ROLES = {
     "ROLLBACK": StatementRole.XA_ROLLBACK,
 }
 _WORDS = {b"C": StatementRole.COMMIT, b"R": StatementRole.ROLLBACK}
+CONTROL_WORDS = frozenset({"BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "XA"})
+"""First words of statements that touch no table: they only frame a transaction, or part of it."""
+_CONTROL = re.compile(
+    rf"\s*({'|'.join(sorted(CONTROL_WORDS))}|START\s+TRANSACTION)\b".encode(), re.IGNORECASE
+)
 
 
 def query_text(event: Event) -> tuple[int, int]:
@@ -71,6 +77,47 @@ def query_text(event: Event) -> tuple[int, int]:
             position=event.position,
         )
     return start, end
+
+
+def statement_of(event: Event) -> bytes:
+    """The statement of a QUERY event. Raises InputError."""
+    start, end = query_text(event)
+    return event.buffer[start:end]
+
+
+def is_begin(event: Event) -> bool:
+    """Whether a QUERY event is BEGIN, in any case. Raises InputError."""
+    return statement_of(event).strip().upper() == b"BEGIN"
+
+
+def is_control(event: Event) -> bool:
+    """Whether a QUERY event only frames a transaction, or part of it. Raises InputError."""
+    if event.buffer[event.end - 6 : event.end] == b"\0BEGIN":
+        return True
+    return _CONTROL.match(event.buffer, *query_text(event)) is not None
+
+
+def starts_group(event: Event) -> bool:
+    """BEGIN or XA START, as servers write them (`Query_log_event::starts_group`)."""
+    return event.type == EventType.QUERY and statement_of(event).startswith((b"BEGIN", b"XA START"))
+
+
+def starts_xa(event: Event) -> bool:
+    """XA START, as servers write it."""
+    return event.type == EventType.QUERY and statement_of(event).startswith(b"XA START")
+
+
+def ends_group(event: Event) -> bool:
+    """XID, XA PREPARE, COMMIT, or ROLLBACK that is not to a savepoint
+    (`Query_log_event::ends_group`)."""
+    if event.type != EventType.QUERY:
+        return event.type in _GROUP_ENDS
+    text = statement_of(event).upper()
+    return (
+        text == b"COMMIT"
+        or (text.startswith(b"ROLLBACK") and not text.startswith(b"ROLLBACK TO "))
+        or text.startswith(b"XA ROLLBACK")
+    )
 
 
 class Boundaries:

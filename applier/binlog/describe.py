@@ -16,10 +16,8 @@ from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
 from applier.binlog.header import ROWS_TYPES, Event, EventFlag, EventType, FormatDescription
 from applier.binlog.payload import UNCOMPRESSED
 from applier.binlog.rows import RowsHead, parse_rows_head
-from applier.binlog.table_map import TableMap, parse_table_map
+from applier.binlog.table_map import TableMap, read_table_map
 from applier.errors import InputError
-
-MAX_KNOWN_MAPS = 1000
 
 ROWS_FLAGS = {
     0x01: "STMT_END_F",
@@ -50,36 +48,6 @@ def describe_map(table_map: TableMap) -> str:
     return (
         f"table_id: {table_map.table_id} ({_shown(table_map.database)}.{_shown(table_map.table)})"
     )
-
-
-def read_table_map(event: Event, fde: FormatDescription) -> TableMap:
-    """The table map of an event; its place is in the error when it cannot be read."""
-    try:
-        length = fde.post_header_length(event.type)
-        return parse_table_map(
-            event.buffer, event.body, event.end, length, server_version=fde.server_version
-        )
-    except InputError as error:
-        error.locate(file=event.file, position=event.position)
-        raise
-
-
-class KnownTableMaps:
-    """Table maps by the bytes of their events: the same object for the same bytes, so that what was
-    made to decode its rows is used again."""
-
-    def __init__(self) -> None:
-        self._known: dict[bytes, TableMap] = {}
-
-    def of(self, event: Event, fde: FormatDescription) -> TableMap:
-        """The table map of an event. Raises InputError."""
-        data = event.data
-        table_map = self._known.get(data)
-        if table_map is None:
-            if len(self._known) >= MAX_KNOWN_MAPS:
-                self._known.clear()
-            table_map = self._known[data] = read_table_map(event, fde)
-        return table_map
 
 
 def read_rows(event: Event, fde: FormatDescription) -> RowsHead:

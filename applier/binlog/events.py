@@ -213,12 +213,10 @@ Parsed = Any
 
 
 def _query_head(cursor: Cursor, post_header: int) -> tuple[int, int, int, int, int]:
-    thread_id, seconds, database_length, error_code = (
-        cursor.u32(),
-        cursor.u32(),
-        cursor.u8(),
-        cursor.u16(),
-    )
+    thread_id = cursor.u32()
+    seconds = cursor.u32()
+    database_length = cursor.u8()
+    error_code = cursor.u16()
     status_length = cursor.u16() if post_header >= 13 else 0
     return thread_id, seconds, database_length, error_code, status_length
 
@@ -240,12 +238,10 @@ def _query(cursor: Cursor, event: Event, fde: FormatDescription) -> Query:
 
 def _execute_load_query(cursor: Cursor, _event: Event, fde: FormatDescription) -> ExecuteLoadQuery:
     head = _query_head(cursor, 13)
-    file_id, name_start, name_end, duplicates = (
-        cursor.u32(),
-        cursor.u32(),
-        cursor.u32(),
-        cursor.u8(),
-    )
+    file_id = cursor.u32()
+    name_start = cursor.u32()
+    name_end = cursor.u32()
+    duplicates = cursor.u8()
     return ExecuteLoadQuery(_query_tail(cursor, head), file_id, name_start, name_end, duplicates)
 
 
@@ -254,12 +250,10 @@ def _xid(cursor: Cursor, _event: Event, _fde: FormatDescription) -> Xid:
 
 
 def _xa_prepare(cursor: Cursor, _event: Event, _fde: FormatDescription) -> XaPrepare:
-    one_phase, format_id, global_length, branch_length = (
-        cursor.u8(),
-        cursor.u32(),
-        cursor.u32(),
-        cursor.u32(),
-    )
+    one_phase = cursor.u8()
+    format_id = cursor.u32()
+    global_length = cursor.u32()
+    branch_length = cursor.u32()
     if global_length > 64 or branch_length > 64:
         raise InputError("an XA identifier is longer than 64 bytes", code=Code.BAD_EVENT)
     return XaPrepare(

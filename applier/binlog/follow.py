@@ -123,15 +123,11 @@ def _index_of(path: Path) -> Path:
     found = [path / name for name in sorted(files) if name.endswith(".index")]
     if len(found) != 1:
         if found:
-            names, hint = (
-                f"more than one index of logs: {', '.join(file.name for file in found)}",
-                f"name one of them: {found[0]}",
-            )
+            names = f"more than one index of logs: {', '.join(file.name for file in found)}"
+            hint = f"name one of them: {found[0]}"
         else:
-            names, hint = (
-                "no index of logs",
-                f"name the logs themselves, as {path}/binlog.*, or the folder of a receiver",
-            )
+            names = "no index of logs"
+            hint = f"name the logs themselves, as {path}/binlog.*, or the folder of a receiver"
         raise InputError(f"the folder {path} has {names}", code=Code.LOG_GONE, hint=hint)
     return found[0]
 
@@ -170,9 +166,8 @@ class LogFollower(LogReader):
         logs, end = self.logs, len(MAGIC)
         with path.open("rb") as file:
             while not logs.stopped():
-                following = logs.after(
-                    path
-                )  # looked at first: behind it nothing is added to this file
+                # looked at first: behind it nothing is added to this file
+                following = logs.after(path)
                 whole = _whole_events(file.fileno(), end)
                 if whole > end:
                     logs.waiting, end = False, whole
@@ -180,10 +175,8 @@ class LogFollower(LogReader):
                 elif following is not None:
                     size = os.fstat(file.fileno()).st_size
                     if size > end:
-                        yield (
-                            open_log(path, size),
-                            size,
-                        )  # half an event that nobody will finish: the reader says so
+                        # half an event that nobody will finish: the reader says so
+                        yield (open_log(path, size), size)
                     return
                 else:
                     if not logs.waiting:
@@ -200,9 +193,8 @@ def _whole_events(descriptor: int, position: int) -> int:
         length = int.from_bytes(os.pread(descriptor, 4, position + 9), "little")
         if position + length > size:
             break
-        position += max(
-            length, HEADER_LENGTH
-        )  # an impossible length is the reader's to complain of
+        # an impossible length is the reader's to complain of
+        position += max(length, HEADER_LENGTH)
     return position
 
 

@@ -8,11 +8,9 @@ from typing import Any
 
 from applier.binlog import events as log
 from applier.binlog.describe import (
-    KnownTableMaps,
     describe,
     describe_map,
     describe_parsed,
-    read_rows,
 )
 from applier.binlog.header import ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.images.row_values import WORDS, RowValues, Values, image_text
@@ -20,6 +18,7 @@ from applier.binlog.plain_lines import PlainLines
 from applier.binlog.reader import LogReader
 from applier.binlog.refusals import unknown_table
 from applier.binlog.rows import DUMMY_TABLE_IDS, STATEMENT_END, RowsHead
+from applier.binlog.rows_context import RowsContext, as_it_is
 from applier.binlog.selection.filters import LogFilter, Moment
 from applier.binlog.selection.table_filter import (
     EVERYTHING,
@@ -129,8 +128,7 @@ class Listing:
         self._wanted, self._names_of = FilterTally(only), names_of
         self._with_rows, self._count_rows = with_rows, with_rows or count_rows
         self._values = RowValues()
-        self._maps: dict[int, TableMap] = {}
-        self._known_maps = KnownTableMaps()
+        self._context = RowsContext(as_it_is)
         self._fast: PlainLines | None = None
         self.incomplete: str | None = None
         self.nothing: str | None = None
@@ -152,21 +150,25 @@ class Listing:
             yield from self._walk()
 
     def _walk(self) -> Iterator[EventRecord | str]:
-        tracker = TransactionTracker()
+        tracker, described = TransactionTracker(), None
         stream = with_formats(self._reader)
         if self._filter.is_active:
             stream = self._filter.select(stream)
         for event, fde in stream:
+            if fde is not described:
+                self._context.describe(fde, begins=False)
+                described = fde
             boundary = tracker.feed(event, fde)
             if boundary is not None:
-                self._maps.clear()
+                self._context.maps.clear()
             current = tracker.current or (boundary.ended if boundary is not None else None)
             listed = self._list(event, fde, None if current is None else current.gtid)
             if listed is not None:
                 yield listed
             if self._fast is not None:
-                self._fast.learn(event, fde, self._maps, is_boundary=boundary is not None)
-                yield from self._fast.behind(event, fde, tracker, self._maps)
+                maps = self._context.maps
+                self._fast.learn(event, fde, maps, is_boundary=boundary is not None)
+                yield from self._fast.behind(event, fde, tracker, maps)
         unfinished = tracker.finish()
         if unfinished is not None:
             name = f" {unfinished.gtid}" if unfinished.gtid else ""
@@ -181,8 +183,7 @@ class Listing:
 
     def _list(self, event: Event, fde: FormatDescription, gtid: str | None) -> EventRecord | None:
         if event.type == EventType.TABLE_MAP:
-            table_map = self._known_maps.of(event, fde)
-            self._maps[table_map.table_id] = table_map
+            table_map = self._context.take_map(event)
             wanted = self._wants(table_map)
             return (
                 EventRecord(
@@ -209,8 +210,8 @@ class Listing:
     def _list_rows(
         self, event: Event, fde: FormatDescription, gtid: str | None
     ) -> EventRecord | None:
-        rows = read_rows(event, fde)
-        table_map = self._maps.get(rows.table_id)
+        rows = self._context.head_of(event)
+        table_map = self._context.maps.get(rows.table_id)
         if table_map is None:
             if rows.table_id in DUMMY_TABLE_IDS and rows.flags & STATEMENT_END:
                 return EventRecord(event, describe(event, fde), gtid)

@@ -92,7 +92,7 @@ def parse_payload_header(event: Event) -> PayloadHeader:
     return PayloadHeader(fields[2], fields.get(3, 0), cursor.at, size)
 
 
-def payload_events(event: Event, max_event_bytes: int = MAX_EVENT_BYTES) -> Iterator[Event]:
+def payload_events(event: Event) -> Iterator[Event]:
     """The events inside a TRANSACTION_PAYLOAD, one after the other as they are decompressed.
 
     Raises InputError for what is cut off, garbled, or larger than it claims.
@@ -101,7 +101,7 @@ def payload_events(event: Event, max_event_bytes: int = MAX_EVENT_BYTES) -> Iter
     raw = event.buffer[header.payload_start : header.payload_start + header.payload_size]
     stream = io.BytesIO(raw) if header.compression == UNCOMPRESSED else _zstd_stream(raw)
     index, total = 0, 0
-    limit = header.uncompressed_size or max_event_bytes
+    limit = header.uncompressed_size or MAX_EVENT_BYTES
     while True:
         head = _read(stream, HEADER_LENGTH)
         if not head:
@@ -112,7 +112,7 @@ def payload_events(event: Event, max_event_bytes: int = MAX_EVENT_BYTES) -> Iter
             )
         timestamp, type_code, server_id, length, _, flags = HEADER.unpack(head)
         total += length
-        if length < HEADER_LENGTH or length > max_event_bytes or total > limit:
+        if length < HEADER_LENGTH or length > MAX_EVENT_BYTES or total > limit:
             raise InputError(
                 f"an event inside the transaction payload claims {length} bytes",
                 code=Code.BAD_PAYLOAD,

@@ -150,13 +150,11 @@ class LogReader:
     def _events(self, file: _FileEnd, buffer: bytes, limit: int, start: int) -> Iterator[Event]:
         """The loop over one file, from `self.position` on. What it does per event is the floor
         under all else: keep it short."""
-        name, view, unpack, crc32, size = (
-            file.name,
-            memoryview(buffer),
-            HEADER.unpack_from,
-            zlib.crc32,
-            len(buffer),
-        )
+        name = file.name
+        view = memoryview(buffer)
+        unpack = HEADER.unpack_from
+        crc32 = zlib.crc32
+        size = len(buffer)
         plain, trailer, header_length, verify = self._layout()
         shortest = header_length + trailer
         position, event = self.position, file.last
@@ -288,10 +286,8 @@ def old_format(event: Event) -> InputError:
     """Start_event_v3, the head of a log of MySQL 3.23 to 4.1: version of the format, version of the
     server, time."""
     body = event.buffer[event.position + HEADER_LENGTH : event.position + event.length]
-    number, server = (
-        int.from_bytes(body[:2], "little"),
-        body[2:52].rstrip(b"\0").decode("utf-8", "backslashreplace"),
-    )
+    number = int.from_bytes(body[:2], "little")
+    server = body[2:52].rstrip(b"\0").decode("utf-8", "backslashreplace")
     return InputError(
         f"the log has version {number} of the format, of MySQL {server or 'before 5.0'}; it is"
         " readable from version 4 on (MySQL 5.0)",
@@ -381,9 +377,8 @@ class _FileEnd:
 
     def _expected_name(self) -> str | None:
         last = self.last
-        own = (
-            last is not None and last.server_id == self.server_id
-        )  # a relay log also holds the source's rotate events
+        # a relay log also holds the source's rotate events
+        own = last is not None and last.server_id == self.server_id
         if (
             last is not None
             and own

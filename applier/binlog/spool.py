@@ -92,9 +92,8 @@ class Spool:
                 if end + HEADER_LENGTH <= there
                 else b""
             )
-            length = max(
-                int.from_bytes(header[_LENGTH], "little"), HEADER_LENGTH
-            )  # an impossible one is the reader's to complain of
+            # an impossible one is the reader's to complain of
+            length = max(int.from_bytes(header[_LENGTH], "little"), HEADER_LENGTH)
             if end + length <= there:
                 end += length
             elif there == self.size:

@@ -30,7 +30,7 @@ class StatusVariables:
     source_data_written: int | None = None
     invoker: tuple[bytes, bytes] | None = None
     updated_databases: tuple[bytes, ...] | None = None
-    """None also when there were too many to list."""
+    """Empty when there were too many to list."""
     microseconds: int = 0
     explicit_defaults_for_timestamp: bool | None = None
     ddl_xid: int | None = None
@@ -58,10 +58,10 @@ def _catalog_with_end(cursor: Cursor) -> bytes:
     return text
 
 
-def _databases(cursor: Cursor) -> tuple[bytes, ...] | None:
+def _databases(cursor: Cursor) -> tuple[bytes, ...]:
     count = cursor.u8()
     if count == OVER_MAX_DATABASES:
-        return None
+        return ()
     names = []
     for _ in range(count):
         end = cursor.buffer.find(b"\0", cursor.at, cursor.end)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from applier.binlog import wire
 from applier.binlog.cursor import Cursor
+from applier.binlog.header import Event, FormatDescription
 from applier.error_codes import Code
 from applier.errors import InputError
 
@@ -128,6 +129,18 @@ def parse_table_map(
         kind = cursor.u8()
         optional.read(kind, Cursor(cursor.take(cursor.packed())))
     return TableMap(table_id, flags, database, table, tuple(optional.columns), optional.primary_key)
+
+
+def read_table_map(event: Event, fde: FormatDescription) -> TableMap:
+    """The table map of an event; its place is in the error when it cannot be read."""
+    try:
+        length = fde.post_header_length(event.type)
+        return parse_table_map(
+            event.buffer, event.body, event.end, length, server_version=fde.server_version
+        )
+    except InputError as error:
+        error.locate(file=event.file, position=event.position)
+        raise
 
 
 def _metadata(cursor: Cursor, type_code: int) -> int:

@@ -218,11 +218,9 @@ class TransactionTracker:
             event.inner_index >= 0 or event.type == EventType.TRANSACTION_PAYLOAD
         )
         rules = self._rules
-        transaction.xid, transaction.identity, transaction.gtid = (
-            rules.xid,
-            rules.identity,
-            rules.gtid,
-        )
+        transaction.xid = rules.xid
+        transaction.identity = rules.identity
+        transaction.gtid = rules.gtid
         if isinstance(rules.identity, Gtid):
             _note_clock(transaction, rules.identity)
         return transaction
@@ -251,10 +249,8 @@ class TransactionTracker:
 
 
 def _note_clock(transaction: Transaction, gtid: Gtid) -> None:
-    transaction.last_committed, transaction.sequence_number = (
-        gtid.last_committed,
-        gtid.sequence_number,
-    )
+    transaction.last_committed = gtid.last_committed
+    transaction.sequence_number = gtid.sequence_number
     transaction.immediate_commit_timestamp = gtid.immediate_commit_timestamp
     transaction.original_commit_timestamp = gtid.original_commit_timestamp
     transaction.transaction_length = gtid.transaction_length

@@ -256,9 +256,8 @@ def lines(
     told = [f"binlag: {during}{found}"]
     if running.verbose:
         told += [f"  {line}" for line in _context(error, found, running.command)]
-    secrets = (
-        secrets_of() if running.verbose or isinstance(found, InternalError) else []
-    )  # no other line can hold one
+    # no other line can hold one
+    secrets = secrets_of() if running.verbose or isinstance(found, InternalError) else []
     return [mask(line, secrets) for line in told]
 
 

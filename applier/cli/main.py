@@ -174,9 +174,8 @@ def main(
         note("interrupted", running)
         code = INTERRUPTED
     except SystemExit as end:
-        code = (
-            end.code if sys.stdout is output else CLOSED_OUTPUT
-        )  # click puts another one there when nobody reads it
+        # click puts another one there when nobody reads it
+        code = end.code if sys.stdout is output else CLOSED_OUTPUT
     except Exception as error:
         code = failures.tell(error, running)
     finally:

@@ -120,10 +120,8 @@ def prepare(found: SourceFiles, schemas: SharedSchemas | None = None) -> Prepare
     first = heads(found.files)
     notes = check(first)
     if source.server is None:
-        server, said = (
-            found_rules(first[0].version, "the log").name,
-            remark(first[0].version, "the log"),
-        )
+        server = found_rules(first[0].version, "the log").name
+        said = remark(first[0].version, "the log")
     else:
         server, said = asked_rules(source.server).name, remark(source.server, "replica: server")
     facts = facts_of(source, server) if schemas is None else schemas.facts(source, server)

@@ -248,11 +248,9 @@ def _version(files: Sequence[str]) -> str:
 def _rules(plan: ForecastPlan) -> tuple[ServerRules, list[str], str]:
     """The replica's rules, what is to be said of its version, and the version."""
     if plan.server is not None:
-        version, rules, said = (
-            plan.server,
-            asked_rules(plan.server),
-            remark(plan.server, "--server"),
-        )
+        version = plan.server
+        rules = asked_rules(plan.server)
+        said = remark(plan.server, "--server")
     else:
         version = _version(plan.files) if plan.loads is None else NEWEST
         rules, said = found_rules(version, "the log"), remark(version, "the log")

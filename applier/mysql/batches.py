@@ -131,10 +131,8 @@ class Batches:
         self.finish()
         final, self.final = self.final, True
         writer = self.target.writer
-        one_by_one, writer.rows.one_by_one = (
-            writer.rows.one_by_one,
-            True,
-        )  # it is not tried again: it must name its row at once
+        # it is not tried again: it must name its row at once
+        one_by_one, writer.rows.one_by_one = (writer.rows.one_by_one, True)
         writer.append_all(writer.describe(source.format))
         for sql in (*self._gtid_next(source), *opening):
             writer.append(sql)

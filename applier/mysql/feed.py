@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from applier.binlog.boundaries import is_begin
 from applier.binlog.events import parse
 from applier.binlog.follow import IndexedLogs, LogFollower
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
@@ -210,7 +211,7 @@ class Feed:
             event.type == EventType.QUERY
             and current.opening is None
             and not current.events
-            and _is_begin(event)
+            and is_begin(event)
         ):
             current.opening = event
         else:
@@ -322,10 +323,6 @@ def check_own_gtid(transaction: Transaction, *, is_mariadb: bool) -> None:
             f"and the target is {names[is_mariadb]}",
             code=Code.OPTIONS_CLASH, hint="leave --gtid out",
         )  # fmt: skip
-
-
-def _is_begin(event: Event) -> bool:
-    return event.buffer[max(event.end - 5, event.body) : event.end].upper() == b"BEGIN"
 
 
 def _place_of(files: Sequence[str], start: Position | None) -> int:

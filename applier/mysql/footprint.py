@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from applier.binlog.events import Query, parse
 from applier.binlog.header import Event, EventType, FormatDescription
-from applier.binlog.table_map import parse_table_map
+from applier.binlog.table_map import read_table_map
 from applier.mysql.client.connection import Server
 from applier.mysql.client.safety import SYSTEM_SCHEMAS, foreign_data, holds_data
 from applier.mysql.feed import SourceTransaction
@@ -71,9 +71,7 @@ class Footprint:
 
     def _look_at_map(self, event: Event, fde: FormatDescription) -> bool:
         options = self.writer.options
-        table_map = parse_table_map(
-            event.buffer, event.body, event.end, fde.post_header_length(EventType.TABLE_MAP)
-        )
+        table_map = read_table_map(event, fde)
         if not options.wants(table_map.database, table_map.table):
             return True
         database = options.rewrite.get(table_map.database, table_map.database)

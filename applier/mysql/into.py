@@ -191,23 +191,19 @@ class Into:
         check_mark(list(self.files), start)
         self._start = start
         outcome, first = self.outcome, self._first
-        outcome.transactions, outcome.bytes = (
-            start.transactions - first.transactions,
-            start.log_bytes - first.log_bytes,
-        )
+        outcome.transactions = start.transactions - first.transactions
+        outcome.bytes = start.log_bytes - first.log_bytes
         self._tally.go_back_to(outcome.transactions)
         return start != before
 
     def _replay(self, server: Server, dialect: TargetDialect) -> BinlagError | None:
         """Over this connection, and those that belong to it. Returns what ended it, if not the end
         of the log."""
-        files, options, into, outcome, start = (
-            self.files,
-            self.options,
-            self.into,
-            self.outcome,
-            self._start,
-        )
+        files = self.files
+        options = self.options
+        into = self.into
+        outcome = self.outcome
+        start = self._start
         with ExitStack() as stack:
             side = stack.enter_context(closing(connect(server.endpoint)))
             run_with = Connecting(side, dialect, options, into, outcome)

@@ -124,12 +124,10 @@ class Replay:
     def _sum_up(self) -> None:
         row = self.keeper.row(self.target.survey.owned)
         outcome = self.outcome
-        outcome.file, outcome.position, outcome.gtids, outcome.total_transactions = (
-            row.file or None,
-            row.offset,
-            row.gtids,
-            row.transactions,
-        )
+        outcome.file = row.file or None
+        outcome.position = row.offset
+        outcome.gtids = row.gtids
+        outcome.total_transactions = row.transactions
         self.rows()
         outcome.notes.update(self.tally.tally.notes())
 
@@ -275,9 +273,8 @@ class Replay:
             if (
                 error.position is not None
             ):  # the statement's own error; without a place it is that of the position behind it
-                self.batches.mark(
-                    None
-                )  # the server says that it was not done: there is nothing to recognise
+                # the server says that it was not done: there is nothing to recognise
+                self.batches.mark(None)
             raise
         finally:
             self.batches.forget_tables()

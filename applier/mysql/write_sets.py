@@ -96,9 +96,8 @@ class WriteSets:
     statement that may change one."""
 
     def __init__(self, side: Server, options: ReplayOptions) -> None:
-        side.execute(
-            "SET @@session.sql_mode='', @@session.sql_quote_show_create=1"
-        )  # in the quotes that the parser reads
+        # in the quotes that the parser reads
+        side.execute("SET @@session.sql_mode='', @@session.sql_quote_show_create=1")
         self._side = side
         self._options = options
         self._session = DdlSession(server=side.rules_version, explicit_defaults_for_timestamp=True)

@@ -78,10 +78,8 @@ def _section(title: str, body: str) -> str:
 
 def _heading(result: FleetResult) -> str:
     rows = [row for row in result.sources if row["error"] is None]
-    transactions, log_bytes = (
-        sum(row["transactions"] for row in rows),
-        sum(row["log_bytes"] for row in rows),
-    )
+    transactions = sum(row["transactions"] for row in rows)
+    log_bytes = sum(row["log_bytes"] for row in rows)
     return (
         f"Replica lag of a fleet · {len(rows):,} sources · {transactions:,} transactions ·"
         f" {_size(log_bytes)} of logs"

@@ -150,12 +150,8 @@ def _short(seconds: float) -> str:
 def _done(chart: Any, height: int) -> Chart:
     specification: Chart = chart.properties(width="container", height=height).to_dict()
     specification["autosize"] = {"type": "fit-x", "contains": "padding"}
-    specification["padding"] = {
-        "left": 12,
-        "right": 5,
-        "top": 5,
-        "bottom": 5,
-    }  # another font than the one at hand may be wider
+    # another font than the one at hand may be wider
+    specification["padding"] = {"left": 12, "right": 5, "top": 5, "bottom": 5}
     return specification
 
 

@@ -64,9 +64,8 @@ class ApplierProgress:
     def took_event(self, event: Event) -> None:
         """What is applied next."""
         self.file, self.position = event.file, event.position
-        self.timestamp = (
-            event.timestamp or self.timestamp
-        )  # a rotate event of the receiver's own has none
+        # a rotate event of the receiver's own has none
+        self.timestamp = event.timestamp or self.timestamp
 
     def took_transaction(self, source: SourceTransaction) -> None:
         """What was sent to a server."""

@@ -140,9 +140,8 @@ class Executor:
         """One event of a group; its end when this was the last. Raises ReplicationError: the
         transaction is taken back then."""
         if relay.format_data != self._described:
-            maps = (
-                dict(self._loop.maps) if self._group else {}
-            )  # table maps hold on where a group goes on in another relay log
+            # table maps hold on where a group goes on in another relay log
+            maps = dict(self._loop.maps) if self._group else {}
             self._loop.feed(_format_event(relay), relay.format)
             self._loop.maps.update(maps)
             self._described = relay.format_data

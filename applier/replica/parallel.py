@@ -20,19 +20,19 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from applier.binlog.events import Query, parse
+from applier.binlog.boundaries import starts_xa
+from applier.binlog.events import parse
 from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import GTID_TYPES, EventType
 from applier.binlog.payload import payload_events
-from applier.binlog.table_map import parse_table_map
+from applier.binlog.table_map import read_table_map
 from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
 from applier.errors import BinlagError, ReplicationError
 from applier.replica.applier import Applier
 from applier.replica.execute import GroupEnd
 from applier.replica.interleaving import InOrder, Interleaving
-from applier.replica.relay.gaps import starts_xa
 from applier.replica.relay.relay_event import RelayEvent
-from applier.replica.scheduling import DATABASE, LogicalClockOrder
+from applier.replica.scheduling import DATABASE, LogicalClockOrder, databases_of, touches_databases
 from checkpoints import bitmap
 from checkpoints.info import RelayLogInfo, WorkerInfo
 from checkpoints.position import Position
@@ -237,7 +237,7 @@ class ParallelApplier(Applier):
         """The source sends a group of which a part is here from its beginning: the worker that has
         the part is given a ROLLBACK (coord_handle_partial_binlog_transaction), which an XA
         transaction that is not at its end refuses."""
-        if any(starts_xa(member) for member in self._partial):
+        if any(starts_xa(member.event) for member in self._partial):
             raise ReplicationError(
                 1399,
                 "Error 'XAER_RMFAIL: The command cannot be executed when global transaction "
@@ -456,25 +456,11 @@ def _databases(events: list[RelayEvent]) -> tuple[frozenset[str], bool]:
         )
         for event in inner:
             if event.type == EventType.TABLE_MAP:
-                table_map = parse_table_map(
-                    event.buffer,
-                    event.body,
-                    event.end,
-                    relay.format.post_header_length(EventType.TABLE_MAP),
-                )
+                table_map = read_table_map(event, relay.format)
                 found.add(table_map.database)
                 isolated = isolated or table_map.crosses_databases
-            elif event.type == EventType.QUERY:
-                query: Query = parse(event, relay.format)
-                if query.sql not in (b"BEGIN", b"COMMIT"):
-                    names, everything = _of_query(query)
-                    found |= names
-                    isolated = isolated or everything
+            elif touches_databases(event):
+                names = databases_of(parse(event, relay.format))
+                found.update(names)
+                isolated = isolated or not names
     return frozenset(found), isolated or not found
-
-
-def _of_query(query: Query) -> tuple[set[str], bool]:
-    names = query.variables.updated_databases
-    if names is None:
-        return {query.database.decode("utf-8", "surrogateescape")}, False
-    return {name.decode("utf-8", "surrogateescape") for name in names}, not names

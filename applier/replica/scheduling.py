@@ -10,7 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from applier.binlog.boundaries import ends_group, starts_group
+from applier.binlog.events import Query
 from applier.binlog.gtid_events import MariadbGtidEvent
+from applier.binlog.header import Event, EventType
 from applier.errors import ReplicationError
 from lookup.versions import rules_for as lookup_rules_for
 
@@ -157,6 +160,21 @@ def rules_for(version: str) -> ClockRules:
     """The rules of a version named as on the command line or as a server says it. Raises ValueError
     when it is no version."""
     return RULES[lookup_rules_for(version).name]
+
+
+def touches_databases(event: Event) -> bool:
+    """Whether an event is a statement that DATABASE scheduling asks for its databases
+    (`Log_event::contains_partition_info`, sql/log_event.h)."""
+    return event.type == EventType.QUERY and not (starts_group(event) or ends_group(event))
+
+
+def databases_of(query: Query) -> tuple[str, ...]:
+    """The databases that a statement touches; none where they were too many to list: its group
+    runs alone (`Query_log_event::get_mts_dbs`)."""
+    names = query.variables.updated_databases
+    if names is None:
+        names = (query.database,)
+    return tuple(name.decode("utf-8", "surrogateescape") for name in names)
 
 
 def is_out_of_order(last_committed: int, sequence_number: int, previous: int) -> bool:

@@ -52,9 +52,9 @@ class LagCurve:
     """Lag over time in bounded memory: the highest value of each stretch; stretches double when
     there are too many."""
 
-    def __init__(self, most: int = 480, width: float = 1.0) -> None:
+    def __init__(self, most: int = 480) -> None:
         self.numbers = array("d", [0.0] * CURVE_NUMBERS)
-        self.numbers[WIDTH], self.numbers[START] = width, nan
+        self.numbers[WIDTH], self.numbers[START] = 1.0, nan
         self.all_values = array("d", [0.0] * most)
 
     def add(self, commit: float, begin: float, done: float) -> None:

@@ -84,10 +84,8 @@ def _clock_difference(configuration: ClockConfiguration, start: float) -> int:
     if configuration.clock_difference is not None:
         return configuration.clock_difference
     asked = start if configuration.connected_at is None else configuration.connected_at
-    replica, source = (
-        asked + configuration.replica_offset.at(asked),
-        asked + configuration.source_offset.at(asked),
-    )
+    replica = asked + configuration.replica_offset.at(asked)
+    source = asked + configuration.source_offset.at(asked)
     return clock_difference(replica, source, configuration.network_seconds)
 
 

@@ -15,16 +15,22 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from applier.binlog.boundaries import query_text
+from applier.binlog.boundaries import starts_group
 from applier.binlog.events import Query, parse
 from applier.binlog.gtid_events import MariadbGtidEvent
 from applier.binlog.header import ROWS_TYPES, Event, EventType, FormatDescription
 from applier.binlog.reader import LogReader
 from applier.binlog.selection.filters import LogFilter
-from applier.binlog.table_map import parse_table_map
+from applier.binlog.table_map import read_table_map
 from applier.binlog.transactions import TransactionKind, TransactionTracker, with_formats
 from applier.errors import InputError
-from applier.replica.scheduling import NO_MARKS, GroupMarks, marks_of
+from applier.replica.scheduling import (
+    NO_MARKS,
+    GroupMarks,
+    databases_of,
+    marks_of,
+    touches_databases,
+)
 
 MAX_DATABASES = 16
 """More databases in one transaction count as all of them (MAX_DBS_IN_EVENT_MTS)."""
@@ -205,11 +211,14 @@ class _Gathering:
     def _add(self, event: Event, fde: FormatDescription) -> None:
         self._exec_seconds = 0
         if event.type == EventType.QUERY:
-            self._query(parse(event, fde))
+            query: Query = parse(event, fde)
+            self._exec_seconds = query.execution_seconds
+            if touches_databases(event):
+                names = databases_of(query)
+                self._databases |= dict.fromkeys(names)
+                self._everywhere |= not names
         elif event.type == EventType.TABLE_MAP:
-            table = parse_table_map(
-                event.buffer, event.body, event.end, fde.post_header_length(EventType.TABLE_MAP)
-            )
+            table = read_table_map(event, fde)
             self._databases[table.database] = None
             self._everywhere |= table.crosses_databases
         step = Step(
@@ -236,13 +245,6 @@ class _Gathering:
                 last.seconds + step.seconds,
             )
 
-    def _query(self, query: Query) -> None:
-        self._exec_seconds = query.execution_seconds
-        if query.sql in (b"BEGIN", b"COMMIT"):
-            return
-        for name in query.variables.updated_databases or (query.database,):
-            self._databases[name.decode("utf-8", "surrogateescape")] = None
-
 
 def rows_cost(seconds_per_byte: float, seconds_per_event: float = 0.0) -> EventCost:
     """A cost by size of the rows events and a fixed part for every event; a statement costs what it
@@ -251,12 +253,14 @@ def rows_cost(seconds_per_byte: float, seconds_per_event: float = 0.0) -> EventC
     def cost(event: Event) -> float:
         if event.type in ROWS_TYPES:
             return seconds_per_event + seconds_per_byte * event.length
-        if event.type == EventType.QUERY and event.body + 8 <= event.end:
-            start, end = query_text(event)
-            if event.buffer[start:end] != b"BEGIN":
-                return seconds_per_event + float(
-                    int.from_bytes(event.buffer[event.body + 4 : event.body + 8], "little")
-                )
+        if (
+            event.type == EventType.QUERY
+            and event.body + 8 <= event.end
+            and not starts_group(event)
+        ):
+            return seconds_per_event + float(
+                int.from_bytes(event.buffer[event.body + 4 : event.body + 8], "little")
+            )
         return seconds_per_event
 
     return cost

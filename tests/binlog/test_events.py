@@ -283,7 +283,7 @@ def test_every_status_variable() -> None:
 
 def test_status_variables_of_mariadb_and_the_future() -> None:
     found = parse_status_variables(b"\x80\x01\x00\x00" + b"\x81" + struct.pack("<Q", 9) + b"\x82\x04" + bytes(8) + b"\x0c\xfe" + b"\x63xyz")
-    assert (found.microseconds, found.xid, found.gtid_flags3, found.updated_databases, found.unknown) == (1, 9, 4, None, 0x63)
+    assert (found.microseconds, found.xid, found.gtid_flags3, found.updated_databases, found.unknown) == (1, 9, 4, (), 0x63)
     assert parse_status_variables(b"").sql_mode is None
 
 

@@ -10,7 +10,7 @@ from applier.errors import UsageError
 from applier.mysql.feed import Feed, check_own_gtid
 from applier.options import parse_options
 from tests.applier.logs import insert
-from tests.binlog.build import UUID_TEXT, log, write
+from tests.binlog.build import UUID_TEXT, log, query, write
 
 
 def taken(folder: Path, until: str) -> list[int]:
@@ -55,3 +55,9 @@ def test_times_that_the_log_does_not_have_are_said(times: dict[str, str], said: 
     feed = Feed([str(write(tmp_path, log(*insert(1, 5))))], parse_options(**times))
     assert any(source.wanted for source in feed) is (said is None)
     assert feed.outside is None if said is None else (feed.outside or "").startswith(said)
+
+
+def test_a_statement_that_ends_in_begin_is_no_begin(tmp_path: Path) -> None:
+    """In a log without GTIDs."""
+    (source,) = Feed([str(write(tmp_path, log(query(b"CREATE DATABASE begin"))))], parse_options())
+    assert (len(source.events), source.opening) == (1, None)

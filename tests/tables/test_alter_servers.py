@@ -115,6 +115,20 @@ ALTER TABLE reordered MODIFY a DOUBLE(7,3) FIRST, CHANGE id id INT FIRST;
 CREATE TABLE null_to_not (id INT, a DOUBLE);
 INSERT INTO null_to_not VALUES (1, 1.23456), (2, NULL);
 ALTER TABLE null_to_not MODIFY a DOUBLE(7,3) NOT NULL;
+CREATE TABLE null_to_not_beside (id INT NULL, a DOUBLE);
+INSERT INTO null_to_not_beside VALUES (1, 1.23456), (2, 99999.99999);
+ALTER TABLE null_to_not_beside MODIFY a DOUBLE(7,3), MODIFY id INT NOT NULL;
+CREATE TABLE with_stored (id INT, a FLOAT);
+INSERT INTO with_stored VALUES (1, 1.23456), (2, 99999.99999);
+ALTER TABLE with_stored MODIFY a FLOAT(7,3), ADD s INT AS (id + 1) STORED;
+ALTER TABLE with_stored DROP s;
+CREATE TABLE longer (id INT, a DOUBLE, b VARCHAR(10), c VARBINARY(10), d ENUM('x'), e VARCHAR(300) CHARACTER SET latin1);
+INSERT INTO longer VALUES (1, 1.23456, 'a', 'b', 'x', 'y'), (2, 99999.99999, 'a', 'b', 'x', 'y');
+ALTER TABLE longer MODIFY a DOUBLE(7,3), MODIFY b VARCHAR(20), MODIFY c VARBINARY(20), MODIFY d ENUM('x','y'),
+    MODIFY e VARCHAR(400) CHARACTER SET latin1;
+CREATE TABLE much_longer (id INT, a DOUBLE, b VARCHAR(10));
+INSERT INTO much_longer VALUES (1, 1.23456, 'a'), (2, 99999.99999, 'b');
+ALTER TABLE much_longer MODIFY a DOUBLE(7,3), MODIFY b VARCHAR(300);
 """
 NULLS = """
 CREATE TABLE nulls (id INT, a INT, b VARCHAR(3), c DATETIME, d TIMESTAMP NULL, e ENUM('x','y'), f SET('x'), g TIME,

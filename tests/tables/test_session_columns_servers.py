@@ -13,7 +13,8 @@ from tests.servers.fixtures import ServerFactory
 
 SERVERS = ("5.7", "9.7", "mariadb")
 COLUMNS = """id INT PRIMARY KEY, a TIMESTAMP NULL, b INT, f FLOAT(10,2) NULL, h INT AS (HOUR(a)) STORED, v INT AS (b + 1) VIRTUAL,
-    w INT AS (h + 1) VIRTUAL, x VARCHAR(40) AS (CONCAT(a, 'x')) STORED"""
+    w INT AS (h + 1) VIRTUAL, x VARCHAR(40) AS (CONCAT(a, 'x')) STORED,
+    t VARCHAR(10) CHARACTER SET latin1, d DECIMAL(10,2)"""
 KNOWN = (
     "ADD c INT",
     "ADD c INT, ALGORITHM=COPY",
@@ -25,8 +26,14 @@ KNOWN = (
     "MODIFY a TIMESTAMP(3) NULL",
     "MODIFY a DATETIME",
     "ADD s INT AS (h + HOUR(a)) STORED",
+    "DROP PRIMARY KEY",
+    "MODIFY t VARCHAR(10) CHARACTER SET utf8mb4",
+    "MODIFY t VARCHAR(5) CHARACTER SET latin1",
+    "MODIFY t CHAR(10) CHARACTER SET latin1",
+    "MODIFY d DECIMAL(12,2)",
+    "MODIFY f FLOAT(10,1) NULL, ADD s INT AS (id + 1) STORED",
 )
-NOT_KNOWN = ("MODIFY b INT FIRST", "ADD c INT DEFAULT 1 FIRST", "COMMENT = 'x', DROP COLUMN w")
+NOT_KNOWN = ("MODIFY t VARCHAR(20) CHARACTER SET latin1", "MODIFY b INT FIRST", "ADD c INT DEFAULT 1 FIRST", "COMMENT = 'x', DROP COLUMN w")
 
 
 @pytest.fixture(scope="module", params=SERVERS)

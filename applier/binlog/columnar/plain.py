@@ -32,8 +32,9 @@ from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType
 from applier.binlog.images.partial_rows import PartialRowsReader
 from applier.binlog.images.row_decoder import ImageColumn, rows_reader
 from applier.binlog.reader import LogReader
-from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHead, parse_rows_head
-from applier.binlog.table_map import SourceColumn, parse_table_map
+from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHead
+from applier.binlog.rows_context import RowsContext
+from applier.binlog.table_map import SourceColumn, TableMap
 from applier.binlog.types.numbers import decimal_to_text
 from applier.binlog.types.temporal import (
     date_parts,
@@ -116,7 +117,7 @@ class _Plain:
         self._ordinal = -1
         self._gtid_position = 0
         self._layouts: dict[bytes, TableLayout] = {}
-        self._ids: dict[int, TableLayout] = {}
+        self._context = RowsContext(self._layout)
         self._readers: dict[tuple[int, str, bytes, bool], Any] = {}
         self._pending: dict[int, _Rows] = {}
 
@@ -124,29 +125,30 @@ class _Plain:
         """Reads one event; rows only where they are wanted. Raises InputError."""
         if event.file != self.file:
             self.file, self._ordinal, self._gtid_position = event.file, -1, 0
-            self._ids.clear()
+            self._context.maps.clear()
         self._ordinal += 1
         assert reader.format is not None
         if event.type == EventType.TABLE_MAP:
-            self._table_map(event, reader.format.post_header_length(event.type))
+            self._context.take_map(event)
         elif event.type in GTID_TYPES:
             self._gtid_position = event.position
         elif event.type == EventType.FORMAT_DESCRIPTION:
-            self._ids.clear()
+            self._context.describe(reader.format)
+            self._map_head = reader.format.post_header_length(EventType.TABLE_MAP)
         elif is_wanted and event.type in ROWS_TYPES:
-            self._rows(event, parse_rows_head(event, reader.format))
+            self._rows(event, self._context.head_of(event))
 
-    def _table_map(self, event: Event, post_header: int) -> None:
-        table = parse_table_map(event.buffer, event.body, event.end, post_header)
-        id_size = 4 if post_header == 6 else 6
-        key = event.buffer[event.body + id_size + 2 + max(post_header - 8, 0) : event.end]
+    def _layout(self, table: TableMap, body: bytes) -> TableLayout:
+        """One for all table ids under which the table is written alike."""
+        id_size = 4 if self._map_head == 6 else 6
+        key = body[id_size + 2 + max(self._map_head - 8, 0) :]
         layout = self._layouts.get(key)
         if layout is None:
             layout = self._layouts[key] = TableLayout(len(self._layouts), table, self._text)
-        self._ids[table.table_id] = layout
+        return layout
 
     def _rows(self, event: Event, rows: RowsHead) -> None:
-        layout = self._ids.get(rows.table_id)
+        layout = self._context.maps.get(rows.table_id)
         if layout is None:
             if rows.table_id in DUMMY_TABLE_IDS:
                 return

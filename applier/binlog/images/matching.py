@@ -21,12 +21,10 @@ from applier.binlog.types.names import column_type
 from applier.errors import ReplicationError
 from lookup.table import Column, TableDefinition
 
-ALL_LOSSY, ALL_NON_LOSSY, ALL_UNSIGNED, ALL_SIGNED = (
-    "ALL_LOSSY",
-    "ALL_NON_LOSSY",
-    "ALL_UNSIGNED",
-    "ALL_SIGNED",
-)
+ALL_LOSSY = "ALL_LOSSY"
+ALL_NON_LOSSY = "ALL_NON_LOSSY"
+ALL_UNSIGNED = "ALL_UNSIGNED"
+ALL_SIGNED = "ALL_SIGNED"
 CONVERSIONS = frozenset({ALL_LOSSY, ALL_NON_LOSSY, ALL_UNSIGNED, ALL_SIGNED})
 
 WIRE_TYPES: dict[str, int] = {

@@ -152,10 +152,8 @@ class LogFilter:
         exclude_gtids: str | None = None,
     ) -> LogFilter:
         """From the texts of the options. Raises UsageError."""
-        start, stop = (
-            time_of("--start-datetime", start_datetime),
-            time_of("--stop-datetime", stop_datetime),
-        )
+        start = time_of("--start-datetime", start_datetime)
+        stop = time_of("--stop-datetime", stop_datetime)
         check_times(start, stop)
         return cls(
             start,

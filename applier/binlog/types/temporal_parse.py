@@ -311,9 +311,8 @@ def _clock_fraction(cursor: _Text) -> tuple[int | None, int]:
         cursor.at += 1
         digits = cursor.digits()
         fraction = int(digits[:6].ljust(6, "0"))
-        nanoseconds = (
-            100 * int(digits[-1]) if len(digits) > 6 else 0
-        )  # the last digit, as the server takes it
+        # the last digit, as the server takes it
+        nanoseconds = 100 * int(digits[-1]) if len(digits) > 6 else 0
     sign = cursor.peek(1) in ("-", "+") and cursor.peek(1) != ""
     follows = cursor.peek(2) if sign else cursor.peek(1)
     if cursor.left > 1 and cursor.peek() in ("e", "E") and follows and follows in _DIGITS:

@@ -52,10 +52,8 @@ def cells(result: ReplayResult, table: str) -> tuple[str, str, str, str]:
     """How the rows of a table were found, with which key, and how many were read in all and for
     each one changed."""
     costs = [cost for cost in result.costs.values() if cost.table == table and cost.kind != "write"]
-    changed, read = (
-        sum(cost.rows_changed for cost in costs),
-        sum_counters(cost.counters for cost in costs).rows_read,
-    )
+    changed = sum(cost.rows_changed for cost in costs)
+    read = sum_counters(cost.counters for cost in costs).rows_read
     return costs[0].algorithm, costs[0].key or "-", f"{read:,}", f"{read / changed:,.1f}"
 
 

@@ -135,9 +135,8 @@ def command(
         )
     if server is not None:
         rules_of(server)
-    images = (
-        [row_image.upper()] if row_image else list(IMAGES) if as_json or details else ["FULL"]
-    )  # any gives the same key
+    # any gives the same key
+    images = [row_image.upper()] if row_image else list(IMAGES) if as_json or details else ["FULL"]
     found = explain(
         schema,
         server=server,

@@ -419,10 +419,10 @@ def _chosen(files: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
     return {**positions, "part": LogFilter.of(**part), "only": TableFilter.of(*names)}
 
 
-def _live(url: str, password_file: str | None, option: str = "--replica") -> Live:
+def _live(url: str, password_file: str | None) -> Live:
     from applier.forecast.live.live_settings import settings_of_server
 
-    return settings_of_server(_endpoint(url, option, password_file))
+    return settings_of_server(_endpoint(url, "--replica", password_file))
 
 
 def _endpoint(url: str, option: str, password_file: str | None) -> Endpoint:

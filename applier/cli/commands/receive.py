@@ -120,10 +120,8 @@ def command(
     from applier.receive.receive import LiveReceiver, ReceiveOptions
     from applier.receive.receive_folder import Folder
 
-    endpoint, label = (
-        _compressed(parse_url(source, "SOURCE"), **given),
-        channel_of(Path(folder), openmetrics, channel),
-    )
+    endpoint = _compressed(parse_url(source, "SOURCE"), **given)
+    label = channel_of(Path(folder), openmetrics, channel)
     start, by_gtids = _start(auto_position=auto_position, **given)
     options = ReceiveOptions(
         by_gtids, given["to_end"], given["heartbeat"], retries=given["retries"]
@@ -258,16 +256,12 @@ class _Rates:
     def text(self, received: Received) -> str:
         seconds = time.monotonic() - self._since
         if seconds >= 1 or not self._text:
-            events, size = (
-                (received.events - self._events) / max(seconds, 1),
-                (received.bytes - self._bytes) / max(seconds, 1),
-            )
+            events = (received.events - self._events) / max(seconds, 1)
+            size = (received.bytes - self._bytes) / max(seconds, 1)
             self._text = f"{events:,.0f} events/s, {size / 1e6:,.1f} MB/s"
-            self._since, self._events, self._bytes = (
-                time.monotonic(),
-                received.events,
-                received.bytes,
-            )
+            self._since = time.monotonic()
+            self._events = received.events
+            self._bytes = received.bytes
         return (
             f"{self._text}  {received.position}  {received.events:,}"
             f" events{', waiting for more' if received.waiting else ''}"

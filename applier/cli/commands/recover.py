@@ -189,10 +189,8 @@ def _configuration(
 
     rules = replica_rules(version)
     options = configured(remains.options) | configured(_settings(asked["settings"]))
-    source, applied = (
-        remains.record(SourceInfo, rules.name),
-        remains.record(RelayLogInfo, rules.name),
-    )
+    source = remains.record(SourceInfo, rules.name)
+    applied = remains.record(RelayLogInfo, rules.name)
     for record, option in (
         (RelayLogInfo, "relay_log_info_repository"),
         (SourceInfo, "master_info_repository"),

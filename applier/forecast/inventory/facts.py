@@ -26,12 +26,10 @@ if TYPE_CHECKING:
     from applier.dumps.source import Selection
     from applier.tables.engine import MemoryTable
 
-GIVEN, COUNTED, STATISTICS, ASSUMED = (
-    "given",
-    "counted in the schema file",
-    "statistics of the server",
-    "assumed",
-)
+GIVEN = "given"
+COUNTED = "counted in the schema file"
+STATISTICS = "statistics of the server"
+ASSUMED = "assumed"
 ENTRIES_OF_A_CHANGE = 2
 """Of a secondary index: the old one is marked as deleted, the new one is written."""
 

@@ -134,16 +134,12 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
             part += 1
         page_cost = pages * numbers[PAGE_PROCESSOR] + waits * numbers[PAGE_WAITING]
         turn = run.turn
-        turn[1], turn[2], turn[3] = (
-            seconds + pages * numbers[PAGE_PROCESSOR],
-            waits * numbers[PAGE_WAITING],
-            pages,
-        )
-        turn[4], turn[5], turn[6] = (
-            events_in_log(turns.events[at]),
-            turns.last_committed[at],
-            turns.sequence_number[at],
-        )
+        turn[1] = seconds + pages * numbers[PAGE_PROCESSOR]
+        turn[2] = waits * numbers[PAGE_WAITING]
+        turn[3] = pages
+        turn[4] = events_in_log(turns.events[at])
+        turn[5] = turns.last_committed[at]
+        turn[6] = turns.sequence_number[at]
         turn[7], turn[8] = database, turns.database_end[at]
         turn[9], turn[10] = scanned, scan + (page_cost if scanned >= 0 else 0.0)
         turn[11], turn[12] = turns.domain[at], turns.commit_id[at]

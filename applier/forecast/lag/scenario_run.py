@@ -41,10 +41,8 @@ class ScenarioRun:
         waiting = page.waiting if scenario.read_seconds is None else scenario.read_seconds
         numbers = [0.0] * steps.RUN_NUMBERS
         numbers[steps.FACTOR], numbers[steps.SYNC] = scenario.factor, machine.sync
-        numbers[steps.PAGE_PROCESSOR], numbers[steps.PAGE_WAITING] = (
-            page.processor * scenario.factor,
-            waiting * scenario.factor,
-        )
+        numbers[steps.PAGE_PROCESSOR] = page.processor * scenario.factor
+        numbers[steps.PAGE_WAITING] = waiting * scenario.factor
         numbers[steps.READY], numbers[steps.LEVEL_AT] = -inf, nan
         self.numbers = steps.Run(
             array("d", numbers), self.clock.numbers, self.saturated.numbers, self.curve.numbers,

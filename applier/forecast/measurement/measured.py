@@ -86,9 +86,10 @@ class Measured:
         cell = Cell(**{one.name: row[one.name] for one in fields(Cell) if one.name in row})
         amounts = tuple(float(row[_column("unit", name)]) for name in UNITS)
         told = {name: row.get(_column("handler", name)) for name in COUNTERS}
+        # Spark makes NULL a NaN
         counters = {
             name: int(value) for name, value in told.items() if value is not None and value == value
-        }  # Spark makes NULL a NaN
+        }
         head = row["target"], row["server_version"], float(row["seconds"]), int(row["log_bytes"])
         beside = float(row.get("beside_seconds", 0.0))
         return cls(cell, *head, amounts, counters, beside, int(row["round"]))

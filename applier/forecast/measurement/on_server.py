@@ -250,9 +250,8 @@ class ServerTarget:
             f" '{file}', RELAY_LOG_POS = 4"
         )
         self._log_end = self._end_of_log()
-        self.server.send(
-            self._words("START REPLICA SQL_THREAD")
-        )  # its answer may come after the first mark
+        # its answer may come after the first mark
+        self.server.send(self._words("START REPLICA SQL_THREAD"))
         try:
             return self._watch(self._applier_error)
         finally:

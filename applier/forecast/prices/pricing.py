@@ -372,9 +372,9 @@ class Pricer:
         if target.kind != "update":
             return float(len(facts.definition.secondary_keys))
         if facts.updated_entries is None and facts.definition.secondary_keys:
-            self.assumptions[
-                f"updates of {target.table} change no column of a secondary index"
-            ] = None
+            self.assumptions[f"updates of {target.table} change no column of a secondary index"] = (
+                None
+            )
         return facts.updated_entries or 0.0
 
 
@@ -387,9 +387,8 @@ class _Touched:
             if facts is None
             else max(shape.row_bytes, padded_bytes(facts.definition))
         )
-        known = (
-            facts.row_bytes if facts is not None and facts.row_bytes else 0.0
-        )  # a live server's counts what pages leave empty
+        # a live server's counts what pages leave empty
+        known = facts.row_bytes if facts is not None and facts.row_bytes else 0.0
         self.per_page = max(PAGE / known if known else PAGE_BYTES / (stored + OVERHEAD_BYTES), 0.1)
         self.pages = max(shape.rows / self.per_page, 1.0)
         self.leaf_pages = max(shape.rows * ENTRY_BYTES / PAGE, 1.0)

@@ -84,10 +84,8 @@ class BulkLoads(KnownHeads):
         self._events: Integers = np.zeros((EVENTS, SummedEvent.SIZE_OF_ENTRY), np.int64)
         self._values: Integers = np.zeros((VALUES, 2), np.int64)
         item, control = self._item, self._control
-        control[item.TRANSACTIONS], control[item.TRANSACTIONS_CAPACITY] = (
-            address(self._transactions),
-            TRANSACTIONS,
-        )
+        control[item.TRANSACTIONS] = address(self._transactions)
+        control[item.TRANSACTIONS_CAPACITY] = TRANSACTIONS
         control[item.EVENTS], control[item.EVENTS_CAPACITY] = address(self._events), EVENTS
         control[item.VALUES], control[item.VALUES_MASK] = address(self._values), VALUES - 1
 

@@ -16,11 +16,11 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from applier.binlog.describe import KnownTableMaps
 from applier.binlog.header import ROWS_TYPES, Event, EventType
 from applier.binlog.images.row_decoder import rows_reader
 from applier.binlog.reader import LogReader
-from applier.binlog.rows import RowsHead, RowsHeads
+from applier.binlog.rows import RowsHead
+from applier.binlog.rows_context import RowsContext, as_it_is
 from applier.binlog.table_map import TableMap
 from applier.errors import InputError
 from applier.forecast.inventory.facts import ENTRIES_OF_A_CHANGE, TableFacts
@@ -89,25 +89,23 @@ class _Sample:
         self.tables = tables
         self.rows = Counter[str]()
         self.changes = Counter[str]()
-        self._known_maps = KnownTableMaps()
         self._changed: dict[RowsHead, tuple[TableMap, Changed | None]] = {}
 
     def read(self, path: str, start: int | None) -> None:
         """The updates of one stretch. Raises InputError, OSError."""
         reader = LogReader([path], start_position=start)
-        read, maps = 0, dict[int, TableMap]()
+        read, context = 0, RowsContext(as_it_is)
         for event in reader:
             read += event.end - event.body
             if read > STRETCH_BYTES:
                 return
             assert reader.format is not None
             if event.type == EventType.FORMAT_DESCRIPTION:
-                heads = RowsHeads(reader.format)
+                context.describe(reader.format)
             elif event.type == EventType.TABLE_MAP:
-                table_map = self._known_maps.of(event, reader.format)
-                maps[table_map.table_id] = table_map
-            elif event.type in ROWS_TYPES and (head := heads.of(event)).kind == "update":
-                self._update(event, head, maps.get(head.table_id))
+                context.take_map(event)
+            elif event.type in ROWS_TYPES and (head := context.head_of(event)).kind == "update":
+                self._update(event, head, context.maps.get(head.table_id))
 
     def _update(self, event: Event, head: RowsHead, table_map: TableMap | None) -> None:
         if table_map is None or (name := table_map.full_name) not in self.tables:

@@ -10,12 +10,11 @@ at, to tell how many distinct values an event has.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from applier.binlog.boundaries import query_text
-from applier.binlog.describe import read_table_map
+from applier.binlog.boundaries import is_control, query_text
 from applier.binlog.events import Query, parse
 from applier.binlog.gtid_events import MariadbGtidEvent
 from applier.binlog.header import (
@@ -27,8 +26,8 @@ from applier.binlog.header import (
     FormatDescription,
 )
 from applier.binlog.reader import LogReader
-from applier.binlog.refusals import unknown_table
-from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHead, RowsHeads
+from applier.binlog.rows import RowsHead
+from applier.binlog.rows_context import RowsContext
 from applier.binlog.selection.filters import LogFilter
 from applier.binlog.selection.table_filter import EVERYTHING, TableFilter
 from applier.binlog.table_map import TableMap
@@ -55,21 +54,14 @@ from lookup.decision import decide
 from lookup.table import Key, TableDefinition
 from lookup.versions import ServerRules
 
-TABLE_MAP, FORMAT_DESCRIPTION, QUERY = (
-    int(EventType.TABLE_MAP),
-    int(EventType.FORMAT_DESCRIPTION),
-    int(EventType.QUERY),
-)
+TABLE_MAP = int(EventType.TABLE_MAP)
+FORMAT_DESCRIPTION = int(EventType.FORMAT_DESCRIPTION)
+QUERY = int(EventType.QUERY)
 FIRST_TYPES = GTID_TYPES | {EventType.QUERY}
 """Events that a transaction may begin with."""
 MOST_FRUITLESS = 255
 """Transactions that are read event by event before the kernel is asked again, where it took
 none."""
-_CONTROL = re.compile(
-    rb"\s*(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|XA|START\s+TRANSACTION)\b", re.IGNORECASE
-)
-
-
 MOST_KEYS = 20_000
 """Of a transaction's rows of one target that are kept."""
 STATEMENT_WIDTH = 60
@@ -126,6 +118,13 @@ class Schema:
         return decision.key
 
 
+class ReadMap(NamedTuple):
+    """A table map, and the body of its event, by which the kernel knows it."""
+
+    table_map: TableMap
+    body: bytes
+
+
 class LoadReader:
     """Iterates over the transactions of `paths`; see LogReader for the positions. Raises InputError
     naming file and position.
@@ -160,11 +159,9 @@ class LoadReader:
         self.notes: dict[str, int] = {}
         self._tracker = TransactionTracker()
         self._load: TransactionLoad | None = None
-        self._maps: dict[int, TableMap] = {}
-        self._known_maps: dict[bytes, tuple[int, TableMap]] = {}
+        self._context = RowsContext(ReadMap, on_full=self._forget_plans)
         self._plans: dict[RowsHead, LoadPlan] = {}
         self._targets: dict[tuple[str, str, Columns, Columns, str | None], LoadShape] = {}
-        self._map_bodies: dict[int, bytes] = {}
         self._bulk: BulkLoads | None = None
         """The kernel that reads plain transactions of the file at hand; None where it does not, or
         not yet."""
@@ -233,12 +230,9 @@ class LoadReader:
         fde = self._reader.format
         assert fde is not None
         self._fde: FormatDescription = fde
-        self._heads = RowsHeads(fde)
-        self._maps.clear()
-        self._known_maps.clear()
+        self._context.describe(fde)
         self._plans.clear()
         self.server_version = fde.server_version
-        self._map_bodies.clear()
         self._bulk = None
         wants_keys = self.schema is not None and bool(self.schema.with_keys)
         self._may_bulk = (
@@ -262,8 +256,8 @@ class LoadReader:
             )
             if bulk is None or not self._may_bulk:
                 return None
-            for table_id, body in self._map_bodies.items():
-                bulk.add_map(body, table_id)
+            for table_id, read in self._context.maps.items():
+                bulk.add_map(read.body, table_id)
             self._bulk = bulk
             self._bulk_plans = {}  # a new one: the numbers of shapes begin anew
             self._plans.clear()  # each is shown to the kernel when it is made
@@ -319,15 +313,11 @@ class LoadReader:
         load = self._load or self._open(transaction)
         self._load = None
         load.end_file, load.end = transaction.end_file or transaction.file, transaction.end
-        load.gtid, load.kind, load.server_id = (
-            transaction.gtid,
-            transaction.kind,
-            transaction.server_id,
-        )
-        load.last_committed, load.sequence_number = (
-            transaction.last_committed,
-            transaction.sequence_number,
-        )
+        load.gtid = transaction.gtid
+        load.kind = transaction.kind
+        load.server_id = transaction.server_id
+        load.last_committed = transaction.last_committed
+        load.sequence_number = transaction.sequence_number
         if isinstance(transaction.identity, MariadbGtidEvent):
             load.marks = marks_of(transaction.identity)
         load.complete = transaction.complete
@@ -349,11 +339,9 @@ class LoadReader:
         source."""
         start = end = 0
         if event.type == QUERY:
-            if event.buffer[event.end - 6 : event.end] == b"\0BEGIN":
+            if is_control(event):
                 return
             start, end = query_text(event)
-            if _CONTROL.match(event.buffer[start : min(end, start + 40)]):
-                return
         load = self._load
         if load is not None and self._wants(event):
             load.statement = load.statement or _beginning(event.buffer[start:end])
@@ -374,22 +362,14 @@ class LoadReader:
     def _table_map(self, event: Event) -> None:
         if self._tracker.current is None:
             self._begin_without_head(event)
-        body = event.buffer[event.body : event.end]
-        known = self._known_maps.get(body)
-        if known is None:
-            table_map = read_table_map(event, self._fde)
-            if len(self._known_maps) > 10_000:
-                self._known_maps.clear()
-                self._plans.clear()
-                if self._bulk is not None:
-                    self._bulk.forget()
-            known = self._known_maps[body] = table_map.table_id, table_map
-        table_id, table_map = known
-        if self._maps.get(table_id) is not table_map:
-            self._maps[table_id] = table_map
-            self._map_bodies[table_id] = body
-            if self._bulk is not None:
-                self._bulk.add_map(body, table_id)
+        read = self._context.take_map(event)
+        if self._bulk is not None:
+            self._bulk.add_map(read.body, read.table_map.table_id)
+
+    def _forget_plans(self) -> None:
+        self._plans.clear()
+        if self._bulk is not None:
+            self._bulk.forget()
 
     def _begin_without_head(self, event: Event) -> None:
         boundary = self._tracker.feed(event, self._fde)
@@ -397,32 +377,27 @@ class LoadReader:
             self._open(boundary.began)
 
     def _rows(self, event: Event) -> None:
-        head = self._heads.of(event)
+        head = self._context.head_of(event)
         load = self._load
         if load is None:
             self._begin_without_head(event)
             load = self._load
             assert load is not None
         plan = self._plans.get(head)
-        if plan is None or plan.table_map is not self._maps.get(head.table_id):
-            if head.table_id in DUMMY_TABLE_IDS:
+        read = self._context.table_of(event, head)
+        if read is None:
+            return
+        if plan is None or plan.table_map is not read.table_map:
+            table_map = read.table_map
+            if self._only and not self._only.wants_table(table_map.database, table_map.table):
                 return
-            table_map = self._maps.get(head.table_id)
-            if (
-                self._only
-                and table_map is not None
-                and not self._only.wants_table(table_map.database, table_map.table)
-            ):
-                return
-            plan = self._plan(event, head)
+            plan = self._plan(event, head, read)
         add_event(load, plan, plan.count(event), event.end - event.body - head.length)
         if plan.keys is not None and len(keys := load.applied[plan.target].keys) < MOST_KEYS:
             keys += plan.keys(event)
 
-    def _plan(self, event: Event, head: RowsHead) -> LoadPlan:
-        table_map = self._maps.get(head.table_id)
-        if table_map is None:
-            raise unknown_table(event, head.table_id)
+    def _plan(self, event: Event, head: RowsHead, read: ReadMap) -> LoadPlan:
+        table_map = read.table_map
         width, first, second = head.columns()
         before: Columns = () if head.kind == "write" else first
         after: Columns = () if head.kind == "delete" else second
@@ -440,7 +415,7 @@ class LoadReader:
         )
         if self._bulk is not None:
             text = event.buffer[event.body : event.body + head.length]
-            number = self._bulk.add_head(self._map_bodies[head.table_id], head, text, layout)
+            number = self._bulk.add_head(read.body, head, text, layout)
             if number is not None:
                 self._bulk_plans[number] = plan
         return plan

@@ -106,11 +106,9 @@ def key_numbers(
     if head.partial or not set(columns) <= set(first):
         return None
     after = image_columns(table_map, second, frozenset()) if head.kind == "update" else None
-    read, length, update = (
-        rows_reader(image_columns(table_map, first, frozenset(columns)), after),
-        head.length,
-        after is not None,
-    )
+    read = rows_reader(image_columns(table_map, first, frozenset(columns)), after)
+    length = head.length
+    update = after is not None
 
     def numbers(event: Event) -> list[int]:
         images = read(event.buffer, event.body + length, event.end)

@@ -43,7 +43,7 @@ def column_schema(paths: Sequence[str], table: str) -> pa.Schema:
     import pyarrow as pa
 
     from applier.binlog.columnar.layout import TableLayout
-    from applier.binlog.describe import read_table_map
+    from applier.binlog.table_map import read_table_map
 
     for path in paths:
         for event, fde in with_formats(LogReader([path], on_cut_off=_ignored)):

@@ -102,12 +102,10 @@ class Traffic:
         row_bytes = int(rows * stream.row_bytes * images)
         applied = Applied(target, events, rows, row_bytes, stream.per_transaction, 0, sizes)
         load = TransactionLoad(self.name, number, self.name, number, None)
-        load.commit_time, load.rows, load.rows_events, load.log_bytes = (
-            time,
-            rows,
-            events,
-            row_bytes,
-        )
+        load.commit_time = time
+        load.rows = rows
+        load.rows_events = events
+        load.log_bytes = row_bytes
         load.sequence_number, load.last_committed = number, max(number - stream.parallel, 0)
         load.applied[target] = applied
         return load

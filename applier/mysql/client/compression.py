@@ -28,15 +28,11 @@ class Compression:
         algorithms = tuple((words or UNCOMPRESSED).lower().split(","))
         known = (*CAPABILITIES, UNCOMPRESSED)
         if unknown := [word for word in algorithms if word not in known]:
-            text, hint = (
-                f"{OPTION}: {unknown[0]!r} is not a compression algorithm",
-                f"there are {', '.join(known)}",
-            )
+            text = f"{OPTION}: {unknown[0]!r} is not a compression algorithm"
+            hint = f"there are {', '.join(known)}"
         elif level is not None and not (level.isdecimal() and int(level) in LEVELS):
-            text, hint = (
-                f"{LEVEL_OPTION}={level} is not a compression level",
-                f"from {LEVELS[0]} to {LEVELS[-1]}",
-            )
+            text = f"{LEVEL_OPTION}={level} is not a compression level"
+            hint = f"from {LEVELS[0]} to {LEVELS[-1]}"
         else:
             return cls(algorithms, int(level or cls.zstd_level))
         raise UsageError(f"{whose}{text}", code=Code.OPTION_VALUE, hint=hint)

@@ -283,9 +283,8 @@ def take_over(server: Server, replay: str) -> None:
 
 
 def _create_tables(server: Server) -> None:
-    from applier.mysql.positions.info_store import (
-        definition,
-    )  # SQLAlchemy takes longer to import than a short replay takes
+    # SQLAlchemy takes longer to import than a short replay takes
+    from applier.mysql.positions.info_tables import definition
 
     for statement in (*CREATE, definition(RelayLogInfo, INFO_VERSION, OWN_COLUMNS)):
         server.execute(statement)

@@ -137,7 +137,7 @@ def _insert(info: R) -> str:
 
 
 def _create_tables(server: Server) -> None:
-    from applier.mysql.positions.info_store import definition  # as for the position
+    from applier.mysql.positions.info_tables import definition  # as for the position
 
     for record in (WorkerInfo, SourceInfo):
         server.execute(definition(record, INFO_VERSION))

@@ -122,10 +122,8 @@ def _side(column: Column) -> Literal:
     name = quoted(column.name)
     if column.type != "float" or column.length is None:
         return lambda stored: name
-    read, limit = (
-        float_to_python(column),
-        10.0 ** (column.length - column.scale) - 10.0**-column.scale,
-    )
+    read = float_to_python(column)
+    limit = 10.0 ** (column.length - column.scale) - 10.0**-column.scale
     return lambda stored: f"{name} + 0e0" if abs(read(stored)) > limit else name
 
 

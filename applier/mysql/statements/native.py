@@ -30,7 +30,7 @@ from applier.binlog.header import (
 from applier.binlog.refusals import unknown_table
 from applier.binlog.rows import DUMMY_TABLE_IDS, KINDS, STATEMENT_END, RowsHeads
 from applier.binlog.selection.table_filter import SYSTEM_SCHEMAS
-from applier.binlog.table_map import TableMap, parse_table_map
+from applier.binlog.table_map import TableMap, read_table_map
 from applier.error_codes import Code
 from applier.errors import InputError
 from applier.mysql.client.dialect import TargetDialect
@@ -232,9 +232,8 @@ class NativeRows:
         if body == self._described:
             return []
         self._described = body
-        always = replace(
-            fde, checksum=None if fde.checksum is None else 1
-        )  # this event has one whatever the algorithm
+        # this event has one whatever the algorithm
+        always = replace(fde, checksum=None if fde.checksum is None else 1)
         shipped = PipelineStatement(
             literal([packed(event.header, event.type, body, always, flags=0)]), event
         )
@@ -250,10 +249,8 @@ class NativeRows:
         table_id = buffer[body : body + TABLE_ID_BYTES]
         table_map = self._maps.get(table_id)
         if table_map is not None:
-            second, others = (
-                (None if event.type in self._any_second else event.timestamp),
-                flags & ~STATEMENT_END,
-            )
+            second = None if event.type in self._any_second else event.timestamp
+            others = flags & ~STATEMENT_END
             if not self._joined or self._group is None or not self._group.agrees(others, second):
                 self._join(others, second, fde)
             assert self._group is not None
@@ -309,9 +306,7 @@ class NativeRows:
     ) -> None:
         if self._tables is None:
             return
-        table_map = parse_table_map(
-            event.buffer, event.body, event.end, fde.post_header_length(EventType.TABLE_MAP)
-        )
+        table_map = read_table_map(event, fde)
         database = self.options.rewrite.get(table_map.database, table_map.database)
         if self._tables.of(database, table_map.table).scanned:
             group.scanned[table_id] = table_map
@@ -321,9 +316,7 @@ class NativeRows:
         wanted."""
         if self._plain and _database(event, fde) not in _SYSTEM_NAMES:
             return self._shipped(event, fde)
-        table_map = parse_table_map(
-            event.buffer, event.body, event.end, fde.post_header_length(EventType.TABLE_MAP)
-        )
+        table_map = read_table_map(event, fde)
         if not self.options.wants(table_map.database, table_map.table):
             return None
         new = self.options.rewrite.get(table_map.database)
@@ -440,9 +433,7 @@ def _database(event: Event, fde: FormatDescription) -> bytes:
 def _full_name(event: Event | None, fde: FormatDescription) -> str | None:
     if event is None:
         return None
-    return parse_table_map(
-        event.buffer, event.body, event.end, fde.post_header_length(EventType.TABLE_MAP)
-    ).full_name
+    return read_table_map(event, fde).full_name
 
 
 def literal(events: list[bytes]) -> bytes:

@@ -256,10 +256,8 @@ class RowSql:
     def count_images(self, needed: Sequence[tuple[Any, int]]) -> bytes:
         """One scan that sets @binlag_found to the number of images that the table holds exactly as
         often as needed."""
-        cases, counts = (
-            self._cases([row for row, _ in needed]),
-            " ".join(f"WHEN {at} THEN {count}" for at, (_, count) in enumerate(needed)),
-        )
+        cases = self._cases([row for row, _ in needed])
+        counts = " ".join(f"WHEN {at} THEN {count}" for at, (_, count) in enumerate(needed))
         where = self.filter([row for row, _ in needed])
         counted = (
             f"SELECT CASE {cases} END AS `image`, COUNT(*) AS `found` FROM {self.name} WHERE"

@@ -20,7 +20,7 @@ from applier.binlog.rows import (
     RowsHead,
     RowsHeads,
 )
-from applier.binlog.table_map import TableMap, parse_table_map
+from applier.binlog.table_map import TableMap, read_table_map
 from applier.errors import InputError, ReplicationError
 from applier.mysql.client.dialect import TargetDialect
 from applier.mysql.client.pipeline import HEADER_BYTES, Pipeline, PipelineStatement
@@ -153,22 +153,15 @@ class SqlRows:
         if body not in self._known:
             if len(self._known) > MOST_MAPS:
                 self._known.clear()
-            table_map = parse_table_map(
-                event.buffer,
-                event.body,
-                event.end,
-                format.fde.post_header_length(EventType.TABLE_MAP),
-            )
+            table_map = read_table_map(event, format.fde)
             table = (
                 self._table(table_map)
                 if self.options.wants(table_map.database, table_map.table)
                 else None
             )
             if table is not None and table.definition is None:
-                self._maps[table_map.table_id] = (
-                    event,
-                    table,
-                )  # it may be there the next time: not kept
+                # it may be there the next time: not kept
+                self._maps[table_map.table_id] = (event, table)
                 return
             self._known[body] = table
         table_id = int.from_bytes(

@@ -91,7 +91,8 @@ class Writer:
         self._statement_bytes = 0
         self._preparing: list[PipelineStatement] = []
         self._blocks: dict[int, bytearray] = {}
-        self._files = tempfile.TemporaryDirectory(prefix="binlag-load-")
+        self._files: tempfile.TemporaryDirectory[str] | None = None
+        """Made for the first file of a LOAD DATA: a replay that is killed leaves it behind."""
         self.loads_files = False
         """A statement that was handed out asks for a local file."""
 
@@ -125,7 +126,8 @@ class Writer:
 
     def close(self) -> None:
         """Removes the files of LOAD DATA statements."""
-        self._files.cleanup()
+        if self._files is not None:
+            self._files.cleanup()
 
     def add(self, source: SourceTransaction, allowed: frozenset[int] = frozenset()) -> None:
         """The content of a transaction, in order. `allowed` are errors of its statements that do
@@ -239,6 +241,8 @@ class Writer:
         preparing, self._preparing = self._preparing, []
         if not is_wanted(self.options.only, load.query):
             return
+        if self._files is None:
+            self._files = tempfile.TemporaryDirectory(prefix="binlag-load-")
         path = Path(self._files.name) / f"{event.position}-{load.file_id}"
         path.write_bytes(data)
         sql = load.query.sql

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 
-from applier.binlog.boundaries import query_text
+from applier.binlog.boundaries import ends_group, starts_group
 from applier.binlog.header import GTID_TYPES, EventType
 from applier.errors import InputError, ReplicationError
 from applier.replica.relay.relay_event import RelayEvent
@@ -29,7 +29,6 @@ _NOT_COUNTED = frozenset({EventType.ROTATE, EventType.FORMAT_DESCRIPTION, EventT
 NOT_HELD = 1201
 """ER_CONNECTION_METADATA: START REPLICA says this of relay logs that do not hold the gaps (5.7.29,
 9.7.4)."""
-_ENDING = frozenset({EventType.XID, EventType.XA_PREPARE, EventType.TRANSACTION_PAYLOAD})
 
 
 def find_gaps(
@@ -86,9 +85,9 @@ def _group_ends(disk: Disk, index: RelayLogIndex, info: RelayLogInfo) -> Iterabl
     for relay in _readable(reader):
         if relay.event.type in _NOT_COUNTED:
             continue
-        if starts_group(relay):
+        if starts_group(relay.event):
             begun = True
-        elif (ends_group(relay) or not begun) and relay.event.type not in GTID_TYPES:
+        elif (ends_group(relay.event) or not begun) and relay.event.type not in GTID_TYPES:
             begun = False
             yield relay.event.log_pos
 
@@ -101,31 +100,3 @@ def _readable(reader: RelayLogReader) -> Iterable[RelayEvent]:
                 yield relay
         if not reader.move_on():
             return
-
-
-def starts_group(relay: RelayEvent) -> bool:
-    """BEGIN or XA START (Query_log_event::starts_group)."""
-    return relay.event.type == EventType.QUERY and _text(relay).startswith((b"BEGIN", b"XA START"))
-
-
-def starts_xa(relay: RelayEvent) -> bool:
-    """XA START."""
-    return relay.event.type == EventType.QUERY and _text(relay).startswith(b"XA START")
-
-
-def ends_group(relay: RelayEvent) -> bool:
-    """XID, XA PREPARE, COMMIT, or ROLLBACK that is not to a savepoint
-    (Query_log_event::ends_group)."""
-    if relay.event.type != EventType.QUERY:
-        return relay.event.type in _ENDING
-    text = _text(relay).upper()
-    return (
-        text == b"COMMIT"
-        or (text.startswith(b"ROLLBACK") and not text.startswith(b"ROLLBACK TO "))
-        or text.startswith(b"XA ROLLBACK")
-    )
-
-
-def _text(relay: RelayEvent) -> bytes:
-    start, end = query_text(relay.event)
-    return relay.event.buffer[start:end]

@@ -9,7 +9,7 @@ raise `Incomparable` rather than guess.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -46,31 +46,6 @@ _CHARACTERS = {
 }  # fmt: skip
 """How the bytes of the other character sets are cut into characters; one byte each where it is not
 said."""
-
-
-def characters_of(charset_name: str) -> Iterator[bytes]:
-    """All sequences of bytes that may be a character of a character set; some of those of several
-    bytes are none."""
-    if charset_name in UNICODE:
-        last = 0x10000 if charset_name in ("ucs2", "utf8mb3") else 0x110000
-        yield from (
-            chr(code).encode(UNICODE[charset_name])
-            for code in (*range(0xD800), *range(0xE000, last))
-        )
-        return
-    most = charset(charset_name).max_bytes
-    yield from (bytes([one]) for one in range(256))
-    if most > 1:
-        yield from (bytes([one, two]) for one in range(0x80, 0x100) for two in range(0x30, 0x100))
-    if most == 3:
-        yield from (
-            bytes([0x8F, one, two]) for one in range(0xA0, 0x100) for two in range(0xA0, 0x100)
-        )
-    if most == 4:
-        yield from (
-            bytes([n // 12600 + 0x81, n // 1260 % 10 + 0x30, n // 10 % 126 + 0x81, n % 10 + 0x30])
-            for n in range(126 * 12600)
-        )
 
 
 def sort_key(column: Column, prefix: int | None = None) -> SortKey | None:
@@ -178,9 +153,8 @@ def rule_of(collation: str) -> CollationRule | None:
     if collation == "binary":
         return CollationRule("binary", None, (), Pads(False, False))
     own, _, rest = collation.partition("_")
-    pads = Pads(
-        pads_with_spaces(rest), "0900_" not in rest
-    )  # MariaDB's NOPAD is of the first level only
+    # MariaDB's NOPAD is of the first level only
+    pads = Pads(pads_with_spaces(rest), "0900_" not in rest)
     rest = rest.replace("nopad_", "")
     if rest in ("bin", "0900_bin"):
         return CollationRule(own, None, (), pads) if own in CHARSETS else None

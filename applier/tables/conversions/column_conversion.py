@@ -9,7 +9,7 @@ table of pairs; each has been held against 5.7.29, 9.7.4 and MariaDB 10.11.18
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -90,7 +90,8 @@ ROUTES: dict[str, dict[tuple[str, str], str]] = {
 _SAME = ("type", "length", "scale", "unsigned", "charset", "labels")
 
 
-def _same(old: Column, new: Column) -> bool:
+def same(old: Column, new: Column) -> bool:
+    """Whether values of one are values of the other as they stand."""
     return all(getattr(old, name) == getattr(new, name) for name in _SAME)
 
 
@@ -104,17 +105,12 @@ def same_form(old: Column, new: Column) -> bool:
     )
 
 
-def copies(pairs: Iterable[tuple[Column, Column]]) -> bool:
-    """Whether an ALTER TABLE of these columns (old, new) has to copy its rows on InnoDB."""
-    return any(not _same(old, new) and not same_form(old, new) for old, new in pairs)
-
-
 def conversion(old: Column, new: Column, rules: ConversionRules) -> Convert | None:
     """A function on stored values that are not NULL; None when they stay as they are.
 
     Raises ReplicationError 1235 for a pair of types that the table does not have.
     """
-    if _same(old, new) or (not rules.copies and same_form(old, new)):
+    if same(old, new) or (not rules.copies and same_form(old, new)):
         return None
     if old.type in GEOMETRIES and new.type in GEOMETRIES:
         return None

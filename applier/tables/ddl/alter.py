@@ -12,7 +12,7 @@ from applier.tables.catalog import Tables, table_of
 from applier.tables.collations.collation import sort_key
 from applier.tables.ddl.alter_rows import numbered, row_converter
 from applier.tables.ddl.alteration import Alteration
-from applier.tables.ddl.session_columns import rebuilds
+from applier.tables.ddl.row_copy import copies_rows
 from applier.tables.definitions.table_draft import SchemaRules
 from applier.tables.discarded_table import DiscardedTable
 from applier.tables.dump import current_rows
@@ -57,7 +57,8 @@ def alter_table(
         raise ReplicationError(
             1050, f"Table '{definition.name}' already exists", table=definition.full_name
         )
-    copied = change.copies(definition)
+    copies = copies_rows(change, definition)
+    copied = copies is True
     loses_keys = moved and copied and (rules.mariadb or not rules.modern_utf8mb4)
     if loses_keys:
         definition = replace(definition, foreign_keys=())
@@ -71,7 +72,7 @@ def alter_table(
         change.sources,
         rules.session,
         conversions,
-        copied=rebuilds(change, definition),
+        copied=copies,
     )
     kept = _kept_rows(table, new, rules.session.dialect)
     if change.partitions is not None:

@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 
 from applier.errors import ReplicationError
-from applier.tables.conversions.column_conversion import copies
 from applier.tables.ddl.charset_change import in_charset
 from applier.tables.definitions import checks
 from applier.tables.definitions.altered_columns import (
@@ -35,7 +34,6 @@ from applier.tables.definitions.table_options import option_ahead, read_option, 
 from applier.tables.expressions.defaults import default_in_utc
 from applier.tables.merge_tables import qualify_union
 from applier.tables.partitioning.partitions import PartitionChange, PartitionClause, not_exact
-from applier.tables.sql.sql_mode_flags import SqlModeFlag
 from applier.tables.sql.sql_text import Parser
 from lookup.handler import traits_of
 from lookup.table import Column, TableDefinition
@@ -143,46 +141,6 @@ class Alteration:
             *self.name, self.parts, rules, self.table_charset, self.table_collation
         )
         return replace(definition, temporary=self.old.temporary)
-
-    def copies(self, new: TableDefinition) -> bool:
-        """Whether the server copies the rows value by value; a change in place leaves a FLOAT as it
-        is under its new (M,D).
-
-        Seen on 5.7.29, 9.7.4 and MariaDB 10.11.18.
-        """
-        pairs = [
-            (self.old.columns[at], column)
-            for at, column in zip(self.sources, new.columns, strict=False)
-            if at is not None
-        ]
-        moved = (
-            self.sources != [*range(len(self.old.columns))]
-            or new.keys != self.old.keys
-            or new.engine != self.old.engine
-        )
-        if (
-            self.copy_asked
-            or copies(pairs)
-            or self._loses_clustered_key(new)
-            or (moved and self.old.engine.lower() != "innodb")
-            or new.engine != self.old.engine
-        ):
-            return True
-        strict = self.rules.session.sql_mode & SqlModeFlag.STRICT
-        return (
-            not self.rules.mariadb
-            and not strict
-            and any(one.nullable and not two.nullable for one, two in pairs)
-        )
-
-    def _loses_clustered_key(self, new: TableDefinition) -> bool:
-        """Whether the key that InnoDB orders the rows by goes and no such key comes: MySQL copies
-        then, MariaDB only where no other one is left (seen on 5.7.29, 9.7.4, MariaDB 10.11.18)."""
-        if self.old.primary is None or self.old.primary.name in {key.name for key in new.keys}:
-            return False
-        if new.primary is None:
-            return True
-        return not self.rules.mariadb and new.primary.name in {key.name for key in self.old.keys}
 
     # columns
 

@@ -301,9 +301,8 @@ class SchemaParser:
         ROW END say already."""
         name = self.parser.name()
         start, end = (part[0] or "" for part in self._key_parts(parts))
-        is_there = (
-            parts.period is not None and parts.period[0].lower() == name.lower()
-        )  # then it says IF NOT EXISTS
+        # then it says IF NOT EXISTS
+        is_there = parts.period is not None and parts.period[0].lower() == name.lower()
         if name.upper() != "SYSTEM_TIME" and not is_there:
             parts.period = (name, start, end)
 

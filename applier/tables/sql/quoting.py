@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import re
 
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _INSIDE = {mark: re.compile(rf"\\(.)|{mark}{mark}", re.DOTALL) for mark in "'\""}
 _ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
-
-
-def unescape(body: str) -> str:
-    """The text of a string literal's inside, backslash escapes resolved; \\% and \\_ stay as they
-    are."""
-    if "\\" not in body:
-        return body
-    return _ESCAPE.sub(_escaped, body)
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
+from applier.binlog.boundaries import CONTROL_WORDS
 from applier.binlog.charsets import charset_of_collation, statement_text
 from applier.binlog.events import Query
 from applier.binlog.selection.table_filter import SYSTEM_SCHEMAS, StatementNames, TableFilter
@@ -30,7 +31,6 @@ Name = tuple[str, str]
 ROWS_HEAD = 4000
 """Characters of an INSERT that are looked at: its table stands before its rows."""
 _SYSTEM_NAMES = tuple(name.encode() for name in sorted(SYSTEM_SCHEMAS))
-_CONTROL = frozenset({"BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "XA"})
 _ROUTINES = frozenset({"PROCEDURE", "FUNCTION", "EVENT", "PACKAGE", "LIBRARY"})
 _TABLES = frozenset({"TABLE", "TABLES", "VIEW", "SEQUENCE"})
 _NO_TABLES = frozenset(
@@ -176,7 +176,7 @@ class _Reader:
         if parser.word() == "WITH":
             parser.skip_until("UPDATE", "DELETE", "INSERT", "REPLACE")
         word = parser.word()
-        if word in _CONTROL:
+        if word in CONTROL_WORDS:
             return StatementNames(control=True)
         parser.at += 1
         read = _STATEMENTS.get(word)
@@ -331,9 +331,8 @@ class _Reader:
             *qualifier, _ = self._parts()
             found = _resolve(qualifier, references)
             if found is None:
-                return StatementNames(
-                    everything
-                )  # a column without its table: any of them may be meant
+                # a column without its table: any of them may be meant
+                return StatementNames(everything)
             changed[found] = None
             self.parser.skip_until(",", "WHERE", "ORDER", "LIMIT")
             if not self.parser.accept(","):
