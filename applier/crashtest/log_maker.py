@@ -51,6 +51,7 @@ class LogMaker:
         self._last_of: dict[str, int] = {}
 
     def schema(self) -> Tables:
+        """The tables before the log, with the rows that `rows` begins with."""
         parts = []
         for database in self.databases:
             parts.append(
@@ -61,6 +62,7 @@ class LogMaker:
         return load_schema("\n".join(parts), server=self.version)
 
     def begin_file(self) -> None:
+        """The next file, with what stands at its head."""
         self._name = f"binlog.{len(self.files) + 1:06d}"
         self.files[self._name] = MAGIC
         self._sequence, self._last_of = 0, {}
@@ -71,9 +73,11 @@ class LogMaker:
         self._gtids_before()
 
     def rotate(self) -> None:
+        """Ends a file that another one follows."""
         self._add(EventType.ROTATE, rotate_body(f"binlog.{len(self.files) + 1:06d}", len(MAGIC)))
 
     def transaction(self) -> None:
+        """One or two changes in one of the databases."""
         self.done += 1
         self._sequence += 1
         database = self.chance.choice(self.databases)

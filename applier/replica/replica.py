@@ -422,21 +422,25 @@ class Replica:
     def _open(self, info: RelayLogInfo, source: SourceInfo) -> None:
         """Both threads are ready to run; gaps are looked for, as START REPLICA does."""
         self._memory = Stand(info, source)
-        gaps = [] if self.configuration.relay_log_recovery else self._gaps_at_start(info)
         self._receiver = Receiver(
             self.relay_log, source, self._records.receiver, retrieved=self._retrieved
         )
         self._receiver.last_gtid = self._last_gtid or None
         self._applier = self._new_applier(info)
-        self._applier.recovery_groups = gaps
         if self.configuration.rules.start_flushes:
             self._records.applier.flush(info, Occasion.CHANGE)
             self._records.receiver.flush(source, Occasion.CHANGE)
         self._applier.spares_record = source.asks_by_gtid and self._slave_pos is not None
         if self._applier.spares_record:
             return
+        looks = not self.configuration.relay_log_recovery
+        opens_first = self.configuration.rules.opens_before_gaps
+        gaps = self._gaps_at_start(info) if looks and not opens_first else []
         with relay_logs_read(self.configuration.rules, starts=True):
             self._applier.start()
+        if looks and opens_first:
+            gaps = self._gaps_at_start(info)
+        self._applier.recovery_groups = gaps
 
     def _begin_threads(self) -> None:
         """START REPLICA of both threads."""

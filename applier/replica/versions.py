@@ -111,6 +111,9 @@ class ReplicaRules:
     """START REPLICA goes to a place inside a relay log, and of the events at its head one cannot be
     read (init_relay_log_pos; 5.7.29: 1593, ER_SLAVE_FATAL_ERROR; 9.7.4: 13117)."""
 
+    opens_before_gaps: bool = False
+    """START REPLICA opens the applier's relay log before it looks for gaps (init_relay_log_pos, up
+    to 5.7; seen of 5.7.29). Later the applier's thread opens it, behind that."""
     uninitialized_error: int = 1872
     """START REPLICA where the server could not read its records and relay logs when it started
     (MariaDB: 1201, ER_MASTER_INFO)."""
@@ -159,6 +162,7 @@ _R56: Final = ReplicaRules(
     empty_relay_log_error=1872,
     cut_head_error=1594,
     unreadable_head_error=1593,
+    opens_before_gaps=True,
 )
 _R57: Final = replace(
     _R56,
@@ -196,6 +200,7 @@ _R80: Final = replace(
     empty_relay_log_error=13117,
     cut_head_error=13117,
     unreadable_head_error=13117,
+    opens_before_gaps=False,
 )
 _R84: Final = replace(
     _R80, name="8.4", server_version="8.4.9", post_header_lengths=_LENGTHS_84, sanitizes=True

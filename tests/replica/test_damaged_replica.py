@@ -180,6 +180,22 @@ def test_a_newest_relay_log_without_a_head_goes_where_an_older_one_has_a_boundar
     assert contents(again.tables) == replayed("my57_xa", "9.7")
 
 
+def test_an_empty_relay_log_of_the_applier_comes_before_its_gaps() -> None:
+    """1872 of what START REPLICA cannot open, not 1201 of gaps that nothing holds (5.7.29)."""
+    rig = Rig.of("my57_xa")
+    options: dict[str, Any] = {"workers": 2, "parallel_type": "DATABASE", "relay_log_info_repository": "TABLE"}
+    replica = rig.replica("5.7", Youngest(), **options)
+    replica.receive()
+    replica.apply(3)
+    info = replica.status.persisted
+    assert info.applied is not None
+    assert any(worker.source_log_pos > info.applied.source_log_pos for worker in info.workers)
+    with_file(rig, info.applied.relay_log_name.removeprefix("./"), b"")
+    with pytest.raises(ReplicationError) as refused:
+        rig.replica("5.7", **options)
+    assert refused.value.number == 1872
+
+
 def test_relay_logs_without_a_place_of_the_source() -> None:
     """The receiver goes on where the applier is, however old its own record is (9.7.4)."""
     rig = Rig.of("my57_xa")

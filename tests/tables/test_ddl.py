@@ -333,13 +333,6 @@ def test_the_servers_errors(statement: str, error: int | None) -> None:
     assert len(tables) == 1
 
 
-def test_mariadb_looks_for_the_old_name_first() -> None:
-    """RENAME of a table that is not there to one that is: 1050 of 5.6, 5.7 and 9.7."""
-    with pytest.raises(BinlagError) as caught:
-        apply_ddl(applier.load_schema(SCHEMA), "RENAME TABLE gone TO t", "d", DdlSession(server="mariadb"))
-    assert getattr(caught.value, "number", None) == 1146
-
-
 def test_exists_already_or_not_there() -> None:
     tables = applier.load_schema(SCHEMA)
     for sql in ("CREATE TABLE IF NOT EXISTS t (z int)", "DROP TABLE IF EXISTS gone", "ALTER TABLE IF EXISTS gone ADD a int"):

@@ -185,3 +185,10 @@ def test_names_beyond_ascii(client: str, sql: str, name: str) -> None:
 def test_a_column_name_that_the_server_does_not_keep() -> None:
     tables = applier.load_schema("CREATE TABLE d.t (`a\U0001f42c` int)")
     assert [column.name for column in tables["d.t"].definition.columns] == ["a?"]
+
+
+def test_mariadb_looks_for_the_old_name_first() -> None:
+    """RENAME of a table that is not there to one that is: 1050 of 5.6, 5.7 and 9.7."""
+    with pytest.raises(BinlagError) as caught:
+        apply_ddl(applier.load_schema(SCHEMA), "RENAME TABLE gone TO t", "d", DdlSession(server="mariadb"))
+    assert getattr(caught.value, "number", None) == 1146
