@@ -45,6 +45,19 @@ def test_neighbours_of_a_group_have_numbers_that_follow_each_other() -> None:
     assert abs(order.number((1, 3, 30, 1)) - order.number((1, 2, 30, 1))) > 1 << 39
 
 
+def test_a_key_of_another_type_than_the_schema_says_stands_anywhere() -> None:
+    order = KeyOrder(0, 1.0)
+    assert order.number((b"1a",)) != order.number((b"1b",))
+
+
+def test_values_before_and_behind_an_alter_of_their_column_are_not_compared() -> None:
+    pairs = [((at,), (at,)) for at in range(100)]
+    assert spread_of([*pairs, *(((at,), (b"x",)) for at in range(100))]) == Spread()
+    assert spread_of([*pairs, *(((b"k",), (at,)) for at in range(100))]) == Spread()
+    assert 0 <= spread_of(pairs).place((b"x",), 7919) < 1
+    assert spread_of([*pairs, ((), (5,))]).values[-1] == (99,)
+
+
 def test_a_value_stands_where_its_share_of_the_sample_does() -> None:
     """Half of all rows have the value 500: they take half of the leaves, other values their part of the rest."""
     spread = spread_of([((at,), (500 if at % 2 else at,)) for at in range(1000)])

@@ -47,9 +47,12 @@ class KeyOrder:
     rows_per_value: float
 
     def number(self, key: Values) -> int:
-        """The key's number, the same for neighbours but for small differences. Keys whose counted
-        column is NULL, or not a number, cannot be."""
-        counted = int(key[self.group] * self.rows_per_value)
+        """The key's number, the same for neighbours but for small differences. A log whose column
+        is no whole number, as another schema has it, has its keys anywhere."""
+        value = key[self.group]
+        if not isinstance(value, int):
+            return crc32(repr(key).encode())
+        counted = int(value * self.rows_per_value)
         if not self.group:
             return counted
         group = crc32(repr(key[: self.group]).encode()) & GROUP_BITS
@@ -85,8 +88,8 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The distribution of an index's values by a sample, in order. `nulls`: entries of the sample
-    that hold NULL, which stand before all others."""
+    """The distribution of an index's values by a sample, in order, all of one type. `nulls`:
+    entries of the sample that hold NULL, which stand before all others."""
 
     values: tuple[Values, ...] = ()
     nulls: int = 0
@@ -102,6 +105,8 @@ class Spread:
             return (crc32(repr(value).encode()) & 0xFFFFFFFF) / (1 << 32)
         if None in value:
             return chance * max(self.nulls, 1) / total
+        if self.values and _types(value) != _types(self.values[0]):  # from before or behind an ALTER
+            return chance
         first, last = bisect_left(self.values, value), bisect_right(self.values, value)
         if first == last:
             share = first - 0.5 + self._within(value, first)
@@ -117,9 +122,17 @@ class Spread:
 
 
 def spread_of(pairs: Sequence[tuple[Values, Values]]) -> Spread:
-    """The distribution of an index's values, from (primary key, value) of rows of a sample."""
+    """The distribution of an index's values, from (primary key, value) of rows of a sample; nothing
+    is known where the log alters the type of a column."""
+    for kept in zip(*pairs, strict=True):
+        if len({_types(one) for one in kept if one and None not in one}) > 1:
+            return Spread()
     values = sorted(value for _, value in pairs if None not in value)
     return Spread(tuple(values), len(pairs) - len(values), _follows(pairs))
+
+
+def _types(values: Values) -> tuple[type, ...]:
+    return tuple(map(type, values))
 
 
 def _follows(pairs: Sequence[tuple[Values, Values]]) -> bool:

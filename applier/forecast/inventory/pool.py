@@ -12,8 +12,8 @@ Every transaction writes into a rollback segment, and they take turns: 128 in ea
 tablespaces of 8.0 and later. Their headers and undo logs are some 600 pages that a small pool does
 not have for tables (seen in information_schema.INNODB_BUFFER_PAGE of a 9.7.4).
 
-What purge reads once more is not in the model: it follows within some hundred transactions, and
-finds the pages still there unless the pool holds about a thousand pages or fewer.
+What purge reads once more is not in the model. It follows close behind, and a pool of more than a
+thousand pages mostly still holds what it needs; a smaller one may read more than this says.
 
 On a 9.7.4 with 64 MiB and 2 million rows in 31,000 pages, 8,000 updates by primary key read 7,753
 pages; this says 7,700.
