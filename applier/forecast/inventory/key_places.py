@@ -105,7 +105,7 @@ class Spread:
             return (crc32(repr(value).encode()) & 0xFFFFFFFF) / (1 << 32)
         if None in value:
             return chance * max(self.nulls, 1) / total
-        if self.values and _types(value) != _types(self.values[0]):  # from before or behind an ALTER
+        if self.values and _types(value) != _types(self.values[0]):  # the column was altered
             return chance
         first, last = bisect_left(self.values, value), bisect_right(self.values, value)
         if first == last:
