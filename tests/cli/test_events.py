@@ -234,6 +234,8 @@ def test_help_imports_nothing_heavy() -> None:
     [
         (["--table", "d.tt"], "--table d.tt: names nothing that is in the log. Next: did you mean d.t? the log has d.other, d.t"),
         (["--database", "d3"], "--database d3: names nothing that is in the log."),
+        (["--table", "d.*"], "--table d.*: names nothing that is in the log. Next: % stands for any characters here, and * for itself"),
+        (["--table", "d.t", "--exclude-table", "d.t"], "--table d.t, --exclude-table d.t: what one option chooses another leaves out."),
         (["--include-gtids", f"{UUID_TEXT}:7"], f"--include-gtids {UUID_TEXT}:7: the log has none of these. Next: the log has others"),
     ],
 )

@@ -329,6 +329,12 @@ class FilterTally:
         if not self.filter or self.leaves_something or not (self.filter.chooses or self.tables):
             return
         named = ", ".join(map(str, self.filter.patterns[:NAMES_SHOWN]))
+        if any(map(self._is_met, self._asked)):
+            raise UsageError(
+                f"{named}: what one option chooses another leaves out",
+                code=Code.NOTHING_CHOSEN,
+                hint="remove one of them",
+            )
         what = (
             "names nothing that is in the log"
             if self.filter.chooses
@@ -336,11 +342,16 @@ class FilterTally:
         )
         raise UsageError(f"{named}: {what}", code=Code.NOTHING_CHOSEN, hint=self._hint())
 
+    @property
+    def _asked(self) -> Patterns:
+        return self.filter.databases + self.filter.tables
+
     def _hint(self) -> str:
         there = [f"{database}.{table}" for database, table in sorted(self.tables)]
         names = there + sorted({database for database, _ in self.tables} | self.databases.keys())
-        asked = self.filter.databases + self.filter.tables
-        mistaken = next((one for one in asked if _bare(one.database) in self.rewritten), None)
+        if any("*" in one.text for one in self._asked):
+            return "% stands for any characters here, and * for itself"
+        mistaken = next((one for one in self._asked if _bare(one.database) in self.rewritten), None)
         if mistaken is not None:
             return (
                 f"filters take the log's names, before --rewrite-db; the log has {_listed(there)}"
@@ -348,7 +359,7 @@ class FilterTally:
         lowered = {name.lower(): name for name in reversed(names)}
         close = [
             lowered[name]
-            for one in asked
+            for one in self._asked
             for name in get_close_matches(one.text.lower(), lowered, 1)
         ]
         meant = f"did you mean {', '.join(dict.fromkeys(close))}? " if close else ""
