@@ -8,7 +8,6 @@ wish it is refused: nobody asks for 4.0 to be told what 5.6 would do.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from applier.error_codes import Code
@@ -17,8 +16,6 @@ from lookup.versions import NEWEST, OLDEST, RULES, ServerRules, outside, rules_f
 
 KNOWN = ", ".join(RULES)
 """All that can be named, as it is listed for a user."""
-_MARIADB_NUMBER = re.compile(r"1[0-2]\.\d+(?:\.\d+)?$")
-"""10.0 to 12.x exist of MariaDB only: whose they are is a fact of a log, and a guess of a wish."""
 _ENDS = {"older": (OLDEST, "oldest"), "newer": (NEWEST, "newest")}
 
 
@@ -27,8 +24,6 @@ def asked_rules(version: str, *, offered: Iterable[str] = RULES) -> ServerRules:
     one older than all that are known; its next step names those that are `offered`."""
     hint = f"name one of {', '.join(offered)}"
     try:
-        if _MARIADB_NUMBER.match(version):
-            raise ValueError(f"{version} is not a version of MySQL; of MariaDB it is mariadb")
         older = outside(version) == "older"
         rules = rules_for(version)
     except ValueError as error:

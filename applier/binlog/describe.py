@@ -15,9 +15,8 @@ from applier.binlog.charsets import charset_of_collation, collation_name
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
 from applier.binlog.header import ROWS_TYPES, Event, EventFlag, EventType, FormatDescription
 from applier.binlog.payload import UNCOMPRESSED
-from applier.binlog.rows import RowsHead, parse_rows_head
+from applier.binlog.rows import read_rows
 from applier.binlog.table_map import TableMap, read_table_map
-from applier.errors import InputError
 
 ROWS_FLAGS = {
     0x01: "STMT_END_F",
@@ -48,15 +47,6 @@ def describe_map(table_map: TableMap) -> str:
     return (
         f"table_id: {table_map.table_id} ({_shown(table_map.database)}.{_shown(table_map.table)})"
     )
-
-
-def read_rows(event: Event, fde: FormatDescription) -> RowsHead:
-    """The head of a rows event; its place is in the error when it cannot be read."""
-    try:
-        return parse_rows_head(event, fde)
-    except InputError as error:
-        error.locate(file=event.file, position=event.position)
-        raise
 
 
 def describe_parsed(event: Event, parsed: Any) -> str:

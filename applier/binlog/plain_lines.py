@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from applier.binlog.describe import describe, describe_map, one_line, read_rows
+from applier.binlog.describe import describe, describe_map, one_line
 from applier.binlog.header import (
     HEADER,
     HEADER_LENGTH,
@@ -22,6 +22,7 @@ from applier.binlog.header import (
 )
 from applier.binlog.images.row_values import RowValues
 from applier.binlog.reader import LogReader
+from applier.binlog.rows import read_rows
 from applier.binlog.table_map import TableMap
 from applier.binlog.transactions import TransactionTracker
 

@@ -126,6 +126,15 @@ def parse_rows_head(event: Event, fde: FormatDescription) -> RowsHead:
     return RowsHead(event.type, table_id, flags, kind, partial, buffer[start:at], at - event.body)
 
 
+def read_rows(event: Event, fde: FormatDescription) -> RowsHead:
+    """The head of a rows event; its place is in the error when it cannot be read."""
+    try:
+        return parse_rows_head(event, fde)
+    except InputError as error:
+        error.locate(file=event.file, position=event.position)
+        raise
+
+
 class RowsHeads:
     """The heads of a log's rows events, each parsed once. Holds for one format description."""
 
@@ -151,7 +160,7 @@ class RowsHeads:
         return self._parse(event)
 
     def _parse(self, event: Event) -> RowsHead:
-        head = parse_rows_head(event, self._fde)
+        head = read_rows(event, self._fde)
         known = event.buffer[event.body : event.body + head.length]
         if len(self._heads) >= MAX_HEADS:
             self._heads.clear()

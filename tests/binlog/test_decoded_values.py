@@ -17,12 +17,11 @@ from typing import Any
 import pytest
 
 from applier.binlog import wire
-from applier.binlog.describe import read_rows
 from applier.binlog.header import ROWS_TYPES, Event, EventType
 from applier.binlog.images.row_decoder import ImageColumn, image_reader
 from applier.binlog.images.row_values import RowValues
 from applier.binlog.reader import LogReader
-from applier.binlog.rows import RowsHead
+from applier.binlog.rows import RowsHead, read_rows
 from applier.binlog.table_map import SourceColumn, TableMap, read_table_map
 from tests.captures_support import captures, logs
 

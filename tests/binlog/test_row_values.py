@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from applier.binlog.describe import read_rows
 from applier.binlog.header import ROWS_TYPES, EventType
 from applier.binlog.images.row_values import RowValues
 from applier.binlog.reader import LogReader
+from applier.binlog.rows import read_rows
 from applier.binlog.table_map import read_table_map
 from applier.errors import InputError
 from tests.binlog.build import log, rows, table_map, write

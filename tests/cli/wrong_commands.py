@@ -267,8 +267,6 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "clock good.000001 --plot good.000001": ("BL303", ("--plot",)),
     "fleet good.yaml --report good.yaml": ("BL303", ("--report",)),
     "demo --dir gone": ("BL206", ("gone/binlog.000001 exists and is not a file of the demo", "give a new folder")),
-    "replay good.000001 --schema good.sql --server 10.11": ("BL308", ("10.11 is not a version of MySQL; of MariaDB it is mariadb",)),
-    "explain good.sql --server 12.1.2": ("BL308", ("12.1.2 is not a version of MySQL",)),
     "explain utf16.sql": ("BL201", ("text in UTF-16", "--result-file=FILE", "iconv -f UTF-16 -t UTF-8$")),
     "events hello.txt": ("BL102", ("hello.txt", "this is text: give the file that the server wrote")),
     "replay good.000001 --into mysql://": ("BL310", ("the host is missing",)),

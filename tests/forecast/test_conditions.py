@@ -102,9 +102,16 @@ def test_a_replica_that_tells_nothing_is_told() -> None:
     assert conditions("9.7", {}, Live("9.7.4", {}, refused="it refuses")).doubts == ("it refuses",)
 
 
-@pytest.mark.parametrize(("name", "value"), [("cores", 0), ("iops", 0), ("read_latency", 0.0)])
-def test_options_out_of_range_are_refused(name: str, value: float) -> None:
-    with pytest.raises(UsageError, match="out of range"):
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("cores", 0, "--cores: 0 is not 1 or more"),
+        ("iops", 0, "--iops: 0 is not more than 0"),
+        ("read_latency", 0.0, "--read-latency: 0.0 is not more than 0"),
+    ],
+)
+def test_options_out_of_range_are_refused(name: str, value: float, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
         conditions("9.7", {name: value})
 
 

@@ -1,6 +1,6 @@
 """A server that is none: sessions, row locks, rollback and commit of a few tables of integers, carried out step by step in a random order.
 
-It stands behind the driver (`driver`, in the place of `pymysql.connect`), so that all that is the project's own is the real thing: texts
+It stands behind the driver (`driver`, in the place of `DriverConnection`), so that all that is the project's own is the real thing: texts
 of several statements, answers one after the other, BINLOG literals decoded byte by byte. Nothing runs by itself. While the client waits
 for an answer, some session carries out its next statement; which one is left to chance, and so is what goes wrong (`Fault`).
 """
@@ -53,7 +53,7 @@ class SimulatedServer(Storage):
     # the client's side
 
     def driver(self, **_: Any) -> Driver:
-        """In the place of `pymysql.connect`."""
+        """In the place of `DriverConnection`."""
         self._alive()
         if self.down:
             self.down -= 1

@@ -17,7 +17,6 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-import pymysql
 import pytest
 
 from applier.errors import BinlagError, ReplicationError
@@ -142,7 +141,7 @@ def play(seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Counter[st
 
 def stand_in(server: SimulatedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The simulated server in the place of a real one, and no time that passes."""
-    monkeypatch.setattr(pymysql, "connect", server.driver)
+    monkeypatch.setattr(connection, "DriverConnection", server.driver)
     monkeypatch.setattr(connection, "select", SimpleNamespace(select=server.select))
     monkeypatch.setattr(batches, "time", SimpleNamespace(sleep=lambda seconds: None))
     monkeypatch.setattr(checkpoint, "time", SimpleNamespace(sleep=lambda seconds: server.pass_time()))

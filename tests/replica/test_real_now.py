@@ -135,4 +135,4 @@ def test_what_is_wrong_is_said(server_factory: ServerFactory) -> None:
         for given in (log, own):
             other = runner.invoke(cli, ["forecast", given, "--replica", url], standalone_mode=False)
             assert other.exception is None, other.exception
-            assert "neither is among the logs given: where it is now is not said" in other.stderr
+            assert "neither is among the logs given; the forecast does not say where it is now" in other.stderr
