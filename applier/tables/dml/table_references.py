@@ -102,18 +102,14 @@ class JoinedTable:
 
 
 class JoinedTables:
-    """The tables of a FROM clause, or between UPDATE and SET; `outer`: the columns of the statement
-    around a subquery."""
+    """The tables of a FROM clause, or between UPDATE and SET."""
 
-    def __init__(
-        self, parser: Parser, tables: Tables, database: str, session: Session,
-        outer: VisibleColumns | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, parser: Parser, tables: Tables, database: str, session: Session) -> None:
         self.parser = parser
         self.tables = tables
         self.database = database
         self.session = session
-        self.columns = VisibleColumns(outer)
+        self.columns = VisibleColumns()
         self.parts: list[JoinedTable] = []
         self.merges_columns = False
         """Whether USING makes one column of two."""
@@ -150,10 +146,9 @@ class JoinedTables:
         which they are not need not be joined."""
         self._equalities(start, of_outer=False)
 
-    def rows(self, before: Row = ()) -> Iterator[tuple[Refs, Row]]:
-        """The rows of the join, in no order that means anything. `before`: the row of the statement
-        around."""
-        found: Iterator[tuple[Refs, Row]] = iter([((), before)])
+    def rows(self) -> Iterator[tuple[Refs, Row]]:
+        """The rows of the join, in no order that means anything."""
+        found: Iterator[tuple[Refs, Row]] = iter([((), ())])
         for part in self.parts:
             found = part.joined(found, self.session)
         return found

@@ -1,7 +1,6 @@
-"""The columns that an expression may name: of one table, of tables that are joined, and, in a
-subquery, of the statement around it.
+"""The columns that an expression may name: of one table, or of tables that are joined.
 
-All of them stand in one row: those of the statement around it first, then table by table.
+All of them stand in one row, table by table.
 """
 
 from __future__ import annotations
@@ -35,12 +34,11 @@ class VisibleColumns:
     """`shared`: names in USING, which mean the first table that has them. `read`: positions that
     expressions named."""
 
-    def __init__(self, outer: VisibleColumns | None = None) -> None:
-        self.outer = outer
+    def __init__(self) -> None:
         self.tables: list[VisibleTable] = []
         self.shared: set[str] = set()
         self.read: set[int] = set()
-        self.width: int = 0 if outer is None else outer.width
+        self.width = 0
 
     @classmethod
     def of(cls, definition: TableDefinition) -> VisibleColumns:
@@ -63,8 +61,6 @@ class VisibleColumns:
         of this name.
         """
         found = self._places(names)
-        if not found and self.outer is not None:
-            return self.outer.find(names)
         if not found and self._places(names[-1:]):
             raise unsupported(f"the column {'.'.join(names)}")
         if not found:
@@ -78,17 +74,12 @@ class VisibleColumns:
     def use(self, names: list[str]) -> tuple[int, Column]:
         """As `find`, for an expression."""
         found = self.find(names)
-        scope: VisibleColumns | None = self
-        while scope is not None:
-            scope.read.add(found[0])
-            scope = scope.outer
+        self.read.add(found[0])
         return found
 
     def place(self, names: list[str]) -> tuple[int, Column] | None:
         """As `find`; None where that raises an error."""
         found = self._places(names)
-        if not found and self.outer is not None:
-            return self.outer.place(names)
         return found[0] if found and self._is_one(names, found) else None
 
     def _is_one(self, names: list[str], found: list[tuple[int, Column]]) -> bool:
