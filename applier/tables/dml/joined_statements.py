@@ -80,9 +80,9 @@ class JoinedStatement:
 
     def delete(self) -> int:
         """`tables FROM joined [WHERE …]` and, behind FROM, `tables USING joined [WHERE …]`."""
-        names = [self._target_name()]
+        names = [self.parser.dotted_name()]
         while self.parser.accept(","):
-            names.append(self._target_name())
+            names.append(self.parser.dotted_name())
         if not self.parser.accept_any("FROM", "USING"):
             raise self.parser.refuse("expected FROM or USING")
         self.joined.read()
@@ -99,14 +99,6 @@ class JoinedStatement:
         return self._deleted([(one.part, ref) for one in targets for ref in one.rows])
 
     # the tables that change
-
-    def _target_name(self) -> list[str]:
-        names = [self.parser.name()]
-        while self.parser.accept("."):
-            if self.parser.accept("*"):
-                break
-            names.append(self.parser.name())
-        return names
 
     def _named(self, names: list[str]) -> _ChangedTable:
         found = [

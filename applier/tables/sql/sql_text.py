@@ -377,6 +377,15 @@ class Parser:
             return False
         return self.word() not in clauses
 
+    def dotted_name(self) -> list[str]:
+        """a, a.b, a.b.c; a star behind the last dot is passed over."""
+        parts = [self.name()]
+        while self.accept("."):
+            if self.accept("*"):
+                break
+            parts.append(self.name())
+        return parts
+
     def table_name(self, database: str) -> tuple[str, str]:
         """[database.]table; `.table` is the same as `table`."""
         self.accept(".")

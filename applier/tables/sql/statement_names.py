@@ -331,7 +331,7 @@ class _Reader:
         names = StatementNames(everything, read=everything)
         changed: dict[Name, None] = {}
         while True:
-            *qualifier, _ = self._parts()
+            *qualifier, _ = self.parser.dotted_name()
             found = _resolve(qualifier, references)
             if found is None:
                 # a column without its table: any of them may be meant
@@ -345,9 +345,9 @@ class _Reader:
         parser = self.parser
         self._modifiers()
         is_plain = parser.accept("FROM")
-        targets = [self._parts()]
+        targets = [self.parser.dotted_name()]
         while parser.accept(","):
-            targets.append(self._parts())
+            targets.append(self.parser.dotted_name())
         if is_plain and not parser.accept("USING"):
             return StatementNames((self._whole(targets[0]),))
         if not is_plain:
@@ -359,15 +359,6 @@ class _Reader:
 
     def _whole(self, parts: list[str]) -> Name:
         return (parts[0], parts[1]) if len(parts) > 1 else (self.database, parts[0])
-
-    def _parts(self) -> list[str]:
-        """a, a.b, a.b.c; a star behind the last dot is passed over."""
-        parts = [self.parser.name()]
-        while self.parser.accept("."):
-            if self.parser.accept("*"):
-                break
-            parts.append(self.parser.name())
-        return parts
 
     def _references(self, *ends: str) -> dict[str, Name]:
         """The tables of a FROM clause: alias, or name, in lower case -> name."""
