@@ -35,8 +35,9 @@ class DiskFile(Protocol):
         """What is there, up to `size` bytes; all of the rest without it."""
         ...
 
-    def write(self, offset: int, data: bytes) -> None:
-        """Overwrites in place; the file grows as needed and is never cut."""
+    def write(self, offset: int, data: bytes | memoryview) -> None:
+        """Overwrites in place; the file grows as needed and is never cut. Memory that a view shows
+        may change afterwards: who keeps it, copies it."""
         ...
 
     def truncate(self, size: int) -> None:
@@ -151,7 +152,7 @@ class RealFile:
             offset, wanted = offset + len(part), wanted - len(part)
         return b"".join(parts)
 
-    def write(self, offset: int, data: bytes) -> None:
+    def write(self, offset: int, data: bytes | memoryview) -> None:
         view = memoryview(data)
         while view:
             done = os.pwrite(self._descriptor, view, offset)

@@ -67,7 +67,7 @@ class MemoryFile:
     def read(self, offset: int = 0, size: int | None = None) -> bytes:
         return bytes(self._content[offset : None if size is None else offset + size])
 
-    def write(self, offset: int, data: bytes) -> None:
+    def write(self, offset: int, data: bytes | memoryview) -> None:
         if data:
             self._content.extend(bytes(max(0, offset - len(self._content))))
             self._content[offset : offset + len(data)] = data

@@ -457,8 +457,8 @@ class SimulatedFile:
         self._disk._alive()
         return bytes(self._inode.cached[offset : None if size is None else offset + size])
 
-    def write(self, offset: int, data: bytes) -> None:
-        self._disk._write(self._inode, self._name, offset, data)
+    def write(self, offset: int, data: bytes | memoryview) -> None:
+        self._disk._write(self._inode, self._name, offset, bytes(data))
 
     def truncate(self, size: int) -> None:
         self._disk._truncate(self._inode, self._name, size)

@@ -79,7 +79,7 @@ class _WatchedFile:
         self._look()
         return self._file.read(offset, size)
 
-    def write(self, offset: int, data: bytes) -> None:
+    def write(self, offset: int, data: bytes | memoryview) -> None:
         self._file.write(offset, data)
 
     def truncate(self, size: int) -> None:

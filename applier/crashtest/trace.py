@@ -70,8 +70,8 @@ class _TracedFile:
     def read(self, offset: int = 0, size: int | None = None) -> bytes:
         return self._file.read(offset, size)
 
-    def write(self, offset: int, data: bytes) -> None:
-        self._disk.note("write", self.name, offset, data)
+    def write(self, offset: int, data: bytes | memoryview) -> None:
+        self._disk.note("write", self.name, offset, bytes(data))
         self._file.write(offset, data)
 
     def truncate(self, size: int) -> None:

@@ -56,6 +56,13 @@ class PacketBuffer:
                     raise
         return self.end - before
 
+    @property
+    def has_packet(self) -> bool:
+        """Whether the next packet, or the first part of a long one, has come whole."""
+        begin = self.start + PACKET_HEAD
+        length = int.from_bytes(self.memory[self.start : begin - 1], "little")
+        return begin + length <= self.end
+
     def packet(self) -> tuple[int, bytes] | None:
         """Takes the next packet's content, joined where it goes on in others: its first byte, and
         the others. None: it has not come to its end.
@@ -111,14 +118,15 @@ class DumpStream:
 
 @dataclass
 class Unpacked:
-    """Events of plain transactions: `data` as they stand in the source's log, up to `offset` there.
+    """Events of plain transactions: `data` as they stand in the source's log, up to `offset` there;
+    the next ones overwrite it.
 
     `runs` are (UUID's bytes, first, last) of whole transactions, `domains` (domain, server id,
     number) of MariaDB's. `ended`: the transaction that was open before is whole now. `opening`: the
     first events of the one that is open at the end, if it began in here.
     """
 
-    data: bytes
+    data: memoryview
     events: int
     offset: int
     ended: bool
@@ -185,7 +193,7 @@ class Unpacker:
             return None
         buffer.start = control[Stream.POSITION]
         found = Unpacked(
-            bytes(memoryview(self._out)[:written]),
+            memoryview(self._out)[:written],
             control[Stream.EVENTS],
             control[Stream.OFFSET],
             bool(control[Stream.ENDED_INHERITED]),
@@ -193,11 +201,8 @@ class Unpacker:
         self._add_runs(found)
         for start in (control[Stream.OPENING], control[Stream.SECOND]):
             if start >= 0:
-                found.opening.append(
-                    found.data[
-                        start : start + int.from_bytes(found.data[start + 9 : start + 13], "little")
-                    ]
-                )
+                length = int.from_bytes(found.data[start + 9 : start + 13], "little")
+                found.opening.append(bytes(found.data[start : start + length]))
         return found
 
     def _add_runs(self, found: Unpacked) -> None:

@@ -249,7 +249,8 @@ class LiveReceiver:
         try:
             dump = self._begin(server)
             while not self._stopped:
-                self.take(dump)
+                if dump.buffer.has_packet:
+                    self.take(dump)
                 if dump.has_ended or self._stopped:
                     return
                 waiting = not dump.has_more()

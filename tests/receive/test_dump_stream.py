@@ -154,6 +154,15 @@ def test_a_packet_goes_on_in_the_next_one() -> None:
     assert len(buffer.memory) <= 4 * (len(event) + BUFFER_BYTES)
 
 
+def test_a_packet_is_there_once_its_last_byte_is() -> None:
+    for content in (b"", b"\0", b"\0event", b"\0" + b"z" * 600):
+        data = b"".join(packets([content, b"\0next"]))
+        for end in range(len(data) + 1):
+            buffer = PacketBuffer(1024)
+            buffer.memory[:end], buffer.end = data[:end], end
+            assert buffer.has_packet == (buffer.packet() is not None)
+
+
 def test_a_source_that_is_silent_is_lost() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:

@@ -132,7 +132,7 @@ class RelayLogWriter:
         self._file, self.name, self.size = file, name, len(head)
         self.index.add(name)
 
-    def append(self, data: bytes, events: int = 1) -> Written:
+    def append(self, data: bytes | memoryview, events: int = 1) -> Written:
         """Writes one event as it is, or several at once. Does not rotate; the caller knows whether
         a transaction is open."""
         file = self._open_file()
