@@ -166,6 +166,18 @@ FOREIGN_KEYS: dict[str, Statements] = {
         "INSERT INTO c VALUES (9)",
         "DELETE FROM p",
     ],
+    "inline references with a name": [  # MariaDB alone takes them
+        PARENT,
+        "CREATE TABLE c (a INT CONSTRAINT named REFERENCES p (id) ON DELETE CASCADE, b INT CONSTRAINT REFERENCES p (id)) ENGINE=InnoDB",
+        "INSERT INTO p VALUES (1,1),(2,2)",
+        "INSERT INTO c VALUES (1,2),(2,NULL)",
+        "DELETE FROM p WHERE id=1",
+        "ALTER TABLE c DROP FOREIGN KEY named",
+        "INSERT INTO c VALUES (9,2)",
+        "ALTER TABLE c ADD z INT CONSTRAINT other REFERENCES p (id) ON DELETE SET NULL, DROP KEY named",
+        "UPDATE c SET z=2 WHERE a=9",
+        "DELETE FROM c WHERE b IS NULL",
+    ],
     "inline references no list": [
         PARENT,
         "CREATE TABLE c (a INT REFERENCES p ON DELETE CASCADE) ENGINE=InnoDB",

@@ -216,12 +216,15 @@ class SchemaParser:
         draft.checks.append(Check(self.parser.expression_in_parentheses(), name, draft.name))
 
     def _constraint(self, draft: ColumnDraft) -> None:
-        name = "" if self.parser.word() == "CHECK" else self.parser.name()
+        name = "" if self.parser.word() in ("CHECK", "REFERENCES") else self.parser.name()
+        if self.rules.mariadb and self.parser.accept("REFERENCES"):
+            self._references(draft, name)
+            return
         self.parser.expect("CHECK")
         self._check(draft, name)
 
-    def _references(self, draft: ColumnDraft) -> None:
-        key = self._reference("", (draft.name,))
+    def _references(self, draft: ColumnDraft, name: str = "") -> None:
+        key = self._reference(name, (draft.name,))
         if self.rules.column_references:
             draft.reference = key
 
