@@ -37,6 +37,14 @@ PARTITIONS: dict[str, Statements] = {
         "INSERT INTO t VALUES (9),(18),(19),(20)",
         "ALTER TABLE t DROP PARTITION p0, p2",
     ],
+    "range without the word (MariaDB)": [
+        "CREATE TABLE t (a INT) PARTITION BY RANGE (a) (p1 VALUES LESS THAN (10), PARTITION p2 VALUES LESS THAN (20))",
+        "INSERT INTO t VALUES (1),(12)",
+        "ALTER TABLE t ADD PARTITION (p3 VALUES LESS THAN (30))",
+        "ALTER TABLE t TRUNCATE PARTITION p1",
+        "INSERT INTO t VALUES (22)",
+        "ALTER TABLE t DROP PARTITION p2",
+    ],
     "range hour of a clock without seconds": [
         """CREATE TABLE t (a INT, c TIME) PARTITION BY RANGE (a)
             (PARTITION p0 VALUES LESS THAN (HOUR('18:30')), PARTITION p1 VALUES LESS THAN (MINUTE('18:45')),
