@@ -112,8 +112,8 @@ def conversion(old: Column, new: Column, rules: ConversionRules) -> Convert | No
     """
     if same(old, new) or (not rules.copies and same_form(old, new)):
         return None
-    if old.type in GEOMETRIES and new.type in GEOMETRIES:
-        return None
+    if new.type in GEOMETRIES and (old.type in GEOMETRIES or FAMILIES.get(old.type) == "blob"):
+        return None  # bytes that are no such shape are an error of the statement
     if rules.flavour != "mariadb" and _same_large_object(old, new):
         return _cut_as_copied(MAX_BYTES[new.type], rules)
     if old.type in GEOMETRIES and FAMILIES.get(new.type) == "blob":
