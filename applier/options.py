@@ -57,7 +57,7 @@ class ReplayOptions:
 
     def tally(self) -> FilterTally:
         """The same question for one run, which remembers what was asked."""
-        return FilterTally(self.only, frozenset(self.rewrite.values()))
+        return FilterTally(self.only, self.rewrite)
 
     def rules(self, server_version: str) -> ServerRules:
         """Whose rules hold for a log of this server version: --server's, or its own. Raises

@@ -16,6 +16,8 @@ from lookup.versions import NEWEST, OLDEST, RULES, ServerRules, outside, rules_f
 
 KNOWN = ", ".join(RULES)
 """All that can be named, as it is listed for a user."""
+_LIKE_MARIADB = ("10.", "11.", "12.")
+"""MySQL has no such versions yet, MariaDB has; who names one without its word may mean either."""
 _ENDS = {"older": (OLDEST, "oldest"), "newer": (NEWEST, "newest")}
 
 
@@ -57,7 +59,8 @@ def remark(version: str, whose: str) -> str | None:
     if beyond is None:
         return None
     known, end = _ENDS[beyond]
+    meant = "; MariaDB is named mariadb" if version.startswith(_LIKE_MARIADB) else ""
     return (
         f"{whose}: {version} is {beyond} than {known}, the {end} version known: {known}'s rules are"
-        " taken"
+        f" taken{meant}"
     )

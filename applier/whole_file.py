@@ -60,7 +60,23 @@ def whole_files(folder: str | os.PathLike[str]) -> Iterator[Callable[[str], Path
         except BinlagError:
             _appear(hidden, home, names)
             raise
+        except OSError as error:
+            raise _with_name(error, hidden, home, names) from None
         _appear(hidden, home, names)
+
+
+def _with_name(error: OSError, hidden: Path, home: Path, names: list[str]) -> OSError:
+    """A write to an open file fails without a name; the names of the hidden folder are nobody's.
+    Errors of pyarrow have a number, and a text of their own around the system's.
+    """
+    name = error.filename
+    if name is None and len(names) == 1:
+        name = home / names[0]
+    elif isinstance(name, str | os.PathLike) and Path(name).parent == hidden:
+        name = home / Path(name).name
+    if name is None or error.errno is None:
+        return error
+    return OSError(error.errno, os.strerror(error.errno), os.fspath(name))
 
 
 def _appear(hidden: Path, home: Path, names: list[str]) -> None:

@@ -163,8 +163,8 @@ def _foreign() -> dict[type[BaseException], Callable[[Any], BinlagError | None]]
 
 
 def _system(error: OSError) -> BinlagError:
-    """A write to a file that is open, or to standard output, fails without a name."""
-    is_full = error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    """A write to standard output fails without a name."""
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     hint = (
         "free space where the output is written, or send it elsewhere; then run the same command"
         " again"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -143,6 +145,14 @@ def cli(context: click.Context) -> None:
 _take_common_options(cli)
 
 
+def _open_closed_streams() -> None:
+    """A shell's `>&-` leaves no stream at all, and the next file that is opened its number: what
+    would be written there goes nowhere, as in Python's own print."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
+
+
 def main(
     arguments: list[str] | None = None, *, interrupted: Callable[[], bool] = lambda: False
 ) -> Any:
@@ -154,6 +164,7 @@ def main(
     """
     given = sys.argv[1:] if arguments is None else arguments
     running = failures.Running(verbose=VERBOSE in given, log_json="--log-json" in given)
+    _open_closed_streams()
     output = sys.stdout
     for stream in (output, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

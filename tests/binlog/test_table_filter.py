@@ -71,6 +71,13 @@ def test_the_tally_says_what_was_left_out() -> None:
     assert list(tally.notes()) == ["left out: mysql (1,200 rows events, 1 statement); name it with --database to replay it"]
 
 
+def test_the_tally_says_what_was_not_renamed() -> None:
+    tally = FilterTally(rewritten={"a": "b", "c": "d", "e": "f"})
+    assert tally.wants_table("a", "t")
+    assert tally.wants_statement(StatementNames(databases=("e",)))
+    assert list(tally.notes()) == ["--rewrite-db c:d: the log does not name c"]
+
+
 def test_the_tally_says_what_may_surprise() -> None:
     tally = FilterTally(TableFilter.of((), ["a.user_log", "a.x"]))
     for name in ("user_log", "userXlog"):

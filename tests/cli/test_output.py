@@ -234,3 +234,32 @@ def test_examples_of_help_run(tmp_path: Path) -> None:
         done = run([argument for argument in arguments if argument != "--dir"])
         gate = "--fail-on" in arguments
         assert done.returncode == 3 * gate, f"{name} --help: {example}: {done.stderr}"
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    ("command", "code"), [("events demo/binlog.000001", 0), (" ".join(REPLAY), 0), ("events demo/nothing", 2), ("--version", 0)]
+)
+def test_a_stream_that_is_closed_from_the_start(closed: str, command: str, code: int) -> None:
+    line = f"{shlex.join(BINLAG)} {command} {closed}"
+    ended = subprocess.run(["sh", "-c", line], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == code, ended.stderr
+    assert ">&- 2" in closed or bool(ended.stdout) == (closed != ">&-" and not code), ended.stdout
+
+
+def test_names_are_printed_as_they_are(tmp_path: Path) -> None:
+    """Brackets and colons are marks of the library that prints tables."""
+    dump = tmp_path / "odd.sql"
+    dump.write_text("CREATE TABLE `a:x:`.`[/]` (`[red]b` INT); CREATE TABLE `a:x:`.`[i]t` (`:smile:` INT PRIMARY KEY);")
+    for options, names in (("--all", ["a:x:.[/]", "a:x:.[i]t"]), ("--all --details", ["a:x:.[/]  InnoDB", "a:x:.[i]t  InnoDB"])):
+        shown = run(["explain", str(dump), *options.split()])
+        assert shown.returncode == 0, shown.stderr
+        assert all(name in shown.stdout for name in names), shown.stdout
+    shown = run([*REPLAY, "--rewrite-db", "shop:[/]:x:", "--rewrite-db", "[b]:x:"])
+    assert "[/]:x:.parcel" in shown.stdout, shown.stderr
+    assert "note: --rewrite-db [b]:x:: the log does not name [b]" in shown.stdout
+
+
+def test_a_terminal_is_told_names_as_they_are() -> None:
+    sent = on_a_terminal([*REPLAY, "--rewrite-db", "shop:[/]:x:"], 120)
+    assert "[/]:x:.parcel" in sent

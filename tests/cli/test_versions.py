@@ -134,3 +134,12 @@ def test_from_python_as_well(make: Callable[[str], object]) -> None:
     assert refused.value.situation is Code.UNKNOWN_VERSION.value
     with pytest.raises(UsageError, match="'nonsense' is not a server version"):
         applier.load_schema(INT_TABLE, server="nonsense")
+
+
+@pytest.mark.usefixtures("files")
+def test_a_number_that_only_mariadb_has_is_told_how_mariadb_is_named(said: Said) -> None:
+    for version in ("10.11", "11.4.2"):
+        _, errors = said("explain", "schema.sql", "--server", version)
+        assert errors == [NEWER.replace("9.9", version) + "; MariaDB is named mariadb"]
+    _, errors = said("explain", "schema.sql", "--server", "10.11.8-MariaDB")
+    assert errors == []

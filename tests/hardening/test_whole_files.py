@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -117,3 +118,16 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as error, whole_file(tmp_path / "missing" / "out"):
         pass
     assert error.value.filename == str(tmp_path / "missing")
+
+
+def test_a_full_disk_is_said_with_the_name_that_was_asked_for(tmp_path: Path) -> None:
+    """pyarrow's error has the number and no name, that of `open` the hidden name."""
+    folder = os.path.realpath(tmp_path)
+    for name in (None, "hidden"):
+        with pytest.raises(OSError, match="No space") as full, whole_file(tmp_path / "a.parquet") as partial:
+            raise OSError(errno.ENOSPC, "Error writing bytes", *([partial] if name else []))
+        assert (full.value.errno, full.value.filename) == (errno.ENOSPC, f"{folder}/a.parquet")
+    with pytest.raises(FileNotFoundError) as other, whole_file(tmp_path / "a.parquet"):
+        Path("/nowhere/x").read_bytes()
+    assert other.value.filename == "/nowhere/x"
+    assert list(tmp_path.iterdir()) == []

@@ -37,6 +37,32 @@ PARTITIONS: dict[str, Statements] = {
         "INSERT INTO t VALUES (9),(18),(19),(20)",
         "ALTER TABLE t DROP PARTITION p0, p2",
     ],
+    "range without the word (MariaDB)": [
+        "CREATE TABLE t (a INT) PARTITION BY RANGE (a) (p1 VALUES LESS THAN (10), PARTITION p2 VALUES LESS THAN (20))",
+        "INSERT INTO t VALUES (1),(12)",
+        "ALTER TABLE t ADD PARTITION (p3 VALUES LESS THAN (30))",
+        "ALTER TABLE t TRUNCATE PARTITION p1",
+        "INSERT INTO t VALUES (22)",
+        "ALTER TABLE t DROP PARTITION p2",
+    ],
+    "range hour of a clock without seconds": [
+        """CREATE TABLE t (a INT, c TIME) PARTITION BY RANGE (a)
+            (PARTITION p0 VALUES LESS THAN (HOUR('18:30')), PARTITION p1 VALUES LESS THAN (MINUTE('18:45')),
+            PARTITION p2 VALUES LESS THAN MAXVALUE)""",
+        "INSERT INTO t VALUES (17,'18:30'),(18,'09:09'),(44,'-101:59'),(45,'14:30')",
+        "ALTER TABLE t DROP PARTITION p0",
+        "ALTER TABLE t TRUNCATE PARTITION p2",
+    ],
+    "key of text, where no row tells its partition": [
+        "CREATE TABLE t (a VARCHAR(20)) PARTITION BY KEY (a) PARTITIONS 3",
+        "CREATE TABLE u (a VARCHAR(20))",
+        "ALTER TABLE t EXCHANGE PARTITION p1 WITH TABLE u",
+        "ALTER TABLE t TRUNCATE PARTITION p0",
+        "INSERT INTO t VALUES ('a'),('b'),('c'),('d')",
+        "ALTER TABLE t TRUNCATE PARTITION ALL",
+        "ALTER TABLE t TRUNCATE PARTITION p2",
+        "INSERT INTO t VALUES ('e')",
+    ],
     "range year": [
         """CREATE TABLE t (d DATE NOT NULL) PARTITION BY RANGE (YEAR(d))
             (PARTITION p0 VALUES LESS THAN (2000),

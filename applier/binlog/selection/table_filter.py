@@ -11,7 +11,7 @@ those of the log, before --rewrite-db.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
@@ -203,9 +203,9 @@ class FilterTally:
     left out."""
 
     filter: TableFilter = EVERYTHING
-    rewritten: frozenset[str] = frozenset()
-    """Databases that --rewrite-db makes: who names them in a filter means them, though the log does
-    not."""
+    rewritten: Mapping[str, str] = field(default_factory=dict)
+    """What --rewrite-db renames: who names a new one in a filter means it, though the log does
+    not have it."""
     tables: dict[tuple[str, str], bool] = field(default_factory=dict)
     """(database, table) -> whether it is wanted."""
     databases: dict[str, bool] = field(default_factory=dict)
@@ -291,6 +291,10 @@ class FilterTally:
                 ] = 1
             elif not self._is_met(pattern):
                 found[f"{pattern} names nothing in the log"] = 1
+        there = {database for database, _ in self.tables} | self.databases.keys()
+        for old, new in self.rewritten.items():
+            if old not in there:
+                found[f"--rewrite-db {old}:{new}: the log does not name {old}"] = 1
         return found
 
     def _skipped(self) -> list[str]:
@@ -351,7 +355,8 @@ class FilterTally:
         names = there + sorted({database for database, _ in self.tables} | self.databases.keys())
         if any("*" in one.text for one in self._asked):
             return "% stands for any characters here, and * for itself"
-        mistaken = next((one for one in self._asked if _bare(one.database) in self.rewritten), None)
+        renamed = set(self.rewritten.values())
+        mistaken = next((one for one in self._asked if _bare(one.database) in renamed), None)
         if mistaken is not None:
             return (
                 f"filters take the log's names, before --rewrite-db; the log has {_listed(there)}"

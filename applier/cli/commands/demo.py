@@ -113,21 +113,19 @@ def command(folder: str | None) -> int:
     console.print(
         f"One log of a real MySQL 5.7 that changes {rows:,} rows of {sizes}, replayed under each"
         " setting:",
-        highlight=False,
     )
     console.print(comparison(before, cured))
-    console.print("What fixes it:  " + "\n                ".join(CURE), highlight=False)
-    console.print("\nThe same from the command line, or with your own log:", highlight=False)
+    console.print("What fixes it:  " + "\n                ".join(CURE))
+    console.print("\nThe same from the command line, or with your own log:")
     place = _written(folder) if folder is not None else "DIR"
     if folder is None:
-        console.print("  binlag demo --dir DIR", highlight=False)
+        console.print("  binlag demo --dir DIR")
     log, dump = shlex.quote(f"{place}/binlog.000001"), shlex.quote(f"{place}/before.sql")
     console.print(
         f"  binlag replay {log} --schema {dump} --row-search {DEFAULT_8}",
-        highlight=False,
         soft_wrap=True,
     )
-    console.print(f"  binlag explain {dump}", highlight=False, soft_wrap=True)
+    console.print(f"  binlag explain {dump}", soft_wrap=True)
     return 0
 
 

@@ -230,12 +230,10 @@ def _print(result: FleetResult) -> None:
         )
     console.print(table)
     if len(rows) > SHOWN:
-        console.print(
-            f"and {len(rows) - SHOWN} more; --output or --json has all of them", highlight=False
-        )
+        console.print(f"and {len(rows) - SHOWN} more; --output or --json has all of them")
     fixes = sorted(
         (row for row in result.tables if row["fix"]), key=lambda row: -row["fix_gain_seconds"]
     )
     for row in fixes[:10]:
         gain = f"{row['source']}: saves {duration(row['fix_gain_seconds'])} of applying"
-        console.print(f"{gain}:  {row['fix']}", highlight=False, soft_wrap=True)
+        console.print(f"{gain}:  {row['fix']}", soft_wrap=True)

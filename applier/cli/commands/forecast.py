@@ -83,9 +83,7 @@ def seconds(text: str, option: str = "--max-lag") -> float:
 )
 @click.argument("files", nargs=-1, type=click.Path(), metavar="FILE...")
 @filter_options
-@click.option(
-    "--schema", type=INPUT, metavar="DUMP|URL", help=f"The replica's tables: {DUMPS}"
-)
+@click.option("--schema", type=INPUT, metavar="DUMP|URL", help=f"The replica's tables: {DUMPS}")
 @click.option(
     "--replica",
     metavar="URL",

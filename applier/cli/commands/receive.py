@@ -243,7 +243,7 @@ def _watch() -> Iterator[ReceiveWatch]:
         def draw(received: Received) -> None:
             bar.update(task, description=rates.text(received))
 
-        yield ReceiveWatch(draw, lambda text: bar.console.print(text, highlight=False))
+        yield ReceiveWatch(draw, bar.console.print)
 
 
 class _Rates:

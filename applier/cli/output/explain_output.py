@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from applier.cli.output.markdown_text import code, plain
 from applier.cli.output.summary import wide_console
 from applier.forecast.inventory.table_verdicts import Case, TableVerdict, number
 from applier.tables.suggestion import Suggestion
@@ -41,11 +42,11 @@ def print_list(
     if shown:
         lines = [_cells(one) for one in shown]
         widths = [max(map(len, column)) for column in zip(COLUMNS, *lines, strict=True)]
-        console.print(_line(COLUMNS, widths), highlight=False, soft_wrap=True)
+        console.print(_line(COLUMNS, widths), soft_wrap=True)
         for one, cells in zip(shown, lines, strict=True):
             line = _line(cells, widths)
             line.stylize("bold", 0, len(cells[0]))
-            console.print(line, highlight=False, soft_wrap=True)
+            console.print(line, soft_wrap=True)
             for said in _said(one):
                 console.print(Text(INDENT + said), soft_wrap=True)
         console.print()
@@ -106,25 +107,17 @@ def _closing(
 def print_markdown(shown: Sequence[TableVerdict], healthy: int) -> None:
     """A table for a comment on a change."""
     console = wide_console()
-    lines: list[tuple[str, ...]] = [(*COLUMNS, "why", "fix")]
+    lines: list[tuple[str, ...]] = [
+        (*COLUMNS, "why", "fix"),
+        ("---", "---:", "---", "---:", "---", "---"),
+    ]
     for one in shown:
         fix = one.fix
-        lines.append(
-            (
-                *_cells(one),
-                one.why,
-                "" if fix is None else f"`` {fix.sql} ``" if fix.sql else fix.finding,
-            )
-        )
+        what = "" if fix is None else code(fix.sql) if fix.sql else plain(fix.finding)
+        lines.append((*map(plain, _cells(one)), plain(one.why), what))
     if shown:
-        lines.insert(1, ("---", "---:", "---", "---:", "---", "---"))
         for line in lines:
-            text = (
-                "| "
-                + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in line)
-                + " |"
-            )
-            console.print(Text(text), soft_wrap=True)
+            console.print(f"| {' | '.join(line)} |", soft_wrap=True)
         console.print()
     every = (
         "Each table"
@@ -188,9 +181,7 @@ def _print_block(console: Console, one: TableVerdict) -> None:
         if promoted
         else "primary key"
     )
-    console.print(
-        f"[bold]{definition.full_name}[/bold]  {definition.engine}, {what}", highlight=False
-    )
+    console.print(Text.assemble((definition.full_name, "bold"), f"  {definition.engine}, {what}"))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("server", "row image", "UPDATE, DELETE", "key", "reads"):
         table.add_column(name)
@@ -205,7 +196,7 @@ def _print_block(console: Console, one: TableVerdict) -> None:
         table.add_row(", ".join(servers), ", ".join(images), *answer)
     console.print(table)
     for line in (*_reasons(one.cases), *_suggestions(one.cases)):
-        console.print(f"  {line}", highlight=False, soft_wrap=True)
+        console.print(f"  {line}", soft_wrap=True)
     console.print()
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from applier.cli.output.markdown_text import plain
 from applier.forecast.answers.words import (
     duration,
     fix_title,
@@ -32,10 +33,10 @@ def _lines(summary: Mapping[str, Any], verdict: GateVerdict) -> Iterator[str]:
     now = now_lines(summary["now"]) if summary["now"] else []
     yield from (f"### Replica lag forecast{outcome}", "")
     for line in (*now, headline(summary)):
-        yield from (f"**{_safe(line)}**", "")
-    yield from (_safe(split(summary)), "")
+        yield from (f"**{plain(line)}**", "")
+    yield from (plain(split(summary)), "")
     if verdict.failures:
-        yield from (*(f"- {_safe(text)}" for text, _ in verdict.failures), "")
+        yield from (*(f"- {plain(text)}" for text, _ in verdict.failures), "")
     yield from _fixes(summary["fixes"])
     yield from ("<details><summary>Tables</summary>", "")
     yield from _tables(summary, verdict.gate.baseline)
@@ -44,7 +45,7 @@ def _lines(summary: Mapping[str, Any], verdict: GateVerdict) -> Iterator[str]:
     notes += [f"note: {text}" for text in summary["notes"]]
     if notes:
         yield from ("<details><summary>Assumed, and noted</summary>", "")
-        yield from (f"- {_safe(text)}" for text in notes)
+        yield from (f"- {plain(text)}" for text in notes)
         yield from ("", "</details>")
 
 
@@ -53,9 +54,9 @@ def _fixes(fixes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield from ("#### What to do, in order", "")
     for at, one in enumerate(fixes):
         fence = "````" if "```" in one["sql"] else "```"
-        yield f"{at + 1}. **{_safe(fix_title(fixes, at))}**<br>{_safe(one['what'])}"
+        yield f"{at + 1}. **{plain(fix_title(fixes, at))}**<br>{plain(one['what'])}"
         yield from ("", f"   {fence}sql", f"   {one['sql']}", f"   {fence}", "")
-        yield from (*(f"   - {_safe(note)}" for note in one["notes"]), "")
+        yield from (*(f"   - {plain(note)}" for note in one["notes"]), "")
 
 
 def _tables(summary: Mapping[str, Any], baseline: Mapping[str, Any] | None) -> Iterator[str]:
@@ -66,7 +67,7 @@ def _tables(summary: Mapping[str, Any], baseline: Mapping[str, Any] | None) -> I
     yield "|---|--:|--:|" + "--:|" * bool(baseline) + "--:|--:|--:|---|"
     for what, seconds, share in share_rows(summary, MOST_TABLES):
         one = tables.get(what)
-        cells = [_safe(what), share, duration(seconds)]
+        cells = [plain(what), share, duration(seconds)]
         if baseline:
             cells.append(duration(before[what]) if what in before else "")
         if one is None:
@@ -76,10 +77,3 @@ def _tables(summary: Mapping[str, Any], baseline: Mapping[str, Any] | None) -> I
             find = duration(one["lookup_seconds"])
             cells += [find, f"{one['rows']:,}", rows_read(one), algorithm]
         yield f"| {' | '.join(cells)} |"
-
-
-def _safe(text: str) -> str:
-    """Names are of others: they open no tag, table cell or link, and stay on their line."""
-    for mark, shown in (("&", "&amp;"), ("<", "&lt;"), ("|", "\\|"), ("[", "\\["), ("@", "&#64;")):
-        text = text.replace(mark, shown)
-    return " ".join(text.split())

@@ -7,8 +7,8 @@ from typing import Any
 
 from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from applier.cli.output.summary import wide_console
 from applier.forecast.answers.words import (
@@ -36,20 +36,17 @@ def print_forecast(summary: Mapping[str, Any]) -> None:
         f"{summary['transactions']:,} transactions, {summary['rows']:,} rows over"
         f" {duration(summary['log_seconds'])}; replica: rules of {summary['server']},"
         f" {replica['workers']} worker{'s' * (replica['workers'] != 1)}",
-        highlight=False,
     )
     if summary["conditions"]:
-        console.print(f"replica: {summary['conditions']}", highlight=False, soft_wrap=True)
+        console.print(f"replica: {summary['conditions']}", soft_wrap=True)
     console.print()
     for line in now_lines(summary["now"]) if summary["now"] else ():
-        console.print(line, style="bold", highlight=False, soft_wrap=True, markup=False)
-    console.print(f"[bold]{headline(summary)}[/bold]", highlight=False, soft_wrap=True)
-    console.print(split(summary), highlight=False, soft_wrap=True)
+        console.print(line, style="bold", soft_wrap=True)
+    console.print(headline(summary), style="bold", soft_wrap=True)
+    console.print(split(summary), soft_wrap=True)
     if summary["curve"]["points"] and replica["peak_lag_seconds"] > 0:
         console.print()
-        console.print(
-            spark(summary["curve"]["points"], replica["peak_lag_seconds"]), highlight=False
-        )
+        console.print(spark(summary["curve"]["points"], replica["peak_lag_seconds"]))
     console.print()
     console.print(scenario_table(summary))
     _print_fixes(console, summary)
@@ -57,11 +54,10 @@ def print_forecast(summary: Mapping[str, Any]) -> None:
     _print_reasons(console, summary["tables"], {one["table"] for one in summary["fixes"]})
     console.print(worst_table(summary["worst"]))
     for text in summary["assumptions"]:
-        console.print(f"assumed: {text}", highlight=False, soft_wrap=True)
+        console.print(f"assumed: {text}", soft_wrap=True)
     for note, times in summary["notes"].items():
         console.print(
             f"note: {note}" + (f" ({times} times)" if times > 1 else ""),
-            highlight=False,
             soft_wrap=True,
         )
 
@@ -148,15 +144,11 @@ def _print_fixes(console: Console, summary: Mapping[str, Any]) -> None:
     fixes = summary["fixes"]
     if not fixes:
         return
-    console.print("[bold]What to do, in order[/bold]\n", highlight=False)
+    console.print("What to do, in order\n", style="bold")
     for at, one in enumerate(fixes):
-        console.print(
-            f"{at + 1}. [bold]{escape(fix_title(fixes, at))}[/bold]",
-            highlight=False,
-            soft_wrap=True,
-        )
+        console.print(Text.assemble(f"{at + 1}. ", (fix_title(fixes, at), "bold")), soft_wrap=True)
         for text in (one["what"], f"  {one['sql']}", *(f"  {note}" for note in one["notes"])):
-            console.print(f"   {text}", highlight=False, soft_wrap=True, markup=False)
+            console.print(f"   {text}", soft_wrap=True)
     console.print()
 
 
@@ -167,13 +159,13 @@ def _print_reasons(
     for one in tables[:MOST_TABLES]:
         if one["share"] < 0.01 or not one["reasons"]:
             continue
-        console.print(f"[bold]{escape(one['table'])}[/bold]", highlight=False)
+        console.print(one["table"], style="bold")
         for text in one["why"]:
-            console.print(f"  {text}", highlight=False, soft_wrap=True, markup=False)
+            console.print(f"  {text}", soft_wrap=True)
         if one["suggestion"] is not None and one["table"] not in mended:
             first, *rest = one["suggestion"]["lines"]
             for line in (first, *(f"  {line}" for line in rest)):
-                console.print(f"  {line}", highlight=False, soft_wrap=True, markup=False)
+                console.print(f"  {line}", soft_wrap=True)
     console.print()
 
 

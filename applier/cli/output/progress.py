@@ -36,6 +36,11 @@ class _Rate(ProgressColumn):
         )
 
 
+def _stderr() -> Console:
+    """Names in a text are printed as they are."""
+    return Console(stderr=True, markup=False, emoji=False, highlight=False)
+
+
 def byte_progress(console: Console | None = None) -> Progress:
     """Of bytes. The text of the task comes last and is cut where the line ends."""
     return _line(console, (BarColumn, DownloadColumn), TransferSpeedColumn)
@@ -47,7 +52,7 @@ def count_progress(console: Console | None = None) -> Progress:
 
 
 def _line(console: Console | None, amounts: tuple[Any, ...], rate: Any) -> Progress:
-    console = console or Console(stderr=True)
+    console = console or _stderr()
     kinds = (
         *(amounts if console.width >= WIDE_COLUMNS else (TaskProgressColumn,)),
         rate,
@@ -58,13 +63,15 @@ def _line(console: Console | None, amounts: tuple[Any, ...], rate: Any) -> Progr
 
 def text_progress(console: Console | None = None) -> Progress:
     """Of something without an end: the time so far, and the text of the task."""
-    return _before_text(console or Console(stderr=True), (SpinnerColumn, TimeElapsedColumn))
+    return _before_text(console or _stderr(), (SpinnerColumn, TimeElapsedColumn))
 
 
 def _before_text(console: Console, kinds: tuple[Any, ...]) -> Progress:
     """The columns, and the text in the room that they leave."""
     columns = [kind(table_column=Column(no_wrap=True)) for kind in kinds]
     text = TextColumn(
-        "{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)
+        "{task.description}",
+        markup=False,
+        table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1),
     )
     return Progress(*columns, text, console=console, transient=True, expand=True)

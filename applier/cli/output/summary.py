@@ -26,25 +26,23 @@ def print_summary(result: ReplayResult, tables: Tables) -> None:
         f"{result.transactions:,} transactions, {sum(cost.events for cost in costs):,} rows events,"
         f" {result.rows:,} rows; rules of {result.server or 'no server'},"
         f" {result.row_search or 'no row was looked up'}",
-        highlight=False,
     )
     if costs:
         console.print(cost_table(costs))
     for line in advice(result, tables):
-        console.print(line, highlight=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
     for note, count in result.notes.items():
         console.print(
             f"note: {note}" + (f" ({count} times)" if count > 1 else ""),
-            highlight=False,
             soft_wrap=True,
         )
     if result.error is None and result.last_file is not None:
-        console.print(f"done: {result.last_file}, position {result.last_position}", highlight=False)
+        console.print(f"done: {result.last_file}, position {result.last_position}")
 
 
 class _Output(Console):
-    """Standard output. A reader that has gone away ends the command as for every other way to
-    print."""
+    """Standard output. Text is printed as it is, whatever brackets and colons a name has. A reader
+    that has gone away ends the command as for every other way to print."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError(errno.EPIPE, "the reader closed the pipe")
@@ -56,7 +54,13 @@ def wide_console() -> Console:
 
     Attributes only on a terminal, or when FORCE_COLOR says so; none at all with NO_COLOR.
     """
-    return _Output(width=WIDTH, color_system=None if os.environ.get("NO_COLOR") else "auto")
+    return _Output(
+        width=WIDTH,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
 
 
 def cost_table(costs: list[Cost]) -> Table:

@@ -116,17 +116,34 @@ def conversion(old: Column, new: Column, rules: ConversionRules) -> Convert | No
         return None
     if rules.flavour != "mariadb" and _same_large_object(old, new):
         return _cut_as_copied(MAX_BYTES[new.type], rules)
+    if old.type in GEOMETRIES and FAMILIES.get(new.type) == "blob":
+        return _shape_bytes(old, new)
     pair = FAMILIES.get(old.type, old.type), FAMILIES.get(new.type, new.type)
     route = ROUTES[rules.flavour].get(pair)
     if route is None or pair[1] not in STORES[route] or pair[0] not in READS[route]:
-        raise ReplicationError(
-            1235,
-            f"rows with values of {old.type} that become {new.type} (column `{new.name}`) are not"
-            " supported in memory",
-            hint="skip the statement with --skip-errors 1235, or replay into a test DB",
-        )
+        raise _not_supported(old, new)
     read, store = READS[route][pair[0]](old, rules), STORES[route][pair[1]](old, new, rules)
     return lambda value: store(read(value))
+
+
+def _not_supported(old: Column, new: Column) -> ReplicationError:
+    return ReplicationError(
+        1235,
+        f"rows with values of {old.type} that become {new.type} (column `{new.name}`) are not"
+        " supported in memory",
+        hint="skip the statement with --skip-errors 1235, or replay into a test DB",
+    )
+
+
+def _shape_bytes(old: Column, new: Column) -> Convert:
+    """A shape in a BLOB is its bytes, SRID and WKB; one that is too long is refused (1235)."""
+
+    def convert(value: bytes) -> bytes:
+        if len(value) > MAX_BYTES[new.type]:
+            raise _not_supported(old, new)
+        return value
+
+    return convert
 
 
 def _same_large_object(old: Column, new: Column) -> bool:

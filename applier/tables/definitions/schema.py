@@ -35,7 +35,7 @@ class SchemaParser:
         self.rules = rules
         self.database = database
         self.table = table
-        self._attributes: dict[str, Callable[[ColumnDraft], None]] = {
+        self._attributes: dict[str, Callable[[ColumnDraft], object]] = {
             "NOT": self._not,
             "NULL": lambda draft: draft.set(nullable=True, said_null=True),
             "DEFAULT": self._default,
@@ -44,7 +44,7 @@ class SchemaParser:
             "UNIQUE": self._unique,
             "PRIMARY": self._primary,
             "KEY": lambda draft: draft.set(primary=True),
-            "COMMENT": lambda draft: self._skip_text(),
+            "COMMENT": lambda draft: self.parser.text(),
             "COLLATE": lambda draft: draft.set(collation=self.parser.name()),
             "CHARSET": lambda draft: draft.set(charset=self.parser.name()),
             "BYTE": lambda draft: draft.set(charset="binary"),
@@ -55,8 +55,8 @@ class SchemaParser:
             "UNSIGNED": lambda draft: draft.set(unsigned=True),
             "ZEROFILL": lambda draft: draft.set(unsigned=True, zerofill=True),
             "SIGNED": lambda draft: None,
-            "COLUMN_FORMAT": lambda draft: self._skip_word(),
-            "STORAGE": lambda draft: self._skip_word(),
+            "COLUMN_FORMAT": lambda draft: self.parser.next(),
+            "STORAGE": lambda draft: self.parser.next(),
             "ENGINE_ATTRIBUTE": lambda draft: self._engine_text(),
             "SECONDARY_ENGINE_ATTRIBUTE": lambda draft: self._engine_text(),
             "GENERATED": self._generated,
@@ -216,24 +216,22 @@ class SchemaParser:
         draft.checks.append(Check(self.parser.expression_in_parentheses(), name, draft.name))
 
     def _constraint(self, draft: ColumnDraft) -> None:
-        name = "" if self.parser.word() == "CHECK" else self.parser.name()
-        self.parser.expect("CHECK")
-        self._check(draft, name)
+        unnamed = self.parser.word() in ("CHECK", "REFERENCES")
+        name = "" if unnamed else self.parser.name()
+        if self.rules.mariadb and self.parser.accept("REFERENCES"):
+            self._references(draft, name)
+        else:
+            self.parser.expect("CHECK")
+            self._check(draft, name)
 
-    def _references(self, draft: ColumnDraft) -> None:
-        key = self._reference("", (draft.name,))
+    def _references(self, draft: ColumnDraft, name: str = "") -> None:
+        key = self._reference(name, (draft.name,))
         if self.rules.column_references:
             draft.reference = key
 
     def _serial_default(self, draft: ColumnDraft) -> None:
         self.parser.expect("DEFAULT", "VALUE")
         draft.set(nullable=False, auto_increment=True, unique=True)
-
-    def _skip_text(self) -> None:
-        self.parser.text()
-
-    def _skip_word(self) -> None:
-        self.parser.next()
 
     def _masking_policy(self) -> None:
         """Of 9.7; it changes what is read, not what is stored."""

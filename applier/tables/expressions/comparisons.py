@@ -36,7 +36,7 @@ ASCII_EXACT = re.compile(
 
 Order = Callable[[Any, Any], int]
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?)?")
-_TIME = re.compile(r"(-?)(\d{2,3}):([0-5]\d):([0-5]\d)(?:\.(\d{1,6}))?")
+_TIME = re.compile(r"(-?)(\d{2,3}):([0-5]\d)(?::([0-5]\d)(?:\.(\d{1,6}))?)?")
 _PLAIN_NUMBER = re.compile(r"-?\d{1,15}|-?(?=[\d.]{3,16}$)\d+\.\d+")
 
 
@@ -126,7 +126,7 @@ def moment_of(text: str) -> Parts | int:
     match = _TIME.fullmatch(text)
     if match is None or int(match[2]) > 838:
         raise unsupported(f"'{text[:40]}' as a date or time")
-    seconds = (int(match[2]) * 60 + int(match[3])) * 60 + int(match[4])
+    seconds = (int(match[2]) * 60 + int(match[3])) * 60 + int(match[4] or 0)
     microseconds = seconds * 1_000_000 + int((match[5] or "").ljust(6, "0"))
     return -microseconds if match[1] else microseconds
 

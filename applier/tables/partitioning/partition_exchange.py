@@ -10,7 +10,7 @@ from applier.tables.engine import MemoryTable
 from applier.tables.expressions.defaults import row_generator
 from applier.tables.expressions.operands import Session
 from applier.tables.partitioning.partitions import PartitionChange, not_exact
-from applier.tables.partitioning.subpartitions import stands_in
+from applier.tables.partitioning.subpartitions import divided
 from lookup.handler import Row
 from lookup.table import TableDefinition
 
@@ -28,11 +28,13 @@ def exchange_rows(
         raise ReplicationError(
             1146, f"Table '{name[0]}.{name[1]}' doesn't exist", table=f"{name[0]}.{name[1]}"
         )
-    stands = stands_in(table.definition, change.before, [place], session)
-    leaving = [row for row in table.stored_rows() if stands(row)]
-    staying = [row for row in table.stored_rows() if not stands(row)]
-    coming = other.stored_rows()
-    if any(not stands(row) for row in coming):  # WITHOUT VALIDATION: they stand there all the same
+    leaving, staying = divided(
+        table.definition, change.before, [place], table.stored_rows(), session
+    )
+    coming, strangers = divided(
+        table.definition, change.before, [place], other.stored_rows(), session
+    )
+    if strangers:  # WITHOUT VALIDATION: they stand there all the same
         raise not_exact(table.definition, "EXCHANGE PARTITION with rows that do not belong there")
     counter = max(table.auto_increment, other.auto_increment)
     for old, rows in ((table, [*staying, *coming]), (other, leaving)):

@@ -139,7 +139,7 @@ def read_partitions(parser: Parser) -> tuple[Partition, ...]:
     parser.expect("(")
     parts = []
     while True:
-        parser.expect("PARTITION")
+        parser.accept("PARTITION")  # MariaDB may leave the word out
         part = Partition(parser.name())
         if parser.accept("VALUES", "LESS", "THAN"):
             listed = ["MAXVALUE"] if parser.accept("MAXVALUE") else _pieces(parser)

@@ -42,12 +42,28 @@ def stands_in(
 def kept_rows(
     change: PartitionChange, definition: TableDefinition, rows: list[Row], session: Session
 ) -> list[Row]:
-    """The rows of the partitions that are not emptied; all must have had a partition that is known.
-    Raises ReplicationError 1235."""
+    """The rows of the partitions that are not emptied; all must have had a partition that is known,
+    unless every partition is emptied. Raises ReplicationError 1235."""
     if not change.emptied or change.before is None:
         return rows
-    goes = stands_in(definition, change.before, change.emptied, session)
-    return [row for row in rows if not goes(row)]
+    if change.emptied.issuperset(range(len(change.before.parts))):
+        return []
+    return divided(definition, change.before, change.emptied, rows, session)[1]
+
+
+def divided(
+    definition: TableDefinition,
+    partitioning: Partitioning,
+    places: Collection[Place],
+    rows: list[Row],
+    session: Session,
+) -> tuple[list[Row], list[Row]]:
+    """The rows that stand in one of the places, and the others. Raises ReplicationError 1235 where
+    that is not exact; without rows there is nothing to know."""
+    if not rows:
+        return [], []
+    stands = stands_in(definition, partitioning, places, session)
+    return [row for row in rows if stands(row)], [row for row in rows if not stands(row)]
 
 
 def _sub_locator(
