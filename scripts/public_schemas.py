@@ -65,7 +65,18 @@ def _wordpress(php: str) -> str:
     return sql.replace("$charset_collate", collation).replace("$max_index_length", "191")
 
 
+def _tango(sql: str) -> str:
+    """Its procedures name the database that its installer makes."""
+    return sql.replace("tango.", "")
+
+
+def _tables_of_text(text: str) -> str:
+    """The CREATE TABLEs of a text for people."""
+    return "\n".join(re.findall(r"CREATE TABLE.*?;", text, re.DOTALL))
+
+
 _DBCONFIG = "usr/share/dbconfig-common/data/{}/install/mysql"
+_OAR = ("mysql_structure", "default_data", "mysql_default_admission_rules")
 SCHEMAS = (
     Schema("Zabbix", "zabbix-server-mysql", tuple(f"usr/share/zabbix-server-mysql/{name}.sql.gz" for name in ("schema", "images", "data"))),
     Schema("WordPress", "wordpress", ("usr/share/wordpress/wp-admin/includes/schema.php",), _wordpress),
@@ -89,6 +100,18 @@ SCHEMAS = (
     Schema("Gammu", "gammu-smsd", ("usr/share/doc/gammu-smsd/examples/mysql.sql*",)),
     Schema("OpenDMARC", "opendmarc", (_DBCONFIG.format("opendmarc"),)),
     Schema("Kea", "kea-admin", ("usr/share/kea/scripts/mysql/dhcpdb_create.mysql",)),
+    Schema("Request Tracker", "request-tracker5", ("usr/share/request-tracker5/etc/schema.mysql",)),
+    Schema("OCS Inventory", "ocsinventory-reports", ("usr/share/ocsinventory-reports/files/ocsbase.sql",)),
+    Schema("OAR", "oar-server", tuple(f"usr/lib/oar/database/{name}.sql" for name in _OAR)),
+    Schema("Zoph", "zoph", (_DBCONFIG.format("zoph"),)),
+    Schema("ulogd", "ulogd2", ("usr/share/doc/ulogd2/mysql-ulogd2.sql.gz",)),
+    Schema("ulogd, flat", "ulogd2", ("usr/share/doc/ulogd2/mysql-ulogd2-flat.sql.gz",)),
+    Schema("Tango", "tango-db", ("usr/share/tango-db/create_db_tables.sql", "usr/share/tango-db/stored_proc.sql"), _tango),
+    Schema("jabberd2", "jabberd2", ("usr/share/doc/jabberd2/db-setup.mysql.gz",)),
+    Schema("SOGo", "sogo", ("usr/share/doc/sogo/mysql-utf8mb4.sql.gz",)),
+    Schema("w1retap", "w1retap-doc", ("usr/share/doc/w1retap/mksenst-mysql.sql",)),
+    Schema("gnokii", "gnokii-smsd-mysql", ("usr/share/doc/gnokii-smsd-mysql/sms.tables.mysql.sql",)),
+    Schema("amavis", "amavisd-new", ("usr/share/doc/amavisd-new/README.sql-mysql.gz",), _tables_of_text),
 )
 DJANGO = Schema("Django", "PyPI Django", ())
 DJANGO_APPS = ("admin", "auth", "contenttypes", "sessions", "sites", "redirects", "flatpages")

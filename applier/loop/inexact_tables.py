@@ -48,7 +48,7 @@ class InexactTables:
             return
         sql = query.sql.decode("utf-8", "replace").lower()
         for table, reason in list(self.result.inexact.items()):
-            if table.rpartition(".")[2].lower() in sql:
+            if _is_named(table.rpartition(".")[2].lower(), sql):
                 self._add(self._changed(query), reason)
 
     def forget_dropped(self, query: Query, tables: Tables) -> None:
@@ -74,3 +74,13 @@ class InexactTables:
             f"{rewrite.get(database, database)}.{table}"
             for database, table in names_of(query).tables
         ] or [""]
+
+
+def _is_named(table: str, sql: str) -> bool:
+    """Whether a name stands in a statement, and not within a longer one; both in lower case.
+
+    A column or a text of that name counts, too: rather a table too many is not comparable."""
+    return any(
+        name in sql and re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", sql) is not None
+        for name in {table, table.replace("`", "``")}
+    )

@@ -285,6 +285,8 @@ REFUSED_UPDATE = query(b"UPDATE u SET a = SLEEP(1)", b"d")
         ((b"DROP DATABASE d",), set()),
         ((b"DROP DATABASE e",), {"d.u"}),
         ((b"CREATE TEMPORARY TABLE u (a INT)", b"DROP TABLE u"), {"d.u"}),
+        ((b"CREATE TABLE bus (u_type INT COMMENT 'much')",), {"d.u"}),
+        ((b"CREATE TABLE v LIKE`u`",), {"d.u", "d.v"}),
     ],
 )
 def test_a_table_of_a_skipped_statement_is_not_exact_until_it_is_dropped(
@@ -296,6 +298,13 @@ def test_a_table_of_a_skipped_statement_is_not_exact_until_it_is_dropped(
     _, result = replay_log(tmp_path, log(*first, *start, *rest), skip_errors="1235")
     assert result.error is None, result.error
     assert set(result.inexact) == inexact
+
+
+def test_a_copy_of_a_table_with_a_backtick_in_its_name_is_not_exact_either(tmp_path: Path) -> None:
+    statements = (b"CREATE TABLE `a``b` (a INT)", b"UPDATE `a``b` SET a = SLEEP(1)", b"CREATE TABLE v LIKE `a``b`")
+    events = [event for number, sql in enumerate(statements, 1) for event in (gtid(number), query(sql, b"d"))]
+    _, result = replay_log(tmp_path, log(*events), skip_errors="1235")
+    assert set(result.inexact) == {"d.a`b", "d.v"}
 
 
 # compressed content

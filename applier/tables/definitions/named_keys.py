@@ -3,12 +3,17 @@ positions, and those that servers make for foreign keys."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+from applier.binlog.charsets import charset
 from applier.errors import ReplicationError
 from applier.tables.expressions.row_expressions import Session
-from lookup.table import Key, KeyPart, TableDefinition
+from lookup.table import Column, Key, KeyPart, TableDefinition
+
+TINY, TINY_BYTES = frozenset({"tinytext", "tinyblob"}), 255
+"""The large objects that hold less than an engine puts into a key, and what they hold."""
 
 
 class KeyRules(Protocol):
@@ -61,16 +66,18 @@ def named_key(key: Key, definition: TableDefinition) -> NamedKey:
 
 
 def resolve_keys(
-    named: list[NamedKey], positions: dict[str, int], table: str, rules: KeyRules
+    named: list[NamedKey], columns: Sequence[Column], table: str, rules: KeyRules
 ) -> list[Key]:
-    """Names to positions; keys without a name get the one the server makes up. Foreign keys add a
-    key where none serves. `table`: its full name, for errors. Raises ReplicationError 1061, 1068,
-    1072."""
+    """Names to positions in `columns`; keys without a name get the one the server makes up. Foreign
+    keys add a key where none serves. `table`: its full name, for errors. Raises ReplicationError
+    1061, 1068, 1072."""
     keys: list[Key] = []
+    positions = {column.name.lower(): at for at, column in enumerate(columns)}
     ordinary = [key for key in named if key.kind != "foreign"]
     order = ordinary + [key for key in named if key.kind == "foreign"]
     for at, key in enumerate(order):
-        parts = tuple(_part(item, positions, table) for item in key.parts)
+        placed = [_part(item, positions, table) for item in key.parts]
+        parts = tuple(_fitting(part, columns, rules) for part in placed)
         if key.is_generated and any(
             _serves_for(other, key, rules, is_behind=place > at)
             for place, other in enumerate(order)
@@ -127,6 +134,20 @@ def _part(
     if at is None:
         raise ReplicationError(1072, f"Key column '{name}' doesn't exist in table", table=table)
     return KeyPart(at, prefix, descending)
+
+
+def _fitting(part: KeyPart, columns: Sequence[Column], rules: KeyRules) -> KeyPart:
+    """A prefix is cut to what the column holds (`mysql_prepare_create_table`, sql/sql_table.cc).
+
+    MySQL counts in characters of the greatest width, outside of strict mode and for keys that are
+    not unique; else it refuses the statement. MariaDB counts in bytes and cuts at any time. (Seen
+    on 5.7.29, 9.7.4, MariaDB 10.11.18.)
+    """
+    if part.column is None or part.prefix is None or columns[part.column].type not in TINY:
+        return part
+    own = columns[part.column].charset
+    width = charset(own).max_bytes if own is not None and not rules.mariadb else 1
+    return replace(part, prefix=min(part.prefix, TINY_BYTES // width))
 
 
 def _key_name(key: NamedKey, taken: set[str]) -> str:

@@ -19,7 +19,7 @@ from applier.binlog.charsets import (
 )
 from applier.errors import ReplicationError
 from applier.tables.conversions.conversion_rules import ConversionRules
-from applier.tables.definitions.named_keys import NamedKey, resolve_keys
+from applier.tables.definitions.named_keys import TINY_BYTES, NamedKey, resolve_keys
 from applier.tables.definitions.partition_bounds import with_settled_bounds
 from applier.tables.expressions.defaults import default_in_utc
 from applier.tables.expressions.row_expressions import Session
@@ -39,7 +39,7 @@ BINARY_TWINS = {
 LONGEST_VARCHAR = 65535
 LONGEST_VARCHAR_MARIADB = 65532
 """In bytes (`MAX_FIELD_VARCHARLENGTH`; MariaDB leaves room for the length and a NULL bit)."""
-LARGE_OBJECTS = (("tiny", 255), ("", 65535), ("medium", (1 << 24) - 1))
+LARGE_OBJECTS = (("tiny", TINY_BYTES), ("", 65535), ("medium", (1 << 24) - 1))
 """What the types of TEXT and BLOB hold, in bytes."""
 SIZED = frozenset({"char", "varchar", "binary", "varbinary", "bit", "vector"})
 
@@ -340,9 +340,8 @@ def build_definition(
         )
         parts.named_keys.insert(0, NamedKey("PRIMARY", [("my_row_id", None, False, None)], True))
         gipk = True
-    positions = {column.name.lower(): at for at, column in enumerate(columns)}
     _extend_versioned(parts, columns)
-    keys = resolve_keys(parts.named_keys, positions, f"{database}.{name}", rules)
+    keys = resolve_keys(parts.named_keys, columns, f"{database}.{name}", rules)
     for key in keys:
         if key.is_primary:
             for at in key.columns:
