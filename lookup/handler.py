@@ -106,12 +106,16 @@ class EngineTraits:
     foreign_keys: bool = False
     """HTON_SUPPORTS_FOREIGN_KEYS; elsewhere a foreign key is read, gets its index, and is
     forgotten."""
+    spatial_finds_nothing: bool = False
+    """A SPATIAL key that is read for a single value finds no row (InnoDB)."""
     shows_others: bool = False
     """The rows stand in other tables (MERGE)."""
 
 
 ENGINES: dict[str, EngineTraits] = {
-    "innodb": EngineTraits(clustered=True, transactional=True, foreign_keys=True),
+    "innodb": EngineTraits(
+        clustered=True, transactional=True, foreign_keys=True, spatial_finds_nothing=True
+    ),
     "rocksdb": EngineTraits(clustered=True, transactional=True),
     "myisam": EngineTraits(duplicate_position=True),
     "aria": EngineTraits(duplicate_position=True),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from lookup.handler import traits_of
 from lookup.table import Key, TableDefinition
 from lookup.versions import INDEX_SCAN, ServerRules
 
@@ -79,6 +80,8 @@ class KeyQuestion:
         best_rows = 0.0
         for key in self._mariadb:
             rows = self.rows_per_value(key) if self.rows_per_value else 0.0
+            if key.kind == "spatial":
+                rows = 1.0  # the number that InnoDB gives for it (ha_innobase::info_low)
             if best is None or 0 < rows < best_rows:
                 best, best_rows = key, rows
         return best
@@ -88,10 +91,20 @@ class KeyQuestion:
         return [
             key
             for key in self.table.sorted_keys
-            if key.kind not in ("fulltext", "spatial", "hash")
+            if key.kind not in ("fulltext", "hash")
+            and (key.kind != "spatial" or self._takes_spatial(key))
             and key.enabled
             and not key.is_functional
         ]
+
+    def _takes_spatial(self, key: Key) -> bool:
+        """Nothing is known of other engines: MyISAM and Aria find rows by theirs (seen on 5.7.29,
+        9.7.4 and MariaDB 10.11.18)."""
+        taken = self.rules.spatial_keys
+        return traits_of(self.table).spatial_finds_nothing and (
+            taken == "all"
+            or (taken != "none" and self.table.columns[key.columns[0]].srid is not None)
+        )
 
     def why_unusable(self, key: Key) -> str | None:
         """The reason against a key, None when it can be used."""
@@ -101,7 +114,7 @@ class KeyQuestion:
             return "5.6 looks for a second unique key in temporary tables only"
         if key.kind == "fulltext":
             return "a FULLTEXT key cannot be read in order"
-        if key.kind == "spatial" and not rules.spatial_usable:
+        if key.kind == "spatial" and not self._takes_spatial(key):
             return "a SPATIAL key cannot be read in order"
         if key.kind == "hash" and kind == "other":
             return "a HASH key cannot be read in order"

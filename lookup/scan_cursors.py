@@ -106,7 +106,7 @@ class IndexCursor:
 
 @dataclass(slots=True)
 class DeadIndexCursor:
-    """A SPATIAL key (5.7): each value is one read that finds nothing. Implements `ScanCursor`."""
+    """A SPATIAL key: each value is one read that finds nothing. Implements `ScanCursor`."""
 
     counters: Counters
     values: list[tuple[Any, ...]]

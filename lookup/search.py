@@ -149,7 +149,7 @@ class NullableUnique:
 
 @dataclass(slots=True)
 class DeadKey:
-    """By a key that InnoDB answers with nothing: a SPATIAL key taken for an ordinary one (5.7).
+    """By a key that InnoDB answers with nothing: a SPATIAL key taken for an ordinary one.
     Implements `RowSearch`."""
 
     missing: str = KEY_NOT_FOUND

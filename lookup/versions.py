@@ -37,8 +37,9 @@ class ServerRules:
     only (`share->uniques`, bug #81500)."""
     invisible_skipped: bool = True
     functional_needs_index_scan: bool = False
-    spatial_usable: bool = False
-    """5.7 takes a SPATIAL key for an ordinary one and then finds nothing in it: 1032."""
+    spatial_keys: Literal["none", "with an SRID", "all"] = "none"
+    """Those of InnoDB that are taken for ordinary ones; nothing is found by them: 1032. From 8.0 on
+    a key on a column without an SRID is never used (seen on 5.7.29, 9.7.4, MariaDB 10.11.18)."""
     steps_to_index_end: bool = False
     """Index scan by a non-unique key steps with index_next, not index_next_same."""
     misread_after_index_miss: bool = False
@@ -91,21 +92,22 @@ RULES: dict[str, ServerRules] = {
             "5.7",
             _IT,
             invisible_skipped=False,
-            spatial_usable=True,
+            spatial_keys="all",
             misread_after_scan_miss=True,
             hash_looks_again=False,
             hash_order="mysys",
             invisible_columns=False,
             source_word="master",
         ),
-        ServerRules("8.0", _IH, functional_needs_index_scan=True),
-        ServerRules("8.4", _IH, row_search_selectable=False),
-        ServerRules("9.7", _IH, row_search_selectable=False),
+        ServerRules("8.0", _IH, functional_needs_index_scan=True, spatial_keys="with an SRID"),
+        ServerRules("8.4", _IH, row_search_selectable=False, spatial_keys="with an SRID"),
+        ServerRules("9.7", _IH, row_search_selectable=False, spatial_keys="with an SRID"),
         ServerRules(
             "mariadb",
             frozenset(),
             row_search_selectable=False,
             find_row=True,
+            spatial_keys="all",
             invisible_skipped=False,
             table_scan_passes=1,
             engine_side_counters=False,

@@ -172,10 +172,21 @@ def test_keys_that_cannot_be_read_in_order(version: str) -> None:
         assert decide(table(key("x", 3, kind=kind)), ALL, RULES[version]).key is None
 
 
-@pytest.mark.parametrize("version", list(RULES))
-def test_a_spatial_key_is_taken_by_5_7_only(version: str) -> None:
+@pytest.mark.parametrize(("version", "taken"), [("5.6", 0), ("5.7", 2), ("8.0", 1), ("8.4", 1), ("9.7", 1), ("mariadb", 2)])
+def test_a_spatial_key_is_taken_from_8_0_on_where_the_column_has_an_srid(version: str, taken: int) -> None:
     spatial = key("s", 4, kind="spatial")
-    assert (decide(table(spatial), ALL, RULES[version]).key is spatial) == (version == "5.7")
+    columns = list(COLUMNS)
+    columns[4] = dataclasses.replace(columns[4], srid=0)
+    tables = [table(spatial), dataclasses.replace(table(spatial), columns=tuple(columns))]
+    assert [decide(one, ALL, RULES[version]).key is spatial for one in tables] == [taken == 2, taken > 0]
+    myisam = [dataclasses.replace(one, engine="MyISAM") for one in tables]
+    assert [decide(one, ALL, RULES[version]).key for one in myisam] == [None, None]
+
+
+def test_mariadb_counts_one_row_per_value_of_a_spatial_key() -> None:
+    spatial, other = key("s", 4, kind="spatial"), key("o", 3)
+    for keys, rows, wanted in (((spatial, other), 1.0, spatial), ((other, spatial), 1.0, other), ((other, spatial), 2.0, spatial)):
+        assert decide(table(*keys), ALL, RULES["mariadb"], None, lambda _, rows=rows: rows).key is wanted
 
 
 @pytest.mark.parametrize(("version", "skipped"), [("5.7", False), ("8.0", True), ("8.4", True), ("9.7", True), ("mariadb", False)])

@@ -373,15 +373,16 @@ def test_mariadb_takes_a_primary_key_that_the_image_lacks() -> None:
     assert done.reads == {"read_rnd": 1, "delete": 1}
 
 
-def test_5_7_finds_nothing_in_a_spatial_key() -> None:
-    columns = (Column("g", "geometry", nullable=False), Column("b", "int"))
+@pytest.mark.parametrize("version", ["5.7", "9.7", "mariadb"])
+def test_innodb_finds_nothing_in_a_spatial_key(version: str) -> None:
+    columns = (Column("g", "geometry", nullable=False, srid=0), Column("b", "int"))
     definition = TableDefinition("d", "t", columns, (Key("g", (KeyPart(0),), kind="spatial"),))
     for search in (HASH, SCAN, "INDEX_SCAN", "HASH_SCAN"):
         table = MemoryTable(definition)
         table.insert((b"point", 1))
         counters = Counters()
         shape = RowsShape("delete", (0, 1))
-        options = ApplyOptions(RULES["5.7"], parse_row_search(search))
+        options = ApplyOptions(RULES[version], parse_row_search(search))
         outcome = RowsPlan(table, shape, options).apply([(b"point", 1)], counters)
         assert outcome.error is not None
         assert (outcome.error.number, outcome.error.handler_error) == (1032, "HA_ERR_KEY_NOT_FOUND")

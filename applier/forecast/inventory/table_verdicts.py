@@ -133,6 +133,11 @@ class Case:
             return key_sentence(self.definition, decision, self.rules)
         if key_kind(self.definition, key, decision.key_class) == NULLABLE_UNIQUE:
             return nullable_sentence(self.definition, key)
+        if key.kind == "spatial":
+            return (
+                f"Key `{key.name}` is SPATIAL: InnoDB finds no row by it, and a replica stops with"
+                " error 1032 at the first UPDATE or DELETE."
+            )
         if not self.facts.known(key):
             return f"Key `{key.name}` is not unique; how many rows share a value is not known."
         rows = number(self.facts.rows_per_value(key))

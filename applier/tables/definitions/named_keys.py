@@ -9,6 +9,7 @@ from typing import Protocol
 
 from applier.binlog.charsets import charset
 from applier.errors import ReplicationError
+from applier.tables.conversions.conversion_rules import GEOMETRIES
 from applier.tables.expressions.row_expressions import Session
 from lookup.table import Column, Key, KeyPart, TableDefinition
 
@@ -94,13 +95,31 @@ def resolve_keys(
             raise ReplicationError(number, what, table=table)
         name = key.name or _key_name(key, taken)
         multi_valued = any(" array" in (expression or "").lower() for *_, expression in key.parts)
-        kind = "btree" if key.kind == "foreign" else key.kind
         keys.append(
             Key(
-                name, parts, key.unique, kind, key.visible, multi_valued, generated=key.is_generated
+                name,
+                parts,
+                key.unique,
+                _kind(key, parts, columns, rules),
+                key.visible,
+                multi_valued,
+                generated=key.is_generated,
             )
         )
     return keys
+
+
+def _kind(
+    key: NamedKey, parts: Sequence[KeyPart], columns: Sequence[Column], rules: KeyRules
+) -> str:
+    """From 8.0 on any key of a geometry is a SPATIAL one (seen on 9.7.4, not on 5.7.29 and MariaDB
+    10.11.18)."""
+    if key.kind not in ("btree", "foreign"):
+        return key.kind
+    first = parts[0].column
+    shapes = not (rules.mariadb or rules.session.old)
+    is_shape = first is not None and columns[first].type in GEOMETRIES
+    return "spatial" if shapes and is_shape else "btree"
 
 
 def _serves_for(other: NamedKey, generated: NamedKey, rules: KeyRules, *, is_behind: bool) -> bool:
