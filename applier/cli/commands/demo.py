@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 import applier
 from applier import Tables
@@ -73,9 +74,8 @@ def comparison(before: Tables, cured: Tables) -> Table:
             title, justify="right" if title in ("rows read", "per row") else "left", no_wrap=True
         )
     for name, keys, setting, note in RUNS:
-        table.add_row(
-            name, keys, f"{setting} [dim]{note}[/dim]", *cells(replay(before, setting), name)
-        )
+        said = Text.assemble(f"{setting} ", (note, "dim"))
+        table.add_row(name, keys, said, *cells(replay(before, setting), name))
     table.add_section()
     for name in (NO_KEY, SECONDARY_KEY):
         table.add_row(
