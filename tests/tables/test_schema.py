@@ -240,6 +240,13 @@ def test_which_keys_serve_for_a_foreign_key(key: str, server: str, made: bool) -
     assert ("made" in [each.name for each in definition.keys]) == made
 
 
+@pytest.mark.parametrize(("server", "kinds"), [("5.7", ["btree"] * 3), ("8.0", ["spatial", "btree", "btree"]), ("mariadb", ["btree"] * 3)])
+def test_a_whole_geometry_has_a_spatial_key_from_8_0_on(server: str, kinds: list[str]) -> None:
+    """A dump of 5.7 gives the prefix, whatever server's rules it is read by."""
+    definition = table("(g point NOT NULL, a int, KEY g (g), KEY old (g(25)), KEY a (a))", server=server)
+    assert [key.kind for key in definition.keys] == kinds
+
+
 def test_a_generated_invisible_primary_key() -> None:
     definition = table("(`my_row_id` bigint unsigned NOT NULL AUTO_INCREMENT /*!80023 INVISIBLE */, `a` int, PRIMARY KEY (`my_row_id`))")
     assert definition.generated_invisible_key

@@ -113,13 +113,13 @@ def _kind(
     key: NamedKey, parts: Sequence[KeyPart], columns: Sequence[Column], rules: KeyRules
 ) -> str:
     """From 8.0 on any key of a geometry is a SPATIAL one (seen on 9.7.4, not on 5.7.29 and MariaDB
-    10.11.18)."""
+    10.11.18). One with a prefix is of another server's dump: 8.0 refuses it (1089)."""
     if key.kind not in ("btree", "foreign"):
         return key.kind
-    first = parts[0].column
-    shapes = not (rules.mariadb or rules.session.old)
-    is_shape = first is not None and columns[first].type in GEOMETRIES
-    return "spatial" if shapes and is_shape else "btree"
+    first = parts[0]
+    whole = first.column is not None and first.prefix is None
+    is_shape = whole and columns[first.column or 0].type in GEOMETRIES
+    return "spatial" if is_shape and not (rules.mariadb or rules.session.old) else "btree"
 
 
 def _serves_for(other: NamedKey, generated: NamedKey, rules: KeyRules, *, is_behind: bool) -> bool:
