@@ -244,7 +244,8 @@ def _of_keys(
         if key.unique and definition.is_nullable(key) and not key.is_functional and not missing:
             found.append(_nullable(definition, key))
         elif id(key) not in rejected:
-            continue
+            if key is taken and key.kind == "spatial":
+                found.append(Reason("spatial key", spatial_sentence(key), key.name))
         elif missing:
             names = ", ".join(f"`{definition.columns[at].name}`" for at in missing)
             found.append(
@@ -270,6 +271,14 @@ def _of_keys(
 def _comes_behind(definition: TableDefinition, key: Key, taken: Key) -> bool:
     order = definition.sorted_keys
     return order.index(key) > order.index(taken)
+
+
+def spatial_sentence(key: Key) -> str:
+    """What a SPATIAL key does that a server takes for an ordinary one."""
+    return (
+        f"Key `{key.name}` is SPATIAL: InnoDB finds no row by it, and a replica stops with error"
+        " 1032 at the first UPDATE or DELETE."
+    )
 
 
 def _nullable(definition: TableDefinition, key: Key) -> Reason:

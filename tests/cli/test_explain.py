@@ -110,6 +110,17 @@ def test_a_version_that_differs_is_named(binlag: Run, tmp_path: Path) -> None:
     assert binlag("explain", path, "--server", "9.7", "--fail-on", "no-key")[0] == 0
 
 
+def test_a_spatial_key_that_stops_a_replica_comes_first(binlag: Run, tmp_path: Path) -> None:
+    path = tmp_path / "shapes.sql"
+    path.write_text("CREATE TABLE d.a (a INT); CREATE TABLE d.s (g POINT NOT NULL /*!80003 SRID 0 */, SPATIAL KEY s (g));")
+    code, out, err = binlag("explain", path, "--rows", "d.a=1000000", "--rows", "d.s=3")
+    stops = "Key `s` is SPATIAL: InnoDB finds no row by it, and a replica stops with error 1032 at the first UPDATE or DELETE."
+    assert (code, err, listed(out)) == (0, "", ["d.s", "d.a"])
+    assert f"  5.7, 8.0, 8.4, 9.7, mariadb: {stops}\n" in out
+    _, out, _ = binlag("explain", path, "--server", "9.7", "--details")
+    assert "no row is found: error 1032" in out
+
+
 def test_csv_has_a_record_for_each_table(binlag: Run, fleet: Path) -> None:
     code, out, _ = binlag("explain", fleet, "--csv", "--rows", "d.scan=1000")
     found = list(csv.DictReader(out.splitlines()))

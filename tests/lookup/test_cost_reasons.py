@@ -66,6 +66,12 @@ def test_a_nullable_unique_key(version: str) -> None:
     assert "may hold NULL in `code`" in told["nullable unique"].text
 
 
+@pytest.mark.parametrize("version", RULES)
+def test_a_spatial_key_that_finds_nothing(version: str) -> None:
+    told = found(table(Key("s", (KeyPart(0),), kind="spatial")), version=version)
+    assert next(iter(told)) == ("spatial key" if version in ("5.7", "mariadb") else "key not usable")
+
+
 def test_nulls_in_a_unique_key_are_duplicates() -> None:
     told = found(table(CODE), null_share=0.9)
     assert told["useless key"].text.startswith("90,000 rows have NULL in key `u_code`, so the key does not help: ")

@@ -16,7 +16,7 @@ from lookup.decision import (
     Explanation,
     explain,
 )
-from lookup.reasons import key_sentence, nullable_sentence
+from lookup.reasons import key_sentence, nullable_sentence, spatial_sentence
 from lookup.shape import NULLABLE_UNIQUE, EventShape, key_kind, shape_of
 from lookup.strategies import strategy_of
 from lookup.table import BLOB_TYPES, Key, TableDefinition
@@ -73,8 +73,16 @@ class Case:
         """Whether a unique key leads to each row."""
         return self.explanation.decision.by_unique_key
 
+    @property
+    def finds_nothing(self) -> bool:
+        """Whether the key leads to no row at all, which stops a replica."""
+        key = self.explanation.decision.key
+        return key is not None and key.kind == "spatial"
+
     def reads(self) -> str:
         """What one row of an event costs to find, in words."""
+        if self.finds_nothing:
+            return "no row is found: error 1032"
         return strategy_of(self.explanation.decision).reads_text
 
     def reads_per_change(self) -> float | None:
@@ -82,6 +90,8 @@ class Case:
         are not known."""
         if self.finds_one_row:
             return 1.0
+        if self.finds_nothing:
+            return None
         key, rows = self.explanation.decision.key, self.facts.rows
         if key is None and rows is None:
             return None
@@ -111,7 +121,9 @@ class Case:
     @property
     def weight(self) -> float:
         """For the order: rows read for one change. A scan of a table of unknown size comes before
-        all others."""
+        all others, and what stops a replica."""
+        if self.finds_nothing:
+            return math.inf
         reads = self.reads_per_change()
         if reads is not None:
             return reads
@@ -134,10 +146,7 @@ class Case:
         if key_kind(self.definition, key, decision.key_class) == NULLABLE_UNIQUE:
             return nullable_sentence(self.definition, key)
         if key.kind == "spatial":
-            return (
-                f"Key `{key.name}` is SPATIAL: InnoDB finds no row by it, and a replica stops with"
-                " error 1032 at the first UPDATE or DELETE."
-            )
+            return spatial_sentence(key)
         if not self.facts.known(key):
             return f"Key `{key.name}` is not unique; how many rows share a value is not known."
         rows = number(self.facts.rows_per_value(key))
@@ -229,7 +238,13 @@ class TableVerdict:
     def worst(self) -> Case:
         """The case that reads most."""
         return max(
-            self.cases, key=lambda case: (not case.is_healthy, case.weight, case.server == NEWEST)
+            self.cases,
+            key=lambda case: (
+                not case.is_healthy,
+                case.finds_nothing,
+                case.weight,
+                case.server == NEWEST,
+            ),
         )
 
     @property
