@@ -381,6 +381,13 @@ def statement_text(number: int, sql: bytes) -> str:
     return sql.decode("utf-8", "surrogateescape") if own.name in _AS_ASCII else own.decode(sql)
 
 
+def has_wide_backslash(client: str, sql: bytes) -> bool:
+    """Whether a statement has the backslash of two bytes that ujis and sjis know: it is no escape,
+    and `statement_text` cannot tell it from one."""
+    wide = {own for own, theirs in OTHERWISE.get(client, {}).items() if theirs == "\\"}
+    return bool(wide) and not wide.isdisjoint(sql.decode(CHARSETS[client].codec, "replace"))
+
+
 def literal_bytes(client: str, text: str) -> bytes:
     """The bytes that a piece of `statement_text` had."""
     return (

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from applier.arguments import checked
 from applier.errors import ReplicationError
-from applier.tables.engine import Change, MemoryTable, SequenceTable
+from applier.tables.engine import Change, MemoryTable
 from applier.tables.expressions.operands import PLAIN, dialect_of
 from applier.tables.foreign_keys import ForeignKeys, renamed_keys
 from applier.tables.merge_tables import is_merge, moved_union
+from applier.tables.special_tables import BlackholeTable, SequenceTable
 from applier.tables.triggers import Triggers
 from applier.tables.union_table import UnionTable
 from lookup.handler import Ref, Row, traits_of
@@ -37,7 +38,9 @@ def table_of(definition: TableDefinition) -> MemoryTable:
     """An empty table that stands in no set yet."""
     if is_merge(definition):
         return UnionTable(definition)
-    return (SequenceTable if "SEQUENCE" in definition.options else MemoryTable)(definition)
+    if "SEQUENCE" in definition.options:
+        return SequenceTable(definition)
+    return (MemoryTable if traits_of(definition).stores_rows else BlackholeTable)(definition)
 
 
 class Tables:

@@ -16,7 +16,7 @@ from applier.tables.ddl.execution import apply_ddl
 from applier.tables.expressions.auto_numbers import NumberSteps
 from applier.tables.expressions.literals import string_literal
 from applier.tables.expressions.operands import Scope, Session
-from applier.tables.sql.sql_text import statement_kind
+from applier.tables.sql.statement_kind import statement_kind
 
 SCHEMA = """CREATE TABLE d.t (id int NOT NULL, a int DEFAULT 5, b varchar(10) CHARSET utf8mb4 DEFAULT 'q', PRIMARY KEY (id), KEY k (a));
 INSERT INTO d.t VALUES (1, 10, 'x'), (2, NULL, 'é'), (3, 30, NULL);"""

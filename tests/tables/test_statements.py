@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -17,7 +18,7 @@ from applier.tables.dml.statements import execute_statement
 from applier.tables.expressions.auto_numbers import NumberSteps
 from applier.tables.expressions.operands import Session
 from tests.applier.logs import log
-from tests.binlog.build import gtid, query, write
+from tests.binlog.build import gtid, query, write, xid
 
 SCHEMA = """CREATE TABLE d.t (id int AUTO_INCREMENT PRIMARY KEY, a int, b varchar(20) DEFAULT 'q', u int UNIQUE);
 INSERT INTO d.t VALUES (1, 10, 'x', 1), (2, NULL, 'Y', NULL), (3, 30, NULL, 3);"""
@@ -303,6 +304,19 @@ def test_expressions(expression: str, value: str | None) -> None:
     session.expressions.last_insert_id = 77
     (row,) = run(f"UPDATE t SET s = {expression}", schema=VALUES, session=session)
     assert row[4] == value
+
+
+@pytest.mark.parametrize(("collation", "wide"), [(12, b"\xa1\xc0"), (13, b"\x81\x5f")])
+def test_a_backslash_of_two_bytes_is_no_escape(tmp_path: Path, collation: int, wide: bytes) -> None:
+    """ujis and sjis: it cannot be told from one here, so its statement is refused; a real one is read."""
+    charset = b"\x04" + struct.pack("<HHH", collation, collation, 45)
+    for inside, number in ((wide + b"n", 1235), (b"\\\\n", None)):
+        path = tmp_path / "log"
+        insert = query(b"INSERT INTO t VALUES (7, 7, '" + inside + b"', 7)", variables=charset)
+        path.write_bytes(log(gtid(1), query(b"BEGIN"), insert, xid()))
+        result = applier.replay([path], into=(tables := applier.load_schema(SCHEMA)))
+        assert (result.error and result.error.number) == number
+        assert len(tables["d.t"].rows()) == (3 if number else 4)
 
 
 def test_rand_of_the_log() -> None:

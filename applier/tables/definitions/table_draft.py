@@ -21,7 +21,7 @@ from applier.errors import ReplicationError
 from applier.tables.conversions.conversion_rules import ConversionRules
 from applier.tables.definitions.named_keys import TINY_BYTES, NamedKey, resolve_keys
 from applier.tables.definitions.partition_bounds import with_settled_bounds
-from applier.tables.expressions.defaults import default_in_utc
+from applier.tables.expressions.defaults import default_in_utc, now_with_digits
 from applier.tables.expressions.row_expressions import Session
 from applier.tables.sql.quoting import quoted
 from applier.tables.sql.sql_mode_flags import SqlModeFlag
@@ -170,7 +170,9 @@ class ColumnDraft:
             values.setdefault("length", 2048 if kind == "vector" else 1)
         if kind == "timestamp" and rules.implicit_timestamps and "said_null" not in self.values:
             values["nullable"] = False
-        return default_in_utc(Column(self.name, **values), rules.session)  # type: ignore[arg-type]
+        column = Column(self.name, **values)  # type: ignore[arg-type]
+        column = now_with_digits(column) if rules.mariadb else column
+        return default_in_utc(column, rules.session)
 
     def _labels(self, charset_name: str, rules: SchemaRules) -> tuple[str, ...]:
         said = cast("tuple[str | bytes, ...]", self.values["labels"])
