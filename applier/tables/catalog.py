@@ -12,7 +12,7 @@ from pathlib import Path
 from applier.arguments import checked
 from applier.errors import ReplicationError
 from applier.tables.engine import Change, MemoryTable
-from applier.tables.expressions.operands import PLAIN, dialect_of
+from applier.tables.expressions.operands import PLAIN, dialect_of, unsupported
 from applier.tables.foreign_keys import ForeignKeys, renamed_keys
 from applier.tables.merge_tables import is_merge, moved_union
 from applier.tables.special_tables import BlackholeTable, SequenceTable
@@ -23,6 +23,9 @@ from lookup.table import TableDefinition
 
 MOST_SHOWN = 15
 """Tables that `repr` shows."""
+
+
+_MADE_UP_SCHEMAS = frozenset({"information_schema", "performance_schema", "sys"})
 
 
 @dataclass(slots=True)
@@ -142,10 +145,12 @@ class Tables:
 
     def named(self, database: str, name: str) -> MemoryTable:
         """The table that a statement names. Raises ReplicationError 1146 where there is none, 1235
-        for a view."""
+        for a view and for tables that the server makes up."""
         table = self.get(database, name)
         if table is None:
             self.refuse_view(database, name)
+            if database.lower() in _MADE_UP_SCHEMAS:
+                raise unsupported(f"a statement about {database}.{name}")
             full_name = f"{database}.{name}"
             raise ReplicationError(1146, f"Table '{full_name}' doesn't exist", table=full_name)
         return table

@@ -320,7 +320,8 @@ def test_temporary_tables() -> None:
         ("ALTER TABLE t EXCHANGE PARTITION p0 WITH TABLE u", 1235),
         ("CREATE TABLE s AS SELECT count(*) FROM t GROUP BY a", 1235), ("CREATE TABLE s SELECT 1", 1235),
         ("CREATE TABLE s SELECT a FROM t LIMIT 1", 1235), ("CREATE TABLE s SELECT a FROM t WHERE RAND() < 2", 1235),
-        ("CREATE TABLE s SELECT n.a FROM t", 1235), ("CREATE TABLE s SELECT a FROM t, t AS u", 1235),
+        ("CREATE TABLE s (PRIMARY KEY (a)) SELECT a FROM t", 1235), ("CREATE TABLE s SELECT n.a FROM t", 1235),
+        ("CREATE TABLE s SELECT a FROM t, t AS u", 1235),
     ],
 )  # fmt: skip
 def test_the_servers_errors(statement: str, error: int | None) -> None:

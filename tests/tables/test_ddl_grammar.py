@@ -109,6 +109,9 @@ def test_a_period_goes_by_its_name() -> None:
     session = DdlSession(server="mariadb")
     apply_ddl(tables, "ALTER TABLE t ADD PERIOD FOR p (s, e)", "d", session)
     apply_ddl(tables, "ALTER TABLE t DROP PERIOD IF EXISTS FOR q", "d", session)
+    apply_ddl(tables, "ALTER TABLE t DROP SYSTEM VERSIONING", "d", session)
+    apply_ddl(tables, "ALTER TABLE t ADD g INT, WITH SYSTEM VERSIONING", "d", session)
+    assert tables["d.t"].definition.system_versioned
     apply_ddl(tables, "ALTER TABLE t ADD PERIOD IF NOT EXISTS FOR p (e, s)", "d", session)
     assert tables["d.t"].definition.period == ("p", "s", "e")
     apply_ddl(tables, "ALTER TABLE t DROP PERIOD FOR p", "d", session)

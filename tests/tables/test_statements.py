@@ -61,6 +61,14 @@ def test_insert(sql: str, new: list[tuple[Any, ...]]) -> None:
     assert [row for row in run(sql) if row[0] > 3] == new
 
 
+@pytest.mark.parametrize(
+    "select",
+    ["(WITH c AS (SELECT 1) SELECT * FROM c)", "SELECT a + 20 AS x FROM t ORDER BY x", "SELECT table_rows FROM information_schema.tables"],
+)
+def test_a_select_that_is_not_carried_out_is_not_called_wrong(select: str) -> None:
+    assert refused(f"INSERT INTO t (id) {select}").number == 1235
+
+
 def test_returning_changes_no_row() -> None:
     """What it calls could: a sequence or a function of the user's. MySQL has no RETURNING."""
     mariadb = StatementSession(Session(mariadb=True))
