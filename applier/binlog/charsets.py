@@ -111,6 +111,18 @@ class Charset:
             first = b""
         return first if first and data.startswith(first) else data[: characters * self.max_bytes]
 
+    def whole(self, data: bytes, most_bytes: int) -> bytes:
+        """The whole characters among the first `most_bytes` of a text that is longer."""
+        if self.max_bytes == 1:
+            return data[:most_bytes]
+        size = 0
+        for char in self.decode(data):
+            next_size = size + len(self.encode(char))
+            if next_size > most_bytes:
+                break
+            size = next_size
+        return data[:size]
+
 
 def _codes(data: bytes) -> Iterator[bytes]:
     """The codes of big5 and eucjpms, one by one."""

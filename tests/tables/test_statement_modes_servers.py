@@ -269,7 +269,27 @@ PACKED = tuple(
     for tail in ("", "x", " ", "+", "1", "12", "x1", "x ", " 1", "x x", "e3", "\t", "_", ":1", "T", "T1", "xT", "TT", "12345678x")
 )
 """Moments without delimiters, and what may stand behind them."""
+LONG_TEXTS = tuple(
+    f"INSERT INTO long_{at} VALUES ({number}, REPEAT('{text}', {count}));"
+    for at in range(6)
+    for number, (text, count) in enumerate([("é", 128), ("aé", 86), ("€", 86), ("a", 256), ("b€", 64), ("é ", 90)])
+)
 SCRIPTS += (
+    (
+        ALL,
+        "SET sql_mode = '';\n"
+        + "".join(
+            f"CREATE TABLE long_{at} (id INT, t TINYTEXT CHARACTER SET {charset});\n"
+            f"CREATE TABLE longer_{at} (id INT, t TEXT CHARACTER SET {charset});\n"
+            for at, charset in enumerate(("utf8mb4", "utf8", "ucs2", "utf16", "gbk", "ujis"))
+        )
+        + "\n".join(LONG_TEXTS)
+        + "\n"
+        + "\n".join(LONG_TEXTS).replace("long_", "longer_")
+        + "\n"
+        + "".join(f"ALTER TABLE longer_{at} MODIFY t TINYTEXT CHARACTER SET {kind};\n" for at, kind in enumerate(("utf8mb4", "utf8")))
+        + "RESET;\n",
+    ),
     (
         ALL,
         "SET sql_mode = '', time_zone = '+01:00';\n"
