@@ -138,9 +138,15 @@ def _latin1_byte(char: str) -> bytes:
         return char.encode("cp1252")
     except UnicodeEncodeError:
         code = ord(char)
-        return bytes([code - 0xDC00]) if 0xDC80 <= code <= 0xDCFF else char.encode("latin-1")
+        if 0xDC80 <= code <= 0xDCFF:
+            return bytes([code - 0xDC00])
+        if code in _LATIN1_CONTROLS:
+            return bytes([code])
+        raise
 
 
+_LATIN1_CONTROLS = frozenset({0x81, 0x8D, 0x8F, 0x90, 0x9D})
+"""Codes that cp1252 leaves open and the servers' latin1 does not."""
 _UNITS = frozenset({"ucs2", "utf32"})
 """Character sets in which every character has the same number of bytes, more than one."""
 LONE_SURROGATE = re.compile("\udced[\udca0-\udcbf][\udc80-\udcbf]")

@@ -12,6 +12,10 @@ from applier.binlog.cursor import Cursor
 OVER_MAX_DATABASES = 254
 
 
+AUTO_IS_NULL, NO_FOREIGN_KEY_CHECKS, RELAXED_UNIQUE_CHECKS = 1 << 14, 1 << 26, 1 << 27
+"""Bits of flags2 (`OPTION_…`, sql/query_options.h)."""
+
+
 @dataclass(frozen=True, slots=True)
 class StatusVariables:
     """None where the event does not say. `unknown` is the first code that no rule here knows: the
@@ -45,7 +49,12 @@ class StatusVariables:
     @property
     def foreign_key_checks(self) -> bool:
         """The session's foreign_key_checks."""
-        return not (self.flags2 or 0) & (1 << 26)
+        return not (self.flags2 or 0) & NO_FOREIGN_KEY_CHECKS
+
+    @property
+    def auto_is_null(self) -> bool:
+        """The session's sql_auto_is_null."""
+        return bool((self.flags2 or 0) & AUTO_IS_NULL)
 
 
 def _string8(cursor: Cursor) -> bytes:

@@ -3,6 +3,7 @@ events before them set up."""
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,7 +46,8 @@ from applier.tables.sql.sql_mode_flags import SqlModeFlag
 from applier.tables.sql.sql_text import UNREADABLE, reason
 from applier.tables.sql.statement_kind import executed_statement, statement_kind
 
-NO_FOREIGN_KEY_CHECKS = 1 << 26
+_IS_NULL = re.compile(r"\bIS\s+NULL\b", re.IGNORECASE)
+"""Under sql_auto_is_null an AUTO_INCREMENT column is NULL where it has the last number inserted."""
 EXPLICIT_DEFAULTS = 1 << 24
 """In flags2 of MariaDB (`OPTION_EXPLICIT_DEF_TIMESTAMP`, seen on 10.11.18)."""
 STRING, REAL, INTEGER, DECIMAL = 0, 1, 2, 4
@@ -116,6 +118,8 @@ class StatementApplier:
     def _execute_dml(self, sql: str, database: str, query: Query) -> None:
         """A statement that the source logged with an error, and that succeeds here, did only a part
         of its work there."""
+        if query.variables.auto_is_null and _IS_NULL.search(sql):
+            raise unsupported("IS NULL under sql_auto_is_null")
         execute_statement(self.tables, sql, database, self.statement)
         self.forget()
         if query.error_code:

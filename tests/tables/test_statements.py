@@ -80,6 +80,18 @@ def test_ignore_leaves_out_rows_without_a_partition(partitions: str, takes_all: 
     assert run("INSERT INTO t VALUES (1, 1)", schema=schema) == [(1, 1)]
 
 
+def test_is_null_under_sql_auto_is_null_is_refused(tmp_path: Path) -> None:
+    """It finds the last number inserted there; without the setting it finds what is NULL."""
+    for flags, number in ((1 << 14, 1235), (0, None)):
+        variables = b"\0" + struct.pack("<I", flags)
+        path = tmp_path / "log"
+        delete = query(b"DELETE FROM t WHERE a is  null", variables=variables)
+        path.write_bytes(log(gtid(1), query(b"BEGIN"), delete, xid()))
+        result = applier.replay([path], into=(tables := applier.load_schema(SCHEMA)))
+        assert (result.error and result.error.number) == number
+        assert len(tables["d.t"].rows()) == (3 if number else 2)
+
+
 def test_a_time_beside_a_text_with_more_digits() -> None:
     """MySQL rounds the text for some operators and not for others; 5.7 finds no TIME in a list with NULL. MariaDB compares as it stands."""
     schema = "CREATE TABLE d.t (c TIME); INSERT INTO d.t VALUES ('09:09:15')"

@@ -15,11 +15,10 @@ from typing import Any
 from applier.binlog.charsets import charset_of_collation, collation_name
 from applier.binlog.events import Intvar, Query, Rand, UserVar
 from applier.binlog.header import Event
-from applier.binlog.status_vars import StatusVariables
+from applier.binlog.status_vars import RELAXED_UNIQUE_CHECKS, StatusVariables
 from applier.binlog.types.numbers import decimal_to_text
 from applier.mysql.client.dialect import TargetDialect
 
-AUTO_IS_NULL, NO_FOREIGN_KEY_CHECKS, RELAXED_UNIQUE_CHECKS = 1 << 14, 1 << 26, 1 << 27
 SUPPRESS_USE, THREAD_SPECIFIC = 0x8, 0x4
 COMMON_SQL_MODES = (1 << 32) - 1
 """Bits that mean the same to MySQL and MariaDB."""
@@ -94,9 +93,9 @@ class SessionState:
     def _flags(self, variables: StatusVariables) -> Iterator[tuple[str, str]]:
         flags = variables.flags2
         if flags is not None:
-            yield "foreign_key_checks", str(int(not flags & NO_FOREIGN_KEY_CHECKS))
+            yield "foreign_key_checks", str(int(variables.foreign_key_checks))
             yield "unique_checks", str(int(not flags & RELAXED_UNIQUE_CHECKS))
-            yield "sql_auto_is_null", str(int(bool(flags & AUTO_IS_NULL)))
+            yield "sql_auto_is_null", str(int(variables.auto_is_null))
 
     def _sql_mode(self, variables: StatusVariables) -> Iterator[tuple[str, str]]:
         mode = variables.sql_mode

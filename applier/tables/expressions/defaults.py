@@ -16,9 +16,11 @@ from applier.binlog.types.temporal import (
     pack_datetime,
     pack_time,
     pack_timestamp,
+    parts_text,
     timestamp_from_sql,
     timestamp_to_text,
 )
+from applier.binlog.types.temporal_parse import text_moment
 from applier.errors import ReplicationError
 from applier.tables.expressions.auto_numbers import ONE_BY_ONE, NumberSteps
 from applier.tables.expressions.end_of_time import END_OF_TIME
@@ -110,7 +112,8 @@ def now_with_digits(column: Column) -> Column:
 
 def default_in_utc(column: Column, session: Session) -> Column:
     """The column of a statement whose session has a time zone: a TIMESTAMP's literal default is a
-    moment, kept in UTC here."""
+    moment, kept in UTC here. One that names a time zone is the session's time."""
+    column = _in_session_time(column, session)
     if column.type != "timestamp" or column.default is None or session.zone is UTC:
         return column
     from applier.tables.expressions.row_expressions import literal_value
@@ -123,6 +126,27 @@ def default_in_utc(column: Column, session: Session) -> Column:
     except ValueRefused:
         return column
     return replace(column, default=f"'{timestamp_to_text(replace(column, scale=6))(stored)}'")
+
+
+def _in_session_time(column: Column, session: Session) -> Column:
+    """A default is read with the rules of the server that made the table; rows are made of it with
+    those of none. A time zone in it is settled here."""
+    if column.default is None or column.type not in ("date", "datetime", "timestamp"):
+        return column
+    from applier.tables.expressions.moment_rules import date_rules, session_parts
+    from applier.tables.expressions.row_expressions import literal_value
+
+    value = literal_value(column.default, session)
+    if not isinstance(value, str):
+        return column
+    rules = date_rules(column, session.dialect)
+    moment = text_moment(value, rules)
+    if moment is None or moment == text_moment(value, replace(rules, displacements=False)) == (
+        text_moment(value, replace(rules, displacements=True))
+    ):
+        return column
+    parts = session_parts(moment, moment.parts, session.zone)
+    return replace(column, default=f"'{parts_text(parts, 6)}'")
 
 
 @lru_cache(maxsize=256)
