@@ -7,6 +7,7 @@ rebuild does.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -44,6 +45,8 @@ IGNORED_STATEMENTS = frozenset(
 ROUTINE_CALLS = frozenset({"SELECT", "DO", "CALL"})
 """In a log they stand for what a stored routine that they call changed; anywhere else they change
 no table."""
+_GARBLED = re.compile(r"\s*\w*\0").match
+"""No word of a statement holds a NUL byte."""
 DDL_STATEMENTS = frozenset({"CREATE", "ALTER", "DROP", "RENAME", "TRUNCATE"})
 OBJECTS = frozenset({"TABLE", "TABLES", "DATABASE", "SCHEMA", "INDEX", "SEQUENCE"})
 DATABASE_OPTIONS = frozenset("CHARACTER DEFAULT COLLATE READ".split())
@@ -84,6 +87,8 @@ class _Ddl:
             "TRUNCATE": self._truncate,
         }
         if word not in handlers:
+            if _GARBLED(self.sql):
+                raise ReplicationError(1064, f"a NUL byte in the statement {self.sql[:80]!r}")
             raise InputError(
                 f"statement that is not known: {self.sql[:80]!r}", code=Code.SCHEMA_SQL
             )
