@@ -85,7 +85,7 @@ def _number_of(error: ReplicationError, rules: ReplicaRules, starts: bool) -> in
     if NO_MAGIC in error.message:
         return rules.cut_head_error
     if error.position == 0:
-        return rules.empty_relay_log_error
+        return rules.empty_relay_log_error if starts else rules.read_error
     if starts:
         return rules.unreadable_head_error
     return rules.cut_head_error if error.position == FIRST_EVENT else rules.read_error
@@ -259,7 +259,7 @@ def sanitized(
     if found is not None:
         _cut_behind(found, disk, index)
         at = found.source or info.source_position
-    elif info.source_log_name and _all_open(disk, index):
+    elif info.source_log_name and all(_opens(disk, index, name) for name in index.names):
         at = Position(info.source_log_name, max(FIRST_EVENT, info.source_log_pos))
     else:
         at = source.source_position
@@ -267,11 +267,9 @@ def sanitized(
     return named if named.file else source.source_position
 
 
-def _all_open(disk: Disk, index: RelayLogIndex) -> bool:
-    reader = RelayLogReader(disk, index)
+def _opens(disk: Disk, index: RelayLogIndex, name: str) -> bool:
     try:
-        for name in index.names:
-            reader.seek(Position(name, FIRST_EVENT))
+        RelayLogReader(disk, index).seek(Position(name, FIRST_EVENT))
     except (ReplicationError, InputError):
         return False
     return True
@@ -282,10 +280,16 @@ def _last_boundary(disk: Disk, index: RelayLogIndex) -> Sanitized | None:
     file on; None when there is none.
 
     Where a file begins inside a transaction, it tells nothing before a rotate event of the source
-    or the first end of a group.
+    or the first end of a group. One that cannot be opened ends the search: nothing is cut ("Skipping
+    log sanitization", seen of 9.7.4).
     """
-    boundaries = (_last_boundary_of(disk, index, name) for name in reversed(index.names))
-    return next((found for found in boundaries if found is not None), None)
+    for name in reversed(index.names):
+        if not _opens(disk, index, name):
+            return None
+        found = _last_boundary_of(disk, index, name)
+        if found is not None:
+            return found
+    return None
 
 
 def _cut_behind(found: Sanitized, disk: Disk, index: RelayLogIndex) -> None:

@@ -162,8 +162,7 @@ def test_a_head_that_cannot_be_read_where_the_applier_starts(version: str, numbe
     assert refused.value.number == number
 
 
-@pytest.mark.parametrize("size", [0, 31])
-def test_a_newest_relay_log_without_a_head_goes_where_an_older_one_has_a_boundary(size: int) -> None:
+def test_a_newest_relay_log_without_a_head_goes_where_an_older_one_has_a_boundary() -> None:
     """Log_sanitizer::process_logs goes on to the older file and removes what is newer (9.7.4); its number is given again."""
     rig = Rig.of("my57_xa")
     replica = rig.replica("9.7", max_relay_log_size=4096)
@@ -171,13 +170,32 @@ def test_a_newest_relay_log_without_a_head_goes_where_an_older_one_has_a_boundar
     replica.apply(2)
     names = replica.status.relay_logs
     newest = names[-1].removeprefix("./")
-    with_file(rig, newest, rig.disk.contents()[newest][:size])
+    with_file(rig, newest, rig.disk.contents()[newest][:31])
     again = rig.replica("9.7", max_relay_log_size=4096)
     assert again.status.relay_logs == names
     assert len(rig.disk.contents()[newest]) > 100
     again.receive()
     again.apply()
     assert contents(again.tables) == replayed("my57_xa", "9.7")
+
+
+def test_an_empty_newest_relay_log_is_left_where_it_is() -> None:
+    """It cannot be opened, so that nothing is looked over (9.7.4): the receiver goes on at its record, the applier stops there."""
+    rig = Rig.of("my57_xa")
+    replica = rig.replica("9.7", max_relay_log_size=4096)
+    replica.receive(100)
+    replica.apply(2)
+    names = replica.status.relay_logs
+    with_file(rig, names[-1].removeprefix("./"), b"")
+    again = rig.replica("9.7", max_relay_log_size=4096)
+    assert again.status.relay_logs[:-1] == names
+    record, stand = again.status.persisted.received, again.memory.received
+    assert record is not None and stand is not None
+    assert stand.source_position == record.source_position
+    again.receive()
+    with pytest.raises(ReplicationError) as stopped:
+        again.apply()
+    assert stopped.value.number == 13121
 
 
 def test_an_empty_relay_log_of_the_applier_comes_before_its_gaps() -> None:
@@ -249,3 +267,19 @@ def test_gaps_that_no_relay_log_holds_at_a_start() -> None:
     with pytest.raises(ReplicationError, match="Failed during replica worker recovery") as refused:
         rig.replica("9.7", relay_log_recovery=True, **options)
     assert refused.value.number == 1872
+
+
+@pytest.mark.parametrize(("workers", "number"), [(2, 1755), (0, 0)])
+def test_a_group_that_begins_with_its_rows(workers: int, number: int) -> None:
+    """The receiver went on inside a transaction: no worker has a database without a table map, one thread passes the rows over (5.7.29)."""
+    rig = Rig.of("my57_xa")
+    options: dict[str, Any] = {"workers": workers, "parallel_type": "DATABASE"}
+    rig.receive_and_forget(rig.replica("5.7", **options), EventType.XID, events=2)
+    again = rig.replica("5.7", **options)
+    again.receive()
+    found = 0
+    try:
+        again.apply()
+    except ReplicationError as error:
+        found = error.number
+    assert found == number

@@ -242,3 +242,21 @@ def test_zeros_at_the_end_without_checksums(version: str, server_factory: Server
             own = emulated(pair, disk, "", pair.rows(), workers=0)
             own.start()
             assert pair.go_on(own) == number, (type_code, offset)
+
+
+@pytest.mark.parametrize("version", ["5.7", "9.7"])
+def test_an_empty_newest_relay_log(version: str, server_factory: ServerFactory) -> None:
+    """Behind FLUSH RELAY LOGS: 9.7 cannot open it and looks over none of them, and the applier comes to its first byte."""
+    options = {"replica_parallel_workers": 1} if version == "9.7" else TABLE_REPOSITORIES
+    with CutPair(server_factory, version, gtids=True, relay_log_purge=1, **options) as pair:
+        pair.prepare()
+        pair.replica.start()
+        pair.run("FLUSH RELAY LOGS")
+        pair.replica.kill()
+        sorted(pair.replica.data.glob("relay.0*"))[-1].write_bytes(b"")
+        disk = SimulatedDisk({**pair.relay_logs(), "relay.index": (pair.replica.data / "relay.index").read_bytes()})
+        pair.replica.start()
+        own = emulated(pair, disk, str(pair.replica.query("SELECT @@GLOBAL.gtid_executed")[0][0]), pair.rows())
+        own.start()
+        assert shown(own) == pair.seen(pair.status())
+        assert pair.go_on(own) == (13121 if version == "9.7" else 1594)
