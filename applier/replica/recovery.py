@@ -280,7 +280,7 @@ def _last_boundary(disk: Disk, index: RelayLogIndex) -> Sanitized | None:
     file on; None when there is none.
 
     Where a file begins inside a transaction, it tells nothing before a rotate event of the source
-    or the first end of a group. One that cannot be opened ends the search: nothing is cut ("Skipping
+    or the first end of a group, XA PREPARE excepted (process_xa_prepare_event). One that cannot be opened ends the search: nothing is cut ("Skipping
     log sanitization", seen of 9.7.4).
     """
     for name in reversed(index.names):
@@ -318,7 +318,11 @@ def _last_boundary_of(disk: Disk, index: RelayLogIndex, name: str) -> Sanitized 
                 source = Position(*rotate_target(relay.data, relay.format.checksum_length))
                 file = source.file
                 found = Sanitized(name, relay.end.offset, source)
-            elif relay.event.type in MEMBER_TYPES and groups.feed(relay):
+            elif (
+                relay.event.type in MEMBER_TYPES
+                and groups.feed(relay)
+                and (found is not None or relay.event.type != EventType.XA_PREPARE)
+            ):
                 source = Position(file, relay.event.log_pos) if relay.event.log_pos else source
                 found = Sanitized(name, relay.end.offset, source)
             elif found is not None and not groups.tracker.in_transaction:

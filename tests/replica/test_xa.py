@@ -14,6 +14,7 @@ from applier.replica.replica import Replica
 from applier.replica.storage import MemoryStorage
 from checkpoints.gtid_slave_pos import KEY, TABLE
 from checkpoints.simulated_disk import SimulatedDisk
+from tests.replica.recovery_scenarios import events_of
 from tests.replica.replicas import Rig, contents, replayed, source_of, tables_of
 
 WITH_XA = "ma_xa_domains"
@@ -105,6 +106,36 @@ def test_a_prepare_that_the_source_sends_again() -> None:
     with pytest.raises(ReplicationError, match="NON-EXISTING state") as caught:
         again.apply()
     assert caught.value.number == 1399
+
+
+def test_a_relay_log_that_holds_nothing_but_a_prepare() -> None:
+    """Begun by FLUSH RELAY LOGS: an XA PREPARE is no end of a group there, the file goes (process_xa_prepare_event, 9.7.4)."""
+    first = Rig.of("my_xa")
+    kinds: list[int] = []
+    replica = first.replica("9.7")
+    while kinds[-1:] != [EventType.XA_PREPARE]:
+        assert replica.receive(1)
+        kinds = [part[4] for part in newest_events(first, replica)]
+    of_the_group = kinds[::-1].index(EventType.GTID) + 1
+    rig = Rig.of("my_xa")
+    replica = rig.replica("9.7")
+    while [part[4] for part in newest_events(rig, replica)] != kinds[:-of_the_group]:
+        assert replica.receive(1)
+    before = replica.status.memory.received
+    replica.relay_log.rotate()
+    replica.receive(of_the_group)
+    assert newest_events(rig, replica)[-1][4] == EventType.XA_PREPARE
+    again = rig.replica("9.7")
+    after = again.status.memory.received
+    assert before is not None and after is not None
+    assert after.source_position == before.source_position
+    again.receive()
+    again.apply()
+    assert contents(again.tables) == replayed("my_xa", "9.7")
+
+
+def newest_events(rig: Rig, replica: Replica) -> list[bytes]:
+    return events_of(rig.disk.contents()[replica.status.relay_logs[-1].removeprefix("./")])
 
 
 def test_what_is_prepared_is_not_begun_again() -> None:
