@@ -174,23 +174,24 @@ class _Groups:
         return not self.tracker.in_transaction
 
 
-def received_gtids(disk: Disk, index: RelayLogIndex) -> tuple[GtidSet, str]:
+def received_gtids(disk: Disk, index: RelayLogIndex, rules: ReplicaRules) -> tuple[GtidSet, str]:
     """Retrieved_Gtid_Set from the relay logs: what each file says was there before, and what is in
-    it as a whole. And the last of them.
+    it as a whole; of 5.6, what begins in it (read_gtids_from_binlog has no boundary parser there;
+    seen of 5.6.24). And the last of them.
 
     A file that cannot be read to its end counts as far as it can: the applier will meet the damage.
     """
     if index.known is None:
-        return _scan_gtids(disk, index)
+        return _scan_gtids(disk, index, rules)
     contents = tuple(digest(read_file(disk, name)) for name in index.names)
     found = index.known.received.get(contents)
     if found is None:
-        found = index.known.received[contents] = _scan_gtids(disk, index)
+        found = index.known.received[contents] = _scan_gtids(disk, index, rules)
     retrieved, last = found
     return retrieved.union(GtidSet()), last
 
 
-def _scan_gtids(disk: Disk, index: RelayLogIndex) -> tuple[GtidSet, str]:
+def _scan_gtids(disk: Disk, index: RelayLogIndex, rules: ReplicaRules) -> tuple[GtidSet, str]:
     retrieved, groups, last = GtidSet(), _Groups(), ""
     for name in index.names:
         reader = RelayLogReader(disk, index)
@@ -199,8 +200,10 @@ def _scan_gtids(disk: Disk, index: RelayLogIndex) -> tuple[GtidSet, str]:
             while (relay := reader.read()) is not None:
                 if relay.event.type == EventType.PREVIOUS_GTIDS:
                     retrieved = GtidSet.decode(relay.event.data)
-                elif (
-                    groups.feed(relay)
+                    continue
+                ends = groups.feed(relay)
+                if (
+                    (relay.event.type in GTID_TYPES if rules.splits_transactions else ends)
                     and (gtid := groups.gtid) is not None
                     and gtid.uuid is not None
                 ):
@@ -247,9 +250,7 @@ class Sanitized:
     source: Position | None
 
 
-def sanitized(
-    disk: Disk, index: RelayLogIndex, info: RelayLogInfo, source: SourceInfo
-) -> Position:
+def sanitized(disk: Disk, index: RelayLogIndex, info: RelayLogInfo, source: SourceInfo) -> Position:
     """Cuts the relay logs behind their last boundary; returns where the receiver goes on.
 
     Where they tell no place in the source's log, that is where the applier is, but for relay logs
@@ -280,8 +281,8 @@ def _last_boundary(disk: Disk, index: RelayLogIndex) -> Sanitized | None:
     file on; None when there is none.
 
     Where a file begins inside a transaction, it tells nothing before a rotate event of the source
-    or the first end of a group, XA PREPARE excepted (process_xa_prepare_event). One that cannot be opened ends the search: nothing is cut ("Skipping
-    log sanitization", seen of 9.7.4).
+    or the first end of a group, XA PREPARE excepted (process_xa_prepare_event). One that cannot be
+    opened ends the search, and nothing is cut ("Skipping log sanitization", seen of 9.7.4).
     """
     for name in reversed(index.names):
         if not _opens(disk, index, name):

@@ -14,6 +14,7 @@ from applier.replica.interleaving import InOrder
 from checkpoints.info import RelayLogInfo
 from checkpoints.info_files import parse
 from checkpoints.simulated_disk import SimulatedDisk
+from tests.replica.recovery_scenarios import events_of
 from tests.replica.replicas import Rig, contents, replayed
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "concepts" / "where-the-replica-stands.md"
@@ -283,3 +284,21 @@ def test_a_group_that_begins_with_its_rows(workers: int, number: int) -> None:
     except ReplicationError as error:
         found = error.number
     assert found == number
+
+
+@pytest.mark.parametrize(("version", "counts"), [("5.6", True), ("5.7", False)])
+def test_a_gtid_whose_transaction_is_cut_off(version: str, counts: bool) -> None:
+    """5.6 has it received as soon as its event is, at a restart, too, and asks for it again; later ones count whole groups (5.6.24)."""
+    rig = Rig.of("my57_xa")
+    options: dict[str, Any] = {"gtid_mode": True, "auto_position": True, "log_replica_updates": True}
+    replica = rig.replica(version, **options)
+    kinds: list[int] = []
+    while kinds.count(EventType.GTID) < 3:
+        assert replica.receive(1)
+        newest = replica.status.relay_logs[-1].removeprefix("./")
+        kinds = [part[4] for part in events_of(rig.disk.contents()[newest])]
+    again = rig.replica(version, **options)
+    assert again.status.retrieved_gtids.count() == (3 if counts else 2)  # type: ignore[union-attr]
+    again.receive()
+    again.apply()
+    assert contents(again.tables) == replayed("my57_xa", version)

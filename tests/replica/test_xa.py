@@ -10,6 +10,7 @@ from applier.binlog.header import EventType
 from applier.crashtest.durable import Durability, DurableStorage
 from applier.errors import ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
+from applier.replica.interleaving import Eager, InOrder
 from applier.replica.replica import Replica
 from applier.replica.storage import MemoryStorage
 from checkpoints.gtid_slave_pos import KEY, TABLE
@@ -187,3 +188,21 @@ def test_a_storage_that_recovers_knows_what_is_prepared() -> None:
             break
     assert seen > 5
     assert contents(storage.tables) == replayed("my57_xa", "5.7")
+
+
+def test_the_low_water_mark_behind_an_error_of_a_worker() -> None:
+    """It stays at the last checkpoint, and when that was is a matter of time: `Eager` makes one behind each group (a killed 5.7.29)."""
+    rig, replica, groups = with_prepared()
+    while groups < 8 or not rig.storage.prepared:
+        groups += replica.apply(1)
+    ends = []
+    for order in (InOrder(), Eager()):
+        fresh = Rig(rig.source, MemoryStorage(tables_of("my57_xa"), prepared=dict(rig.storage.prepared)))
+        replica = fresh.replica("5.7", order, workers=2, parallel_type="DATABASE")
+        replica.receive()
+        with pytest.raises(ReplicationError) as caught:
+            replica.apply()
+        assert caught.value.number == 1440
+        assert replica.status.memory.applied is not None
+        ends.append(replica.status.memory.applied.source_log_pos)
+    assert ends[0] < ends[1]
