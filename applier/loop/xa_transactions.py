@@ -36,14 +36,14 @@ class XaTransactions:
         behind a PREPARE."""
 
     def prepare(self, parsed: XaPrepare, transaction: OpenTransaction) -> None:
-        """XA PREPARE, or XA COMMIT … ONE PHASE, which prepares nothing.
+        """XA PREPARE, or XA COMMIT … ONE PHASE, which prepares nothing, as one that is skipped.
 
         Raises ReplicationError 1399 where no XA START is before it, as where a source sends it
         again (trans_xa_prepare; seen of 5.7.29).
         """
         if self.knows_all and transaction.xid is None and not transaction.skipped:
             raise ReplicationError(1399, NOT_STARTED)
-        if not parsed.one_phase:
+        if not parsed.one_phase and not transaction.skipped:
             self.prepared[plain_xid(parsed.text)] = self.tables.detach()
 
     def begin(self, identity: MariadbGtidEvent, transaction: OpenTransaction) -> None:

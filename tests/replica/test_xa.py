@@ -77,6 +77,17 @@ def test_what_a_crash_lost_cannot_end() -> None:
     assert "XA COMMIT X'7830'" in caught.value.message
 
 
+def test_a_prepare_that_is_passed_over_prepares_nothing() -> None:
+    """By position the source sends it again, and its GTID was executed: the XA COMMIT behind it has nothing to end (a killed 5.7.29)."""
+    rig, _, _ = with_prepared()
+    rig.storage.prepared.clear()
+    again = Rig(rig.source, rig.storage).replica("5.7", gtid_mode=True)
+    again.receive()
+    with pytest.raises(ReplicationError) as caught:
+        again.apply()
+    assert caught.value.number == 1397
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_part_of_a_transaction_that_the_source_sends_again(workers: int) -> None:
     """One thread takes it back; a worker is given a ROLLBACK, which is 1399 inside of XA (5.7.29)."""
