@@ -11,6 +11,9 @@ import pytest
 from applier.binlog.header import EventType
 from applier.errors import ReplicationError
 from applier.replica.interleaving import InOrder
+from applier.tables.catalog import Tables
+from applier.tables.ddl.ddl_session import DdlSession
+from applier.tables.ddl.execution import apply_ddl
 from checkpoints.info import RelayLogInfo
 from checkpoints.info_files import parse
 from checkpoints.simulated_disk import SimulatedDisk
@@ -302,3 +305,11 @@ def test_a_gtid_whose_transaction_is_cut_off(version: str, counts: bool) -> None
     again.receive()
     again.apply()
     assert contents(again.tables) == replayed("my57_xa", version)
+
+
+@pytest.mark.parametrize("sql", ["\0\0\0", "BEGI\0", " C\0\0 TABLE"])
+def test_a_statement_of_zeros(sql: str) -> None:
+    """A syntax error, whatever else is not known here (5.6.24 with zeros at the end of a relay log without checksums)."""
+    with pytest.raises(ReplicationError) as refused:
+        apply_ddl(Tables(), sql, "d", DdlSession())
+    assert refused.value.number == 1064
