@@ -44,7 +44,7 @@ peers: $(VENV)/.dev
 
 # 500 kills of real replicas, each beside the emulated one: an hour or two. SEED=20260101 draws others.
 kills: $(VENV)/.dev
-	$(BIN)/python docker/servers/bring.py 5.6 5.7 9.7
+	$(BIN)/python docker/servers/bring.py 5.6 5.7 9.7 mariadb
 	$(BIN)/python -m tests.replica.kills check --count 500 --seed $(or $(SEED),$(shell date +%Y%m%d)) --jobs 2 --log kills.jsonl
 
 lint: $(VENV)/.dev

@@ -413,7 +413,7 @@ class ReplayLoop:
 
     def _xa_prepare(self, event: Event) -> None:
         assert self._fde is not None
-        self.xa.prepare(parse(event, self._fde))
+        self.xa.prepare(parse(event, self._fde), self.transaction)
         self._commit(event)
 
     # the end

@@ -441,6 +441,14 @@ SERVER_ERRORS = dict(
             "there",
         ),
         _row(
+            1755,
+            "ER_CANNOT_EXECUTE_IN_PARALLEL",
+            "A group cannot be applied in parallel",
+            "Workers share the databases among them, and the group has rows without a table map "
+            "before them: the relay log goes on inside a transaction.",
+            "apply it with 0 workers, or receive again from the position that was applied",
+        ),
+        _row(
             1756,
             "ER_MTA_INCONSISTENT_DATA",
             "The log cannot be applied in parallel",

@@ -13,6 +13,11 @@ from applier.result import ReplayResult
 from applier.tables.catalog import Tables
 from applier.tables.engine import Change
 
+NOT_STARTED = (
+    "Error in Xid_log_event: Commit could not be completed, 'XAER_RMFAIL: The command cannot be"
+    " executed when global transaction is in the NON-EXISTING state'"
+)
+
 
 class XaTransactions:
     """The changes of each prepared transaction, by its identifier in the form of `plain_xid`.
@@ -30,9 +35,15 @@ class XaTransactions:
         """All that is prepared is in `prepared`, and an end of another is an error. A log may begin
         behind a PREPARE."""
 
-    def prepare(self, parsed: XaPrepare) -> None:
-        """XA PREPARE, or XA COMMIT … ONE PHASE, which prepares nothing."""
-        if not parsed.one_phase:
+    def prepare(self, parsed: XaPrepare, transaction: OpenTransaction) -> None:
+        """XA PREPARE, or XA COMMIT … ONE PHASE, which prepares nothing, as one that is skipped.
+
+        Raises ReplicationError 1399 where no XA START is before it, as where a source sends it
+        again (trans_xa_prepare; seen of 5.7.29).
+        """
+        if self.knows_all and transaction.xid is None and not transaction.skipped:
+            raise ReplicationError(1399, NOT_STARTED)
+        if not parsed.one_phase and not transaction.skipped:
             self.prepared[plain_xid(parsed.text)] = self.tables.detach()
 
     def begin(self, identity: MariadbGtidEvent, transaction: OpenTransaction) -> None:

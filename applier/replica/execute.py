@@ -17,7 +17,8 @@ from applier.binlog.events import parse
 from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType
 from applier.binlog.payload import payload_events
-from applier.binlog.rows import parse_rows_head
+from applier.binlog.rows import RowsHead, parse_rows_head
+from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 from applier.options import parse_options
 from applier.replay_loop import ReplayLoop
@@ -26,6 +27,7 @@ from applier.replica.storage import Commit, DdlGroup, RowChange, Storage, row_ch
 from applier.tables.ddl.execution import DDL_STATEMENTS
 from applier.tables.engine import Change
 from applier.tables.sql.statement_kind import statement_kind
+from applier.tables.target import EVENT_TEXT
 from lookup.handler import traits_of
 
 
@@ -213,7 +215,12 @@ class Executor:
         """
         head = parse_rows_head(relay.event, relay.format)
         self._loop.maps.setdefault(head.table_id, "")
-        self._loop.feed(relay.event, relay.format)
+        try:
+            self._loop.feed(relay.event, relay.format)
+        except InputError as error:
+            if relay.format.checksum_length or error.situation is not Code.BAD_ROWS.value:
+                raise
+            raise _corrupt(relay, head, error) from None
         if head.ends_statement:
             self._loop.maps.clear()
 
@@ -271,6 +278,20 @@ class Executor:
 def _is_ddl(event: Event) -> bool:
     start, end = query_text(event)
     return statement_kind(event.buffer[start:end].decode("utf-8", "replace")) in DDL_STATEMENTS
+
+
+def _corrupt(relay: RelayEvent, head: RowsHead, error: InputError) -> ReplicationError:
+    """ER_SLAVE_CORRUPT_EVENT of rows that end behind their event (unpack_row), where no checksum
+    has told before."""
+    return ReplicationError(
+        1610,
+        f"Could not execute {EVENT_TEXT[head.kind]} event on table {error.table};"
+        f" Corrupted replication event was detected: {error.message}",
+        file=relay.event.file,
+        position=relay.event.position,
+        table=error.table,
+        hint=error.hint,
+    )
 
 
 def _format_event(relay: RelayEvent) -> Event:

@@ -37,10 +37,13 @@ class InOrder:
 
 
 class Eager(InOrder):
-    """The workers are never behind the coordinator: a group is executed as soon as it was handed
-    out. Implements `Interleaving`."""
+    """The workers are never behind the coordinator, nor is its low-water mark: a group is executed
+    as soon as it was handed out, and a checkpoint follows. Implements `Interleaving`."""
 
     reads_ahead = False
+
+    def checkpoint(self) -> bool:
+        return True
 
 
 class Shuffled:

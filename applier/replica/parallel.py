@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from applier.binlog.boundaries import starts_xa
 from applier.binlog.events import parse
 from applier.binlog.gtid_events import Gtid
-from applier.binlog.header import GTID_TYPES, EventType
+from applier.binlog.header import GTID_TYPES, ROWS_TYPES, EventType
 from applier.binlog.payload import payload_events
 from applier.binlog.table_map import read_table_map
 from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
@@ -444,8 +444,11 @@ class ParallelApplier(Applier):
 
 
 def _databases(events: list[RelayEvent]) -> tuple[frozenset[str], bool]:
-    """The databases that a group touches, and whether it has to run alone since it may touch
-    any."""
+    """The databases that a group touches, and whether it has to run alone since it may touch any.
+
+    Raises ReplicationError 1755 for rows that no table map is before (Log_event::get_slave_worker;
+    seen of 5.7.29, whose receiver went on inside a transaction).
+    """
     found: set[str] = set()
     isolated = False
     for relay in events:
@@ -459,8 +462,22 @@ def _databases(events: list[RelayEvent]) -> tuple[frozenset[str], bool]:
                 table_map = read_table_map(event, relay.format)
                 found.add(table_map.database)
                 isolated = isolated or table_map.crosses_databases
+            elif event.type in ROWS_TYPES and not found:
+                raise _not_parallel(relay)
             elif touches_databases(event):
                 names = databases_of(parse(event, relay.format))
                 found.update(names)
                 isolated = isolated or not names
     return frozenset(found), isolated or not found
+
+
+def _not_parallel(relay: RelayEvent) -> ReplicationError:
+    return ReplicationError(
+        1755,
+        f"Cannot execute the current event group in the parallel mode. Encountered event"
+        f" {relay.event.name}, relay-log name {relay.start.file}, position {relay.start.offset}"
+        " which prevents execution of this event group in parallel mode. Reason: the event is a"
+        " part of a group that is unsupported in the parallel execution mode.",
+        file=relay.event.file,
+        position=relay.event.position,
+    )

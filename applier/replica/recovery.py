@@ -85,7 +85,7 @@ def _number_of(error: ReplicationError, rules: ReplicaRules, starts: bool) -> in
     if NO_MAGIC in error.message:
         return rules.cut_head_error
     if error.position == 0:
-        return rules.empty_relay_log_error
+        return rules.empty_relay_log_error if starts else rules.read_error
     if starts:
         return rules.unreadable_head_error
     return rules.cut_head_error if error.position == FIRST_EVENT else rules.read_error
@@ -174,23 +174,24 @@ class _Groups:
         return not self.tracker.in_transaction
 
 
-def received_gtids(disk: Disk, index: RelayLogIndex) -> tuple[GtidSet, str]:
+def received_gtids(disk: Disk, index: RelayLogIndex, rules: ReplicaRules) -> tuple[GtidSet, str]:
     """Retrieved_Gtid_Set from the relay logs: what each file says was there before, and what is in
-    it as a whole. And the last of them.
+    it as a whole; of 5.6, what begins in it (read_gtids_from_binlog has no boundary parser there;
+    seen of 5.6.24). And the last of them.
 
     A file that cannot be read to its end counts as far as it can: the applier will meet the damage.
     """
     if index.known is None:
-        return _scan_gtids(disk, index)
+        return _scan_gtids(disk, index, rules)
     contents = tuple(digest(read_file(disk, name)) for name in index.names)
     found = index.known.received.get(contents)
     if found is None:
-        found = index.known.received[contents] = _scan_gtids(disk, index)
+        found = index.known.received[contents] = _scan_gtids(disk, index, rules)
     retrieved, last = found
     return retrieved.union(GtidSet()), last
 
 
-def _scan_gtids(disk: Disk, index: RelayLogIndex) -> tuple[GtidSet, str]:
+def _scan_gtids(disk: Disk, index: RelayLogIndex, rules: ReplicaRules) -> tuple[GtidSet, str]:
     retrieved, groups, last = GtidSet(), _Groups(), ""
     for name in index.names:
         reader = RelayLogReader(disk, index)
@@ -199,8 +200,10 @@ def _scan_gtids(disk: Disk, index: RelayLogIndex) -> tuple[GtidSet, str]:
             while (relay := reader.read()) is not None:
                 if relay.event.type == EventType.PREVIOUS_GTIDS:
                     retrieved = GtidSet.decode(relay.event.data)
-                elif (
-                    groups.feed(relay)
+                    continue
+                ends = groups.feed(relay)
+                if (
+                    (relay.event.type in GTID_TYPES if rules.splits_transactions else ends)
                     and (gtid := groups.gtid) is not None
                     and gtid.uuid is not None
                 ):
@@ -257,7 +260,7 @@ def sanitized(disk: Disk, index: RelayLogIndex, info: RelayLogInfo, source: Sour
     if found is not None:
         _cut_behind(found, disk, index)
         at = found.source or info.source_position
-    elif info.source_log_name and _all_open(disk, index):
+    elif info.source_log_name and all(_opens(disk, index, name) for name in index.names):
         at = Position(info.source_log_name, max(FIRST_EVENT, info.source_log_pos))
     else:
         at = source.source_position
@@ -265,11 +268,9 @@ def sanitized(disk: Disk, index: RelayLogIndex, info: RelayLogInfo, source: Sour
     return named if named.file else source.source_position
 
 
-def _all_open(disk: Disk, index: RelayLogIndex) -> bool:
-    reader = RelayLogReader(disk, index)
+def _opens(disk: Disk, index: RelayLogIndex, name: str) -> bool:
     try:
-        for name in index.names:
-            reader.seek(Position(name, FIRST_EVENT))
+        RelayLogReader(disk, index).seek(Position(name, FIRST_EVENT))
     except (ReplicationError, InputError):
         return False
     return True
@@ -280,10 +281,16 @@ def _last_boundary(disk: Disk, index: RelayLogIndex) -> Sanitized | None:
     file on; None when there is none.
 
     Where a file begins inside a transaction, it tells nothing before a rotate event of the source
-    or the first end of a group.
+    or the first end of a group, XA PREPARE excepted (process_xa_prepare_event). One that cannot be
+    opened ends the search, and nothing is cut ("Skipping log sanitization", seen of 9.7.4).
     """
-    boundaries = (_last_boundary_of(disk, index, name) for name in reversed(index.names))
-    return next((found for found in boundaries if found is not None), None)
+    for name in reversed(index.names):
+        if not _opens(disk, index, name):
+            return None
+        found = _last_boundary_of(disk, index, name)
+        if found is not None:
+            return found
+    return None
 
 
 def _cut_behind(found: Sanitized, disk: Disk, index: RelayLogIndex) -> None:
@@ -312,7 +319,11 @@ def _last_boundary_of(disk: Disk, index: RelayLogIndex, name: str) -> Sanitized 
                 source = Position(*rotate_target(relay.data, relay.format.checksum_length))
                 file = source.file
                 found = Sanitized(name, relay.end.offset, source)
-            elif relay.event.type in MEMBER_TYPES and groups.feed(relay):
+            elif (
+                relay.event.type in MEMBER_TYPES
+                and groups.feed(relay)
+                and (found is not None or relay.event.type != EventType.XA_PREPARE)
+            ):
                 source = Position(file, relay.event.log_pos) if relay.event.log_pos else source
                 found = Sanitized(name, relay.end.offset, source)
             elif found is not None and not groups.tracker.in_transaction:

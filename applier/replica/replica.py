@@ -354,7 +354,9 @@ class Replica:
         if configuration.rules.sanitizes:
             source = source.at(sanitized(self.disk, self.relay_log.index, info, source))
         if configuration.gtid_mode:
-            self._retrieved, self._last_gtid = received_gtids(self.disk, self.relay_log.index)
+            self._retrieved, self._last_gtid = received_gtids(
+                self.disk, self.relay_log.index, configuration.rules
+            )
         return source
 
     def _recover(self, info: RelayLogInfo, source: SourceInfo) -> tuple[RelayLogInfo, SourceInfo]:

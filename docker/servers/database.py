@@ -30,6 +30,8 @@ class Database(ABC):
     port: int
     user: str = "root"
     password: str
+    answer_seconds: float | None = None
+    """How long a connection waits for an answer; then pymysql.err.OperationalError. None: for ever."""
 
     @abstractmethod
     def start(self) -> None:
@@ -53,7 +55,8 @@ class Database(ABC):
 
     def connect(self, **arguments: Any) -> pymysql.Connection[Any]:
         """A new connection as root; arguments are PyMySQL's."""
-        return pymysql.connect(**{**self.address(), "user": self.user, "password": self.password, **arguments})
+        known = {**self.address(), "user": self.user, "password": self.password, "read_timeout": self.answer_seconds}
+        return pymysql.connect(**{**known, **arguments})
 
     def address(self) -> dict[str, Any]:
         """Where to connect to, as PyMySQL's arguments."""

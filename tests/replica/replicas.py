@@ -18,6 +18,7 @@ from applier.tables.catalog import Tables
 from checkpoints.position import Position
 from checkpoints.simulated_disk import SimulatedDisk
 from tests.captures_support import CAPTURES
+from tests.replica.recovery_scenarios import events_of
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 
@@ -72,6 +73,20 @@ class Rig:
         )
         replica.start()
         return replica
+
+    def receive_and_forget(self, replica: Replica, type_code: int, events: int = 1) -> None:
+        """Receives up to an event of a type; master.info says that so many events have not come, and the source sends them again."""
+        parts = [b""]
+        while parts[-1][4:5] != bytes([type_code]):
+            assert replica.receive(1)
+            parts = events_of(self.disk.contents()[replica.status.relay_logs[-1].removeprefix("./")])
+        received = replica.status.memory.received
+        assert received is not None
+        end = received.source_log_pos
+        record = self.disk.contents()["master.info"]
+        behind = record.replace(b"\n%d\n" % end, b"\n%d\n" % (end - sum(map(len, parts[-events:]))), 1)
+        assert behind != record
+        self.disk = SimulatedDisk({**self.disk.contents(), "master.info": behind})
 
     def relay_events(self, folder: Path) -> list[Any]:
         """All events of all relay logs, read by the ordinary reader, which checks lengths and checksums."""

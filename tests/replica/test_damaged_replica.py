@@ -11,9 +11,13 @@ import pytest
 from applier.binlog.header import EventType
 from applier.errors import ReplicationError
 from applier.replica.interleaving import InOrder
+from applier.tables.catalog import Tables
+from applier.tables.ddl.ddl_session import DdlSession
+from applier.tables.ddl.execution import apply_ddl
 from checkpoints.info import RelayLogInfo
 from checkpoints.info_files import parse
 from checkpoints.simulated_disk import SimulatedDisk
+from tests.replica.recovery_scenarios import events_of
 from tests.replica.replicas import Rig, contents, replayed
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "concepts" / "where-the-replica-stands.md"
@@ -162,8 +166,7 @@ def test_a_head_that_cannot_be_read_where_the_applier_starts(version: str, numbe
     assert refused.value.number == number
 
 
-@pytest.mark.parametrize("size", [0, 31])
-def test_a_newest_relay_log_without_a_head_goes_where_an_older_one_has_a_boundary(size: int) -> None:
+def test_a_newest_relay_log_without_a_head_goes_where_an_older_one_has_a_boundary() -> None:
     """Log_sanitizer::process_logs goes on to the older file and removes what is newer (9.7.4); its number is given again."""
     rig = Rig.of("my57_xa")
     replica = rig.replica("9.7", max_relay_log_size=4096)
@@ -171,13 +174,32 @@ def test_a_newest_relay_log_without_a_head_goes_where_an_older_one_has_a_boundar
     replica.apply(2)
     names = replica.status.relay_logs
     newest = names[-1].removeprefix("./")
-    with_file(rig, newest, rig.disk.contents()[newest][:size])
+    with_file(rig, newest, rig.disk.contents()[newest][:31])
     again = rig.replica("9.7", max_relay_log_size=4096)
     assert again.status.relay_logs == names
     assert len(rig.disk.contents()[newest]) > 100
     again.receive()
     again.apply()
     assert contents(again.tables) == replayed("my57_xa", "9.7")
+
+
+def test_an_empty_newest_relay_log_is_left_where_it_is() -> None:
+    """It cannot be opened, so that nothing is looked over (9.7.4): the receiver goes on at its record, the applier stops there."""
+    rig = Rig.of("my57_xa")
+    replica = rig.replica("9.7", max_relay_log_size=4096)
+    replica.receive(100)
+    replica.apply(2)
+    names = replica.status.relay_logs
+    with_file(rig, names[-1].removeprefix("./"), b"")
+    again = rig.replica("9.7", max_relay_log_size=4096)
+    assert again.status.relay_logs[:-1] == names
+    record, stand = again.status.persisted.received, again.memory.received
+    assert record is not None and stand is not None
+    assert stand.source_position == record.source_position
+    again.receive()
+    with pytest.raises(ReplicationError) as stopped:
+        again.apply()
+    assert stopped.value.number == 13121
 
 
 def test_an_empty_relay_log_of_the_applier_comes_before_its_gaps() -> None:
@@ -249,3 +271,45 @@ def test_gaps_that_no_relay_log_holds_at_a_start() -> None:
     with pytest.raises(ReplicationError, match="Failed during replica worker recovery") as refused:
         rig.replica("9.7", relay_log_recovery=True, **options)
     assert refused.value.number == 1872
+
+
+@pytest.mark.parametrize(("workers", "number"), [(2, 1755), (0, 0)])
+def test_a_group_that_begins_with_its_rows(workers: int, number: int) -> None:
+    """The receiver went on inside a transaction: no worker has a database without a table map, one thread passes the rows over (5.7.29)."""
+    rig = Rig.of("my57_xa")
+    options: dict[str, Any] = {"workers": workers, "parallel_type": "DATABASE"}
+    rig.receive_and_forget(rig.replica("5.7", **options), EventType.XID, events=2)
+    again = rig.replica("5.7", **options)
+    again.receive()
+    found = 0
+    try:
+        again.apply()
+    except ReplicationError as error:
+        found = error.number
+    assert found == number
+
+
+@pytest.mark.parametrize(("version", "counts"), [("5.6", True), ("5.7", False)])
+def test_a_gtid_whose_transaction_is_cut_off(version: str, counts: bool) -> None:
+    """5.6 has it received as soon as its event is, at a restart, too, and asks for it again; later ones count whole groups (5.6.24)."""
+    rig = Rig.of("my57_xa")
+    options: dict[str, Any] = {"gtid_mode": True, "auto_position": True, "log_replica_updates": True}
+    replica = rig.replica(version, **options)
+    kinds: list[int] = []
+    while kinds.count(EventType.GTID) < 3:
+        assert replica.receive(1)
+        newest = replica.status.relay_logs[-1].removeprefix("./")
+        kinds = [part[4] for part in events_of(rig.disk.contents()[newest])]
+    again = rig.replica(version, **options)
+    assert again.status.retrieved_gtids.count() == (3 if counts else 2)  # type: ignore[union-attr]
+    again.receive()
+    again.apply()
+    assert contents(again.tables) == replayed("my57_xa", version)
+
+
+@pytest.mark.parametrize("sql", ["\0\0\0", "BEGI\0", " C\0\0 TABLE"])
+def test_a_statement_of_zeros(sql: str) -> None:
+    """A syntax error, whatever else is not known here (5.6.24 with zeros at the end of a relay log without checksums)."""
+    with pytest.raises(ReplicationError) as refused:
+        apply_ddl(Tables(), sql, "d", DdlSession())
+    assert refused.value.number == 1064

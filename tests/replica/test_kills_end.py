@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from servers.installed import installed
 
+from tests.replica.kills.__main__ import of_setup
+from tests.replica.kills.pair import KillPair
+from tests.replica.kills.setups import Kill, Setup
 from tests.servers.fixtures import lacking
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,6 +42,28 @@ def test_a_signal_ends_processes_and_servers(number: signal.Signals) -> None:
         assert not running(started)
     finally:
         process.kill()
+
+
+def test_a_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It once kept the command for ever; its kill is not comparable, the next one has other servers."""
+    if not installed("mariadb").there:
+        lacking("mariadb is not there")
+    stopped = list[int]()
+
+    def stop(pair: KillPair) -> tuple[Any, ...]:
+        if not stopped:
+            stopped.append(pair.replica.pid)
+            os.kill(pair.replica.pid, signal.SIGSTOP)
+        return real(pair)
+
+    real = KillPair.at_start
+    monkeypatch.setattr(KillPair, "at_start", stop)
+    monkeypatch.setattr("tests.replica.kills.pair.ANSWER_SECONDS", 10.0)
+    first, second = of_setup(Setup("mariadb", "FILE", "FILE", parallel_type="optimistic"), [Kill(("plain",), 1, 0.1, False)] * 2, "1", None)
+    assert first[2] is None
+    assert "timed out" in first[3]
+    assert second[2] is not None
+    assert not Path(f"/proc/{stopped[0]}").exists()
 
 
 def descendants(pid: int) -> dict[int, str]:

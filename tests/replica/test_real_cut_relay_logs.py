@@ -16,6 +16,7 @@ import pytest
 from pymysql.err import MySQLError
 from servers.server import ServerError
 
+from applier.binlog.header import EventType
 from applier.errors import ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.replica import Replica
@@ -95,6 +96,19 @@ class CutPair(Pair):
         content = newest.read_bytes()
         parts = events_of(content)
         newest.write_bytes(content[: len(content) - sum(map(len, parts[len(parts) - events :])) + left])
+
+    def garble(self, type_code: int, offset: int) -> None:
+        """The killed data again, with zeros from that offset on in the last event of a type of the newest relay log."""
+        self.cut(1, 0)
+        newest = sorted(self.replica.data.glob("relay.0*"))[-1]
+        content = (self.saved / newest.name).read_bytes()
+        at = len(content)
+        for part in reversed(events_of(content)):
+            at -= len(part)
+            if part[4] == type_code:
+                newest.write_bytes(content[: at + offset] + bytes(len(content) - at - offset))
+                return
+        raise AssertionError(f"no event of type {type_code}")
 
     def rows(self) -> dict[str, list[dict[str, Any]]]:
         """The info tables."""
@@ -205,3 +219,44 @@ def test_cut(version: str, gtids: bool, cuts: list[tuple[int, int]], server_fact
             pair.go_on(own)
             assert shown(own) == pair.seen(pair.status()), (events, left)
             assert len(own.tables["d.t"]) == pair.replica.query("SELECT COUNT(*) FROM d.t")[0][0]
+
+
+GARBLED = [
+    (EventType.QUERY, 35, 1594),
+    (EventType.TABLE_MAP, 20, 1594),
+    (EventType.TABLE_MAP, 27, 1594),
+    (EventType.WRITE_ROWS, 32, 1610),
+]
+"""The event from which on there are zeros, from which byte, and the error."""
+
+
+@pytest.mark.parametrize("version", ["5.6", "5.7"])
+def test_zeros_at_the_end_without_checksums(version: str, server_factory: ServerFactory) -> None:
+    """The fields of an event are all that shows its damage: Log_event::read_log_event makes none of it, or unpack_row runs out of it."""
+    with CutPair(server_factory, version, source_options={"binlog-checksum": "NONE"}, relay_log_purge=0, **TABLE_REPOSITORIES) as pair:
+        pair.prepare("INSERT INTO d.t VALUES (50, 'x')")
+        for type_code, offset, number in GARBLED:
+            pair.garble(type_code, offset)
+            disk = SimulatedDisk({**pair.relay_logs(), "relay.index": (pair.replica.data / "relay.index").read_bytes()})
+            pair.replica.start()
+            own = emulated(pair, disk, "", pair.rows(), workers=0)
+            own.start()
+            assert pair.go_on(own) == number, (type_code, offset)
+
+
+@pytest.mark.parametrize("version", ["5.7", "9.7"])
+def test_an_empty_newest_relay_log(version: str, server_factory: ServerFactory) -> None:
+    """Behind FLUSH RELAY LOGS: 9.7 cannot open it and looks over none of them, and the applier comes to its first byte."""
+    options = {"replica_parallel_workers": 1} if version == "9.7" else TABLE_REPOSITORIES
+    with CutPair(server_factory, version, gtids=True, relay_log_purge=1, **options) as pair:
+        pair.prepare()
+        pair.replica.start()
+        pair.run("FLUSH RELAY LOGS")
+        pair.replica.kill()
+        sorted(pair.replica.data.glob("relay.0*"))[-1].write_bytes(b"")
+        disk = SimulatedDisk({**pair.relay_logs(), "relay.index": (pair.replica.data / "relay.index").read_bytes()})
+        pair.replica.start()
+        own = emulated(pair, disk, str(pair.replica.query("SELECT @@GLOBAL.gtid_executed")[0][0]), pair.rows())
+        own.start()
+        assert shown(own) == pair.seen(pair.status())
+        assert pair.go_on(own) == (13121 if version == "9.7" else 1594)

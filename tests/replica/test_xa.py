@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 
+from applier.binlog.header import EventType
 from applier.crashtest.durable import Durability, DurableStorage
 from applier.errors import ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
+from applier.replica.interleaving import Eager, InOrder
 from applier.replica.replica import Replica
 from applier.replica.storage import MemoryStorage
 from checkpoints.gtid_slave_pos import KEY, TABLE
 from checkpoints.simulated_disk import SimulatedDisk
+from tests.replica.recovery_scenarios import events_of
 from tests.replica.replicas import Rig, contents, replayed, source_of, tables_of
 
 WITH_XA = "ma_xa_domains"
@@ -74,6 +77,17 @@ def test_what_a_crash_lost_cannot_end() -> None:
     assert "XA COMMIT X'7830'" in caught.value.message
 
 
+def test_a_prepare_that_is_passed_over_prepares_nothing() -> None:
+    """By position the source sends it again, and its GTID was executed: the XA COMMIT behind it has nothing to end (a killed 5.7.29)."""
+    rig, _, _ = with_prepared()
+    rig.storage.prepared.clear()
+    again = Rig(rig.source, rig.storage).replica("5.7", gtid_mode=True)
+    again.receive()
+    with pytest.raises(ReplicationError) as caught:
+        again.apply()
+    assert caught.value.number == 1397
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_part_of_a_transaction_that_the_source_sends_again(workers: int) -> None:
     """One thread takes it back; a worker is given a ROLLBACK, which is 1399 inside of XA (5.7.29)."""
@@ -93,6 +107,47 @@ def test_a_part_of_a_transaction_that_the_source_sends_again(workers: int) -> No
     with pytest.raises(ReplicationError, match="XAER_RMFAIL") as caught:
         again.apply()
     assert caught.value.number == 1399
+
+
+def test_a_prepare_that_the_source_sends_again() -> None:
+    """The receiver's record is one event behind its relay log: what comes first is an XA PREPARE without its XA START (5.7.29)."""
+    rig = Rig.of("my57_xa")
+    rig.receive_and_forget(rig.replica("5.7"), EventType.XA_PREPARE)
+    again = rig.replica("5.7")
+    again.receive()
+    with pytest.raises(ReplicationError, match="NON-EXISTING state") as caught:
+        again.apply()
+    assert caught.value.number == 1399
+
+
+def test_a_relay_log_that_holds_nothing_but_a_prepare() -> None:
+    """Begun by FLUSH RELAY LOGS: an XA PREPARE is no end of a group there, the file goes (process_xa_prepare_event, 9.7.4)."""
+    first = Rig.of("my_xa")
+    kinds: list[int] = []
+    replica = first.replica("9.7")
+    while kinds[-1:] != [EventType.XA_PREPARE]:
+        assert replica.receive(1)
+        kinds = [part[4] for part in newest_events(first, replica)]
+    of_the_group = kinds[::-1].index(EventType.GTID) + 1
+    rig = Rig.of("my_xa")
+    replica = rig.replica("9.7")
+    while [part[4] for part in newest_events(rig, replica)] != kinds[:-of_the_group]:
+        assert replica.receive(1)
+    before = replica.status.memory.received
+    replica.relay_log.rotate()
+    replica.receive(of_the_group)
+    assert newest_events(rig, replica)[-1][4] == EventType.XA_PREPARE
+    again = rig.replica("9.7")
+    after = again.status.memory.received
+    assert before is not None and after is not None
+    assert after.source_position == before.source_position
+    again.receive()
+    again.apply()
+    assert contents(again.tables) == replayed("my_xa", "9.7")
+
+
+def newest_events(rig: Rig, replica: Replica) -> list[bytes]:
+    return events_of(rig.disk.contents()[replica.status.relay_logs[-1].removeprefix("./")])
 
 
 def test_what_is_prepared_is_not_begun_again() -> None:
@@ -144,3 +199,21 @@ def test_a_storage_that_recovers_knows_what_is_prepared() -> None:
             break
     assert seen > 5
     assert contents(storage.tables) == replayed("my57_xa", "5.7")
+
+
+def test_the_low_water_mark_behind_an_error_of_a_worker() -> None:
+    """It stays at the last checkpoint, and when that was is a matter of time: `Eager` makes one behind each group (a killed 5.7.29)."""
+    rig, replica, groups = with_prepared()
+    while groups < 8 or not rig.storage.prepared:
+        groups += replica.apply(1)
+    ends = []
+    for order in (InOrder(), Eager()):
+        fresh = Rig(rig.source, MemoryStorage(tables_of("my57_xa"), prepared=dict(rig.storage.prepared)))
+        replica = fresh.replica("5.7", order, workers=2, parallel_type="DATABASE")
+        replica.receive()
+        with pytest.raises(ReplicationError) as caught:
+            replica.apply()
+        assert caught.value.number == 1440
+        assert replica.status.memory.applied is not None
+        ends.append(replica.status.memory.applied.source_log_pos)
+    assert ends[0] < ends[1]

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from applier.binlog.charsets import charset, charset_of_collation_name
-from applier.error_codes import Code
-from applier.errors import InputError, ReplicationError
+from applier.errors import ReplicationError
 from applier.tables.catalog import Database, Tables, table_of
 from applier.tables.ddl.alter import CHECKED_PARTITIONS, alter_table
 from applier.tables.ddl.create_select import create_from_select
@@ -27,7 +26,7 @@ from applier.tables.engine import MemoryTable
 from applier.tables.merge_tables import with_union
 from applier.tables.partitioning.partition_conversion import conversion, converts
 from applier.tables.sql.sql_text import Parser
-from applier.tables.sql.statement_kind import executed_statement
+from applier.tables.sql.statement_kind import executed_statement, unknown_statement
 from lookup.table import TableDefinition
 
 IGNORED_OBJECTS = frozenset(
@@ -85,9 +84,7 @@ class _Ddl:
             "TRUNCATE": self._truncate,
         }
         if word not in handlers:
-            raise InputError(
-                f"statement that is not known: {self.sql[:80]!r}", code=Code.SCHEMA_SQL
-            )
+            raise unknown_statement(self.sql)
         self.parser.at += 1
         return handlers[word]()
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
+from applier.error_codes import Code
+from applier.errors import BinlagError, InputError, ReplicationError
 from applier.tables.sql.sql_text import NO_SERVERS, tokenize
 
 _SKIPPED = re.compile(r"\s+|#[^\n]*|--(?=\s|\Z)[^\n]*|/\*M?!\d*|\*/|\(")
 _WORD = re.compile(r"\w+")
+_GARBLED = re.compile(r"\s*\w*\0")
 
 
 def statement_kind(sql: str) -> str:
@@ -78,3 +81,11 @@ def _set_statement(sql: str) -> tuple[list[str], str]:
 def _without_analyze(sql: str) -> str:
     prefix = _ANALYZE.match(sql)
     return sql if prefix is None else sql[prefix.end() :]
+
+
+def unknown_statement(sql: str) -> BinlagError:
+    """The error of a statement that nothing here carries out. No word of a statement holds a NUL
+    byte: 1064 on every server (seen of 5.6.24 and 5.7.29 with relay logs that end in zeros)."""
+    if _GARBLED.match(sql):
+        return ReplicationError(1064, f"a NUL byte in the statement {sql[:80]!r}")
+    return InputError(f"statement that is not known: {sql[:80]!r}", code=Code.SCHEMA_SQL)

@@ -27,6 +27,8 @@ DATABASES = ("d1", "d2", "d3", "d4")
 FILES = re.compile(r"relay\..*|(relay-log|master)\.info|worker-relay-log\.info\.\d+")
 STEP_PAUSE_SECONDS = 0.04
 """The longest pause of a session between two steps: traffic of some hundred transactions, whatever the machine."""
+ANSWER_SECONDS = 300.0
+"""The longest that a server takes to answer: one that hangs is not waited for."""
 Rows = list[tuple[Any, ...]]
 
 
@@ -61,6 +63,7 @@ class KillPair(Pair):
         super().__init__(factory, setup.version, gtids=setup.gtids, source_options=source_options, **setup.options)
         self.factory, self.setup, self._usual = factory, setup, setup
         self.auto_position = setup.auto_position
+        self.source.answer_seconds = self.replica.answer_seconds = ANSWER_SECONDS
         # a source's commits need not be durable here
         self.source.execute("SET GLOBAL sync_binlog = 0", "SET GLOBAL innodb_flush_log_at_trx_commit = 2")
 
@@ -151,6 +154,7 @@ class KillPair(Pair):
             if FILES.fullmatch(path.name):
                 path.unlink()
         server = self.factory(self.version, options={**self.replica.options, "relay-log": "none", "relay-log-recovery": 0}, folder=folder)
+        server.answer_seconds = ANSWER_SECONDS
         try:
             tables_of_records = [TABLE] if self.version == MARIADB else list(TABLES)
             infos = {table: dictionaries(server, f"SELECT * FROM mysql.{table}") for table in tables_of_records}
