@@ -111,6 +111,18 @@ class Charset:
             first = b""
         return first if first and data.startswith(first) else data[: characters * self.max_bytes]
 
+    def whole(self, data: bytes, most_bytes: int) -> bytes:
+        """The whole characters among the first `most_bytes` of a text that is longer."""
+        if self.max_bytes == 1:
+            return data[:most_bytes]
+        size = 0
+        for char in self.decode(data):
+            next_size = size + len(self.encode(char))
+            if next_size > most_bytes:
+                break
+            size = next_size
+        return data[:size]
+
 
 def _codes(data: bytes) -> Iterator[bytes]:
     """The codes of big5 and eucjpms, one by one."""
@@ -379,6 +391,13 @@ def statement_text(number: int, sql: bytes) -> str:
     """A statement of a client whose collation has this number; what does not decode survives."""
     own = charset_of_collation(number)
     return sql.decode("utf-8", "surrogateescape") if own.name in _AS_ASCII else own.decode(sql)
+
+
+def has_wide_backslash(client: str, sql: bytes) -> bool:
+    """Whether a statement has the backslash of two bytes that ujis and sjis know: it is no escape,
+    and `statement_text` cannot tell it from one."""
+    wide = {own for own, theirs in OTHERWISE.get(client, {}).items() if theirs == "\\"}
+    return bool(wide) and not wide.isdisjoint(sql.decode(CHARSETS[client].codec, "replace"))
 
 
 def literal_bytes(client: str, text: str) -> bytes:

@@ -25,7 +25,7 @@ from applier.replica.relay.relay_event import RelayEvent
 from applier.replica.storage import Commit, DdlGroup, RowChange, Storage, row_changes
 from applier.tables.ddl.execution import DDL_STATEMENTS
 from applier.tables.engine import Change
-from applier.tables.sql.sql_text import statement_kind
+from applier.tables.sql.statement_kind import statement_kind
 from lookup.handler import traits_of
 
 

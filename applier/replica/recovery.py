@@ -247,9 +247,7 @@ class Sanitized:
     source: Position | None
 
 
-def sanitized(
-    disk: Disk, index: RelayLogIndex, info: RelayLogInfo, source: SourceInfo
-) -> Position:
+def sanitized(disk: Disk, index: RelayLogIndex, info: RelayLogInfo, source: SourceInfo) -> Position:
     """Cuts the relay logs behind their last boundary; returns where the receiver goes on.
 
     Where they tell no place in the source's log, that is where the applier is, but for relay logs

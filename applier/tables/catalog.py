@@ -11,10 +11,11 @@ from pathlib import Path
 
 from applier.arguments import checked
 from applier.errors import ReplicationError
-from applier.tables.engine import Change, MemoryTable, SequenceTable
-from applier.tables.expressions.operands import PLAIN, dialect_of
+from applier.tables.engine import Change, MemoryTable
+from applier.tables.expressions.operands import PLAIN, dialect_of, unsupported
 from applier.tables.foreign_keys import ForeignKeys, renamed_keys
 from applier.tables.merge_tables import is_merge, moved_union
+from applier.tables.special_tables import BlackholeTable, SequenceTable
 from applier.tables.triggers import Triggers
 from applier.tables.union_table import UnionTable
 from lookup.handler import Ref, Row, traits_of
@@ -22,6 +23,9 @@ from lookup.table import TableDefinition
 
 MOST_SHOWN = 15
 """Tables that `repr` shows."""
+
+
+_MADE_UP_SCHEMAS = frozenset({"information_schema", "performance_schema", "sys"})
 
 
 @dataclass(slots=True)
@@ -37,7 +41,9 @@ def table_of(definition: TableDefinition) -> MemoryTable:
     """An empty table that stands in no set yet."""
     if is_merge(definition):
         return UnionTable(definition)
-    return (SequenceTable if "SEQUENCE" in definition.options else MemoryTable)(definition)
+    if "SEQUENCE" in definition.options:
+        return SequenceTable(definition)
+    return (MemoryTable if traits_of(definition).stores_rows else BlackholeTable)(definition)
 
 
 class Tables:
@@ -139,10 +145,12 @@ class Tables:
 
     def named(self, database: str, name: str) -> MemoryTable:
         """The table that a statement names. Raises ReplicationError 1146 where there is none, 1235
-        for a view."""
+        for a view and for tables that the server makes up."""
         table = self.get(database, name)
         if table is None:
             self.refuse_view(database, name)
+            if database.lower() in _MADE_UP_SCHEMAS:
+                raise unsupported(f"a statement about {database}.{name}")
             full_name = f"{database}.{name}"
             raise ReplicationError(1146, f"Table '{full_name}' doesn't exist", table=full_name)
         return table

@@ -479,17 +479,6 @@ class MemoryTable:
         return key_extractor(self.definition, key, None, expressions)
 
 
-class SequenceTable(MemoryTable):
-    """A sequence of MariaDB: it has one row, and a new one takes its place
-    (`ha_sequence::write_row`, sql/ha_sequence.cc 10.11)."""
-
-    def insert(self, row: Row) -> Ref:
-        """Puts the row in the place of the one that is there."""
-        for ref in self.refs():
-            self.delete(ref)
-        return super().insert(row)
-
-
 def has_dynamic_rows(definition: TableDefinition) -> bool:
     """Whether MyISAM keeps the table in rows of varying length: it has a VARCHAR or BLOB, or says
     so."""

@@ -11,7 +11,12 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from applier.binlog.charsets import charset_of_collation, collation_name, statement_text
+from applier.binlog.charsets import (
+    charset_of_collation,
+    collation_name,
+    has_wide_backslash,
+    statement_text,
+)
 from applier.binlog.events import ExecuteLoadQuery, Intvar, LoadBlock, Query, Rand, UserVar
 from applier.binlog.header import Event
 from applier.binlog.refusals import no_loaded_file
@@ -37,7 +42,8 @@ from applier.tables.expressions.operands import OLD_SERVERS, unsupported
 from applier.tables.expressions.row_expressions import Session
 from applier.tables.sql.set_statement import check_variables
 from applier.tables.sql.sql_mode_flags import SqlModeFlag
-from applier.tables.sql.sql_text import UNREADABLE, reason, statement_kind, without_set_statement
+from applier.tables.sql.sql_text import UNREADABLE, reason
+from applier.tables.sql.statement_kind import executed_statement, statement_kind
 
 NO_FOREIGN_KEY_CHECKS = 1 << 26
 EXPLICIT_DEFAULTS = 1 << 24
@@ -86,7 +92,7 @@ class StatementApplier:
         try:
             self._set_session(event, query)
             check_variables(sql)
-            sql = without_set_statement(sql)
+            sql = executed_statement(sql)
             with self._session(event, query):
                 if kind in DML_STATEMENTS:
                     self._execute_dml(sql, database, query)
@@ -202,7 +208,8 @@ class StatementApplier:
         """What the event says of its session. NOW() is the event's timestamp in the session's time
         zone.
 
-        Raises ReplicationError 1298 for a time zone that is not known here.
+        Raises ReplicationError 1298 for a time zone that is not known here, 1235 for text that
+        cannot be read as the server reads it.
         """
         moment = datetime.fromtimestamp(event.timestamp, UTC) + timedelta(
             microseconds=query.variables.microseconds
@@ -221,6 +228,8 @@ class StatementApplier:
                 charset_of_collation(client).name,
                 collation_name(connection),
             )
+            if has_wide_backslash(session.client, query.sql):
+                raise unsupported(f"a backslash of two bytes from a client with {session.client}")
         session.lc_time_names = query.variables.lc_time_names or 0
         session.numbers = NumberSteps(*(query.variables.auto_increment or ()))
         self.statement.explicit_defaults_for_timestamp = self._explicit_defaults(query.variables)

@@ -23,7 +23,8 @@ from applier.errors import InputError
 from applier.tables.dml.row_writer import StatementSession
 from applier.tables.dml.statements import execute_statement
 from applier.tables.expressions.comparisons import like
-from applier.tables.sql.sql_text import statement_kind, tokenize
+from applier.tables.sql.sql_text import tokenize
+from applier.tables.sql.statement_kind import statement_kind
 from tests.applier.fuzz import time_limit
 from tests.applier.logs import INT_TABLE
 from tests.binlog.build import gtid, log, query, table_map, write, xid

@@ -16,7 +16,7 @@ from applier.tables.ddl.execution import apply_ddl
 from applier.tables.expressions.auto_numbers import NumberSteps
 from applier.tables.expressions.literals import string_literal
 from applier.tables.expressions.operands import Scope, Session
-from applier.tables.sql.sql_text import statement_kind
+from applier.tables.sql.statement_kind import statement_kind
 
 SCHEMA = """CREATE TABLE d.t (id int NOT NULL, a int DEFAULT 5, b varchar(10) CHARSET utf8mb4 DEFAULT 'q', PRIMARY KEY (id), KEY k (a));
 INSERT INTO d.t VALUES (1, 10, 'x'), (2, NULL, 'é'), (3, 30, NULL);"""
@@ -320,7 +320,8 @@ def test_temporary_tables() -> None:
         ("ALTER TABLE t EXCHANGE PARTITION p0 WITH TABLE u", 1235),
         ("CREATE TABLE s AS SELECT count(*) FROM t GROUP BY a", 1235), ("CREATE TABLE s SELECT 1", 1235),
         ("CREATE TABLE s SELECT a FROM t LIMIT 1", 1235), ("CREATE TABLE s SELECT a FROM t WHERE RAND() < 2", 1235),
-        ("CREATE TABLE s SELECT n.a FROM t", 1235), ("CREATE TABLE s SELECT a FROM t, t AS u", 1235),
+        ("CREATE TABLE s (PRIMARY KEY (a)) SELECT a FROM t", 1235), ("CREATE TABLE s SELECT n.a FROM t", 1235),
+        ("CREATE TABLE s SELECT a FROM t, t AS u", 1235),
     ],
 )  # fmt: skip
 def test_the_servers_errors(statement: str, error: int | None) -> None:

@@ -11,7 +11,8 @@ from applier.tables.ddl.execution import apply_ddl
 from applier.tables.expressions.row_expressions import Session
 from applier.tables.sql.set_statement import check_variables
 from applier.tables.sql.sql_mode_flags import SqlModeFlag
-from applier.tables.sql.sql_text import Lexis, Parser, set_statement_names, statement_kind, without_set_statement
+from applier.tables.sql.sql_text import Lexis, Parser
+from applier.tables.sql.statement_kind import executed_statement, set_statement_names, statement_kind
 
 SCHEMA = "CREATE TABLE d.t (id int NOT NULL, a int, PRIMARY KEY (id), KEY k (a)); INSERT INTO d.t VALUES (1, 10), (2, 20);"
 
@@ -108,6 +109,9 @@ def test_a_period_goes_by_its_name() -> None:
     session = DdlSession(server="mariadb")
     apply_ddl(tables, "ALTER TABLE t ADD PERIOD FOR p (s, e)", "d", session)
     apply_ddl(tables, "ALTER TABLE t DROP PERIOD IF EXISTS FOR q", "d", session)
+    apply_ddl(tables, "ALTER TABLE t DROP SYSTEM VERSIONING", "d", session)
+    apply_ddl(tables, "ALTER TABLE t ADD g INT, WITH SYSTEM VERSIONING", "d", session)
+    assert tables["d.t"].definition.system_versioned
     apply_ddl(tables, "ALTER TABLE t ADD PERIOD IF NOT EXISTS FOR p (e, s)", "d", session)
     assert tables["d.t"].definition.period == ("p", "s", "e")
     apply_ddl(tables, "ALTER TABLE t DROP PERIOD FOR p", "d", session)
@@ -129,10 +133,13 @@ def test_clauses_behind_validation_are_read() -> None:
         ("/* x */ SET STATEMENT a=(1 + 2) FOR DROP TABLE t", "DROP TABLE t", ["a"]),
         ("SET a = 'SET STATEMENT x=1 FOR y'", "SET a = 'SET STATEMENT x=1 FOR y'", []),
         ("DROP TABLE t", "DROP TABLE t", []),
+        ("SET STATEMENT a=1 FOR ANALYZE DELETE FROM t", "DELETE FROM t", ["a"]),
+        ("/* x */ analyze format = json UPDATE t SET a = 1", "UPDATE t SET a = 1", []),
+        ("ANALYZE TABLE t", "ANALYZE TABLE t", []),
     ],
 )
 def test_set_statement(sql: str, inner: str, names: list[str]) -> None:
-    assert without_set_statement(sql) == inner
+    assert executed_statement(sql) == inner
     assert set_statement_names(sql) == names
     assert statement_kind(sql) == inner.partition(" ")[0]
 

@@ -77,8 +77,11 @@ def compared(log: Path, skip_errors: str = REFUSED) -> tuple[int, list[str]]:
     for twin in tables:
         name = twin.definition.name
         if name.startswith(TWIN):
-            found, wrong = of_table(tables[f"matrix.{name.removeprefix(TWIN)}"], twin)
+            table = tables[f"matrix.{name.removeprefix(TWIN)}"]
+            found, wrong = of_table(table, twin)
             equal += found
+            if not skip_errors and len(table) != len(twin):
+                wrong.append(f"{table.definition.name}: {len(table)} rows, the server has {len(twin)}")
             different += wrong
     return equal, different
 

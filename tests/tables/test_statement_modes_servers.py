@@ -255,6 +255,87 @@ RESET;
 """,
     ),
 )
+DISPLACED = (
+    "2019-10-10 10:11:12+00:00", "2019-10-10 23:30:12.5006-05:30", "2019-10-10 10:11:12 +00:00", "2019-10-10 10:11:12-00:00",
+    "2019-10-10 10:11:12+14:00", "2019-10-10 10:11:12+14:01", "2019-10-10 10:11:12-14:00", "2019-10-10 10:11:12+1:00",
+    "2019-10-10 10:11+02:00", "2019-10-10 10:11:12.1234567+02:00", "2019-10-10 10:11:12.123456+02:00", "2019-10-10 10:11:12.+02:00",
+    "2019-10-10 10:11:12+05:60", "2019-10-10 10:11:12.9999+02:00", "20191010101112+02:00", "20191010101112.5+02:00",
+    "2019-10-10T10:11:12+02:00 ", "1970-01-01 00:30:00+00:00",
+)  # fmt: skip
+"""Moments that name a time zone, rightly or not; 8.0.19 on knows them, the others pass over it."""
+PACKED = tuple(
+    f"{head}{tail}"
+    for head in ("20191010101112", "20191010101112.5", "191010101112", "20191010T101112", "20191010101112.", "20191010101112.1234567")
+    for tail in ("", "x", " ", "+", "1", "12", "x1", "x ", " 1", "x x", "e3", "\t", "_", ":1", "T", "T1", "xT", "TT", "12345678x")
+)
+"""Moments without delimiters, and what may stand behind them."""
+LONG_TEXTS = tuple(
+    f"INSERT INTO long_{at} VALUES ({number}, REPEAT('{text}', {count}));"
+    for at in range(6)
+    for number, (text, count) in enumerate([("é", 128), ("aé", 86), ("€", 86), ("a", 256), ("b€", 64), ("é ", 90)])
+)
+SCRIPTS += (
+    (
+        ALL,
+        "SET sql_mode = '';\n"
+        + "".join(
+            f"CREATE TABLE long_{at} (id INT, t TINYTEXT CHARACTER SET {charset});\n"
+            f"CREATE TABLE longer_{at} (id INT, t TEXT CHARACTER SET {charset});\n"
+            for at, charset in enumerate(("utf8mb4", "utf8", "ucs2", "utf16", "gbk", "ujis"))
+        )
+        + "\n".join(LONG_TEXTS)
+        + "\n"
+        + "\n".join(LONG_TEXTS).replace("long_", "longer_")
+        + "\n"
+        + "".join(f"ALTER TABLE longer_{at} MODIFY t TINYTEXT CHARACTER SET {kind};\n" for at, kind in enumerate(("utf8mb4", "utf8")))
+        + "RESET;\n",
+    ),
+    (
+        ALL,
+        "SET sql_mode = '', time_zone = '+01:00';\n"
+        "CREATE TABLE dd (id INT, a TIMESTAMP(3) NULL, b DATETIME(3), c DATETIME, d DATE);\n"
+        "CREATE TABLE de (id INT, v VARCHAR(60), w VARCHAR(60), x VARCHAR(60));\n"
+        + "".join(
+            f"INSERT INTO dd VALUES ({at}, '{text}', '{text}', '{text}', '{text}');\n"
+            f"INSERT INTO de VALUES ({at}, '{text}', '{text}', '{text}');\n"
+            for at, text in enumerate((*DISPLACED, *PACKED))
+        )
+        + "ALTER TABLE de MODIFY v DATETIME(2), MODIFY w TIMESTAMP NULL, MODIFY x DATE;\nRESET;\n",
+    ),
+    (
+        ("mariadb",),
+        """
+CREATE TABLE digits (id INT, a TIMESTAMP(4) DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP, b DATETIME(3) DEFAULT now(),
+    c DATETIME(6) DEFAULT current_timestamp(2), d DATETIME(2) DEFAULT (LOCALTIME()), e TIMESTAMP(5) DEFAULT '2020-01-01');
+INSERT INTO digits (id) VALUES (1), (2);
+ALTER TABLE digits ALTER e SET DEFAULT now(), ADD f DATETIME(1) DEFAULT CURRENT_TIMESTAMP;
+INSERT INTO digits (id) VALUES (3);
+UPDATE digits SET b = NULL WHERE id = 2;
+RESET;
+CREATE TABLE an (id INT PRIMARY KEY, v INT);
+ANALYZE INSERT INTO an VALUES (1, 2), (2, 3), (3, 4);
+ANALYZE FORMAT=JSON UPDATE an SET v = v + 100 WHERE id > 1;
+SET STATEMENT max_statement_time = 100 FOR ANALYZE DELETE FROM an WHERE id = 2;
+/* a comment */ ANALYZE REPLACE an VALUES (1, 9);
+RESET;
+""",
+    ),
+    (
+        ("5.7", "9.7"),
+        """
+CREATE TABLE bl (id INT PRIMARY KEY, v INT) ENGINE=BLACKHOLE;
+INSERT INTO bl VALUES (1, 2), (1, 3);
+REPLACE INTO bl VALUES (1, 2);
+UPDATE bl SET v = 3;
+DELETE FROM bl;
+CREATE TABLE bm (id INT, v INT) ENGINE=MyISAM;
+INSERT INTO bm VALUES (1, 2);
+INSERT INTO bl SELECT * FROM bm;
+ALTER TABLE bm ENGINE=BLACKHOLE;
+RESET;
+""",
+    ),
+)
 RESET = "SET sql_mode = DEFAULT, time_zone = DEFAULT, auto_increment_increment = 1, auto_increment_offset = 1"
 
 

@@ -48,6 +48,7 @@ TABLES = {
     "DELETE t, y.* FROM t JOIN e.u AS y WHERE t.i = y.i": "d.t e.u",
     "DELETE FROM x USING e.t AS x, u WHERE x.i = u.i": "e.t",
     "OPTIMIZE LOCAL TABLE t, e.u": "d.t e.u",
+    "ANALYZE FORMAT=JSON INSERT INTO t SELECT 1": "d.t",
     "SET STATEMENT max_statement_time=1, sort_buffer_size=2 FOR DROP TABLE t": "d.t",
 }
 

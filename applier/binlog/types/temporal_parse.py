@@ -8,6 +8,7 @@ the server stores zero, or the nearest time, with a warning.
 from __future__ import annotations
 
 import calendar
+import re
 import string
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,9 +21,13 @@ _SPACES = frozenset(" \t\n\v\f\r")
 _PUNCTUATION = frozenset(string.punctuation)
 _MOST_TIME = 8385959
 _WHOLE_MOMENT = 12
-"""Digits of YYMMDDhhmmss: in MariaDB a point behind fewer stands between fields."""
+"""Digits of YYMMDDhhmmss: in MariaDB a point behind fewer stands between fields, and so many need
+no delimiters whatever follows."""
 _TWO_DIGIT_YEARS = 70
 """Of two digits, the years from here on are of the 20th century."""
+_DISPLACEMENT = re.compile(r"([-+])([0-9]{2}):([0-5][0-9])[ \t\n\v\f\r]*")
+_FRACTION = re.compile(r"^\.?[0-9]*")
+_MOST_DISPLACEMENT_SECONDS = 14 * 3600
 TIME_LIMIT = (838 * 3600 + 59 * 60 + 59) * 1_000_000
 """The longest TIME in microseconds."""
 
@@ -30,13 +35,15 @@ TIME_LIMIT = (838 * 3600 + 59 * 60 + 59) * 1_000_000
 @dataclass(frozen=True, slots=True)
 class DateRules:
     """What makes a date wrong. `fuzzy`: months and days may be zero. `mariadb`: as MariaDB reads
-    signs, and digits that end at a point."""
+    signs, and digits that end at a point. `displacements`: a time zone such as +05:30 may follow
+    the seconds (8.0.19 on)."""
 
     fuzzy: bool = True
     no_zero_in_date: bool = False
     no_zero_date: bool = False
     invalid_dates: bool = False
     mariadb: bool = False
+    displacements: bool = False
 
     def allow(self, parts: Parts) -> bool:
         """`check_date`: whether a column may hold this date."""
@@ -53,11 +60,13 @@ class DateRules:
 @dataclass(frozen=True, slots=True)
 class DateTimeValue:
     """A date with its time of day; `nanoseconds` are those behind the microseconds. `is_date`: text
-    without a time of day."""
+    without a time of day. `displacement_seconds`: of its time zone from UTC; None: that of the
+    session."""
 
     parts: Parts
     nanoseconds: int = 0
     is_date: bool = False
+    displacement_seconds: int | None = None
 
 
 def moment_of(when: datetime) -> DateTimeValue:
@@ -88,6 +97,7 @@ class _Text:
         self.text = text
         self.at = 0
         self.end = len(text)
+        self.behind_fields = 0
 
     @property
     def left(self) -> int:
@@ -142,9 +152,10 @@ def _read_moment(
     )
     count = run - cursor.at
     internal = run == cursor.end or cursor.text[run] == "."
-    if rules.mariadb and run < cursor.end and count < _WHOLE_MOMENT:
-        internal = False
-    year_length = 4 if count in (4, 8) or count >= 14 else 2
+    if rules.mariadb and run < cursor.end:
+        internal = count >= _WHOLE_MOMENT
+    counted = count - cursor.text.count("T", cursor.at, run) if rules.mariadb else count
+    year_length = 4 if counted in (4, 8) or counted >= 14 else 2
     fields, spaced, delimited = _fields(cursor, internal, year_length)
     if fields is None or (delimited and not spaced and with_time):
         return False, None
@@ -161,7 +172,38 @@ def _read_moment(
     nanoseconds = 0
     if len(fields) == 7 and len(fields[6]) == 6 and cursor.peek() in _DIGITS and cursor.peek():
         nanoseconds = 100 * int(cursor.peek())
-    return True, DateTimeValue(parts, nanoseconds, len(fields) <= 3)
+    displacement = None
+    if rules.displacements and len(fields) >= 6:
+        rest = text[cursor.behind_fields :].lstrip(string.digits)
+        if rest.startswith(("+", "-")):
+            displacement = _displacement_seconds(rest)
+            if displacement is None:
+                return True, None
+    if rules.mariadb and internal and _spoils(cursor, run, fields):
+        return True, None
+    return True, DateTimeValue(parts, nanoseconds, len(fields) <= 3, displacement)
+
+
+def _spoils(cursor: _Text, run: int, fields: list[str]) -> bool:
+    """Whether what stands behind digits without delimiters makes them no date: digits, punctuation
+    and a T that is one too many do, letters and spaces do not (seen on MariaDB 10.11.18)."""
+    rest = cursor.text[cursor.behind_fields :].lstrip(string.digits)
+    if rest.startswith("T") and (len(fields) == 7 or "T" in cursor.text[: cursor.behind_fields]):
+        return True
+    rest = _FRACTION.sub("", cursor.text[max(cursor.behind_fields, run) :])
+    return any(char in _DIGITS or char in _PUNCTUATION or char > "\x7f" for char in rest)
+
+
+def _displacement_seconds(text: str) -> int | None:
+    """`time_zone_displacement_to_seconds` (sql-common/my_time.cc 8.0.19 on); None for a wrong
+    one."""
+    found = _DISPLACEMENT.fullmatch(text)
+    if found is None or found[0].startswith("-00:00"):
+        return None
+    seconds = int(found[2]) * 3600 + int(found[3]) * 60
+    if seconds > _MOST_DISPLACEMENT_SECONDS:
+        return None
+    return -seconds if found[1] == "-" else seconds
 
 
 def _fields(cursor: _Text, internal: bool, year_length: int) -> tuple[list[str] | None, bool, bool]:
@@ -179,7 +221,7 @@ def _fields(cursor: _Text, internal: bool, year_length: int) -> tuple[list[str] 
             return None, spaced, delimited
         fields.append(field)
         width = 2
-        behind = cursor.at
+        behind = cursor.behind_fields = cursor.at
         if not cursor.left:
             break
         if at == 2 and cursor.peek() == "T":
@@ -188,7 +230,7 @@ def _fields(cursor: _Text, internal: bool, year_length: int) -> tuple[list[str] 
         if at == 5:
             if cursor.peek() == ".":
                 cursor.at += 1
-                behind = cursor.at
+                behind = cursor.behind_fields = cursor.at
                 width = 6
             elif cursor.peek() in _DIGITS:
                 break

@@ -81,7 +81,8 @@ def text_from_sql(column: Column) -> Callable[[object], bytes]:
                     raise ValueRefused(1406, f"Data too long for column '{column.name}'", kept)
                 return kept
         if width is not None and len(data) > width:
-            raise ValueRefused(1406, f"Data too long for column '{column.name}'", data[:width])
+            kept = own.whole(data, width)
+            raise ValueRefused(1406, f"Data too long for column '{column.name}'", kept)
         return data
 
     return convert

@@ -15,7 +15,8 @@ from itertools import pairwise
 
 from applier.errors import ReplicationError
 from applier.mysql.client.connection import Server
-from applier.tables.sql.sql_text import statement_kind, tokenize, without_set_statement
+from applier.tables.sql.sql_text import tokenize
+from applier.tables.sql.statement_kind import executed_statement, statement_kind
 
 IMPLICIT_COMMIT = frozenset(
     """
@@ -75,7 +76,7 @@ def commits_by_itself(sql: str) -> bool:
 
 def is_temporary(sql: str) -> bool:
     """CREATE or DROP TEMPORARY TABLE: no commit, and nothing of it outlives the session."""
-    sql = without_set_statement(sql)
+    sql = executed_statement(sql)
     return _TEMPORARY.match(sql, _start(sql)) is not None
 
 
@@ -102,7 +103,7 @@ def is_atomic_create(sql: str) -> bool:
 
 def drops_database(sql: str) -> bool:
     """Whether the statement is a DROP DATABASE, or DROP SCHEMA."""
-    sql = without_set_statement(sql)
+    sql = executed_statement(sql)
     words = sql[_start(sql) :].upper().split(None, 2)[:2]
     return words in (["DROP", "DATABASE"], ["DROP", "SCHEMA"])
 

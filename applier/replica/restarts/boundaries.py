@@ -21,7 +21,7 @@ from applier.replica.execute import BeforeCommit, GroupEnd
 from applier.replica.relay.relay_event import RelayEvent
 from applier.replica.storage import Commit, Storage
 from applier.tables.ddl.execution import DDL_STATEMENTS
-from applier.tables.sql.sql_text import statement_kind
+from applier.tables.sql.statement_kind import statement_kind
 
 _XA_ENDS = frozenset({TransactionKind.XA_COMMIT, TransactionKind.XA_ROLLBACK})
 

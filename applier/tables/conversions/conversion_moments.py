@@ -19,7 +19,11 @@ from applier.binlog.types.temporal_parse import (
     text_moment,
 )
 from applier.tables.conversions.conversion_rules import ConversionRules, MakeStore, Store, raw_text
-from applier.tables.expressions.moment_rules import number_of_column, time_of_text
+from applier.tables.expressions.moment_rules import (
+    number_of_column,
+    session_parts,
+    time_of_text,
+)
 from lookup.table import Column
 
 _LAST_DATE = 99991231
@@ -36,7 +40,8 @@ def _rounder(
     def rounded(moment: DateTimeValue | None) -> Parts | None:
         if moment is None or not dates.allow(moment.parts):
             return None
-        return round_moment(moment, new.scale, truncate=truncate, mariadb=rules.rounds_as_mariadb)
+        parts = round_moment(moment, new.scale, truncate=truncate, mariadb=rules.rounds_as_mariadb)
+        return None if parts is None else session_parts(moment, parts, rules.zone)
 
     return rounded
 

@@ -81,7 +81,7 @@ class ConversionRules:
 
     def dates(self, column: Column) -> DateRules:
         """Which dates the column takes."""
-        return date_rules(column, self.sql_mode, mariadb=self.rounds_as_mariadb)
+        return date_rules(column, self.dialect)
 
     @property
     def dialect(self) -> Dialect:

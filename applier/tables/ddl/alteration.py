@@ -103,7 +103,7 @@ class Alteration:
             "DISABLE": lambda: self.parser.expect("KEYS"),
             "ENABLE": lambda: self.parser.expect("KEYS"),
             "FORCE": lambda: None,
-            "WITH": lambda: self.parser.expect("VALIDATION"),
+            "WITH": self._with,
             "WITHOUT": lambda: self.parser.expect("VALIDATION"),
             **{word: partial(self._partition, word) for word in PARTITION_WORDS},
             "DISCARD": lambda: self._tablespace("DISCARD"),
@@ -294,6 +294,12 @@ class Alteration:
         else:
             parser.accept("COLUMN")
             self._drop_column(parser.accept("IF", "EXISTS"))
+
+    def _with(self) -> None:
+        versioned = self.rules.mariadb and self.parser.accept("SYSTEM", "VERSIONING")
+        if not versioned:
+            self.parser.expect("VALIDATION")
+        self.parts.system_versioned = self.parts.system_versioned or versioned
 
     def _drop_system_versioning(self) -> None:
         self.parts.system_versioned = False

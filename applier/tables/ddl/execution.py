@@ -26,7 +26,8 @@ from applier.tables.discarded_table import DiscardedTable
 from applier.tables.engine import MemoryTable
 from applier.tables.merge_tables import with_union
 from applier.tables.partitioning.partition_conversion import conversion, converts
-from applier.tables.sql.sql_text import Parser, without_set_statement
+from applier.tables.sql.sql_text import Parser
+from applier.tables.sql.statement_kind import executed_statement
 from lookup.table import TableDefinition
 
 IGNORED_OBJECTS = frozenset(
@@ -68,7 +69,7 @@ class _Ddl:
         self.database = database
         self.session = session
         self.modifiers: set[str] = set()
-        self.parser = Parser(without_set_statement(sql), session.lexis)
+        self.parser = Parser(executed_statement(sql), session.lexis)
 
     def run(self) -> str | None:
         word = self.parser.word()

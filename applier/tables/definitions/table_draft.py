@@ -21,7 +21,8 @@ from applier.errors import ReplicationError
 from applier.tables.conversions.conversion_rules import ConversionRules
 from applier.tables.definitions.named_keys import TINY_BYTES, NamedKey, resolve_keys
 from applier.tables.definitions.partition_bounds import with_settled_bounds
-from applier.tables.expressions.defaults import default_in_utc
+from applier.tables.expressions.defaults import default_in_utc, now_with_digits
+from applier.tables.expressions.operands import unsupported
 from applier.tables.expressions.row_expressions import Session
 from applier.tables.sql.quoting import quoted
 from applier.tables.sql.sql_mode_flags import SqlModeFlag
@@ -170,7 +171,9 @@ class ColumnDraft:
             values.setdefault("length", 2048 if kind == "vector" else 1)
         if kind == "timestamp" and rules.implicit_timestamps and "said_null" not in self.values:
             values["nullable"] = False
-        return default_in_utc(Column(self.name, **values), rules.session)  # type: ignore[arg-type]
+        column = Column(self.name, **values)  # type: ignore[arg-type]
+        column = now_with_digits(column) if rules.mariadb else column
+        return default_in_utc(column, rules.session)
 
     def _labels(self, charset_name: str, rules: SchemaRules) -> tuple[str, ...]:
         said = cast("tuple[str | bytes, ...]", self.values["labels"])
@@ -305,8 +308,11 @@ def build_definition(
     table_charset: str,
     table_collation: str,
 ) -> TableDefinition:
-    """Applies the rules that look at the table as a whole."""
+    """Applies the rules that look at the table as a whole. Raises ReplicationError 1235 for a key
+    of columns that a SELECT adds."""
     columns = list(parts.columns)
+    if parts.select is not None:
+        _refuse_keys_of_the_select(parts)
     if parts.system_versioned and not any(column.system_time for column in columns):
         for end in ("start", "end"):
             hidden = Column(
@@ -364,6 +370,13 @@ def build_definition(
         options=with_settled_bounds(parts.options, rules.lexis, rules.session),
         period=parts.period,
     )
+
+
+def _refuse_keys_of_the_select(parts: TableParts) -> None:
+    names = {column.name.lower() for column in parts.columns}
+    for name, *_ in (part for key in parts.named_keys for part in key.parts):
+        if name is not None and name.lower() not in names:
+            raise unsupported(f"a key of `{name}`, which comes from the SELECT")
 
 
 def _end_period(parts: TableParts, columns: list[Column]) -> None:

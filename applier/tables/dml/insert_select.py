@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from applier.errors import ReplicationError
 from applier.tables.catalog import Tables
 from applier.tables.dml.row_selection import RowSelection
 from applier.tables.dml.table_references import NO_ALIAS, JoinedTables
@@ -55,6 +56,8 @@ def read_select(
     Raises ReplicationError 1146 for a table that is not there, 1235 for what is not supported.
     """
     enclosed = parser.accept("(")
+    if parser.word() == "WITH":
+        raise unsupported("WITH before a SELECT")
     parser.expect("SELECT")
     while parser.accept_any(*_AS_THEY_STAND):
         pass
@@ -70,7 +73,7 @@ def read_select(
     else:  # nothing may be left between the list and FROM
         parser.expect("FROM")
         parser.at = behind
-    selection = RowSelection.read(listed.reader)
+    selection = listed.selection()
     parser.accept("FOR", "UPDATE")
     parser.accept("LOCK", "IN", "SHARE", "MODE")
     if enclosed:
@@ -117,6 +120,7 @@ class _SelectList:
         self.is_buffered_exactly = True
         """Whether a temporary table between the SELECT and the INSERT keeps all values."""
         self.hides_a_column = False
+        self.has_aliases = False
 
     def read(self) -> None:
         """Passes the list."""
@@ -157,11 +161,22 @@ class _SelectList:
         exact = operand.literal or operand.kind in _EXACT or self._is_name(start)
         self.is_buffered_exactly = self.is_buffered_exactly and exact
         if parser.accept("AS") or parser.at_alias(NO_ALIAS):
+            self.has_aliases = True
             alias = parser.name().lower()
             self.hides_a_column = self.hides_a_column or (
                 self.source is not None
                 and any(alias in one.definition.positions for one in self.source.parts)
             )
+
+    def selection(self) -> RowSelection:
+        """The clauses behind the tables. Raises ReplicationError 1235 where they may name an
+        alias."""
+        try:
+            return RowSelection.read(self.reader)
+        except ReplicationError as error:
+            if error.number == 1054 and self.has_aliases:
+                raise unsupported("ORDER BY an alias") from None
+            raise
 
     def _is_name(self, start: int) -> bool:
         return all(

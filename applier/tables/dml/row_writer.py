@@ -3,6 +3,7 @@ fit, numbers, and rows in the way."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -46,6 +47,12 @@ class StatementSession:
     explicit_defaults_for_timestamp: bool | None = None
     files: dict[int, bytearray] = field(default_factory=dict)
     """LOAD DATA files by their number."""
+
+
+_LISTED = re.compile(r"PARTITION\s+BY\s+(RANGE|LIST)", re.IGNORECASE)
+_TAKES_ALL = re.compile(
+    r"LESS\s+THAN\s*(MAXVALUE|\(\s*MAXVALUE(\s*,\s*MAXVALUE)*\s*\))|\bDEFAULT\b", re.IGNORECASE
+)
 
 
 def _stored_before(
@@ -124,10 +131,13 @@ class StatementRows:
         return changed
 
     def refuse_checks(self, definition: TableDefinition) -> None:
-        """IGNORE leaves out the rows that a CHECK constraint refuses, which are not known here.
-        Raises ReplicationError 1235."""
+        """IGNORE leaves out the rows that a CHECK constraint refuses or that have no partition,
+        which are not known here. Raises ReplicationError 1235."""
         if self.ignore and any(check.enforced for check in definition.checks):
             raise unsupported("IGNORE on a table with a CHECK constraint")
+        text = definition.options.get("PARTITION", "")
+        if self.ignore and _LISTED.match(text) and not _TAKES_ALL.search(text):
+            raise unsupported("IGNORE on a table whose partitions do not take all rows")
 
     def _replace(self, table: MemoryTable, row: Row, duplicate: DuplicateKey) -> int:
         """Rows in the way go; the row of the last unique key is overwritten where nothing refers to

@@ -165,7 +165,11 @@ class Statement:
     def column_list(self, definition: TableDefinition) -> tuple[int, ...]:
         """The columns that stand in parentheses at the cursor, or all visible ones."""
         parser = self.parser
-        if parser.word(1) == "SELECT" or parser.accept("(", ")") or not parser.accept("("):
+        if (
+            parser.word(1) in ("SELECT", "WITH")
+            or parser.accept("(", ")")
+            or not parser.accept("(")
+        ):
             return tuple(at for at, column in enumerate(definition.columns) if not column.invisible)
         found: list[int] = []
         while not parser.accept(")"):

@@ -74,8 +74,11 @@ def _comparable(one: Operand, two: Operand, dialect: Dialect) -> tuple[Operand, 
         return _encoded(one), _encoded(two), _plain
     if kinds <= DATES or kinds == {OperandKind.TIME}:
         return one, two, _plain
-    if kinds & CHARACTERS and kinds & (DATES | {OperandKind.TIME}) and len(kinds) == 2:
+    if kinds & CHARACTERS and kinds & DATES and len(kinds) == 2:
         return _moment(one), _moment(two), _plain
+    if kinds & CHARACTERS and OperandKind.TIME in kinds and len(kinds) == 2:
+        digits = 6 if dialect.mariadb else (one if one.kind is OperandKind.TIME else two).digits
+        return _time(one, digits), _time(two, digits), _plain
     if (
         OperandKind.TEXT in kinds
         and kinds & NUMBERS
@@ -105,6 +108,21 @@ def _moment(operand: Operand) -> Operand:
     if not operand.literal:
         raise unsupported(f"{operand.sql} as a date")
     return mapped(operand, OperandKind.DATETIME, moment_of)
+
+
+def _time(operand: Operand, digits: int) -> Operand:
+    """A text literal beside a TIME of so many digits. MySQL rounds the text to them where it
+    compares the two, but not in an IN list of 8.0 and later (seen on 5.7.29 and 9.7.4): one with
+    more digits is refused."""
+    if operand.kind is OperandKind.TIME:
+        return operand
+
+    def fits(value: Parts | int) -> Parts | int:
+        if isinstance(value, int) and value % 10 ** (6 - digits):
+            raise unsupported(f"{operand.sql} compared with a TIME of {digits} digits")
+        return value
+
+    return mapped(_moment(operand), OperandKind.DATETIME, fits)
 
 
 def moment_of(text: str) -> Parts | int:
@@ -222,7 +240,13 @@ def compared(operator: str, one: Operand, two: Operand, dialect: Dialect) -> Ope
 
 
 def among(one: Operand, items: list[Operand], dialect: Dialect) -> Operand:
-    """IN (…)."""
+    """IN (…). With a NULL in the list 5.7 finds no TIME (seen on 5.7.29)."""
+    if (
+        dialect.old
+        and OperandKind.TIME is one.kind
+        and any(item.kind is OperandKind.NULL for item in items)
+    ):
+        raise unsupported(f"{one.sql} IN a list with NULL")
     if len({item.kind for item in [one, *items]} - {OperandKind.NULL}) > 1 and not all(
         item.kind in NUMBERS for item in [one, *items]
     ):

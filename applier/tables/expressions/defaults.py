@@ -3,6 +3,7 @@ sql/rpl_record.cc, and INSERT)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC
@@ -85,6 +86,26 @@ def _system_time(column: Column, session: Session | None) -> Any:
     if column.system_time == "end" or session is None:
         return END_OF_TIME
     return from_sql(column)(to_utc(session.now, session.zone).replace(tzinfo=None))
+
+
+_BARE_NOW = re.compile(
+    r"\(?\s*(?:(?:CURRENT_TIMESTAMP|LOCALTIME(?:STAMP)?)(?:\s*\(\s*\))?|NOW\s*\(\s*\))\s*\)?",
+    re.IGNORECASE,
+)
+
+
+def now_with_digits(column: Column) -> Column:
+    """A DATETIME or TIMESTAMP of MariaDB: CURRENT_TIMESTAMP without digits has those of the column
+    (seen on 10.11.18; MySQL refuses the column, error 1067), but not that of ALTER … SET DEFAULT,
+    which keeps whole seconds."""
+    if column.type not in ("datetime", "timestamp") or not column.scale:
+        return column
+    now = f"CURRENT_TIMESTAMP({column.scale})"
+    default, on_update = (
+        now if text is not None and _BARE_NOW.fullmatch(text.strip()) else text
+        for text in (column.default, column.on_update)
+    )
+    return replace(column, default=default, on_update=on_update)
 
 
 def default_in_utc(column: Column, session: Session) -> Column:

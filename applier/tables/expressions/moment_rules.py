@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import calendar
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
+from applier.binlog.time_zone import from_utc
 from applier.binlog.types.temporal import Parts, parts_text
 from applier.binlog.types.temporal_parse import (
     TIME_LIMIT,
@@ -29,15 +30,34 @@ _SHORTEST_MOMENT = 12
 """Characters from which on a text for a TIME is first read as a moment."""
 
 
-def date_rules(column: Column, sql_mode: SqlModeFlag, *, mariadb: bool) -> DateRules:
+def date_rules(column: Column, dialect: Dialect) -> DateRules:
     """Which dates a column takes; a TIMESTAMP is a moment, and none has a zero month or day."""
+    sql_mode = dialect.sql_mode
     return DateRules(
         fuzzy=column.type != "timestamp",
         no_zero_in_date=SqlModeFlag.NO_ZERO_IN_DATE in sql_mode or column.type == "timestamp",
         no_zero_date=SqlModeFlag.NO_ZERO_DATE in sql_mode,
         invalid_dates=SqlModeFlag.ALLOW_INVALID_DATES in sql_mode,
-        mariadb=mariadb,
+        mariadb=dialect.mariadb,
+        displacements=not (dialect.mariadb or dialect.old),
     )
+
+
+def session_parts(moment: DateTimeValue, rounded: Parts, zone: tzinfo) -> Parts:
+    """What a column of the session's time zone `zone` holds of a moment that names a time zone of
+    its own. One whose rounding carries into the seconds stays as it is (seen on 9.7.4).
+
+    Raises ReplicationError 1235 for one that leaves the dates of the calendar.
+    """
+    seconds = moment.displacement_seconds
+    if seconds is None or rounded[5] != moment.parts[5]:
+        return rounded
+    try:
+        utc = datetime(*rounded, tzinfo=UTC) - timedelta(seconds=seconds)
+        local = from_utc(utc, zone)
+    except (ValueError, OverflowError):
+        raise unsupported(f"{parts_text(rounded, 6)} with a time zone") from None
+    return (*local.timetuple()[:6], local.microsecond)
 
 
 def cuts_fractions(sql_mode: SqlModeFlag, *, mariadb: bool) -> bool:
@@ -64,6 +84,9 @@ def time_of_text(text: str, digits: int, dialect: Dialect, *, cuts: bool) -> tup
     """Microseconds and the nanoseconds behind them of a text for a TIME (`str_to_time`). `digits`:
     those of the column; `cuts`: fractions are cut, not rounded."""
     if not dialect.mariadb:
+        whole = text_moment(text, DateRules(displacements=not dialect.old))
+        if whole is not None and whole.displacement_seconds is not None:
+            raise unsupported(f"'{text}' with its time zone as a TIME")
         return text_time(text, DateRules(invalid_dates=not dialect.old), old=dialect.old)
     sign = _SIGN.match(text)
     assert sign is not None

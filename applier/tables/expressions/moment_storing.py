@@ -28,6 +28,7 @@ from applier.tables.expressions.moment_rules import (
     fitted_parts,
     longest_time,
     number_of_column,
+    session_parts,
     time_of_text,
 )
 from applier.tables.expressions.operands import CHARACTERS, OperandKind, Session, Value
@@ -38,20 +39,23 @@ _MOST_TIME = 8385959
 """hhmmss."""
 
 
-def _parts(target: StoreColumn) -> Callable[[Value], Parts]:
+def _parts(target: StoreColumn) -> Callable[[Value, Session], Parts]:
     """Parts of what is stored in a DATE, DATETIME or TIMESTAMP."""
-    kind = target.operand.kind
+    kind, dates = target.operand.kind, target.dates
     if kind in (OperandKind.DATE, OperandKind.DATETIME):
-        return lambda value: value
+        return lambda value, session: value
     if kind is OperandKind.INTEGER:
-        return lambda value: _read(target, number_of_column(value, target.dates), str(value))
+        return lambda value, session: _read(
+            target, number_of_column(value, dates), str(value), session
+        )
     if kind in CHARACTERS:
-        return lambda value: _read(target, text_moment(value, target.dates), value)
+        return lambda value, session: _read(target, text_moment(value, dates), value, session)
     raise target.unknown()
 
 
-def _read(target: StoreColumn, moment: DateTimeValue | None, given: str) -> Parts:
-    """The moment with the digits of the column. Raises ValueRefused for one that is none."""
+def _read(target: StoreColumn, moment: DateTimeValue | None, given: str, session: Session) -> Parts:
+    """The moment in the session's time zone with the digits of the column. Raises ValueRefused for
+    one that is none."""
     column, dialect = target.column, target.dialect
     cuts = cuts_fractions(dialect.sql_mode, mariadb=dialect.mariadb)
     cuts = cuts or (column.type == "date" and dialect.mariadb)
@@ -61,14 +65,15 @@ def _read(target: StoreColumn, moment: DateTimeValue | None, given: str) -> Part
     if parts is None:
         closest = 0 if column.type == "date" else from_sql(column)(0)
         raise target.refused(1292, f"Incorrect {column.type} value: '{given[:40]}'", closest)
-    return parts
+    assert moment is not None
+    return session_parts(moment, parts, session.zone)
 
 
 def _date(target: StoreColumn) -> Write:
     read = _parts(target)
 
-    def write(value: Value, _session: Session) -> Stored:
-        parts = read(value)
+    def write(value: Value, session: Session) -> Stored:
+        parts = read(value, session)
         if parts[6]:
             raise target.unknown()
         found = checked_date(parts, target.dialect.sql_mode)
@@ -82,8 +87,8 @@ def _date(target: StoreColumn) -> Write:
 def _datetime(target: StoreColumn) -> Write:
     read, digits = _parts(target), target.column.scale
 
-    def write(value: Value, _session: Session) -> Stored:
-        parts = fitted_parts(read(value), digits, target.dialect)
+    def write(value: Value, session: Session) -> Stored:
+        parts = fitted_parts(read(value, session), digits, target.dialect)
         found = checked_date(parts, target.dialect.sql_mode)
         if found is None:
             raise target.refused(
@@ -100,7 +105,7 @@ def _timestamp(target: StoreColumn) -> Write:
     read, digits = _parts(target), target.column.scale
 
     def write(value: Value, session: Session) -> Stored:
-        parts = fitted_parts(read(value), digits, target.dialect)
+        parts = fitted_parts(read(value, session), digits, target.dialect)
         zero = pack_timestamp(0, digits)
         found = checked_date(
             parts, target.dialect.sql_mode & ~SqlModeFlag.ALLOW_INVALID_DATES, zeros=False

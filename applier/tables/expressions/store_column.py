@@ -27,7 +27,7 @@ class StoreColumn:
     @property
     def dates(self) -> DateRules:
         """Which dates the column takes."""
-        return date_rules(self.column, self.dialect.sql_mode, mariadb=self.dialect.mariadb)
+        return date_rules(self.column, self.dialect)
 
     def refused(self, number: int, what: str, closest: Stored) -> ValueRefused:
         """The server's error for a value that does not fit."""

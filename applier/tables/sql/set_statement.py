@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from applier.errors import ReplicationError
-from applier.tables.sql.sql_text import set_statement_names
+from applier.tables.sql.statement_kind import set_statement_names
 
 IN_THE_EVENT = frozenset(
     """

@@ -52,9 +52,7 @@ proportion to what it passes over, also where it fails: SQL out of a log may be 
 _OUTSIDE_NAMES = re.compile("[\U00010000-\U0010ffff]")
 """MySQL keeps names in utf8mb3, where these become question marks (seen on 5.7.29 and 9.7.4;
 MariaDB refuses them)."""
-_SKIPPED = re.compile(r"\s+|#[^\n]*|--(?=\s|\Z)[^\n]*|/\*M?!\d*|\*/|\(")
-_WORD = re.compile(r"\w+")
-_NO_SERVERS = "/*M!999999"
+NO_SERVERS = "/*M!999999"
 """A comment for every server that there is ("enable the sandbox mode" at the head of MariaDB's
 dumps)."""
 MOST_TOKENS = 4_000_000
@@ -86,63 +84,6 @@ class Token:
     value: str
     start: int
     end: int
-
-
-def statement_kind(sql: str) -> str:
-    """The first word of a statement in upper case; comments, and parentheses before a SELECT, are
-    passed over."""
-    at = 0
-    while True:
-        if sql.startswith("/*", at) and (
-            sql.startswith(_NO_SERVERS, at) or not sql.startswith(("/*!", "/*M!"), at)
-        ):
-            end = sql.find("*/", at + 2)
-            if end < 0:
-                return ""
-            at = end + 2
-            continue
-        skipped = _SKIPPED.match(sql, at)
-        if skipped is None:
-            break
-        at = skipped.end()
-    word = _WORD.match(sql, at)
-    if word is None:
-        return ""
-    if word[0].upper() == "SET" and (inner := without_set_statement(sql)) is not sql:
-        return statement_kind(inner)
-    return word[0].upper()
-
-
-_SET_STATEMENT = re.compile(r"SET\s+STATEMENT\s", re.IGNORECASE)
-
-
-def set_statement_names(sql: str) -> list[str]:
-    """The variables of MariaDB's SET STATEMENT … FOR, in lower case; none for any other
-    statement."""
-    return _set_statement(sql)[0]
-
-
-def without_set_statement(sql: str) -> str:
-    """The statement behind SET STATEMENT … FOR; `sql` itself where there is no such prefix."""
-    return _set_statement(sql)[1]
-
-
-def _set_statement(sql: str) -> tuple[list[str], str]:
-    if _SET_STATEMENT.search(sql[:1000]) is None:
-        return [], sql
-    tokens = tokenize(sql)
-    if [token.value.upper() for token in tokens[:2]] != ["SET", "STATEMENT"]:
-        return [], sql
-    names, depth = [tokens[2].value.lower()] if len(tokens) > 2 else [], 0
-    for at, token in enumerate(tokens):
-        if token.kind == "op":
-            depth += (token.value == "(") - (token.value == ")")
-            if token.value == "," and not depth and at + 1 < len(tokens):
-                names.append(tokens[at + 1].value.lower())
-        elif token.kind == "word" and token.value.upper() == "FOR" and not depth:
-            inner_names, inner = _set_statement(sql[token.end :].lstrip())
-            return names + inner_names, inner
-    return [], sql
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +144,7 @@ class Lexis:
         (sql/sql_lex.cc, 9.7 and 10.11).
         """
         if self.version is None:
-            return comment != _NO_SERVERS
+            return comment != NO_SERVERS
         mine, digits = comment[2] == "M", comment.partition("!")[2]
         if not digits:
             return self.mariadb or not mine

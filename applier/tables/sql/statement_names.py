@@ -18,13 +18,8 @@ from applier.binlog.events import Query
 from applier.binlog.selection.table_filter import SYSTEM_SCHEMAS, StatementNames, TableFilter
 from applier.errors import BinlagError, ReplicationError
 from applier.tables.sql.quoting import unquoted
-from applier.tables.sql.sql_text import (
-    DEFAULT_LEXIS,
-    UNREADABLE,
-    Lexis,
-    Parser,
-    statement_kind,
-)
+from applier.tables.sql.sql_text import DEFAULT_LEXIS, UNREADABLE, Lexis, Parser
+from applier.tables.sql.statement_kind import executed_statement, statement_kind
 
 Name = tuple[str, str]
 
@@ -153,8 +148,9 @@ def may_name_system_schema(query: Query) -> bool:
 
 def names_in_sql(sql: str, database: str, lexis: Lexis = DEFAULT_LEXIS) -> StatementNames:
     """What a statement changes, with the session's default database."""
-    head = sql[:ROWS_HEAD] if statement_kind(sql) in ("INSERT", "REPLACE") else sql
     try:
+        sql = executed_statement(sql)
+        head = sql[:ROWS_HEAD] if statement_kind(sql) in ("INSERT", "REPLACE") else sql
         return _Reader(Parser(head, lexis), database).names()
     except (BinlagError, *UNREADABLE):
         return StatementNames(databases=(database,) if database else ())
@@ -169,9 +165,6 @@ class _Reader:
 
     def names(self) -> StatementNames:
         parser = self.parser
-        if parser.accept("SET", "STATEMENT"):
-            parser.skip_until("FOR")
-            parser.expect("FOR")
         while parser.accept("("):
             pass
         if parser.word() == "WITH":
