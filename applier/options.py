@@ -112,10 +112,11 @@ def parse_options(
     conversions = frozenset(
         word.strip().upper() for word in type_conversions.split(",") if word.strip()
     )
-    if conversions - CONVERSIONS:
+    for wrong in sorted(conversions - CONVERSIONS):
         raise UsageError(
-            f"--type-conversions: {type_conversions!r}: a list of {', '.join(sorted(CONVERSIONS))}",
+            f"--type-conversions: {wrong!r} is not a type conversion",
             code=Code.OPTION_VALUE,
+            hint=f"give a list of {', '.join(sorted(CONVERSIONS))}",
         )
     start = time_of("--start-datetime", start_datetime)
     stop = time_of("--stop-datetime", stop_datetime)

@@ -301,6 +301,8 @@ TEXT_HINT = (
     "this is text: give the file that the server wrote, not what mysqlbinlog prints; a dump is"
     " --schema FILE"
 )
+SQLITE_MAGIC = b"SQLi"
+EMPTY_HINT = "copy the file again; for -, check the command that writes to the pipe"
 _PRINTED = frozenset(b"\t\n\r" + bytes(range(32, 127)))
 """Bytes of a text."""
 TRUNCATED_HINT = "copy the file again, or stop before this position with --stop-position"
@@ -399,11 +401,20 @@ class _FileEnd:
         return f"{match[1]}{int(match[2]) + 1:0{len(match[2])}d}"
 
 
+def _foreign(magic: bytes) -> str | None:
+    if magic == SQLITE_MAGIC:
+        return "this is a database of SQLite: give a binary log of MySQL or MariaDB"
+    return TEXT_HINT if all(byte in _PRINTED for byte in magic) else None
+
+
 def check_magic(magic: bytes, path: Path) -> None:
     """Looks at the first bytes of a log. Raises InputError for anything but a plain binary log."""
     name = source_name(path)
     if not magic:
-        raise InputError("the file is empty", code=Code.NOT_A_LOG, file=name)
+        raise InputError("the file is empty", code=Code.NOT_A_LOG, file=name, hint=EMPTY_HINT)
+    if len(magic) < len(MAGIC) and MAGIC.startswith(magic):
+        what = f"the file ends after {len(magic)} bytes of a log's first {len(MAGIC)}"
+        raise InputError(what, code=Code.NOT_A_LOG, file=name, hint=EMPTY_HINT)
     if magic == ENCRYPTED_MAGIC:
         raise InputError(
             "the log is encrypted (binlog_encryption)",
@@ -417,7 +428,7 @@ def check_magic(magic: bytes, path: Path) -> None:
             code=Code.NOT_A_LOG,
             file=name,
             position=0,
-            hint=TEXT_HINT if all(byte in _PRINTED for byte in magic) else None,
+            hint=_foreign(magic),
         )
 
 

@@ -67,14 +67,23 @@ def read_fleet(path: str | os.PathLike[str]) -> list[FleetSource]:
     name = os.fspath(path)
     try:
         with open_source(path) as file:
-            data = yaml.safe_load(file.read())
+            data = yaml.safe_load(file.read().decode())
     except OSError as error:
         raise InputError(
             f"cannot read the file: {error.strerror}", code=Code.CANNOT_READ, file=name
         ) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        raise _wrong("it is not text in UTF-8", name) from None
+    except yaml.YAMLError as error:
         raise _wrong(" ".join(str(error).split()), name) from None
-    return fleet_of(data, name, Path(name).parent)
+    return fleet_of(data, name, _folder_of(name))
+
+
+def _folder_of(file: str) -> Path:
+    """Where a fleet file is; on this machine from the root on, as executors have other folders."""
+    if address_of(file) is not None:
+        return Path(file).parent
+    return Path(file).absolute().parent
 
 
 def fleet_of(data: Any, file: str = "the fleet", folder: Path | None = None) -> list[FleetSource]:
@@ -93,7 +102,7 @@ def fleet_of(data: Any, file: str = "the fleet", folder: Path | None = None) -> 
             raise _wrong(f"source {number} is not a table of names and values", file)
         replica = {**_table(shared.get("replica"), file), **_table(entry.get("replica"), file)}
         found += _sources_of(
-            {**shared, **entry, "replica": replica}, number, file, folder or Path()
+            {**shared, **entry, "replica": replica}, number, file, folder or Path.cwd()
         )
     names = [one.name for one in found]
     twice = next((name for name in names if names.count(name) > 1), None)

@@ -15,8 +15,8 @@ from applier.error_codes import Code
 from applier.errors import InputError, UsageError
 from applier.forecast.answers.notebook import as_html, as_text
 from applier.forecast.answers.summary import summarize
-from applier.forecast.inventory.facts import TableFacts, table_bytes, with_rows
-from applier.forecast.inventory.rows_file import with_rows_file
+from applier.forecast.inventory.facts import TableFacts, table_bytes
+from applier.forecast.inventory.rows_file import with_counts
 from applier.forecast.lag.fixes import fixes
 from applier.forecast.lag.part_kinds import shape_rows
 from applier.forecast.lag.run import Forecast
@@ -198,17 +198,6 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
     return Forecasted(forecast, len(scenarios) - 4, sample, plan, backlog)
 
 
-def _counted(plan: ForecastPlan) -> tuple[dict[str, TableFacts], list[str]]:
-    """The tables with the numbers of --rows, those of its files first; and what is to be said of
-    the files."""
-    facts, said = dict(plan.facts or {}), list[str]()
-    for text in plan.row_counts:
-        if text.startswith("@"):
-            facts, notes = with_rows_file(facts, text[1:])
-            said += notes
-    return with_rows(facts, [text for text in plan.row_counts if not text.startswith("@")]), said
-
-
 def load_reader(
     plan: ForecastPlan, files: Sequence[str], start: int | None = None, stop: int | None = None
 ) -> LoadReader:
@@ -234,7 +223,7 @@ class _Start:
 
 def _start(plan: ForecastPlan) -> _Start:
     rules, remarks, version = _rules(plan)
-    facts, said = _counted(plan)
+    facts, said = with_counts(plan.facts or {}, plan.row_counts)
     calibration, notes = _calibration(plan.calibration, rules)
     known = _conditions(plan, version, calibration)
     base = _base(rules, row_search_of(plan.row_search, plan.server), known)

@@ -11,7 +11,8 @@ from applier.arguments import checked, one_of
 from applier.binlog.selection.table_filter import EVERYTHING, TableFilter
 from applier.error_codes import Code
 from applier.errors import UsageError
-from applier.forecast.inventory.facts import STATISTICS, TableFacts, facts_of_tables, with_rows
+from applier.forecast.inventory.facts import STATISTICS, TableFacts, facts_of_tables
+from applier.forecast.inventory.rows_file import with_counts
 from applier.forecast.inventory.table_verdicts import IMAGES, TableVerdict, number, verdicts
 from applier.mysql.contents.live_schema import is_url
 from applier.options import parse_options, row_search_of
@@ -90,9 +91,10 @@ def explain(
     it.
 
     `schema` is what `applier.load_schema` takes. Without `server` a live server's own version
-    counts, else (and with `every_version`) all versions. `row_counts` are "D.T=N" as for --rows;
-    `chosen` are database, table, exclude_database, exclude_table. `note` is told what was left out
-    or assumed. Raises UsageError for a wrong option, InputError for a schema that cannot be read.
+    counts, else (and with `every_version`) all versions. `row_counts` are "D.T=N" or "@FILE" as for
+    --rows; `chosen` are database, table, exclude_database, exclude_table. `note` is told what was
+    left out or assumed. Raises UsageError for a wrong option, InputError for a schema that cannot
+    be read.
     """
     asked = None if server is None else asked_rules(server)
     options = row_search_of(row_search, server)
@@ -135,7 +137,14 @@ def _tables(
     names = [table.definition for table in tables]
     for wanted in selection.only.tables:
         if not any(wanted.names(one.database, one.name) for one in names):
-            hint = did_you_mean(wanted.text, _names(schema, selection, password_file))
+            there = _names(schema, selection, password_file)
+            if any(wanted.names(*name.split(".", 1)) for name in there):
+                raise UsageError(
+                    f"{wanted}: what one option chooses another leaves out",
+                    code=Code.NOTHING_CHOSEN,
+                    hint="remove one of them",
+                )
+            hint = did_you_mean(wanted.text, there)
             raise UsageError(
                 f"{wanted}: the schema has no such table", code=Code.UNKNOWN_TABLE, hint=hint
             )
@@ -144,7 +153,11 @@ def _tables(
     facts, version = facts_of_tables(tables), None
     if is_url(schema):
         facts, version = _with_statistics(facts, schema, password_file)
-    return list(with_rows(facts, row_counts).values()), tables, version
+    facts, said = with_counts(facts, row_counts)
+    if note is not None:
+        for text in said:
+            note(text)
+    return list(facts.values()), tables, version
 
 
 def _nothing_in(schema: str, selection: Selection, password_file: PasswordFile) -> UsageError:

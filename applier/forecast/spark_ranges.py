@@ -18,8 +18,8 @@ class RangePartition(InputPartition):
 
 
 def logs_of(options: dict[str, str]) -> list[str]:
-    """The files that the options name. Raises UsageError for no path, InputError for one that leads
-    nowhere."""
+    """The files that the options name, on this machine from the root on: executors have other
+    folders. Raises UsageError for no path, InputError for one that leads nowhere."""
     from applier.error_codes import Code
     from applier.errors import UsageError
     from applier.forecast.workload.ranges import expand
@@ -31,7 +31,18 @@ def logs_of(options: dict[str, str]) -> list[str]:
             code=Code.OPTION_MISSING,
             hint='spark.read.format("binlog").load("/var/lib/mysql/binlog.*")',
         )
-    return expand(path)
+    return [from_root(file) for file in expand(path)]
+
+
+def from_root(file: str) -> str:
+    """The path that leads to the same file from any folder."""
+    from pathlib import Path
+
+    from applier.remote import address_of
+
+    if address_of(file) is not None:
+        return file
+    return str(Path(file.removeprefix("file://")).absolute())
 
 
 def partitions_of(options: dict[str, str]) -> list[RangePartition]:

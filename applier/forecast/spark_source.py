@@ -25,7 +25,7 @@ from pyspark.sql.datasource import (
 )
 
 from applier.forecast.log_rows import COLUMNS, SUMS
-from applier.forecast.spark_ranges import RangePartition, logs_of, partitions_of
+from applier.forecast.spark_ranges import RangePartition, from_root, logs_of, partitions_of
 from applier.forecast.workload.ranges import FileRange
 from applier.forecast.workload.wanted import wanted_of
 from lookup.versions import NEWEST
@@ -38,7 +38,8 @@ class BinlogReader(DataSourceReader):
     """Runs in Python workers; third-party imports stay inside the methods."""
 
     def __init__(self, options: dict[str, str], columns: Sequence[str]) -> None:
-        self.options = options
+        schema = {"schema": from_root(options["schema"])} if options.get("schema") else {}
+        self.options = {**options, **schema}
         self.columns = list(columns)
 
     def partitions(self) -> Sequence[InputPartition]:

@@ -126,21 +126,22 @@ def _chart(name: str, summary: Mapping[str, Any]) -> str:
 
 
 def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
-    """A table whose first `left` columns are words; it scrolls by itself where the page is
-    narrow."""
+    """A table whose first `left` columns are words. On a phone each row is a list of heads and
+    values, so no column is out of sight."""
 
-    def line(cells: Sequence[str], tag: str) -> str:
-        return (
-            "<tr>"
-            + "".join(
-                f"<{tag}{' class=l' if at < left else ''}>{cell}</{tag}>"
-                for at, cell in enumerate(cells)
-            )
-            + "</tr>"
-        )
+    def cell(at: int, text: str) -> str:
+        return f'<td{" class=l" if at < left else ""} data-head="{escape(heads[at])}">{text}</td>'
 
-    body = "".join(line(row, "td") for row in rows)
-    return f'<div class="wide"><table>{line(heads, "th")}{body}</table></div>'
+    head = "".join(
+        f"<th{' class=l' if at < left else ''}>{text}</th>" for at, text in enumerate(heads)
+    )
+    body = "".join(
+        f"<tr>{''.join(cell(at, text) for at, text in enumerate(row))}</tr>" for row in rows
+    )
+    return (
+        f'<div class="wide"><table class="rows"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
 
 
 def what_if_table(summary: Mapping[str, Any]) -> str:

@@ -282,6 +282,21 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "crashtest --transactions 1 --require sync": ("BL302", ("write it as AXIS=VALUE",)),
     "clock good.000001 --server 9.7 --domain-workers 2": ("BL510", ("remove --domain-workers, --max-queued and --by-position",)),
     "replay good.000001 --rewrite-db d:": ("BL302", ("'d' is not FROM:TO", "write it as --rewrite-db FROM:TO$")),
+    "clock good.000001 --scenario ddl": ("BL303", ("log files and --scenario exclude each other", "leave one of them out$")),
+    "forecast good.000001 --schema good.sql --workload traffic.yaml": ("BL303", ("log files and --workload exclude each other",)),
+    "explain good.sql --table d.t --exclude-table d.t": ("BL315", ("d.t: what one option chooses another leaves out",)),
+    "explain good.sql --rows @missing.csv": ("BL101", ("missing.csv",)),
+    "explain good.sql --rows @hello.txt": ("BL210", ("hello.txt",)),
+    "replay good.000001 --schema good.sql --type-conversions ALL_LOSY,ALL_SIGNED": (
+        "BL302",
+        ("'ALL_LOSY' is not a type conversion", "give a list of ALL_LOSSY"),
+    ),
+    "events good.000001 --table dx.t": ("BL315", ("names nothing that is in the log", "did you mean d.t?")),
+    "events good.000001 --table d.zzzzzzzzzzz": ("BL315", ("Next: the log has d.t$",)),
+    "events sqlite": ("BL102", ("this is a database of SQLite: give a binary log",)),
+    "events three.000001": ("BL102", ("the file ends after 3 bytes of a log's first 4", "copy the file again")),
+    "events empty.000001": ("BL102", ("the file is empty", "copy the file again")),
+    "fleet binary": ("BL211", ("it is not text in UTF-8 (file binary)",)),
     "replay good.000001 --schema good.sql --dump good.sql/../missing/../good.sql/x": ("BL206", ("--dump",)),
 }
 """Arguments -> code, further words of the line."""

@@ -154,7 +154,7 @@ BAD: dict[str, tuple[Any, str]] = {
                                  "it has none of the schema's tables"),
     "no counts": (lambda folder: (folder / "rows.csv").write_text("a,b\n1,2\n"), "line 1: the head line names no column table_schema"),
     "a count that is none": (lambda folder: (folder / "rows.csv").write_text("table_schema,table_name,table_rows\nd,plain,many\n"),
-                             "line 2: table_rows is 'many', no number"),
+                             "line 2: table_rows is 'many', which is not a number"),
 }  # fmt: skip
 
 
@@ -331,3 +331,18 @@ def test_transactions_travel_in_batches_and_give_the_same_numbers(tmp_path: Path
         assert sum(map(len, batches)) > 60 and len(batches) > 4
         rows, notes = [{"payload": pickle.dumps(payload)} for payload in payloads], list[str]()
         assert forecast(one, fleet_spark._transactions(rows, notes), notes) == forecast(one)
+
+
+def test_paths_lead_to_the_same_files_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An executor of Spark has another folder than who named the fleet file."""
+    (tmp_path / "fleet.yaml").write_text(
+        "{calibration: p.json, password_file: p, sources: [{name: a, logs: [a.000001, s3://b/a.000002], schema: a.sql, rows: [a.csv,t=1]}]}"
+    )
+    monkeypatch.chdir(tmp_path)
+    for name in ("fleet.yaml", "./fleet.yaml", str(tmp_path / "fleet.yaml")):
+        [one] = read_fleet(name)
+        assert one.logs == (str(tmp_path / "a.000001"), "s3://b/a.000002")
+        assert (one.schema, one.rows) == (str(tmp_path / "a.sql"), (str(tmp_path / "a.csv"), "t=1"))
+        assert (one.calibration, one.password_file) == (str(tmp_path / "p.json"), str(tmp_path / "p"))
+    [one] = fleet_of({"sources": [{"logs": "a.000001", "schema": "a.sql"}]})
+    assert one.logs == (str(tmp_path / "a.000001"),)

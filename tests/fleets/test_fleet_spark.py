@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
+import sys
 import tarfile
 import threading
 from collections.abc import Iterator, Sequence
@@ -112,6 +114,32 @@ def test_a_cluster_of_bare_pythons_loses_a_worker(tmp_path: Path) -> None:
             killer.join()
     assert killed
     assert there == applier.fleet(file).outcomes
+
+
+@needs_spark
+def test_the_commands_of_the_page_for_a_cluster(tmp_path: Path) -> None:
+    """docs/how-to/spark.md; the fleet file is named from the driver's folder, which no executor has."""
+    import pyspark
+
+    made_fleet(tmp_path, 2)
+    write_package(str(tmp_path / "binlag-env.tar.gz"))
+    (tmp_path / "run_binlag.py").write_text("from applier.__main__ import main; main()")
+    (tmp_path / "cluster").mkdir()
+    home = Path(pyspark.__file__).parent
+    fleet_command = ["fleet", "fleet.yaml", "--json", "--output"]
+    with cluster(tmp_path / "cluster") as running:
+        option = [sys.executable, "-P", "-m", "applier", *fleet_command, "by-option"]
+        option += ["--master", running.url, "--package", "binlag-env.tar.gz"]
+        submit = [str(home / "bin" / "spark-submit"), "--master", running.url, "--archives", "binlag-env.tar.gz#binlag-env"]
+        submit += ["run_binlag.py", *fleet_command, "by-submit"]
+        pythons = {"PYSPARK_DRIVER_PYTHON": sys.executable, "PYSPARK_PYTHON": "./binlag-env/bin/python"}
+        told = {}
+        for name, command, variables in (("option", option, {}), ("submit", submit, pythons)):
+            done = subprocess.run(command, cwd=tmp_path, env={**os.environ, **variables}, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr[-2000:]
+            told[name] = json.loads(done.stdout.splitlines()[0])  # spark-submit has standard error there, too
+    here = applier.fleet(tmp_path / "fleet.yaml")
+    assert told["option"]["sources"] == told["submit"]["sources"] == json.loads(json.dumps(here.sources))
 
 
 @needs_spark

@@ -238,3 +238,18 @@ def test_a_folder_that_grows_comes_once(spark: Any, tmp_path: Path) -> None:
     grown(folder / "binlog.000001", 9)
     grown(folder / "binlog.000002", 2)
     assert catch_up() == catch_up() == expected("binlog.000001", "binlog.000002")
+
+
+def test_executors_get_paths_from_the_root_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An executor's folder is not the driver's."""
+    pytest.importorskip("pyspark", reason="no pyspark: pip install 'binlag[spark]'")
+    from applier.forecast.spark_source import BinlogReader
+
+    path = Path(log(tmp_path))
+    (tmp_path / "schema.sql").write_text("CREATE DATABASE d; USE d; CREATE TABLE t (a INT);")
+    monkeypatch.chdir(tmp_path)
+    for given in (path.name, f"{path.name}*", "."):
+        reader = BinlogReader({"path": given, "schema": "schema.sql"}, ["table"])
+        parts: list[Any] = list(reader.partitions())
+        assert {part.part.path for part in parts} == {str(path)}
+        assert reader.options["schema"] == str(tmp_path / "schema.sql")

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from applier.fleets.results import FleetResult, Outcome
+from applier.fleets.run import fleet
 from applier.forecast.inventory.facts import facts_of_file
 from applier.forecast.plan import ForecastPlan, run
 from applier.page_colours import DARK, LIGHT
-from applier.pages.fleet_report import fleet_page
+from applier.pages.fleet_report import fleet_page, write_fleet_report
 from applier.pages.report import page, write_report
 from applier.pages.report_charts import charts, images
 from tests.forecast.logs import UPDATE, calibration, file, schema, transaction
@@ -138,6 +139,25 @@ def test_a_browser_draws_it(browser: Any, report: Path, size: dict[str, int]) ->
     assert opened.evaluate("parseFloat(getComputedStyle(document.querySelector('p')).fontSize)") >= 12
     if folder := os.environ.get("BINLAG_SCREENSHOTS"):
         opened.screenshot(path=f"{folder}/report-{size['width']}.png", full_page=True)
+    context.close()
+
+
+def test_no_column_is_out_of_sight_on_a_phone(browser: Any, report: Path, tmp_path: Path) -> None:
+    """A box that scrolls sideways hides its columns; a heat map has to have one, a list has not."""
+    write_fleet_report(fleet(STORY.parent.parent.parent / "examples" / "fleet.yaml"), tmp_path / "fleet.html", 60)
+    context = browser.new_context(viewport=PHONE, offline=True)
+    opened = context.new_page()
+    for path in (report, tmp_path / "fleet.html"):
+        opened.goto(path.as_uri())
+        opened.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        boxes = opened.evaluate("[...document.querySelectorAll('.wide:not(.heat)')].map(one => [one.scrollWidth, one.clientWidth])")
+        assert len(boxes) > 2
+        assert [(needed, given) for needed, given in boxes if needed > given] == []
+        beyond = "[...document.querySelectorAll('.rows td')].filter(one => one.getBoundingClientRect().right > innerWidth).length"
+        assert opened.evaluate(beyond) == 0
+        assert opened.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        heads = opened.evaluate("[...document.querySelectorAll('.rows td')].map(one => getComputedStyle(one, '::before').content)")
+        assert "none" not in heads and '"peak lag"' in heads
     context.close()
 
 

@@ -352,7 +352,7 @@ class FilterTally:
 
     def _hint(self) -> str:
         there = [f"{database}.{table}" for database, table in sorted(self.tables)]
-        names = there + sorted({database for database, _ in self.tables} | self.databases.keys())
+        databases = sorted({database for database, _ in self.tables} | self.databases.keys())
         if any("*" in one.text for one in self._asked):
             return "% stands for any characters here, and * for itself"
         renamed = set(self.rewritten.values())
@@ -361,14 +361,13 @@ class FilterTally:
             return (
                 f"filters take the log's names, before --rewrite-db; the log has {_listed(there)}"
             )
-        lowered = {name.lower(): name for name in reversed(names)}
-        close = [
-            lowered[name]
-            for one in self._asked
-            for name in get_close_matches(one.text.lower(), lowered, 1)
-        ]
+        close = []
+        for one in self._asked:
+            names = databases if one.table is None else there
+            lowered = {name.lower(): name for name in reversed(names)}
+            close += [lowered[name] for name in get_close_matches(one.text.lower(), lowered, 1)]
         meant = f"did you mean {', '.join(dict.fromkeys(close))}? " if close else ""
-        return f"{meant}the log has {_listed(there or names)}"
+        return f"{meant}the log has {_listed(there or databases)}"
 
 
 def _count(number: int, what: str) -> str:

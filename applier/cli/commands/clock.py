@@ -198,7 +198,13 @@ def command(
     if scenario == "list":
         _list_scenarios()
         return
-    if bool(files) == (scenario is not None):
+    if files and scenario is not None:
+        raise UsageError(
+            "log files and --scenario exclude each other",
+            code=Code.OPTIONS_CLASH,
+            hint="leave one of them out",
+        )
+    if not files and scenario is None:
         raise UsageError(
             "give log files or --scenario NAME",
             code=Code.OPTION_MISSING,

@@ -74,8 +74,8 @@ def _levels(
     "--rows",
     "row_counts",
     multiple=True,
-    metavar="D.T=N",
-    help="Rows of a table; *=N for the rest; D.T.KEY=N rows per value.",
+    metavar="D.T=N|@FILE",
+    help="Rows of a table; *=N for the rest; D.T.KEY=N rows per value; @FILE a file of counts.",
 )
 @click.option("--all", "show_all", is_flag=True, help="List healthy tables, too.")
 @click.option(

@@ -306,6 +306,18 @@ def _progress(quiet: bool) -> Any:
     return lambda transactions: click.echo(f"\r{transactions:,} transactions", nl=False, err=True)
 
 
+def _not_one_traffic(are_both: bool) -> UsageError:
+    if are_both:
+        return UsageError(
+            "log files and --workload exclude each other",
+            code=Code.OPTIONS_CLASH,
+            hint="leave one of them out",
+        )
+    return UsageError(
+        "forecast needs binlog files or --workload, one of them", code=Code.OPTION_MISSING
+    )
+
+
 def _plan(
     files: tuple[str, ...],
     *,
@@ -323,9 +335,7 @@ def _plan(
 
     late = None if behind is None else seconds(behind, "--behind")
     if bool(files) == bool(workload):
-        raise UsageError(
-            "forecast needs binlog files or --workload, one of them", code=Code.OPTION_MISSING
-        )
+        raise _not_one_traffic(bool(files))
     if replica is not None:
         _endpoint(replica, "--replica", password_file)
     schema = replica if schema is None else schema

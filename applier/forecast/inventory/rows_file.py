@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from applier.binlog.selection.table_filter import SYSTEM_SCHEMAS
 from applier.error_codes import Code
 from applier.errors import InputError
-from applier.forecast.inventory.facts import STATISTICS, TableFacts
+from applier.forecast.inventory.facts import STATISTICS, TableFacts, with_rows
 from applier.forecast.inventory.server_facts import judged
 from applier.sources import open_source
 
@@ -45,6 +45,19 @@ class TableCount:
     rows: float
     following: float = 0.0
     cardinalities: dict[str, float] = field(default_factory=dict)
+
+
+def with_counts(
+    facts: Mapping[str, TableFacts], given: Sequence[str]
+) -> tuple[dict[str, TableFacts], list[str]]:
+    """The tables with the numbers of --rows, those of its files (@FILE) first; and what is to be
+    said of the files. Raises InputError, UsageError."""
+    found, said = dict(facts), list[str]()
+    for text in given:
+        if text.startswith("@"):
+            found, notes = with_rows_file(found, text[1:])
+            said += notes
+    return with_rows(found, [text for text in given if not text.startswith("@")]), said
 
 
 def with_rows_file(
@@ -145,7 +158,7 @@ def _number(text: str, column: str, path: str, line: int) -> float | None:
     if text.strip() in NULL:
         return None
     if not text.strip().isdecimal():
-        raise _wrong(path, line, f"{column} is {text!r}, no number")
+        raise _wrong(path, line, f"{column} is {text!r}, which is not a number")
     return float(text)
 
 

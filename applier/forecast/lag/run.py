@@ -282,7 +282,8 @@ class Forecast:
             if facts is None:
                 found[f"{table} has a primary key; the schema does not have this table"] = None
             elif facts.rows_from == ASSUMED:
-                what = f"{table} has {state.most_rows:,.0f} rows, the number that the log shows"
+                rows = f"{state.most_rows:,.0f} row{'s' * (state.most_rows != 1)}"
+                what = f"{table} has {rows}, the number that the log shows"
                 found[
                     f"{what}; if it has more, finding rows takes longer (give --rows {table}=N)"
                 ] = None
