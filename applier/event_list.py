@@ -46,7 +46,8 @@ class LogEvents:
     """The events of logs, in order. Each iteration reads the logs anew.
 
     `incomplete` says after one whether the last transaction has no end in these logs; None: it has
-    one. `nothing` says that no event lies in the times.
+    one. `nothing` says that no event lies in the times, `unmatched` which names that were given the
+    logs do not have.
     """
 
     def __init__(self, files: LogFiles, *, rows: bool = False, **options: Any) -> None:
@@ -55,6 +56,7 @@ class LogEvents:
         self._options = options
         self.incomplete: str | None = None
         self.nothing: str | None = None
+        self.unmatched: list[str] = []
 
     def __repr__(self) -> str:
         """Which logs, and what can be done with them. Nothing is read."""
@@ -109,6 +111,7 @@ class LogEvents:
         )
         yield from listing
         self.incomplete, self.nothing = listing.incomplete, listing.nothing
+        self.unmatched = listing.unmatched
 
 
 def arrow_schema() -> pa.Schema:

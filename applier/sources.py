@@ -110,8 +110,9 @@ def expanded(name: str) -> list[str]:
     a folder, too.
 
     A folder of a store that has one index holds the logs that the index names. Raises InputError
-    where nothing fits.
+    where nothing fits, and for a name that no file can have.
     """
+    _check_name(name)
     address = address_of(name)
     if address is None:
         name = name.removeprefix("file://")
@@ -127,6 +128,17 @@ def expanded(name: str) -> list[str]:
     if not found:
         raise InputError("no file fits this pattern", code=Code.NOTHING_TO_READ, file=name)
     return sorted(found, key=by_number)
+
+
+def _check_name(path: str | os.PathLike[str]) -> None:
+    """Raises InputError for a name that the system would refuse with a ValueError."""
+    if "\0" in os.fspath(path):
+        raise InputError(
+            "the name of a file cannot hold a NUL byte",
+            code=Code.CANNOT_READ,
+            file=repr(os.fspath(path)),
+            hint="give the name of a file",
+        )
 
 
 def _in_folder(address: Address) -> list[str]:
@@ -215,6 +227,7 @@ def open_at(path: str | os.PathLike[str]) -> RandomAccess:
 def _opened(path: str | os.PathLike[str]) -> IO[bytes]:
     if os.fspath(path) == STANDARD_INPUT:
         return sys.stdin.buffer
+    _check_name(path)
     address = address_of(path)
     return Path(path).open("rb") if address is None else RemoteFile(address).stream()
 

@@ -89,7 +89,8 @@ class Listing:
     `with_rows` decodes values, `count_rows` only counts. `only` picks tables; `names_of` says which
     a statement changes.
 
-    `nothing` says at the end that no event lies in the times.
+    `nothing` says at the end that no event lies in the times, `unmatched` which names of `only` the
+    log does not have.
 
     Raises InputError for logs that cannot be read, UsageError for options, and at the end for names
     and GTIDs of which the log has none.
@@ -132,6 +133,7 @@ class Listing:
         self._fast: PlainLines | None = None
         self.incomplete: str | None = None
         self.nothing: str | None = None
+        self.unmatched: list[str] = []
 
     def __iter__(self) -> Iterator[EventRecord]:
         for listed in self._walk():
@@ -180,6 +182,7 @@ class Listing:
         if self.nothing is None:
             self._filter.check()
             self._wanted.check()
+            self.unmatched = self._wanted.unmatched()
 
     def _list(self, event: Event, fde: FormatDescription, gtid: str | None) -> EventRecord | None:
         if event.type == EventType.TABLE_MAP:

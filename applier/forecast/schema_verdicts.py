@@ -155,9 +155,31 @@ def _tables(
         facts, version = _with_statistics(facts, schema, password_file)
     facts, said = with_counts(facts, row_counts)
     if note is not None:
-        for text in said:
+        for text in (*said, *_unmatched(tables, schema, selection, password_file)):
             note(text)
     return list(facts.values()), tables, version
+
+
+def _unmatched(
+    tables: Tables,
+    schema: str,
+    selection: Selection,
+    password_file: PasswordFile,
+) -> list[str]:
+    """A text for each --database that the schema does not have. (A --table is an error, and what
+    --exclude-… names may be gone.)"""
+    found = {table.definition.database for table in tables}
+    wanted = [
+        one
+        for one in dict.fromkeys(selection.only.databases)
+        if not any(one.names(database, None) for database in found)
+    ]
+    there = _names(schema, selection, password_file) if wanted else []
+    return [
+        f"{one} names nothing in the schema"
+        for one in wanted
+        if not any(one.names(name.partition(".")[0], None) for name in there)
+    ]
 
 
 def _nothing_in(schema: str, selection: Selection, password_file: PasswordFile) -> UsageError:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import applier
-from applier.errors import BinlagError, UsageError
+from applier.errors import BinlagError, InputError, UsageError
 
 DEMO = Path(__file__).parent.parent.parent / "demo"
 LOG, SCHEMA = DEMO / "binlog.000001", DEMO / "before.sql"
@@ -97,6 +97,13 @@ def test_the_first_argument_is_named(name: str, wrong: object) -> None:
     function, (_, *others) = CALLS[name]
     with pytest.raises(UsageError, match=r"does not fit.*Next: give a text"):
         function(wrong, *others)
+
+
+@pytest.mark.parametrize("name", ["replay", "events", "forecast", "load_schema", "explain"])
+def test_a_name_that_no_file_can_have(name: str) -> None:
+    function, (_, *others) = CALLS[name]
+    with pytest.raises(InputError, match="the name of a file cannot hold a NUL byte"):
+        list(function("a\0b", *others))
 
 
 def test_a_folder_for_tables_and_an_empty_fleet() -> None:

@@ -246,6 +246,20 @@ def test_names_that_the_log_does_not_have(path: Path, options: list[str], said: 
     assert (result.exit_code, said in result.stderr) == (2, True), result.stderr
 
 
+NOT_THERE = ("--database d3", "--table d.tt", "--exclude-database d4", "--exclude-table d.tu")
+"""Names that the log does not have, beside one that it has."""
+
+
+@pytest.mark.parametrize("form", ["", "--json", "--parquet", "--arrow"])
+def test_what_one_of_several_names_misses_is_said(path: Path, tmp_path: Path, form: str) -> None:
+    """As `replay` has it."""
+    if form.startswith("--") and form != "--json":
+        pytest.importorskip("pyarrow")
+    output = [form] * bool(form) + [str(tmp_path / "out")] * (form in ("--parquet", "--arrow"))
+    result = run(*output, "--table", "d.t", *" ".join(NOT_THERE * 2).split(), path)
+    assert (result.exit_code, result.stderr.splitlines()) == (0, [f"binlag: {name} names nothing in the log" for name in NOT_THERE])
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -203,3 +203,9 @@ def test_explain_with_bad_options(binlag: Run, schema: Path, options: tuple[str,
 def test_explain_without_a_schema(binlag: Run, tmp_path: Path) -> None:
     for arguments in ((), (tmp_path / "gone.sql",), (tmp_path,)):
         assert binlag("explain", *arguments)[0] == 2
+
+
+def test_a_database_that_the_schema_lacks_is_said(binlag: Run, fleet: Path) -> None:
+    code, out, err = binlag("explain", fleet, "--database", "%", "--database", "typo")
+    assert (code, err) == (0, "binlag: --database typo names nothing in the schema\n")
+    assert "d.scan" in listed(out)

@@ -36,6 +36,14 @@ def test_the_story(tmp_path: Path) -> None:
     assert "never" not in cured and " h " not in cured
 
 
+def test_what_one_of_several_names_misses_is_said() -> None:
+    """As `replay` has it."""
+    names = ["--table", "shop.audit_log", "--table", "shop.typo", "--exclude-table", "shop.x"]
+    told = json.loads(forecast(str(STORY / "binlog.000001"), "--schema", str(STORY / "schema.sql"), *names, "--json").output)
+    found = [text for text in told["notes"] if "names nothing" in text]
+    assert found == ["--table shop.typo names nothing in the log", "--exclude-table shop.x names nothing in the log"]
+
+
 def test_json_is_one_object(tmp_path: Path) -> None:
     log = file(tmp_path, *(transaction(n, b"plain", UPDATE, n, seconds=n) for n in range(1, 4)))
     path = tmp_path / "c.json"

@@ -124,6 +124,9 @@ def test_the_command(servers: Servers, tmp_path: Path, capsys: pytest.CaptureFix
     assert _exit_code(arguments) == 0
     assert capsys.readouterr().out.startswith("no difference: ")
     table = next(iter(json.loads((NO_KEY / "meta.json").read_text())["tables_after"]))
+    assert _exit_code([*arguments, "--table", table, "--table", "d.typo"]) == 0
+    told = capsys.readouterr()
+    assert (told.out.startswith("no difference: 1 table"), told.err) == (True, "binlag: --table d.typo names no table that was compared\n")
     database, name = table.split(".")
     server.execute(f"DELETE FROM `{database}`.`{name}` LIMIT 2")
     assert _exit_code([*arguments, "--json"]) == 1

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from applier.binlog.columnar.table_batch import Paths, TableBatch, Wants
-from applier.binlog.selection.table_filter import TableFilter
+from applier.binlog.selection.table_filter import FilterTally, TableFilter
 
 SMALL_LOG = 8_000_000
 """Logs of fewer bytes altogether are read by Python alone while the kernels would have to be
@@ -25,7 +25,7 @@ CHUNK_BYTES = 8_000_000
 
 def read_batches(
     paths: Paths,
-    tables: Collection[str] | TableFilter | None = None,
+    tables: Collection[str] | TableFilter | FilterTally | None = None,
     *,
     verify_checksum: bool = True,
     text: bool = True,
@@ -62,8 +62,8 @@ def read_batches(
     )
 
 
-def _chooser(tables: Collection[str] | TableFilter | None) -> Wants | None:
-    if isinstance(tables, TableFilter):
+def _chooser(tables: Collection[str] | TableFilter | FilterTally | None) -> Wants | None:
+    if isinstance(tables, TableFilter | FilterTally):
         return tables.wants_table if tables else None
     if tables is None:
         return None

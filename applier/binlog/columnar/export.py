@@ -18,7 +18,7 @@ from typing import Any
 
 from applier.binlog.columnar.batches import read_batches
 from applier.binlog.columnar.table_batch import Paths, TableBatch
-from applier.binlog.selection.table_filter import TableFilter
+from applier.binlog.selection.table_filter import FilterTally, TableFilter
 from applier.error_codes import Code
 from applier.errors import InputError, UsageError
 from applier.whole_file import whole_files
@@ -63,7 +63,7 @@ def export(
     directory: str | os.PathLike[str],
     *,
     file_format: str = "parquet",
-    tables: Collection[str] | TableFilter | None = None,
+    tables: Collection[str] | TableFilter | FilterTally | None = None,
     verify_checksum: bool = True,
 ) -> list[ExportedTable]:
     """Writes the row changes of `paths` into `directory`, which is made when it is not there; files
@@ -105,7 +105,7 @@ def _fill(
     paths: Paths,
     folder: Path,
     file_format: str,
-    tables: Collection[str] | TableFilter | None,
+    tables: Collection[str] | TableFilter | FilterTally | None,
     verify_checksum: bool,
 ) -> None:
     waiting = 0

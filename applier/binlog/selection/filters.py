@@ -8,6 +8,7 @@ transactions.
 
 from __future__ import annotations
 
+import calendar
 import math
 import re
 from collections.abc import Iterable, Iterator
@@ -42,10 +43,21 @@ def time_of(option: str, value: Moment) -> float | None:
         moment = datetime.fromisoformat(text)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError, OSError):
-        hint = 'write it like "2026-11-21 04:05:06"'
+        what, hint = _wrong(text)
         raise UsageError(
-            f"{option}: {str(value)!r} is not a date and time", code=Code.DATE_TIME, hint=hint
+            f"{option}: {str(value)!r} {what}", code=Code.DATE_TIME, hint=hint
         ) from None
+
+
+def _wrong(text: str) -> tuple[str, str]:
+    """What is wrong with a text that is no time, and what to write."""
+    if found := re.match(r"(\d{4})-(0[1-9]|1[0-2])-(\d\d)(?!\d)", text):
+        year, month, day = map(int, found.groups())
+        last = calendar.monthrange(max(year, 1), month)[1]
+        if not 1 <= day <= last:
+            what = f"names a day that {found[1]}-{found[2]} does not have"
+            return what, f"give a day from 01 to {last}"
+    return "is not a date and time", 'write it like "2026-11-21 04:05:06"'
 
 
 def check_times(start: float | None, stop: float | None) -> None:

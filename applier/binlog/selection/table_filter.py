@@ -289,13 +289,20 @@ class FilterTally:
                 found[
                     rf"{pattern} also names {said}: _ stands for any character, \_ for itself"
                 ] = 1
-            elif not self._is_met(pattern):
-                found[f"{pattern} names nothing in the log"] = 1
+        found |= dict.fromkeys(self.unmatched(), 1)
         there = {database for database, _ in self.tables} | self.databases.keys()
         for old, new in self.rewritten.items():
             if old not in there:
                 found[f"--rewrite-db {old}:{new}: the log does not name {old}"] = 1
         return found
+
+    def unmatched(self) -> list[str]:
+        """A text for each name of an option that the log does not have. None where the log has too
+        many names to remember."""
+        if max(len(self.tables), len(self.databases)) >= MOST_NAMES:
+            return []
+        patterns = dict.fromkeys(self.filter.patterns)
+        return [f"{one} names nothing in the log" for one in patterns if not self._is_met(one)]
 
     def _skipped(self) -> list[str]:
         """System schemas of which something was left out, but for those that an option excludes."""

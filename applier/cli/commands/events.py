@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from applier.binlog.selection.table_filter import TableFilter
+from applier.binlog.selection.table_filter import FilterTally, TableFilter
 from applier.cli.notes import note
-from applier.cli.parameters.options import check_positions, name_options
+from applier.cli.parameters.options import check_positions, filter_options
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.sources import log_name
@@ -47,29 +47,7 @@ TYPE_WIDTH = 20
     type=click.Path(file_okay=False),
     help="Write the row images into DIR, one Arrow file per table.",
 )
-@click.option(
-    "--start-position",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Begin at this offset of the first file.",
-)
-@click.option(
-    "--stop-position",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Stop before the event at this offset of the last file.",
-)
-@click.option(
-    "--start-datetime",
-    metavar="T",
-    help="Begin with the first event at or after this time (UTC unless an offset is given).",
-)
-@click.option(
-    "--stop-datetime", metavar="T", help="Stop before the first event at or after this time."
-)
-@click.option("--include-gtids", metavar="SET", help="Only transactions of this GTID set.")
-@click.option("--exclude-gtids", metavar="SET", help="No transactions of this GTID set.")
-@name_options
+@filter_options
 @click.option("--verify/--no-verify", default=True, help="Verify checksums (default: yes).")
 def command(
     files: tuple[str, ...],
@@ -159,7 +137,7 @@ def _line(
 
 
 def _warn(read: Listing | LogEvents) -> None:
-    for message in filter(None, (read.incomplete, read.nothing)):
+    for message in filter(None, (read.incomplete, read.nothing, *read.unmatched)):
         note(message)
 
 
@@ -167,7 +145,7 @@ def _write_arrow(directory: str, files: tuple[str, ...], options: dict[str, Any]
     """Whole logs only: the kernels decode rows by the file, without looking at transactions."""
     from applier.binlog.columnar.export import export
 
-    only, verify = options.pop("only"), options.pop("verify")
+    only, verify = FilterTally(options.pop("only")), options.pop("verify")
     asked = next((name for name, value in options.items() if value), None)
     if asked is not None:
         flag = f"--{asked.replace('_', '-')}"
@@ -179,6 +157,8 @@ def _write_arrow(directory: str, files: tuple[str, ...], options: dict[str, Any]
     found = export(files, directory, file_format="arrow", tables=only, verify_checksum=verify)
     if not found:
         note(f"the log has no row images{' of these tables' if only else ''}")
+    for message in only.unmatched() if found else ():
+        note(message)
     for written in found:
         click.echo(
             f"{written.path}: {written.rows:,} row images of {written.database}.{written.table}"

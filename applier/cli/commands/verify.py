@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,6 +121,8 @@ def command(
             code=Code.NOTHING_CHOSEN,
             hint="give the log, and the --schema, that the server was filled with",
         )
+    for text in _not_compared(parsed, [table.table for table in verification.tables]):
+        note(text)
     return _tell(verification, result, as_json)
 
 
@@ -194,6 +196,20 @@ def _wanted(options: ReplayOptions) -> Callable[[str, str], bool]:
     --rewrite-db made."""
     names = {new: old for old, new in options.rewrite.items()}
     return lambda database, table: options.wants(names.get(database, database), table)
+
+
+def _not_compared(options: ReplayOptions, compared: Sequence[str]) -> list[str]:
+    """A text for each --database and --table that names none of the tables that were compared."""
+    names = {new: old for old, new in options.rewrite.items()}
+    found = []
+    for table in compared:
+        database, _, name = table.partition(".")
+        found.append((names.get(database, database), name))
+    return [
+        f"{one} names no table that was compared"
+        for one in dict.fromkeys(options.only.databases + options.only.tables)
+        if not any(one.names(*table) for table in found)
+    ]
 
 
 def report_lines(verification: Verification) -> list[str]:

@@ -29,7 +29,7 @@ from applier.binlog.reader import LogReader
 from applier.binlog.rows import RowsHead
 from applier.binlog.rows_context import RowsContext
 from applier.binlog.selection.filters import LogFilter
-from applier.binlog.selection.table_filter import EVERYTHING, TableFilter
+from applier.binlog.selection.table_filter import EVERYTHING, FilterTally, TableFilter
 from applier.binlog.table_map import TableMap
 from applier.binlog.transactions import (
     STATEMENT_TYPES,
@@ -155,7 +155,7 @@ class LoadReader:
             stop_position=stop_position,
             on_cut_off=self._cut_off if tolerant else None,
         )
-        self._part, self._only = part, only
+        self._part, self._only = part, FilterTally(only)
         self.schema = schema
         self.server_version = ""
         self.notes: dict[str, int] = {}
@@ -209,6 +209,7 @@ class LoadReader:
         unfinished = self._tracker.finish()
         if unfinished is not None:
             yield self._close(unfinished, event)
+        self.notes |= dict.fromkeys(self._only.unmatched(), 1)
 
     def _events(self) -> Iterator[Event]:
         if self._part is None or not self._part.is_active:
