@@ -171,6 +171,8 @@ class StatementApplier:
         return statement_text(number, query.sql)
 
     def _located(self, error: Exception, event: Event, sql: str) -> ReplicationError:
+        if isinstance(error, RecursionError):
+            error = unsupported(reason(error))
         if not isinstance(error, ReplicationError):
             hint = error.hint if isinstance(error, BinlagError) else None
             error = ReplicationError(

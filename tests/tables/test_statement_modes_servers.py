@@ -292,6 +292,33 @@ SCRIPTS += (
     ),
     (
         ALL,
+        "".join(
+            f"SET sql_mode = '{mode}';\n"
+            f"CREATE TABLE numbered_{at} (a INT{first} AUTO_INCREMENT{second}, b INT, UNIQUE KEY (a));\n"
+            f"INSERT INTO numbered_{at} SET a = 1, b = 2;\n"
+            f"INSERT INTO numbered_{at} SET a = 1, b = 2 ON DUPLICATE KEY UPDATE a = NULL;\n"
+            f"INSERT INTO numbered_{at} SET b = 7;\n"
+            f"INSERT INTO numbered_{at} VALUES (NULL, 8), (5, 9), (0, 10);\n"
+            for at, (first, second, mode) in enumerate(
+                (*words, mode) for words in ((" NULL", ""), (" NOT NULL", ""), ("", " NULL")) for mode in ("", "STRICT_ALL_TABLES")
+            )
+        )
+        + "RESET;\n",
+    ),
+    (
+        ALL,
+        "".join(
+            f"CREATE TABLE spaces_{at} (id INT, t TINYTEXT CHARACTER SET {charset});\n"
+            f"INSERT INTO spaces_{at} VALUES (1, REPEAT(' ', 256)), (2, CONCAT(REPEAT('a', 127), REPEAT(' ', 129)));\n"
+            f"CREATE TABLE cut_{at} (id INT, t TEXT CHARACTER SET {charset});\n"
+            f"INSERT INTO cut_{at} VALUES (1, REPEAT(' ', 256)), (2, CONCAT(REPEAT('a', 127), REPEAT(' ', 129)));\n"
+            f"ALTER TABLE cut_{at} MODIFY t TINYTEXT CHARACTER SET {charset};\n"
+            for at, charset in enumerate(("utf8mb4", "utf8", "ucs2", "utf16", "latin1", "gbk"))
+        )
+        + "RESET;\n",
+    ),
+    (
+        ALL,
         "SET sql_mode = '', time_zone = '+01:00';\n"
         "CREATE TABLE dd (id INT, a TIMESTAMP(3) NULL, b DATETIME(3), c DATETIME, d DATE);\n"
         "CREATE TABLE de (id INT, v VARCHAR(60), w VARCHAR(60), x VARCHAR(60));\n"

@@ -92,6 +92,16 @@ def test_is_null_under_sql_auto_is_null_is_refused(tmp_path: Path) -> None:
         assert len(tables["d.t"].rows()) == (3 if number else 2)
 
 
+def test_functions_in_one_another(tmp_path: Path) -> None:
+    """Nothing is wrong with the statement: servers carry out what is too deep for us."""
+    for depth, number in ((10, None), (500, 1235)):
+        path = tmp_path / "log"
+        update = query(b"UPDATE t SET a = " + b"IF(a < 9, 1, " * depth + b"2" + b")" * depth)
+        path.write_bytes(log(gtid(1), query(b"BEGIN"), update, xid()))
+        result = applier.replay([path], into=applier.load_schema(SCHEMA))
+        assert (result.error and result.error.number) == number
+
+
 def test_a_time_beside_a_text_with_more_digits() -> None:
     """MySQL rounds the text for some operators and not for others; 5.7 finds no TIME in a list with NULL. MariaDB compares as it stands."""
     schema = "CREATE TABLE d.t (c TIME); INSERT INTO d.t VALUES ('09:09:15')"
@@ -241,6 +251,7 @@ def test_delete(sql: str, left: list[int]) -> None:
         ("UPDATE t SET a = RAND()", 1235),
         ("UPDATE t SET a = 1 WHERE", 1235), ("UPDATE t SET a = ", 1235), ("DELETE FROM t LIMIT x", 1235),
         ("UPDATE t SET a = SLEEP(5)", 1235),
+        ("UPDATE t, JSON_TABLE('[2]', '$[*]' COLUMNS (x INT PATH '$')) j SET t.a = j.x", 1235),
         ("INSERT INTO t VALUES (1, 2)", 1136), ("INSERT INTO t (zz) VALUES (1)", 1054), ("UPDATE t SET zz = 1", 1054),
         ("UPDATE t SET a = zz", 1054),
         ("INSERT INTO gone VALUES (1)", 1146), ("INSERT INTO t VALUES (1, 1, 'x', 9)", 1062), ("UPDATE t SET id = 2 WHERE id = 1", 1062),

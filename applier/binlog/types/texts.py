@@ -82,7 +82,9 @@ def text_from_sql(column: Column) -> Callable[[object], bytes]:
                 return kept
         if width is not None and len(data) > width:
             kept = own.whole(data, width)
-            raise ValueRefused(1406, f"Data too long for column '{column.name}'", kept)
+            if strip_pad(data[len(kept) :], own.pad):
+                raise ValueRefused(1406, f"Data too long for column '{column.name}'", kept)
+            return kept
         return data
 
     return convert

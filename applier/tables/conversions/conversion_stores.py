@@ -203,7 +203,7 @@ def _text(old: Column, new: Column, rules: ConversionRules) -> Store:
         if limit is not None:
             data = own.cut(data, limit)
         if most is not None and len(data) > most:
-            data = well_formed(own, data[:most], rules)
+            data = own.whole(data, most)
         return strip_pad(data, own.pad) if is_char else data
 
     return store

@@ -215,7 +215,10 @@ class StatementRows:
                 write, Scope(old if simultaneous else tuple(row), session, inserted), strict=strict
             )
             if value is None and not column.nullable:
-                value = self._instead_of_null(column, definition, strict=strict)
+                if column.auto_increment and inserted is not None:
+                    value = implicit_default(column)  # whatever the mode (seen of 5.6 to 9.7)
+                else:
+                    value = self._instead_of_null(column, definition, strict=strict)
             row[at] = value
         if tuple(row) != old:
             touched = {at for at, _ in assignments}

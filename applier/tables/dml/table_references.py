@@ -157,6 +157,8 @@ class JoinedTables:
         parser = self.parser
         if parser.op() in ("(", "{"):
             raise unsupported("a derived table")
+        if parser.word() == "JSON_TABLE" and parser.op(1) == "(":
+            raise unsupported("JSON_TABLE")
         name = parser.table_name(self.database)
         table = readable(self.tables, name)
         definition = table.definition
