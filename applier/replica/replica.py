@@ -275,14 +275,16 @@ class Replica:
         the data.
 
         Relay logs that are read are not read again, and which GTIDs came from where makes no
-        difference any more.
+        difference any more, but where one of a transaction that only began may be among those
+        received.
         """
         receiver, applier = self._threads()
-        gtids = (
-            str(self.storage.executed_gtids.union(receiver.retrieved))
-            if self._slave_pos is None
-            else f"{self._slave_pos.position} {receiver.domains}"
-        )
+        if self._slave_pos is not None:
+            gtids = f"{self._slave_pos.position} {receiver.domains}"
+        elif self.configuration.rules.splits_transactions:
+            gtids = f"{self.storage.executed_gtids} {receiver.retrieved} {receiver.last_gtid}"
+        else:
+            gtids = str(self.storage.executed_gtids.union(receiver.retrieved))
         return (
             gtids,
             applier.info.source_position,

@@ -43,8 +43,8 @@ def stopped(folder: Path, content: bytes, schema: str = INT_TABLE, **options: ob
     ("content", "says"),
     [
         (b"", "empty"),
-        (b"\xfe", "does not start with"),
-        (b"\xfebi", "does not start with"),
+        (b"\xfe", "ends after 1 bytes of a log's first 4"),
+        (b"\xfebi", "ends after 3 bytes of a log's first 4"),
         (b"-- MySQL dump 10.13\n", "does not start with"),
         (b"\x7fELF" + bytes(200), "does not start with"),
         (b"\xfdbin" + bytes(600), "encrypted"),
