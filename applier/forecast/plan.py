@@ -184,8 +184,9 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
         _check_chosen(plan)
     for note in [*start.notes, *start.known.doubts, *([] if backlog is None else backlog.notes)]:
         forecast.note(note)
-    for note, times in (reader.notes if reader is not None else {}).items():
-        forecast.note(note, times)
+    if reader is not None:
+        for note, times in {**reader.notes, **dict.fromkeys(reader.unmatched, 1)}.items():
+            forecast.note(note, times)
     source = None if plan.live is None else plan.live.source_id
     if source is not None and forecast.servers and source not in forecast.servers:
         theirs = ", ".join(map(str, sorted(forecast.servers)))

@@ -133,8 +133,11 @@ class Tables:
             name = ".".join(missing[0])
             raise ReplicationError(number, f"Unknown VIEW: '{name}'", table=name)
 
-    def refuse_view(self, database: str, name: str) -> None:
-        """Raises ReplicationError 1235 where the name is a view's."""
+    def refuse_not_a_table(self, database: str, name: str) -> None:
+        """Raises ReplicationError 1235 where the name is a view's or of a table that the server
+        makes up."""
+        if database.lower() in _MADE_UP_SCHEMAS:
+            raise unsupported(f"a statement about {database}.{name}")
         if (database, name) in self.views:
             raise ReplicationError(
                 1235,
@@ -148,9 +151,7 @@ class Tables:
         for a view and for tables that the server makes up."""
         table = self.get(database, name)
         if table is None:
-            self.refuse_view(database, name)
-            if database.lower() in _MADE_UP_SCHEMAS:
-                raise unsupported(f"a statement about {database}.{name}")
+            self.refuse_not_a_table(database, name)
             full_name = f"{database}.{name}"
             raise ReplicationError(1146, f"Table '{full_name}' doesn't exist", table=full_name)
         return table

@@ -55,6 +55,13 @@ def test_what_is_not_understood_changes_nothing(sql: str, server: str) -> None:
     assert [(table.definition, table.rows()) for table in tables] == before
 
 
+@pytest.mark.parametrize(("database", "number"), [("information_schema", 1235), ("nothing", 1146)])
+def test_tables_that_the_server_makes_up_are_not_known(database: str, number: int) -> None:
+    with pytest.raises(ReplicationError) as caught:
+        apply_ddl(applier.load_schema(SCHEMA), f"CREATE TABLE x LIKE {database}.CHARACTER_SETS", "d", DdlSession())
+    assert caught.value.number == number
+
+
 def test_a_masking_policy_changes_no_row() -> None:
     tables = applier.load_schema(SCHEMA)
     before = tables["d.t"].definition

@@ -291,6 +291,13 @@ SCRIPTS += (
         + "RESET;\n",
     ),
     (
+        ("9.7", "mariadb"),
+        """CREATE TABLE escaped (x VARCHAR(10), g INT AS (x LIKE 'abba' ESCAPE 'b') STORED);
+INSERT INTO escaped (x) VALUES ('abba'), ('aba'), ('abbbba');
+RESET;
+""",
+    ),
+    (
         ALL,
         "".join(
             f"SET sql_mode = '{mode}';\n"

@@ -92,6 +92,24 @@ def test_is_null_under_sql_auto_is_null_is_refused(tmp_path: Path) -> None:
         assert len(tables["d.t"].rows()) == (3 if number else 2)
 
 
+def test_a_generated_timestamp_that_takes_no_null() -> None:
+    """It takes the moment or zero, by a setting that no log of 5.7 has."""
+    schema = "CREATE TABLE d.t (a INT, b DATETIME, c TIMESTAMP AS (b) STORED NOT NULL, e DATETIME AS (b) STORED NOT NULL)"
+    assert refused("INSERT IGNORE INTO t (a, b) VALUES (1, NULL)", schema).number == 1235
+    zero = "CREATE TABLE d.t (a INT, b DATETIME, e DATETIME AS (b) STORED NOT NULL)"
+    assert [str(row[2]) for row in run("INSERT IGNORE INTO t (a, b) VALUES (1, NULL)", schema=zero)] == ["0000-00-00 00:00:00"]
+
+
+def test_escape_in_a_generated_column() -> None:
+    """5.7.29 keeps the expression without it: other rows are 1 there. Later ones and MariaDB keep it."""
+    schema = "CREATE TABLE d.t (x VARCHAR(10), g INT AS (x LIKE 'abba' ESCAPE 'b'))"
+    inserted = "INSERT INTO t (x) VALUES ('abba'), ('aba')"
+    assert run(inserted, schema=schema) == [("abba", 0), ("aba", 1)]
+    with pytest.raises(ReplicationError, match="ESCAPE in the expression") as caught:
+        run(inserted, schema=schema, session=StatementSession(Session(old=True)))
+    assert caught.value.number == 1235
+
+
 def test_functions_in_one_another(tmp_path: Path) -> None:
     """Nothing is wrong with the statement: servers carry out what is too deep for us."""
     for depth, number in ((10, None), (500, 1235)):

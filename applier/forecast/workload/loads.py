@@ -159,6 +159,7 @@ class LoadReader:
         self.schema = schema
         self.server_version = ""
         self.notes: dict[str, int] = {}
+        self.unmatched: list[str] = []
         self._tracker = TransactionTracker()
         self._load: TransactionLoad | None = None
         self._context = RowsContext(ReadMap, on_full=self._forget_plans)
@@ -209,7 +210,7 @@ class LoadReader:
         unfinished = self._tracker.finish()
         if unfinished is not None:
             yield self._close(unfinished, event)
-        self.notes |= dict.fromkeys(self._only.unmatched(), 1)
+        self.unmatched = self._only.unmatched()
 
     def _events(self) -> Iterator[Event]:
         if self._part is None or not self._part.is_active:

@@ -481,7 +481,7 @@ class _Ddl:
         table = self.tables.get(*target)
         if table is None:
             full_name = f"{target[0]}.{target[1]}"
-            self.tables.refuse_view(*target)
+            self.tables.refuse_not_a_table(*target)
             raise ReplicationError(
                 1146,
                 f"Table '{full_name}' doesn't exist",

@@ -226,15 +226,17 @@ def row_generator(
     a table without any. `stored`: whether it computes those, too, or takes them as they are.
 
     NULL in one that is NOT NULL is what INSERT IGNORE makes of it: another statement would not be
-    in a log.
+    in a log. The function raises ReplicationError 1235 for a TIMESTAMP, which takes the moment or
+    zero by the session's explicit_defaults_for_timestamp.
     """
     if not any(column.generated for column in definition.columns):
         return None
+    from applier.tables.expressions.operands import unsupported
     from applier.tables.expressions.row_expressions import generated_columns
 
     generate = generated_columns(definition, session, stored=stored)
     needed = [
-        (at, implicit_default(column))
+        (at, column)
         for at, column in enumerate(definition.columns)
         if column.generated and not column.nullable
     ]
@@ -243,8 +245,12 @@ def row_generator(
 
     def filled(row: Row) -> Row:
         made = generate(row)
-        for at, instead in needed:
-            made = (*made[:at], instead, *made[at + 1 :]) if made[at] is None else made
+        for at, column in needed:
+            if made[at] is not None:
+                continue
+            if column.type == "timestamp":
+                raise unsupported(f"NULL for the generated TIMESTAMP `{column.name}`")
+            made = (*made[:at], implicit_default(column), *made[at + 1 :])
         return made
 
     return filled
