@@ -100,6 +100,17 @@ def test_a_generated_timestamp_that_takes_no_null() -> None:
     assert [str(row[2]) for row in run("INSERT IGNORE INTO t (a, b) VALUES (1, NULL)", schema=zero)] == ["0000-00-00 00:00:00"]
 
 
+@pytest.mark.parametrize("session", [Session(datetime(2026, 1, 2), old=True), Session(datetime(2026, 1, 2))])
+def test_null_for_a_timestamp_where_no_log_says_what_it_means(session: Session) -> None:
+    """explicit_defaults_for_timestamp: a single row would have been an error with it (1048), several rows are zero (5.7.29)."""
+    schema = "CREATE TABLE d.t (a INT, c TIMESTAMP NOT NULL)"
+    [row] = run("INSERT INTO t VALUES (1, NULL)", schema=schema, session=StatementSession(session))
+    assert str(row[1])[:10] == "2026-01-02"
+    for sql in ("INSERT INTO t VALUES (1, NULL), (2, NULL)", "INSERT INTO t SELECT 1, NULL", "INSERT IGNORE INTO t VALUES (1, NULL)"):
+        with pytest.raises(ReplicationError, match="explicit_defaults_for_timestamp decides"):
+            run(sql, schema=schema, session=StatementSession(session))
+
+
 def test_escape_in_a_generated_column() -> None:
     """5.7.29 keeps the expression without it: other rows are 1 there. Later ones and MariaDB keep it."""
     schema = "CREATE TABLE d.t (x VARCHAR(10), g INT AS (x LIKE 'abba' ESCAPE 'b'))"

@@ -257,10 +257,13 @@ class StatementRows:
 
     def _instead_of_null(self, column: Column, definition: TableDefinition, *, strict: bool) -> Any:
         """What a NOT NULL column takes for NULL. Raises ReplicationError 1048. MariaDB takes the
-        moment for a TIMESTAMP whatever explicit_defaults_for_timestamp says (seen on 10.11.18)."""
+        moment for a TIMESTAMP whatever explicit_defaults_for_timestamp says (seen on 10.11.18).
+
+        5.x logs do not say: where NULL would have been an error with it, it was off.
+        """
         explicit = self.session.explicit_defaults_for_timestamp
         if column.type == "timestamp" and (self.dialect.mariadb or not explicit):
-            if explicit is None and not self.dialect.old and not self.dialect.mariadb:
+            if explicit is None and not strict and not self.dialect.mariadb:
                 raise unsupported(
                     f"NULL for the TIMESTAMP `{column.name}`, whose meaning "
                     "explicit_defaults_for_timestamp decides"
