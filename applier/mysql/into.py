@@ -43,6 +43,7 @@ from applier.mysql.statements.target_tables import TargetTables
 from applier.mysql.statements.writer import RowsWriter, Writer
 from applier.mysql.transaction_tally import TransactionTally, check_filters
 from applier.options import ReplayOptions
+from applier.sources import STANDARD_INPUT
 from checkpoints.gtid import parse_gtid_set
 
 _LOG = logger("replay")
@@ -132,18 +133,13 @@ class Into:
     def __post_init__(self) -> None:
         self._tally = TransactionTally(self.options.tally())
         self._sessions = Sessions(self.outcome.replay)
+        self._start: Checkpoint | None = None
 
     def run(self) -> None:
         """To the end of the log, an error, or the user's wish."""
         with closing(connect(self.endpoint)) as server:
             dialect = _met(server, self.outcome, force=self.into.force)
-            begun = read_checkpoint(server, self.outcome.replay)
-            if begun is None or not begun.transactions:
-                check_filters(self.files, self.options)
-            self._first = self._start = _start(
-                self.files, server, self.options, self.into, self.outcome
-            )
-            self.outcome.file, self.outcome.position = self._start.file or None, self._start.offset
+            self._sessions.add(server)
             error = self._replay(server, dialect)
         patience = Patience(self.into.reconnect_seconds, self.watch.stopped)
         while error is not None and is_passing(error) and not patience.is_over():
@@ -163,9 +159,10 @@ class Into:
                     dialect = _met(server, self.outcome, force=self.into.force)
                     if self._go_back(server):
                         patience.renew()
+                    onwards = self._start.onwards if self._start else "from the beginning"
                     self.watch.say(
                         f"connected to {self.endpoint} again at attempt {patience.tries}; "
-                        f"continuing {self._start.onwards}"
+                        f"continuing {onwards}"
                     )
                     self.outcome.reconnects += 1
                     patience.tries = 0
@@ -180,6 +177,9 @@ class Into:
         """To what is committed, wherever that is. Whether it is more than when the run before
         began."""
         self._sessions.end(server)
+        self._sessions.add(server)
+        if self._start is None:
+            return False
         lock_replay(server, self.outcome.replay)
         before, start = self._start, read_checkpoint(server, self.outcome.replay)
         if start is None:
@@ -198,15 +198,35 @@ class Into:
 
     def _replay(self, server: Server, dialect: TargetDialect) -> BinlagError | None:
         """Over this connection, and those that belong to it. Returns what ended it, if not the end
-        of the log."""
+        of the log: a server that goes away while they are made, too."""
+        try:
+            if self._start is None:
+                self._first = self._start = self._begin(server)
+            return self._replay_from(self._start, server, dialect)
+        except BinlagError as error:
+            is_once = self._start is None and self.into.schema == STANDARD_INPUT
+            if is_once or not is_passing(error):
+                raise
+            return error
+
+    def _begin(self, server: Server) -> Checkpoint:
+        begun = read_checkpoint(server, self.outcome.replay)
+        if begun is None or not begun.transactions:
+            check_filters(self.files, self.options)
+        start = _start(self.files, server, self.options, self.into, self.outcome)
+        self.outcome.file, self.outcome.position = start.file or None, start.offset
+        return start
+
+    def _replay_from(
+        self, start: Checkpoint, server: Server, dialect: TargetDialect
+    ) -> BinlagError | None:
         files = self.files
         options = self.options
         into = self.into
         outcome = self.outcome
-        start = self._start
         with ExitStack() as stack:
             side = stack.enter_context(closing(connect(server.endpoint)))
-            run_with = Connecting(side, dialect, options, into, outcome)
+            run_with = Connecting(side, dialect, options, into, outcome, self._sessions)
             target = run_with.connected(stack, server)
             target.survey.owned |= start.databases
             keeper = CheckpointTracker(files, start)
@@ -220,8 +240,6 @@ class Into:
                 else []
             )
             keep(server, outcome.replay, len(workers), source_of(files))
-            for connected in (target, *workers):
-                self._sessions.add(connected.server)
             executed = (
                 parse_gtid_set(server.value("SELECT @@GLOBAL.gtid_executed") or "")
                 if into.gtid and not dialect.is_mariadb
@@ -308,6 +326,7 @@ class Connecting:
     options: ReplayOptions
     into: IntoOptions
     outcome: TargetOutcome
+    sessions: Sessions
 
     def connected(self, stack: ExitStack, server: Server) -> Connected:
         """A connection that can be written over: its session set up, its pipeline and its
@@ -325,6 +344,7 @@ class Connecting:
     def worker(self, stack: ExitStack, number: int) -> Connected:
         """A connection for rows only, which needs no locks on what it does not find."""
         server = stack.enter_context(closing(connect(self.side.endpoint)))
+        self.sessions.add(server)
         lock_worker(server, self.outcome.replay, number)
         server.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
         server.execute(f"SET @@session.innodb_lock_wait_timeout={WORKER_LOCK_WAIT_SECONDS}")

@@ -39,11 +39,11 @@ class Cuts(Rounds):
     cuts = 0
 
     def run(self, cuts: int, end: str) -> None:
-        """Until so many cuts have met a replay at work."""
+        """Until so many cuts have met a replay at work: a server that is not there when it begins is an error at once."""
         self.forget()
         while self.cuts < cuts:
             process = self.start()
-            at = sorted(self.chance.sample(range(self.workload.transactions), min(4, cuts - self.cuts)))
+            at = sorted(self.chance.sample(range(1, self.workload.transactions), min(4, cuts - self.cuts)))
             met = sum(self._cut_at(process, number, end) for number in at)
             out, said = process.communicate(timeout=SECONDS)
             reconnects = self._reconnects(out)
@@ -126,8 +126,10 @@ def test_a_signal_ends_the_trying_again(made: tuple[Server, Workload]) -> None:
 class Network:
     """Hands on what comes to `port` to a server, until it is cut."""
 
-    def __init__(self, target: Server) -> None:
+    def __init__(self, target: Server, refused: int | None = None) -> None:
+        """`refused` counts from 1: that connection ends as soon as it is made."""
         self.target = target
+        self._refused, self._number = refused, 0
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self._clients: list[socket.socket] = []
@@ -142,7 +144,10 @@ class Network:
                 client.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
+        """The server hears of it now."""
         for one in self._all:
+            with suppress(OSError):  # closed by the other side's thread; a thread that waits for data keeps it open else
+                one.shutdown(socket.SHUT_RDWR)
             one.close()
 
     def _accept(self) -> None:
@@ -150,6 +155,10 @@ class Network:
             while True:
                 client, _ = self._listener.accept()
                 self._all.append(client)
+                self._number += 1
+                if self._number == self._refused:
+                    client.close()
+                    continue
                 try:
                     server = socket.create_connection(("127.0.0.1", self.target.port))
                 except OSError:
@@ -191,6 +200,36 @@ def test_the_servers_half_of_a_cut_network_is_ended(made: tuple[Server, Workload
     assert outcome.error is None
     assert outcome.reconnects == len(said) // 2 == 2
     assert outcome.total_transactions == outcome.transactions == workload.transactions
+    assert rows(server) == workload.rows
+
+
+@pytest.mark.parametrize("refused", [2, 3, 4])
+def test_a_connection_beside_the_first_is_tried_again(refused: int, made: tuple[Server, Workload]) -> None:
+    """A restart may fall between the first connection and those that belong to it."""
+    server, workload = made
+    Cuts(server, workload, seed=1).forget()
+    with closing(Network(server, refused)) as network:
+        outcome, said = replay(workload.log, network, server.password, {}, workers=3)
+    assert outcome.error is None
+    assert outcome.reconnects == 1
+    assert "trying again" in said[0]
+    assert outcome.total_transactions == workload.transactions
+    assert rows(server) == workload.rows
+
+
+def test_a_dump_is_loaded_again_when_its_connection_is_lost(made: tuple[Server, Workload], tmp_path: Path) -> None:
+    """The second connection is the one that loads it. Until it is in, there is no position to go back to."""
+    server, workload = made
+    server.execute("DROP DATABASE IF EXISTS earlier")
+    Cuts(server, workload, seed=1).forget()
+    dump = tmp_path / "dump.sql"
+    dump.write_text("CREATE DATABASE IF NOT EXISTS earlier; USE earlier; DROP TABLE IF EXISTS t; CREATE TABLE t (id INT PRIMARY KEY);")
+    with closing(Network(server, refused=2)) as network:
+        outcome, said = replay(workload.log, network, server.password, {}, workers=1, schema=str(dump))
+    assert outcome.error is None
+    assert "continuing from the beginning" in said[-1]
+    assert server.query("SELECT COUNT(*) FROM earlier.t") == ((0,),)
+    assert outcome.total_transactions == workload.transactions
     assert rows(server) == workload.rows
 
 
