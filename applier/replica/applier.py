@@ -21,7 +21,7 @@ from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.execute import Executor, ExecutorOf, GroupEnd
 from applier.replica.relay.relay_event import RelayEvent
 from applier.replica.relay.relay_log import RelayLogWriter
-from applier.replica.relay.relay_reader import FIRST_EVENT, RelayLogReader
+from applier.replica.relay.relay_reader import FIRST_EVENT, FRAME, ROTATED, RelayLogReader
 from applier.replica.storage import Storage
 from checkpoints.disk import Disk
 from checkpoints.gtid_slave_pos import GtidSlavePos
@@ -73,7 +73,8 @@ class Applier:
         self.executor.abandon()
         self._skipped = None
         self.error = None
-        self.reader.seek(self.info.relay_position)
+        ends_at_gtids = self.configuration.rules.head_ends_at_gtids
+        self.reader.seek(self.info.relay_position, ROTATED if ends_at_gtids else FRAME)
 
     def stop(self) -> None:
         """STOP REPLICA: an open transaction is taken back, the position is kept."""

@@ -108,8 +108,8 @@ def check_target(disk: Disk, index: RelayLogIndex, name: str) -> None:
 
 
 def check_magic(disk: Disk, name: str) -> None:
-    """MariaDB opens the applier's relay log when the server starts (init_relay_log_pos). Raises
-    ReplicationError."""
+    """The applier's relay log begins as a log does. Raises ReplicationError 1872 (5.7.29: of one
+    that is empty, shorter than four bytes, or begins otherwise)."""
     if not (read_file(disk, name) or b"").startswith(MAGIC):
         raise not_initialized(f"{plain(name)}: {NO_MAGIC}", START_AGAIN, plain(name))
 

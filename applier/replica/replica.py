@@ -382,8 +382,8 @@ class Replica:
                 self._records.receiver.flush(source, Occasion.RECOVERY)
         if not configuration.relay_log_recovery or rules.by_domains:
             check_target(self.disk, self.relay_log.index, info.relay_log_name)
-        if rules.by_domains:
-            check_magic(self.disk, info.relay_log_name)
+            if rules.opens_relay_log:
+                check_magic(self.disk, info.relay_log_name)
         return info, source
 
     def _start_again(self, info: RelayLogInfo) -> RelayLogInfo:
@@ -438,12 +438,9 @@ class Replica:
         if self._applier.spares_record:
             return
         looks = not self.configuration.relay_log_recovery
-        opens_first = self.configuration.rules.opens_before_gaps
-        gaps = self._gaps_at_start(info) if looks and not opens_first else []
+        gaps = self._gaps_at_start(info) if looks else []
         with relay_logs_read(self.configuration.rules, starts=True):
             self._applier.start()
-        if looks and opens_first:
-            gaps = self._gaps_at_start(info)
         self._applier.recovery_groups = gaps
 
     def _begin_threads(self) -> None:

@@ -113,9 +113,10 @@ class ReplicaRules:
     """START REPLICA goes to a place inside a relay log, and of the events at its head one cannot be
     read (init_relay_log_pos; 5.7.29: 1593, ER_SLAVE_FATAL_ERROR; 9.7.4: 13117)."""
 
-    opens_before_gaps: bool = False
-    """START REPLICA opens the applier's relay log before it looks for gaps (init_relay_log_pos, up
-    to 5.7; seen of 5.7.29). Later the applier's thread opens it, behind that."""
+    opens_relay_log: bool = False
+    """The server opens the applier's relay log when it starts, and looks for its first four bytes
+    (init_relay_log_pos, up to 5.7 and in MariaDB; seen of 5.7.29 and 10.11.18). Later the applier's
+    thread opens it, behind the search for gaps."""
     uninitialized_error: int = 1872
     """START REPLICA where the server could not read its records and relay logs when it started
     (MariaDB: 1201, ER_MASTER_INFO)."""
@@ -130,6 +131,10 @@ class ReplicaRules:
     relay_log_purge, too (next_event)."""
     start_flushes: bool = False
     """A server start writes both records again (init_master_info of MariaDB)."""
+    head_ends_at_gtids: bool = False
+    """START REPLICA inside a relay log looks at its head up to the first event that is neither a
+    format description nor a rotate event, and misses the source's format description behind the
+    event of earlier GTIDs: what a source without checksums sent is 1594 (seen of 5.6.24)."""
     marks_other_log: bool = False
     """Where a dump begins in another log than the receiver was in, a format description of the
     replica's own, with the flag of an open file, ends the relay log: the source may have crashed
@@ -164,11 +169,13 @@ _R56: Final = ReplicaRules(
     empty_relay_log_error=1872,
     cut_head_error=1594,
     unreadable_head_error=1593,
-    opens_before_gaps=True,
+    opens_relay_log=True,
+    head_ends_at_gtids=True,
 )
 _R57: Final = replace(
     _R56,
     name="5.7",
+    head_ends_at_gtids=False,
     server_version="5.7.29-log",
     post_header_lengths=_LENGTHS_57,
     previous_gtids=True,
@@ -202,7 +209,7 @@ _R80: Final = replace(
     empty_relay_log_error=13117,
     cut_head_error=13117,
     unreadable_head_error=13117,
-    opens_before_gaps=False,
+    opens_relay_log=False,
 )
 _R84: Final = replace(
     _R80, name="8.4", server_version="8.4.9", post_header_lengths=_LENGTHS_84, sanitizes=True
@@ -211,6 +218,7 @@ _R97: Final = replace(_R84, name="9.7", server_version="9.7.4")
 _MARIADB: Final = replace(
     _R56,
     name=MARIADB,
+    head_ends_at_gtids=False,
     server_version="10.11.18-MariaDB-log",
     post_header_lengths=_LENGTHS_MARIADB,
     gaps_forbid_recovery=False,
@@ -220,6 +228,7 @@ _MARIADB: Final = replace(
     refetches_last_gtid=False,
     heartbeat_period_seconds=30.0,
     uninitialized_error=1201,
+    opens_relay_log=True,
     by_domains=True,
     flushes_between_files=True,
     start_flushes=True,

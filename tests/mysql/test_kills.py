@@ -52,6 +52,8 @@ def hears(process: subprocess.Popen[str]) -> bool:
 class Rounds:
     """Replays into the server, again and again from nothing, until so many runs were killed."""
 
+    options: tuple[str, ...] = ("--reconnect-seconds", "0")
+
     def __init__(self, server: Server, workload: Workload, seed: int) -> None:
         self.server = server
         self.workload = workload
@@ -61,7 +63,7 @@ class Rounds:
 
     def start(self) -> subprocess.Popen[str]:
         url = f"mysql://root@localhost?socket={self.server.socket}"
-        how = [*self.chance.choice(WAYS), "--batch", str(self.chance.choice((1, 3)))]
+        how = [*self.chance.choice(WAYS), "--batch", str(self.chance.choice((1, 3))), *self.options]
         command = [sys.executable, "-m", "applier", "replay", str(self.workload.log), "--into", url, "--json", *how]
         environment = {**os.environ, "BINLAG_PASSWORD": self.server.password}
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -69,10 +71,13 @@ class Rounds:
     def run(self, kills: int, end: str) -> None:
         self.forget()
         while kills:
+            before = self.done()
+            at = self.chance.randint(before + bool(before), self.workload.transactions + 1)  # beyond the last: it comes to its end
             process = self.start()
-            if self.is_underway(process, self.chance.randrange(self.workload.transactions), self.chance.uniform(0, 0.3)):
+            if self.is_underway(process, at, self.chance.uniform(0, 0.3)):
                 kills -= 1
                 self.ends[end](process)
+                self.met["had gone on"] += self.done() > before
                 self.look()
             else:
                 self.ended(process, *process.communicate())
@@ -180,3 +185,4 @@ def test_an_end_loses_and_doubles_nothing(end: str, made: tuple[Server, Workload
     rounds.run(KILLS, end)
     print(f"{KILLS} ends by {end}: {dict(rounds.met)}")
     assert rounds.met["rounds"] >= 1
+    assert rounds.met["had gone on"] >= KILLS // 2  # a run that is killed while it starts shows nothing

@@ -36,6 +36,7 @@ CUTS = int(os.environ.get("BINLAG_CUTS") or (8 if os.environ.get("BINLAG_ALL_CAS
 class Cuts(Rounds):
     """Replays that are not started again, however often their connections end."""
 
+    options = ()
     cuts = 0
 
     def run(self, cuts: int, end: str) -> None:

@@ -89,8 +89,8 @@ def test_a_missing_relay_log() -> None:
     [
         (
             lambda data: b"this is no log" * 40,
-            {"5.7": 1594, "8.0": 13117},
-            r"does not start with fe 62 69 6e \(file relay\.000002, position 0\)",
+            {"5.7": 1872, "8.0": 13117},
+            r"does not start with fe 62 69 6e \(file relay\.000002",
         ),
         (
             lambda data: data[:-60] + bytes([data[-60] ^ 1]) + data[-59:],
@@ -202,20 +202,26 @@ def test_an_empty_newest_relay_log_is_left_where_it_is() -> None:
     assert stopped.value.number == 13121
 
 
-def test_an_empty_relay_log_of_the_applier_comes_before_its_gaps() -> None:
-    """1872 of what START REPLICA cannot open, not 1201 of gaps that nothing holds (5.7.29)."""
+@pytest.mark.parametrize(("size", "number"), [(0, 1872), (2, 1872), (16, 1201)])
+def test_what_of_a_relay_log_comes_before_its_gaps(size: int, number: int) -> None:
+    """1872 of what the server cannot open, then 1201 of gaps that nothing holds; of a head that is cut only the applier speaks (5.7.29)."""
     rig = Rig.of("my57_xa")
     options: dict[str, Any] = {"workers": 2, "parallel_type": "DATABASE", "relay_log_info_repository": "TABLE"}
+    before = rig.replica("5.7", **options)
+    before.receive()
+    before.apply(2)
+    before.shutdown()
     replica = rig.replica("5.7", Youngest(), **options)
-    replica.receive()
     replica.apply(3)
     info = replica.status.persisted
     assert info.applied is not None
+    assert info.applied.relay_log_pos > 16
     assert any(worker.source_log_pos > info.applied.source_log_pos for worker in info.workers)
-    with_file(rig, info.applied.relay_log_name.removeprefix("./"), b"")
+    for name in [log.removeprefix("./") for log in replica.status.relay_logs]:
+        with_file(rig, name, rig.disk.contents()[name][:size])
     with pytest.raises(ReplicationError) as refused:
         rig.replica("5.7", **options)
-    assert refused.value.number == 1872
+    assert refused.value.number == number
 
 
 def test_relay_logs_without_a_place_of_the_source() -> None:

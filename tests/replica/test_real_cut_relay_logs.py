@@ -260,3 +260,45 @@ def test_an_empty_newest_relay_log(version: str, server_factory: ServerFactory) 
         own.start()
         assert shown(own) == pair.seen(pair.status())
         assert pair.go_on(own) == (13121 if version == "9.7" else 1594)
+
+
+@pytest.mark.parametrize(("version", "number"), [("5.6", 1594), ("5.7", 0)])
+def test_a_restart_behind_the_head_without_checksums(version: str, number: int, server_factory: ServerFactory) -> None:
+    """Nothing is damaged: 5.6 with GTIDs does not come to the source's format description, and looks for checksums that are not there."""
+    options = {"relay_log_purge": 0, **TABLE_REPOSITORIES}
+    with CutPair(server_factory, version, gtids=True, source_options={"binlog-checksum": "NONE"}, **options) as pair:
+        for server in (pair.source, pair.replica):
+            server.execute("SET sql_log_bin = 0", "CREATE DATABASE d", TABLE)
+        pair.change_source()
+        pair.run("START REPLICA")
+        pair.source.execute("INSERT INTO d.t VALUES (1, 'x')")
+        file, end = pair.source_end()
+        pair.wait(Relay_Master_Log_File=file, Exec_Master_Log_Pos=end)
+        pair.run("STOP REPLICA SQL_THREAD")
+        pair.source.execute("INSERT INTO d.t VALUES (2, 'x')")
+        file, pair.end = pair.source_end()
+        pair.wait(Master_Log_File=file, Read_Master_Log_Pos=pair.end)
+        pair.replica.kill()
+        disk = SimulatedDisk({**pair.relay_logs(), "relay.index": (pair.replica.data / "relay.index").read_bytes()})
+        pair.replica.start()
+        own = emulated(pair, disk, str(pair.replica.query("SELECT @@GLOBAL.gtid_executed")[0][0]), pair.rows(), workers=0)
+        own.start()
+        assert pair.go_on(own) == number
+
+
+def test_a_relay_log_that_does_not_begin_as_one(server_factory: ServerFactory) -> None:
+    """5.7 opens the applier's relay log when the server starts: 1872, whatever of its first four bytes is wrong."""
+    with CutPair(server_factory, "5.7", relay_log_purge=0, **TABLE_REPOSITORIES) as pair:
+        pair.prepare()
+        place = pair.replica.data / "relay.000001"
+        whole = place.read_bytes()
+        for content in (b"", whole[:2], b"\xff" + whole[1:]):
+            place.write_bytes(content)
+            disk = SimulatedDisk({**pair.relay_logs(), "relay.index": (pair.replica.data / "relay.index").read_bytes()})
+            pair.replica.start()
+            with pytest.raises(ReplicationError) as refused:
+                emulated(pair, disk, "", pair.rows()).start()
+            with pytest.raises(MySQLError) as really:
+                pair.run("START REPLICA")
+            assert refused.value.number == really.value.args[0] == 1872
+            pair.replica.kill()

@@ -17,7 +17,7 @@ bytes is 1594, too (Log_event::read_log_event, is_valid; seen of 5.6.24 and 5.7.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from applier.binlog.events import parse
 from applier.binlog.header import (
@@ -55,7 +55,8 @@ START_AGAIN = (
     "start again from the source: relay_log_recovery=1, or CHANGE REPLICATION SOURCE TO the"
     " position that is applied"
 )
-_FRAME = frozenset({EventType.FORMAT_DESCRIPTION, EventType.PREVIOUS_GTIDS, EventType.ROTATE})
+ROTATED = frozenset({EventType.FORMAT_DESCRIPTION, EventType.ROTATE})
+FRAME = ROTATED | {EventType.PREVIOUS_GTIDS}
 FIRST_EVENT = len(MAGIC)
 
 
@@ -88,14 +89,14 @@ class RelayLogReader:
         self._format_data = b""
         self._may_have_grown = True
 
-    def seek(self, position: Position) -> None:
-        """Goes to a position and reads the head of its file. Raises ReplicationError 1594, or
-        InputError naming the files there are."""
+    def seek(self, position: Position, head: Container[int] = FRAME) -> None:
+        """Goes to a position and reads the head of its file, the events of the types in `head`.
+        Raises ReplicationError 1594, or InputError naming the files there are."""
         self._open(position.file)
         at = FIRST_EVENT
         while at < position.offset:
             found = self._event_at(at)
-            if found is None or found.event.type not in _FRAME:
+            if found is None or found.event.type not in head:
                 break
             at += len(found.data)
         self.position = position

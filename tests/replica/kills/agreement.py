@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from applier.binlog.xa import plain_xid, xid_text
@@ -161,7 +162,7 @@ def compare(left: Left, setup: Setup, source: BinlogFiles, server_version: str, 
 def _differences(own: Emulated, real_start: tuple[Any, ...], real: Stopped, most: Any, setup: Setup) -> dict[str, Any]:
     differences: dict[str, Any] = {}
     if own.start is not None and own.start != real_start:
-        differences["start"] = [(mine, theirs) for mine, theirs in zip(own.start, real_start, strict=True) if mine != theirs]
+        differences["start"] = [(mine, theirs) for mine, theirs in zip_longest(own.start, real_start) if mine != theirs]
     if own.number != real.number:
         differences["error"] = (own.number, own.message[:300], real.number, real.message[:300])
     if own.start is not None and not differences:

@@ -176,10 +176,12 @@ class KillPair(Pair):
         return Left(files, infos, tables, gtids, found)
 
     def at_start(self) -> tuple[Any, ...]:
-        """What SHOW REPLICA STATUS says before a thread runs, and the sizes of the relay logs."""
+        """What SHOW REPLICA STATUS says before a thread runs, and the sizes of the relay logs; no more than these where it is empty."""
         status = self.status()
         names = "Master_Log_File Read_Master_Log_Pos Relay_Log_File Relay_Log_Pos Relay_Master_Log_File Exec_Master_Log_Pos".split()
         sizes = {name: len(content) for name, content in self.relay_logs().items()}
+        if not status:  # 5.6.24: an empty master.info
+            return (sizes,)
         gtids = status["Gtid_IO_Pos" if self.version == MARIADB else "Retrieved_Gtid_Set"].replace("\n", "")
         return (*(status[name] for name in names), gtids, sizes)
 
