@@ -13,7 +13,7 @@ import pytest
 
 from applier.mysql.into import replay_into
 from applier.mysql.into_options import IntoOptions
-from applier.mysql.statements.ddl import commits_by_itself, is_atomic_create, is_temporary
+from applier.mysql.statements.ddl import commits_by_itself, is_atomic_create, is_temporary, passed_by_replica
 from applier.options import parse_options
 from tests.mysql.server_shapes import log_of, shape_in_memory, shape_on
 from tests.mysql.server_support import endpoint
@@ -80,6 +80,29 @@ def test_a_server_takes_the_log(
     outcome = replay_into([str(file)], endpoint(server), parse_options(), IntoOptions(apply=apply, force=True, replay_id=replay_id))
     assert outcome.error is None
     assert shape_on(server, "d") == wanted
+
+
+@pytest.mark.parametrize("apply", ["native", "sql"])
+def test_a_drop_that_failed_in_part_is_logged_without_its_error(apply: str, server_factory: ServerFactory, tmp_path: Path) -> None:
+    """By MariaDB. A replica passes over what is missing, and so does the replay; it says so."""
+    server = server_factory.shared("mariadb")
+    statements = ("CREATE TABLE t (a INT)", "CREATE TABLE kept (a INT)", "DROP TABLE t, missing", "INSERT INTO kept VALUES (1)")
+    file, errors = log_of(server, tmp_path, statements, "d")
+    assert len(errors) == 1
+    wanted = shape_on(server, "d")
+    server.execute("DROP DATABASE d")
+    into = IntoOptions(apply=apply, force=True, replay_id=f"drop, {apply}")
+    outcome = replay_into([str(file)], endpoint(server), parse_options(), into)
+    assert outcome.error is None
+    assert [note for note in outcome.notes if "missing" in note and "IDEMPOTENT" in note]
+    assert shape_on(server, "d") == wanted
+
+
+def test_what_a_replica_of_mariadb_passes() -> None:
+    assert passed_by_replica("/* x */ DROP TABLE t, u") == {1051}
+    assert passed_by_replica("drop database d") == {1008}
+    assert passed_by_replica("SET STATEMENT lock_wait_timeout = 5 FOR CREATE SCHEMA d") == {1007}
+    assert passed_by_replica("DROP VIEW v") == frozenset()
 
 
 def test_what_makes_a_table_and_its_rows_at_once() -> None:

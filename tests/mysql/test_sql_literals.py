@@ -110,6 +110,15 @@ def test_a_time_breaks_in_5_7() -> None:
         json_expression([time], "5.7")
 
 
+def test_a_fraction_of_a_whole_second() -> None:
+    """5.7.29 rounds FROM_UNIXTIME(1.9999999) to it; the literal with seven digits would be .100000."""
+    column = Column("a", "timestamp", scale=6)
+    make = literal(column, "5.7")
+    assert make(bytes.fromhex("000000010f423f")) == "'1970-01-01 00:00:01.999999'"
+    with pytest.raises(NotExpressible, match="01[.]1000000"):
+        make(bytes.fromhex("000000010f4240"))
+
+
 def test_changes_to_a_document() -> None:
     def change(operation: int, path: bytes, value: bytes = b"") -> bytes:
         return bytes([operation, len(path)]) + path + (bytes([len(value)]) + value if value else b"")

@@ -62,8 +62,7 @@ def _maker(column: Column, rules_version: str) -> Literal:
         text: Literal = to_text(column)
         return text
     if kind in QUOTED:
-        shown = to_text(column)
-        return lambda stored: f"'{shown(stored)}'"
+        return _temporal(column)
     if kind == "json":
         return lambda stored: json_expression(json.decode(stored), rules_version)
     if kind == "binary":
@@ -73,6 +72,20 @@ def _maker(column: Column, rules_version: str) -> Literal:
     if rules_version in OLD_SERVERS:
         introducer = OLD_NAMES.get(introducer, introducer)
     return lambda stored: f"_{introducer} X'{stored.hex()}'"
+
+
+def _temporal(column: Column) -> Literal:
+    """Raises NotExpressible for a second of 1,000,000 microseconds, which 5.7 may store: a literal
+    of it is another value."""
+    shown, dot = to_text(column), -1 - column.scale
+
+    def make(stored: Any) -> str:
+        text = shown(stored)
+        if column.scale and text[dot] != ".":
+            raise NotExpressible(f"no literal makes the {column.type} {text}")
+        return f"'{text}'"
+
+    return make
 
 
 def double_literal(value: float) -> str:

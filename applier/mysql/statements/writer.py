@@ -21,7 +21,7 @@ from applier.mysql.client.pipeline import PipelineStatement
 from applier.mysql.client.session_state import SessionState, preparation
 from applier.mysql.feed import Format, SourceTransaction
 from applier.mysql.outcome import Remark, place_of
-from applier.mysql.statements.ddl import drops_database
+from applier.mysql.statements.ddl import drops_database, passed_by_replica
 from applier.options import ReplayOptions
 from applier.tables.sql.statement_names import is_wanted
 
@@ -40,6 +40,7 @@ TEXT_BYTES = 1 << 20
 NO_DATABASE = "information_schema"
 """It is on every server, and has no table that a log could mean."""
 SKIPPED_NOTE = "skipped by --skip-errors"
+REPLICA_NOTE = "passed, as a replica of MariaDB does (slave_ddl_exec_mode=IDEMPOTENT)"
 
 
 class RowsWriter(Protocol):
@@ -206,15 +207,22 @@ class Writer:
             event, query, database.encode("utf-8", "surrogateescape")
         )
         self._out += [PipelineStatement(text, event) for text in prepare]
+        text, passed = text_of(query), frozenset[int]()
         if query.error_code:
             allowed |= {query.error_code}
+        elif self.state.source_is_mariadb and self.dialect.is_mariadb:
+            passed = passed_by_replica(text)
         self._out.append(
             PipelineStatement(
-                sql, event, None, self._skipped(allowed), on_error=self._passed_over(event, allowed)
+                sql,
+                event,
+                None,
+                self._skipped(allowed | passed),
+                on_error=self._passed_over(event, allowed, passed),
             )
         )
         self._statement_bytes += len(sql)
-        if drops_database(text_of(query)):
+        if drops_database(text):
             self.state.forget_database()
 
     def _skipped(self, allowed: frozenset[int]) -> frozenset[int]:
@@ -225,11 +233,12 @@ class Writer:
         )
 
     def _passed_over(
-        self, event: Event, allowed: frozenset[int]
+        self, event: Event, allowed: frozenset[int], passed: frozenset[int]
     ) -> Callable[[ReplicationError], None]:
         def tell(error: ReplicationError) -> None:
             if error.number not in allowed:
-                self.note(f"{SKIPPED_NOTE}: {error.message}", place_of(event))
+                why = REPLICA_NOTE if error.number in passed else SKIPPED_NOTE
+                self.note(f"{why}: {error.message}", place_of(event))
 
         return tell
 
