@@ -319,41 +319,79 @@ CHARSETS: dict[str, Charset] = {
 }
 ALIASES = {"utf8": "utf8mb3"}
 
-_FIRST_100 = """
-    big5 latin2 dec8 cp850 latin1 hp8 koi8r latin1 latin2 swe7 ascii ujis sjis cp1251 latin1 hebrew
-    - tis620 euckr latin7
-    latin2 koi8u cp1251 gb2312 greek cp1250 latin2 gbk cp1257 latin5 latin1 armscii8 utf8mb3 cp1250
-    ucs2 cp866 keybcs2
-    macce macroman cp852 latin7 latin7 macce cp1250 utf8mb4 utf8mb4 latin1 latin1 latin1 cp1251
-    cp1251 cp1251 macroman
-    utf16 utf16 utf16le cp1256 cp1257 cp1257 utf32 utf32 utf16le binary armscii8 ascii cp1250 cp1256
-    cp866 dec8 greek
-    hebrew hp8 keybcs2 koi8r koi8u utf8mb3 latin2 latin5 latin7 cp850 cp852 swe7 utf8mb3 big5 euckr
-    gb2312 gbk sjis tis620
-    ucs2 ujis geostd8 geostd8 latin1 cp932 cp932 eucjpms eucjpms cp1250
+_FIRST = """
+big5_chinese_ci latin2_czech_cs dec8_swedish_ci cp850_general_ci latin1_german1_ci hp8_english_ci
+koi8r_general_ci latin1_swedish_ci latin2_general_ci swe7_swedish_ci ascii_general_ci
+ujis_japanese_ci sjis_japanese_ci cp1251_bulgarian_ci latin1_danish_ci hebrew_general_ci -
+tis620_thai_ci euckr_korean_ci latin7_estonian_cs latin2_hungarian_ci koi8u_general_ci
+cp1251_ukrainian_ci gb2312_chinese_ci greek_general_ci cp1250_general_ci latin2_croatian_ci
+gbk_chinese_ci cp1257_lithuanian_ci latin5_turkish_ci latin1_german2_ci armscii8_general_ci
+utf8mb3_general_ci cp1250_czech_cs ucs2_general_ci cp866_general_ci keybcs2_general_ci
+macce_general_ci macroman_general_ci cp852_general_ci latin7_general_ci latin7_general_cs macce_bin
+cp1250_croatian_ci utf8mb4_general_ci utf8mb4_bin latin1_bin latin1_general_ci latin1_general_cs
+cp1251_bin cp1251_general_ci cp1251_general_cs macroman_bin utf16_general_ci utf16_bin
+utf16le_general_ci cp1256_general_ci cp1257_bin cp1257_general_ci utf32_general_ci utf32_bin
+utf16le_bin binary armscii8_bin ascii_bin cp1250_bin cp1256_bin cp866_bin dec8_bin greek_bin
+hebrew_bin hp8_bin keybcs2_bin koi8r_bin koi8u_bin utf8mb3_tolower_ci latin2_bin latin5_bin
+latin7_bin cp850_bin cp852_bin swe7_bin utf8mb3_bin big5_bin euckr_bin gb2312_bin gbk_bin sjis_bin
+tis620_bin ucs2_bin ujis_bin geostd8_general_ci geostd8_bin latin1_spanish_ci cp932_japanese_ci
+cp932_bin eucjpms_japanese_ci eucjpms_bin cp1250_polish_ci
 """.split()
-"""Character sets of the collations 1 to 99."""
+"""The collations 1 to 99."""
+_UCA = """
+unicode icelandic latvian romanian slovenian polish estonian spanish swedish turkish czech danish
+lithuanian slovak spanish2 roman persian esperanto hungarian sinhala german2 croatian unicode_520
+vietnamese
+""".split()
+_UCA_STARTS = {101: "utf16", 128: "ucs2", 160: "utf32", 192: "utf8mb3", 224: "utf8mb4"}
+_UCA_900 = "- de_pb is lv ro sl pl et es sv tr cs da lt sk es_trad la . eo hu hr . vi".split()
+"""From 255 on without accents, from 278 on with them; a dot is a number without a collation."""
+_REST_900 = """
+ja_0900_as_cs ja_0900_as_cs_ks 0900_as_ci ru_0900_ai_ci ru_0900_as_cs zh_0900_as_cs 0900_bin
+nb_0900_ai_ci nb_0900_as_cs nn_0900_ai_ci nn_0900_as_cs sr_latn_0900_ai_ci sr_latn_0900_as_cs
+bs_0900_ai_ci bs_0900_as_cs bg_0900_ai_ci bg_0900_as_cs gl_0900_ai_ci gl_0900_as_cs
+mn_cyrl_0900_ai_ci mn_cyrl_0900_as_cs
+""".split()
+"""From 303 on."""
+_MARIADB_STARTS = {576: "utf8mb3", 608: "utf8mb4", 640: "ucs2", 672: "utf16", 736: "utf32"}
+_UCA_1400 = ["", *(f"{name}_" for name in _UCA[1:21]), ".", ".", "vietnamese_", "croatian_"]
+_1400_STARTS = {2048: "utf8mb3", 2304: "utf8mb4", 2560: "ucs2", 2816: "utf16", 3072: "utf32"}
+_1400_ENDS = [
+    f"{pad}{ends}" for pad in ("", "nopad_") for ends in ("ai_ci", "ai_cs", "as_ci", "as_cs")
+]
+_NO_PAD = 1024
+"""MariaDB: what the number of a collation that does not pad is greater by."""
 
-_RANGES = (
-    (101, 127, "utf16"), (128, 159, "ucs2"), (160, 191, "utf32"), (192, 223, "utf8mb3"),
-    (224, 247, "utf8mb4"),
-    (248, 250, "gb18030"), (255, 323, "utf8mb4"), (576, 607, "utf8mb3"), (608, 639, "utf8mb4"),
-    (640, 671, "ucs2"),
-    (672, 735, "utf16"), (736, 767, "utf32"), (2048, 2303, "utf8mb3"), (2304, 2559, "utf8mb4"),
-    (2560, 2815, "ucs2"),
-    (2816, 3071, "utf16"), (3072, 3327, "utf32"),
-)  # fmt: skip
 
-COLLATION_NAMES = {
-    8: "latin1_swedish_ci", 11: "ascii_general_ci", 33: "utf8mb3_general_ci",
-    45: "utf8mb4_general_ci", 46: "utf8mb4_bin",
-    47: "latin1_bin", 63: "binary", 65: "ascii_bin", 83: "utf8mb3_bin", 192: "utf8mb3_unicode_ci",
-    224: "utf8mb4_unicode_ci",
-    246: "utf8mb4_unicode_520_ci", 255: "utf8mb4_0900_ai_ci", 278: "utf8mb4_0900_as_cs",
-    305: "utf8mb4_0900_as_ci",
-    309: "utf8mb4_0900_bin",
-}  # fmt: skip
-"""Names of the collations that are met most; the others go by their character set's default."""
+def _collations() -> Iterator[tuple[int, str]]:
+    yield from enumerate(_FIRST, 1)
+    for start, name in _UCA_STARTS.items():
+        yield from ((at, f"{name}_{language}_ci") for at, language in enumerate(_UCA, start))
+    yield from (
+        (at, f"{name}_general_mysql500_ci") for at, name in ((159, "ucs2"), (223, "utf8mb3"))
+    )
+    gb18030 = ("chinese_ci", "bin", "unicode_520_ci")
+    yield from ((at, f"gb18030_{name}") for at, name in enumerate(gb18030, 248))
+    for start, ends in ((255, "0900_ai_ci"), (278, "0900_as_cs")):
+        for at, language in enumerate(_UCA_900, start):
+            yield (
+                at,
+                language if language == "." else f"utf8mb4_{language}_{ends}".replace("-_", ""),
+            )
+    yield from ((at, f"utf8mb4_{name}") for at, name in enumerate(_REST_900, 303))
+    for start, name in _MARIADB_STARTS.items():
+        own = ("croatian_ci", "myanmar_ci", "thai_520_w2")
+        yield from ((at, f"{name}_{language}") for at, language in enumerate(own, start))
+    for start, name in _1400_STARTS.items():
+        for language in _UCA_1400:
+            for at, ends in enumerate(_1400_ENDS, start):
+                yield at, "." if language == "." else f"{name}_uca1400_{language}{ends}"
+            start += len(_1400_ENDS)
+
+
+COLLATION_NAMES = {number: name for number, name in _collations() if name not in "-."}
+_CROATIAN_MARIADB = {number + _UCA.index("croatian") for number in _UCA_STARTS}
+"""Where MariaDB has MySQL's Croatian collation, beside one of its own."""
 
 
 def charset(name: str | None) -> Charset:
@@ -367,17 +405,18 @@ def charset(name: str | None) -> Charset:
 @cache
 def charset_of_collation(number: int) -> Charset:
     """The character set of a collation number; binary when it is not known."""
-    if 1024 < number < 2048:
-        number -= 1024
-    if 1 <= number <= len(_FIRST_100):
-        return CHARSETS.get(_FIRST_100[number - 1], CHARSETS["binary"])
-    return CHARSETS[next((name for low, high, name in _RANGES if low <= number <= high), "binary")]
+    return charset(charset_of_collation_name(collation_name(number)))
 
 
-def collation_name(number: int) -> str:
-    """The name of a collation by its number; the default one of its character set where the number
-    is not known."""
-    return COLLATION_NAMES.get(number, charset_of_collation(number).default_collation)
+def collation_name(number: int, *, mariadb: bool = False) -> str:
+    """The name of a collation by its number, utf8mb3 in full; binary when it is not known."""
+    name = COLLATION_NAMES.get(number)
+    if name is None and _NO_PAD < number < 2 * _NO_PAD:
+        head, _, end = COLLATION_NAMES.get(number - _NO_PAD, "binary").rpartition("_")
+        name = f"{head}_nopad_{end}" if head else None
+    if mariadb and number in _CROATIAN_MARIADB:
+        return f"{charset_of_collation(number).name}_croatian_mysql561_ci"
+    return name or "binary"
 
 
 def charset_of_collation_name(collation: str) -> str:

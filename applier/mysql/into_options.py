@@ -13,6 +13,8 @@ from applier.mysql.positions.reconnect import RECONNECT_SECONDS
 from applier.options import ReplayOptions
 
 MODES = ("native", "sql")
+LONGEST_NAME = 64
+"""Of a replay: it is a Channel_name in the position row."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,11 @@ def check_options(options: ReplayOptions, into: IntoOptions) -> None:
     if into.workers is not None and not 1 <= into.workers <= MOST_WORKERS:
         raise UsageError(
             f"--workers: {into.workers} is not between 1 and {MOST_WORKERS}", code=Code.OPTION_VALUE
+        )
+    if into.replay_id is not None and len(into.replay_id) > LONGEST_NAME:
+        raise UsageError(
+            f"--replay-id: {len(into.replay_id)} characters are more than {LONGEST_NAME}",
+            code=Code.OPTION_VALUE,
         )
     if into.gtid and into.disable_log_bin:
         raise UsageError(

@@ -190,7 +190,7 @@ class StatementApplier:
         names: tuple[str | None, str | None] = (None, None)
         if variables.charset is not None:
             number = variables.charset[2]
-            names = charset_of_collation(number).name, collation_name(number)
+            names = charset_of_collation(number).name, self._collation(number)
         default = variables.default_collation_for_utf8mb4
         return DdlSession(
             executes_again=self.server == "mariadb",
@@ -198,11 +198,14 @@ class StatementApplier:
             expressions=self.statement.expressions,
             server_charset=names[0],
             server_collation=names[1],
-            utf8mb4_collation=None if default is None else collation_name(default),
+            utf8mb4_collation=None if default is None else self._collation(default),
             explicit_defaults_for_timestamp=self._explicit_defaults(variables),
             foreign_key_checks=variables.foreign_key_checks,
             error_code=query.error_code,
         )
+
+    def _collation(self, number: int) -> str:
+        return collation_name(number, mariadb=self.server == "mariadb")
 
     def _explicit_defaults(self, variables: StatusVariables) -> bool | None:
         """explicit_defaults_for_timestamp, which MariaDB keeps among the flags (10.11)."""
@@ -232,7 +235,7 @@ class StatementApplier:
             client, connection, _ = query.variables.charset
             session.client, session.collation = (
                 charset_of_collation(client).name,
-                collation_name(connection),
+                self._collation(connection),
             )
             if has_wide_backslash(session.client, query.sql):
                 raise unsupported(f"a backslash of two bytes from a client with {session.client}")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from applier.binlog.charsets import CHARSETS, Charset
+from applier.binlog.charsets import CHARSETS, Charset, charset, charset_of_collation, collation_name
+from tests.mysql.server_shapes import log_of, shape_in_memory, shape_on
 from tests.mysql.server_support import THOROUGH
 from tests.servers.fixtures import ServerFactory
 
@@ -80,3 +82,30 @@ def test_what_is_shown_can_be_stored_again(name: str) -> None:
         text = own.decode(bytes([code]))
         if not any("\ud800" <= char <= "\udfff" or char == "\ufffd" for char in text):
             assert own.decode(own.encode(text)) == text
+
+
+@pytest.mark.parametrize("name", ["5.6", "5.7", "9.7", "mariadb"])
+def test_collations_have_the_servers_numbers(name: str, server_factory: ServerFactory) -> None:
+    table, column = ("COLLATIONS", "COLLATION_NAME")
+    if name == "mariadb":
+        table, column = ("COLLATION_CHARACTER_SET_APPLICABILITY", "FULL_COLLATION_NAME")
+    found = server_factory.shared(name).query(f"SELECT ID, {column}, CHARACTER_SET_NAME FROM information_schema.{table}")
+    assert len(found) > 200
+    for number, collation, own in found:
+        assert charset_of_collation(number) == charset(own)
+        assert collation_name(number, mariadb=name == "mariadb") == collation.replace("utf8_", "utf8mb3_")
+
+
+@pytest.mark.parametrize("name", ["5.7", "9.7", "mariadb"])
+def test_a_database_has_the_collation_of_its_session(name: str, server_factory: ServerFactory, tmp_path: Path) -> None:
+    """The log has its number only. MariaDB's Croatian is another one than MySQL's of that name."""
+    server = server_factory.shared(name)
+    for collation in ("latin1_german2_ci", "utf8mb4_polish_ci", "utf16_croatian_ci", "cp1250_czech_cs"):
+        server.execute("DROP DATABASE IF EXISTS other")
+        table = "CREATE TABLE other.t (a VARCHAR(10), UNIQUE KEY (a))"
+        statements = (f"SET collation_server = {collation}", "CREATE DATABASE other", table)
+        file, errors = log_of(server, tmp_path, statements, "d")
+        assert errors == []
+        assert collation in str(shape_on(server, "other"))
+        assert shape_in_memory(file, "other") == shape_on(server, "other")
+    server.execute("DROP DATABASE other")

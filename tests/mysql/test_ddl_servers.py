@@ -57,6 +57,15 @@ INTO_CASES = [
         "SET STATEMENT lock_wait_timeout = 5 FOR ALTER TABLE t ADD b INT DEFAULT 3",
         "INSERT INTO t VALUES (2, 4)",
     )),
+    ("5.7", "a database's name and a client in koi8r", (
+        "CREATE TABLE t (a INT)",
+        "CREATE DATABASE `бд`",
+        "SET character_set_client = koi8r",
+        "USE `бд`".encode("koi8-r"),
+        "CREATE TABLE d.u (b VARCHAR(10))",
+        "INSERT INTO d.u VALUES (1)",
+        "DROP DATABASE `бд`".encode("koi8-r"),
+    )),
     ("9.7", "CREATE TABLE with options and SELECT", (
         "CREATE TABLE t ROW_FORMAT=DYNAMIC SELECT REPEAT('a', 50) c",
         "CREATE TABLE u COMMENT='x' PARTITION BY HASH (a) PARTITIONS 3 SELECT 1 AS a",

@@ -48,11 +48,15 @@ class SessionState:
         )
         if event.flags & THREAD_SPECIFIC:
             wanted["pseudo_thread_id"] = str(query.thread_id)
-        sql = self._difference(wanted)
-        if database and not event.flags & SUPPRESS_USE and database != self._database:
-            sql.append(b"USE " + quoted(database))
-            self._database = database
-        return sql
+        if not database or event.flags & SUPPRESS_USE or database == self._database:
+            return self._difference(wanted)
+        self._database = database
+        if database.isascii():
+            return [*self._difference(wanted), b"USE " + quoted(database)]
+        # its name is in UTF-8, whatever the statement's client sends
+        self._set.pop("character_set_client", None)
+        in_utf8 = b"SET @@session.character_set_client=utf8"
+        return [in_utf8, b"USE " + quoted(database), *self._difference(wanted)]
 
     def for_rows(self, query: Query) -> list[bytes]:
         """What rows behind this BEGIN depend on: generated columns and checks are evaluated in the

@@ -13,8 +13,14 @@ from dataclasses import dataclass, replace
 
 from applier.errors import ReplicationError
 from applier.tables.definitions.named_keys import KeyPartDraft
+from applier.tables.row_size import column_bytes
 from applier.tables.sql.sql_text import Parser
 from lookup.table import Column, ForeignKey, TableDefinition
+
+SHORT_TEXTS = frozenset({"char", "varchar", "binary", "varbinary"})
+LARGE_OBJECTS = frozenset(
+    f"{size}{kind}" for size in ("tiny", "", "medium", "long") for kind in ("text", "blob")
+)
 
 
 @dataclass(eq=False)
@@ -113,18 +119,19 @@ class AlteredColumns:
 
     def follow_parts(self, parts: list[KeyPartDraft]) -> list[KeyPartDraft]:
         """Parts of a key that was there, by the new names; a column that is dropped leaves the
-        key."""
+        key, if none is added with its name: then that one is in the key
+        (`mysql_prepare_alter_table`; seen on 5.7.29, 9.7.4 and MariaDB 10.11.18)."""
         renamed, dropped = self.renamed, self.dropped
-        return [
-            (
-                None if name is None else renamed.get(name.lower(), name),
-                prefix,
-                descending,
-                expression,
-            )
-            for name, prefix, descending, expression in parts
-            if name is None or name.lower() not in dropped
-        ]
+        followed: list[KeyPartDraft] = []
+        for name, prefix, descending, expression in parts:
+            if name is None or name.lower() not in dropped:
+                new = None if name is None else renamed.get(name.lower(), name)
+                followed.append((new, prefix, descending, expression))
+            elif (added := self.added(name)) is not None:
+                old = self.old.columns[self.old.positions[name.lower()]]
+                part = _prefix_of_next(added.column, old, prefix)
+                followed.append((name, part, descending, None))
+        return followed
 
     def follow_foreign_keys(self, keys: list[ForeignKey]) -> list[ForeignKey]:
         """The same for foreign keys, of which one without all of its columns is gone; a new one has
@@ -152,6 +159,15 @@ class AlteredColumns:
         return ReplicationError(
             1054, f"Unknown column '{name}' in '{self.old.name}'", table=self.old.full_name
         )
+
+
+def _prefix_of_next(new: Column, old: Column, prefix: int | None) -> int | None:
+    """How much of a column a key keeps that had another one of this name: as many characters, and
+    of a number's bytes as many."""
+    if new.type not in SHORT_TEXTS | LARGE_OBJECTS:
+        return None
+    length = prefix or (old.length if old.type in SHORT_TEXTS else column_bytes(old)) or 1
+    return length if new.length is None or length < new.length else None
 
 
 def with_names(column: Column, renamed: Mapping[str, str]) -> Column:

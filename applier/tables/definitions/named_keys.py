@@ -16,6 +16,8 @@ from lookup.table import Column, Key, KeyPart, TableDefinition
 TINY, TINY_BYTES = frozenset({"tinytext", "tinyblob"}), 255
 """The large objects that hold less than an engine puts into a key, and what they hold."""
 
+POINT_BYTES = 25
+
 
 class KeyRules(Protocol):
     """What is asked of `SchemaRules`."""
@@ -78,7 +80,7 @@ def resolve_keys(
     order = ordinary + [key for key in named if key.kind == "foreign"]
     for at, key in enumerate(order):
         placed = [_part(item, positions, table) for item in key.parts]
-        parts = tuple(_fitting(part, columns, rules) for part in placed)
+        parts = tuple(_fitting(part, columns, rules, key.kind) for part in placed)
         if key.is_generated and any(
             _serves_for(other, key, rules, is_behind=place > at)
             for place, other in enumerate(order)
@@ -155,14 +157,21 @@ def _part(
     return KeyPart(at, prefix, descending)
 
 
-def _fitting(part: KeyPart, columns: Sequence[Column], rules: KeyRules) -> KeyPart:
-    """A prefix is cut to what the column holds (`mysql_prepare_create_table`, sql/sql_table.cc).
+def _fitting(part: KeyPart, columns: Sequence[Column], rules: KeyRules, kind: str) -> KeyPart:
+    """A POINT is in a key that is no SPATIAL one with its 25 bytes, whatever the statement says
+    (MAX_LEN_GEOM_POINT_FIELD; up to 5.7 and in MariaDB). A prefix is cut to what the column holds
+    (`mysql_prepare_create_table`, sql/sql_table.cc).
 
     MySQL counts in characters of the greatest width, outside of strict mode and for keys that are
     not unique; else it refuses the statement. MariaDB counts in bytes and cuts at any time. (Seen
     on 5.7.29, 9.7.4, MariaDB 10.11.18.)
     """
-    if part.column is None or part.prefix is None or columns[part.column].type not in TINY:
+    if part.column is None:
+        return part
+    is_old = rules.mariadb or rules.session.old
+    if columns[part.column].type == "point" and kind == "btree" and is_old:
+        return replace(part, prefix=POINT_BYTES)
+    if part.prefix is None or columns[part.column].type not in TINY:
         return part
     own = columns[part.column].charset
     width = charset(own).max_bytes if own is not None and not rules.mariadb else 1
