@@ -14,6 +14,8 @@ OVER_MAX_DATABASES = 254
 
 AUTO_IS_NULL, NO_FOREIGN_KEY_CHECKS, RELAXED_UNIQUE_CHECKS = 1 << 14, 1 << 26, 1 << 27
 """Bits of flags2 (`OPTION_…`, sql/query_options.h)."""
+NO_CHECK_CONSTRAINTS = 1 << 23
+"""The same of MariaDB: check_constraint_checks is off (OPTION_NO_CHECK_CONSTRAINT_CHECKS)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,14 @@ INTO_CASES = [
         "INSERT INTO d.u VALUES (1)",
         "DROP DATABASE `бд`".encode("koi8-r"),
     )),
+    ("mariadb", "check_constraint_checks is off for an ALTER", (
+        "CREATE TABLE t (a INT, CHECK (a < 10))",
+        "SET check_constraint_checks = 0",
+        "INSERT INTO t VALUES (11)",
+        "ALTER TABLE t ADD b INT DEFAULT 20 CHECK (b < 10)",
+        "SET check_constraint_checks = 1",
+        "CREATE TABLE u (a INT)",
+    )),
     ("9.7", "CREATE TABLE with options and SELECT", (
         "CREATE TABLE t ROW_FORMAT=DYNAMIC SELECT REPEAT('a', 50) c",
         "CREATE TABLE u COMMENT='x' PARTITION BY HASH (a) PARTITIONS 3 SELECT 1 AS a",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import Any
 
@@ -108,6 +109,11 @@ def test_a_time_breaks_in_5_7() -> None:
     assert json_expression([time], "9.7") == "JSON_ARRAY(CAST('00:00:00.000000' AS TIME(6)))"
     with pytest.raises(NotExpressible, match="type 11"):
         json_expression([time], "5.7")
+
+
+def test_no_literal_makes_infinity() -> None:
+    with pytest.raises(NotExpressible, match="inf"):
+        literal(Column("a", "float"), "5.7")(struct.pack("<f", math.inf))
 
 
 def test_a_fraction_of_a_whole_second() -> None:

@@ -15,7 +15,11 @@ from typing import Any
 from applier.binlog.charsets import charset_of_collation, collation_name
 from applier.binlog.events import Intvar, Query, Rand, UserVar
 from applier.binlog.header import Event
-from applier.binlog.status_vars import RELAXED_UNIQUE_CHECKS, StatusVariables
+from applier.binlog.status_vars import (
+    NO_CHECK_CONSTRAINTS,
+    RELAXED_UNIQUE_CHECKS,
+    StatusVariables,
+)
 from applier.binlog.types.numbers import decimal_to_text
 from applier.mysql.client.dialect import TargetDialect
 
@@ -100,6 +104,8 @@ class SessionState:
             yield "foreign_key_checks", str(int(variables.foreign_key_checks))
             yield "unique_checks", str(int(not flags & RELAXED_UNIQUE_CHECKS))
             yield "sql_auto_is_null", str(int(variables.auto_is_null))
+            if self.source_is_mariadb:
+                yield "check_constraint_checks", str(int(not flags & NO_CHECK_CONSTRAINTS))
 
     def _sql_mode(self, variables: StatusVariables) -> Iterator[tuple[str, str]]:
         mode = variables.sql_mode

@@ -124,6 +124,10 @@ class TableReport:
         }
 
 
+OUT_OF_RANGE = 1690
+"""A FLOAT of infinity, which an overflow of 5.7 may store, in any expression."""
+
+
 @dataclass(slots=True)
 class Verification:
     """All tables compared."""
@@ -316,6 +320,12 @@ class _Comparison:
                     if len(extra) < KEPT:
                         extra.append(row)
         except ReplicationError as error:
+            if error.number == OUT_OF_RANGE:
+                report.not_comparable = (
+                    f"the server cannot show all of its numbers: {error.message}"
+                )
+                report.extra = 0
+                return report
             report.problem = error.message
         report.missing = sum(left.values())
         report.differences = self._pair(self._missing(left, extra), extra)

@@ -9,6 +9,7 @@ zero dates and impossible dates allowed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -57,7 +58,7 @@ def _maker(column: Column, rules_version: str) -> Literal:
         return lambda stored: str(stored + 1900 if stored else 0)
     if kind in ("float", "double"):
         read = float_to_python(column)
-        return lambda stored: double_literal(read(stored))
+        return lambda stored: _number(read(stored))
     if kind == "decimal":
         text: Literal = to_text(column)
         return text
@@ -72,6 +73,13 @@ def _maker(column: Column, rules_version: str) -> Literal:
     if rules_version in OLD_SERVERS:
         introducer = OLD_NAMES.get(introducer, introducer)
     return lambda stored: f"_{introducer} X'{stored.hex()}'"
+
+
+def _number(value: float) -> str:
+    """Raises NotExpressible for infinity, which an overflow of 5.7 may store."""
+    if not math.isfinite(value):
+        raise NotExpressible(f"no literal makes the number {value}")
+    return double_literal(value)
 
 
 def _temporal(column: Column) -> Literal:
