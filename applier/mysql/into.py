@@ -6,12 +6,12 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 
 from applier.binlog.follow import IndexedLogs
 from applier.error_codes import Code
-from applier.errors import BinlagError, InputError, UsageError
+from applier.errors import BinlagError, InputError, ReplicationError, UsageError
 from applier.logs import logger
 from applier.mysql.batches import Batches, Connected
 from applier.mysql.client.connection import Server, connect
@@ -445,8 +445,13 @@ def _look(
         outcome.incomplete_transaction = f"{feed.unfinished.file}:{feed.unfinished.start}"
 
 
+STANDARD_KEYS = "restrict_fk_on_non_standard_key"
+"""A replica makes foreign keys to columns that are not unique whatever this says (seen of 9.7.4);
+the source's session is not logged."""
+
+
 def _prepare_session(server: Server, dialect: TargetDialect, options: ReplayOptions) -> None:
-    """What holds for all that is sent. A variable that the account may not set keeps its value."""
+    """What holds for all that is sent."""
     wanted = {"completion_type": "0", dialect.accepted.applier_mode: "1"}
     if dialect.variables.get("binlog_format") == "STATEMENT":
         wanted["binlog_format"] = "'ROW'"  # rows cannot be written to a log of statements
@@ -455,6 +460,9 @@ def _prepare_session(server: Server, dialect: TargetDialect, options: ReplayOpti
     for name, value in wanted.items():
         if name in dialect.variables or name == "rbr_exec_mode":
             server.execute(f"SET @@session.{name}={value}")
+    if dialect.is_on(STANDARD_KEYS):
+        with suppress(ReplicationError):  # without the privilege the target's own value holds
+            server.execute(f"SET @@session.{STANDARD_KEYS}=0")
 
 
 def _rows_writer(

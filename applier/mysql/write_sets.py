@@ -22,11 +22,10 @@ from applier.binlog.types.texts import TEXT_TYPES
 from applier.errors import BinlagError
 from applier.mysql.client.connection import Server
 from applier.mysql.client.session_state import hex_literal, quoted
+from applier.mysql.client.shown_definition import shown_definition
 from applier.mysql.feed import Format, SourceTransaction
 from applier.options import ReplayOptions
 from applier.tables.collations.collation import is_exact
-from applier.tables.ddl.ddl_session import DdlSession
-from applier.tables.definitions.schema import parse_create_table
 from applier.tables.images import RowImages
 from applier.tables.keys import key_extractor
 from lookup.table import Column, Key, TableDefinition
@@ -100,7 +99,6 @@ class WriteSets:
         side.execute("SET @@session.sql_mode='', @@session.sql_quote_show_create=1")
         self._side = side
         self._options = options
-        self._session = DdlSession(server=side.rules_version, explicit_defaults_for_timestamp=True)
         self._format: Format | None = None
         self._heads: RowsHeads | None = None
         self._numbers: dict[tuple[str, str], int] = {}
@@ -186,8 +184,8 @@ class WriteSets:
             self._side.query(b"SHOW CREATE TABLE " + quoted(raw[0]) + b"." + quoted(raw[1]))[0][1]
             or b""
         )
-        definition = parse_create_table(
-            create.decode("utf-8", "surrogateescape"), name[0], self._session.schema_rules(None)
+        definition = shown_definition(
+            create.decode("utf-8", "surrogateescape"), name[0], self._side.rules_version
         )
         if definition.foreign_keys:
             return KeyedTable(number, table_map, None)

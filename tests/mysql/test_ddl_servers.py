@@ -74,6 +74,16 @@ INTO_CASES = [
         "SET check_constraint_checks = 1",
         "CREATE TABLE u (a INT)",
     )),
+    ("9.7", "a foreign key to a column that is not unique", (
+        "SET restrict_fk_on_non_standard_key = OFF",
+        "CREATE TABLE p (a INT, KEY (a))",
+        "CREATE TABLE c (a INT, FOREIGN KEY (a) REFERENCES p (a))",
+        "INSERT INTO p VALUES (1)",
+    )),
+    ("5.7", "NULL in AUTO_INCREMENT", (
+        "CREATE TABLE t (a INT AUTO_INCREMENT NULL UNIQUE, b INT)",
+        "INSERT INTO t VALUES (NULL, 1), (NULL, 2), (5, 3)",
+    )),
     ("9.7", "CREATE TABLE with options and SELECT", (
         "CREATE TABLE t ROW_FORMAT=DYNAMIC SELECT REPEAT('a', 50) c",
         "CREATE TABLE u COMMENT='x' PARTITION BY HASH (a) PARTITIONS 3 SELECT 1 AS a",

@@ -18,8 +18,6 @@ from applier.binlog.charsets import charset
 from applier.binlog.types.names import DISPLAY_WIDTHS, column_type
 from applier.errors import BinlagError
 from applier.tables.collations.collation import full_name
-from applier.tables.ddl.ddl_session import DdlSession
-from applier.tables.definitions.schema import parse_create_table
 from applier.tables.expressions.defaults import column_default
 from applier.tables.sql.quoting import quoted
 from lookup.table import BLOB_TYPES, Column, Key, KeyPart, TableDefinition
@@ -45,16 +43,6 @@ class Form:
 
     value: Any
     text: str
-
-
-def found_definition(server_text: str, database: str, rules_name: str) -> TableDefinition:
-    """From the SHOW CREATE TABLE of a server. Raises InputError where it cannot be read.
-
-    A server says NULL and NOT NULL of each TIMESTAMP, and shows defaults in the session's time
-    zone, which is UTC.
-    """
-    session = DdlSession(rules_name, explicit_defaults_for_timestamp=True)
-    return parse_create_table(server_text, database, session.schema_rules(None))
 
 
 def differences(expected: TableDefinition, found: TableDefinition, rules_name: str) -> list[str]:
@@ -119,10 +107,6 @@ def _type(column: Column) -> Form:
 
 
 def _null(column: Column) -> Form:
-    """SHOW CREATE TABLE leaves NULL out of AUTO_INCREMENT NULL, and that reads as NOT NULL: of such
-    columns it cannot tell."""
-    if column.auto_increment:
-        return Form(None, "AUTO_INCREMENT")
     text = "NULL" if column.nullable else "NOT NULL"
     return Form(text, text)
 

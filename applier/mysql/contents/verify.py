@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from applier.errors import BinlagError, ReplicationError
-from applier.mysql.contents.definitions import differences, found_definition
+from applier.mysql.client.shown_definition import shown_definition
+from applier.mysql.contents.definitions import differences
 from applier.mysql.statements.column_bytes import (
     DIALECTS,
     SETTINGS,
@@ -337,7 +338,7 @@ class _Comparison:
             f"SHOW CREATE TABLE {quoted(expected.database)}.{quoted(expected.name)}"
         )
         try:
-            found = found_definition(_text(shown[0][1]), expected.database, version)
+            found = shown_definition(_text(shown[0][1]), expected.database, version)
         except BinlagError as error:
             report.not_comparable = f"the server's definition cannot be read: {error.message}"
             return

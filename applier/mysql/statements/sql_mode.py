@@ -24,6 +24,7 @@ from applier.binlog.table_map import TableMap, read_table_map
 from applier.errors import InputError, ReplicationError
 from applier.mysql.client.dialect import TargetDialect
 from applier.mysql.client.pipeline import HEADER_BYTES, Pipeline, PipelineStatement
+from applier.mysql.client.shown_definition import shown_definition
 from applier.mysql.feed import Format
 from applier.mysql.outcome import Remark, place_of
 from applier.mysql.statements.event_sql import EventRows, Notes
@@ -31,9 +32,6 @@ from applier.mysql.statements.literals import NotExpressible
 from applier.mysql.statements.native import EVENT_BYTES, NativeRows
 from applier.mysql.statements.row_sql import SETTINGS, RowSql
 from applier.options import ReplayOptions
-from applier.tables.ddl.ddl_session import DdlSession
-from applier.tables.definitions.schema import parse_create_table
-from applier.tables.definitions.table_draft import SchemaRules
 from applier.tables.images import RowImages
 from applier.tables.sql.quoting import quoted
 from lookup.handler import traits_of
@@ -263,7 +261,7 @@ class SqlRows:
                 return None, None
             raise
         try:
-            definition = parse_create_table(create, database, self._schema_rules)
+            definition = shown_definition(create, database, self._rules_version)
         except InputError as error:
             return f"its CREATE TABLE cannot be read ({error.message})", None
         if definition.system_versioned or any(column.system_time for column in definition.columns):
@@ -288,13 +286,6 @@ class SqlRows:
             raise
         pipeline.execute(putting_back(SETTINGS))
         return (row[1] or b"").decode("utf-8", "surrogateescape")
-
-    @property
-    def _schema_rules(self) -> SchemaRules:
-        """SHOW CREATE TABLE leaves nothing to a session's defaults."""
-        return DdlSession(
-            server=self._rules_version, explicit_defaults_for_timestamp=True
-        ).schema_rules(None)
 
     # the session
 
