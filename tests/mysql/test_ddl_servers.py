@@ -125,6 +125,17 @@ def test_a_drop_that_failed_in_part_is_logged_without_its_error(apply: str, serv
     assert shape_on(server, "d") == wanted
 
 
+def test_alter_ignore_loses_rows_of_mariadb(server_factory: ServerFactory, tmp_path: Path) -> None:
+    """Both of two rows with the same clustered key. Another release may keep one."""
+    server = server_factory.shared("mariadb")
+    statements = ("CREATE TABLE t (a INT)", "INSERT INTO t VALUES (2), (1), (1), (3)", "ALTER IGNORE TABLE t ADD PRIMARY KEY (a)")
+    file, errors = log_of(server, tmp_path, statements, "d")
+    assert errors == []
+    assert server.query("SELECT a FROM d.t") == ((2,), (3,))
+    with pytest.raises(AssertionError, match=r"1235: .* ALTER IGNORE of rows with the same PRIMARY"):
+        shape_in_memory(file, "d")
+
+
 def test_what_a_replica_of_mariadb_passes() -> None:
     assert passed_by_replica("/* x */ DROP TABLE t, u") == {1051}
     assert passed_by_replica("drop database d") == {1008}

@@ -60,9 +60,15 @@ CREATE TABLE pairs (a INT, b INT, UNIQUE (a, b)) ENGINE=InnoDB
 CREATE TABLE two_keys (a INT, b INT, CONSTRAINT k1 FOREIGN KEY (a) REFERENCES parent (a), FOREIGN KEY (a, b) REFERENCES pairs (a, b))
 """.strip()
 
+ZERO_MONTH = [
+    "SET sql_mode = 'NO_ZERO_IN_DATE'",
+    "CREATE TABLE d.zero_month (a DATE DEFAULT '2012-02-00', b DATETIME DEFAULT '2012-00-01 10:00:00', c DATE DEFAULT '2012-01-02')",
+    "SET sql_mode = DEFAULT",
+]
 VERSION_SHAPES = {
-    "5.7": [],
+    "5.7": ZERO_MONTH,
     "9.7": [
+        *ZERO_MONTH,
         "CREATE TABLE d.modern (a INT DEFAULT (1 + 1), b INT INVISIBLE, c JSON, f VECTOR(3), g POINT NOT NULL SRID 4326, SPATIAL KEY (g))",
         "CREATE TABLE d.modern_keys (a INT, b INT, h VARCHAR(36) DEFAULT (UUID()), KEY (a DESC), KEY ((a + 1)), KEY (b) INVISIBLE)",
     ],

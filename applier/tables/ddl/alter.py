@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -17,11 +16,11 @@ from applier.tables.definitions.table_draft import SchemaRules
 from applier.tables.discarded_table import DiscardedTable
 from applier.tables.dump import current_rows
 from applier.tables.engine import MemoryTable
-from applier.tables.expressions.operands import Dialect
+from applier.tables.expressions.operands import Dialect, unsupported
 from applier.tables.merge_tables import altered_merge, is_merge
 from applier.tables.partitioning.partition_exchange import exchange_rows
 from applier.tables.partitioning.subpartitions import kept_rows
-from lookup.handler import DuplicateKey, Row
+from lookup.handler import DuplicateKey, Row, traits_of
 from lookup.table import TableDefinition
 
 CHECKED_PARTITIONS = frozenset({"ANALYZE", "CHECK", "OPTIMIZE", "REPAIR"})
@@ -114,10 +113,20 @@ def _kept_rows(table: MemoryTable, new: MemoryTable, dialect: Dialect) -> list[R
 
 def _load_first(table: MemoryTable, rows: Iterable[Row]) -> None:
     """Of rows with the same unique key the one that is read first stays
-    (`copy_data_between_tables`, seen on MariaDB 10.11.18)."""
+    (`copy_data_between_tables`, seen on MariaDB 10.11.18).
+
+    Raises ReplicationError 1235 for the clustered key of InnoDB, of which that server loses the
+    first row, too: `ALTER IGNORE TABLE t ADD PRIMARY KEY (a)` of 2, 1, 1, 3 leaves 2 and 3.
+    """
+    definition = table.definition
     for row in rows:
-        with suppress(DuplicateKey):
+        try:
             table.insert(row)
+        except DuplicateKey as duplicate:
+            if traits_of(definition).clustered and duplicate.key == definition.primary:
+                raise unsupported(
+                    f"ALTER IGNORE of rows with the same {duplicate.key.name}"
+                ) from None
 
 
 def _order_key(definition: TableDefinition, name: str) -> Callable[[Row], Any]:

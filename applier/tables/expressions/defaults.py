@@ -128,9 +128,14 @@ def default_in_utc(column: Column, session: Session) -> Column:
     return replace(column, default=f"'{timestamp_to_text(replace(column, scale=6))(stored)}'")
 
 
+_ZERO = (0, 0, 0, 0, 0, 0, 0)
+
+
 def _in_session_time(column: Column, session: Session) -> Column:
     """A default is read with the rules of the server that made the table; rows are made of it with
-    those of none. A time zone in it is settled here."""
+    those of none. A time zone in it is settled here, and a zero month or day under NO_ZERO_IN_DATE,
+    which makes the whole date zero outside of strict mode (seen on 5.7.29 and 9.7.4; MariaDB
+    refuses it)."""
     if column.default is None or column.type not in ("date", "datetime", "timestamp"):
         return column
     from applier.tables.expressions.moment_rules import date_rules, session_parts
@@ -141,6 +146,9 @@ def _in_session_time(column: Column, session: Session) -> Column:
         return column
     rules = date_rules(column, session.dialect)
     moment = text_moment(value, rules)
+    if moment is None and rules.no_zero_in_date and not rules.mariadb and rules.fuzzy:
+        lax = text_moment(value, replace(rules, no_zero_in_date=False))
+        return column if lax is None else replace(column, default=f"'{parts_text(_ZERO, 0)}'")
     if moment is None or moment == text_moment(value, replace(rules, displacements=False)) == (
         text_moment(value, replace(rules, displacements=True))
     ):
