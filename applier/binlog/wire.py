@@ -39,14 +39,19 @@ class Wire:
     size: int
 
 
-def decimal_bytes(precision: int, scale: int) -> int:
-    """Bytes of a DECIMAL (`decimal_bin_size`, strings/decimal.c). MariaDB has up to 38 digits
-    behind the point, MySQL 30.
+DIGITS_IN_JSON = 81
+"""Nine groups of nine (DECIMAL_BUFF_LENGTH): what a DECIMAL in a JSON document may have, before and
+behind the point (seen on 9.7.4)."""
+
+
+def decimal_bytes(precision: int, scale: int, most: int = 65, most_behind: int = 38) -> int:
+    """Bytes of a DECIMAL (`decimal_bin_size`, strings/decimal.c). A column of MariaDB has up to 38
+    digits behind the point, one of MySQL 30.
 
     Raises InputError for what no DECIMAL can be.
     """
     whole = precision - scale
-    if whole < 0 or not 1 <= precision <= 65 or scale > 38:
+    if whole < 0 or not 1 <= precision <= most or scale > most_behind:
         raise InputError(f"DECIMAL({precision},{scale}) in a table map", code=Code.BAD_TABLE_MAP)
     return whole // 9 * 4 + DIGIT_BYTES[whole % 9] + scale // 9 * 4 + DIGIT_BYTES[scale % 9]
 

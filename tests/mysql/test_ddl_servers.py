@@ -84,6 +84,26 @@ INTO_CASES = [
         "CREATE TABLE t (a INT AUTO_INCREMENT NULL UNIQUE, b INT)",
         "INSERT INTO t VALUES (NULL, 1), (NULL, 2), (5, 3)",
     )),
+    ("5.7", "generated columns of a session in another time zone", (
+        "SET time_zone = '+03:00'",
+        "CREATE TABLE t (id INT PRIMARY KEY, a TIMESTAMP NULL, b VARCHAR(30) AS (CONCAT(a, 'x')) STORED, c INT AS (HOUR(a)) VIRTUAL)",
+        "INSERT INTO t (id, a) VALUES (1, '2020-01-01 01:00:00'), (2, NULL)",
+        "UPDATE t SET a = '2020-06-01 02:00:00' WHERE id = 2",
+        "DELETE FROM t WHERE id = 1",
+    )),
+    ("9.7", "generated columns of a session in another time zone", (
+        "SET time_zone = '+03:00'",
+        "CREATE TABLE t (id INT PRIMARY KEY, a TIMESTAMP NULL, b VARCHAR(30) AS (CONCAT(a, 'x')) STORED, c INT AS (HOUR(a)) VIRTUAL)",
+        "INSERT INTO t (id, a) VALUES (1, '2020-01-01 01:00:00'), (2, NULL)",
+        "UPDATE t SET a = '2020-06-01 02:00:00' WHERE id = 2",
+        "DELETE FROM t WHERE id = 1",
+    )),
+    ("9.7", "generated columns that depend on the SQL mode", (
+        "SET sql_mode = 'TIME_TRUNCATE_FRACTIONAL'",
+        "CREATE TABLE t (a DECIMAL(10,2), u INT UNSIGNED, g TIME(1) AS (a) STORED)",
+        "INSERT INTO t (a, u) VALUES (1.55, 1), (2.55, 3)",
+        "DELETE FROM t WHERE u = 3",
+    )),
     ("9.7", "CREATE TABLE with options and SELECT", (
         "CREATE TABLE t ROW_FORMAT=DYNAMIC SELECT REPEAT('a', 50) c",
         "CREATE TABLE u COMMENT='x' PARTITION BY HASH (a) PARTITIONS 3 SELECT 1 AS a",

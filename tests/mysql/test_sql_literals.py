@@ -98,6 +98,14 @@ def test_documents_with_types_of_their_own_are_built() -> None:
     assert json_expression(json.OpaqueValue(15, b"L"), "9.7") == "JSON_EXTRACT(JSON_ARRAY(_binary X'4c'), '$[0]')"
 
 
+def test_a_document_may_hold_more_digits_than_a_column() -> None:
+    """9.7.4 keeps the 72 digits of 0.000…0012 as they are."""
+    tiny = json.OpaqueValue(json.NEWDECIMAL, bytes([73, 72]) + b"\x80" + bytes(31) + bytes([1]))
+    assert json.to_text(tiny) == "0." + "0" * 71 + "1"
+    with pytest.raises(NotExpressible, match="no literal makes"):
+        json_expression({"a": tiny}, "9.7")
+
+
 def test_a_binary_string_gets_its_type_code_or_none() -> None:
     assert json_expression([json.OpaqueValue(16, b"L")], "5.7") == "JSON_ARRAY(X'4c')"
     with pytest.raises(NotExpressible, match="type 16"):

@@ -18,7 +18,7 @@ from applier.binlog.cursor import Cursor
 from applier.binlog.types.base import ValueRefused
 from applier.binlog.types.numbers import decimal_to_text, double_text
 from applier.binlog.types.temporal import parts_text, time_text
-from applier.binlog.wire import decimal_bytes
+from applier.binlog.wire import DIGITS_IN_JSON, decimal_bytes
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 
@@ -302,7 +302,8 @@ def _quoted(text: str) -> str:
 def _opaque_text(value: OpaqueValue) -> str:
     if value.type_code == NEWDECIMAL and len(value.data) > 2:
         precision, scale = value.data[0], value.data[1]
-        if decimal_bytes(precision, scale) != len(value.data) - 2:
+        size = decimal_bytes(precision, scale, DIGITS_IN_JSON, DIGITS_IN_JSON)
+        if size != len(value.data) - 2:
             raise corrupt(f"a DECIMAL({precision},{scale}) of {len(value.data) - 2} bytes")
         return decimal_to_text(precision, scale)(value.data[2:])
     if value.type_code in (DATE, DATETIME, TIMESTAMP, TIME) and len(value.data) == 8:

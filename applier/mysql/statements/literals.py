@@ -40,6 +40,7 @@ DIFF_FUNCTIONS = {
     json.INSERT: "JSON_INSERT",
     json.REMOVE: "JSON_REMOVE",
 }
+MOST_DIGITS, MOST_DIGITS_BEHIND = 65, 30
 DECIMAL_HEAD = 2
 """Bytes of precision and scale before a DECIMAL in a JSON document."""
 
@@ -254,6 +255,8 @@ def _opaque_expression(value: json.OpaqueValue, rules_version: str) -> str:
     text = json.to_text(value)
     kind = value.type_code
     if kind == json.NEWDECIMAL and len(value.data) > DECIMAL_HEAD:
+        if value.data[0] > MOST_DIGITS or value.data[1] > MOST_DIGITS_BEHIND:
+            raise NotExpressible(f"no literal makes the DECIMAL {text} of a JSON document")
         return f"CAST({text} AS DECIMAL({value.data[0]},{value.data[1]}))"
     made = BINARY_TYPES.get(rules_version, {}).get(kind)
     if made is not None:

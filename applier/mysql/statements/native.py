@@ -30,6 +30,7 @@ from applier.binlog.header import (
 from applier.binlog.refusals import unknown_table
 from applier.binlog.rows import DUMMY_TABLE_IDS, KINDS, STATEMENT_END, RowsHeads
 from applier.binlog.selection.table_filter import SYSTEM_SCHEMAS
+from applier.binlog.status_vars import StatusVariables
 from applier.binlog.table_map import TableMap, read_table_map
 from applier.error_codes import Code
 from applier.errors import InputError
@@ -155,6 +156,7 @@ class NativeRows:
         self.options = options
         self.limit = limit
         self.one_by_one = False
+        self.source_session = StatusVariables()
         self._tables = tables
         self._heads: RowsHeads | None = None
         self._any_second = frozenset() if dialect.is_mariadb else UPDATES_AND_DELETES

@@ -20,6 +20,7 @@ from applier.binlog.rows import (
     RowsHead,
     RowsHeads,
 )
+from applier.binlog.status_vars import StatusVariables
 from applier.binlog.table_map import TableMap, read_table_map
 from applier.errors import InputError, ReplicationError
 from applier.mysql.client.dialect import TargetDialect
@@ -29,6 +30,7 @@ from applier.mysql.feed import Format
 from applier.mysql.outcome import Remark, place_of
 from applier.mysql.statements.event_sql import EventRows, Notes
 from applier.mysql.statements.literals import NotExpressible
+from applier.mysql.statements.made_values import MadeValues
 from applier.mysql.statements.native import EVENT_BYTES, NativeRows
 from applier.mysql.statements.row_sql import SETTINGS, RowSql
 from applier.options import ReplayOptions
@@ -68,6 +70,7 @@ class StatementPlan:
     images: RowImages
     sql: RowSql
     needs_time: bool
+    made: MadeValues
 
 
 class SqlRows:
@@ -86,6 +89,7 @@ class SqlRows:
         self._checks_constraints = "check_constraint_checks" in dialect.variables
         self._saved = (*SAVED, *(["check_constraint_checks"] if self._checks_constraints else []))
         self._one_by_one = False
+        self.source_session = StatusVariables()
         self._out: list[PipelineStatement] = []
         self._bytes = 0
         self._session: dict[str, str] | None = None
@@ -185,6 +189,7 @@ class SqlRows:
         self._flush_native()
         try:
             plan = self._plan(rows, table, table.definition)
+            plan.made.check(self.source_session)
             made = EventRows(
                 event, rows, plan.sql, self._notes, self._source_word, one_by_one=self._one_by_one
             )
@@ -237,7 +242,9 @@ class SqlRows:
                 else []
             )
             needs_time = any(word in default for default in defaults for word in MOVING_DEFAULTS)
-            plan = self._plans[rows] = StatementPlan(table, images, sql, needs_time)
+            plan = self._plans[rows] = StatementPlan(
+                table, images, sql, needs_time, MadeValues.of(definition)
+            )
         return plan
 
     def _table(self, table_map: TableMap) -> Table:

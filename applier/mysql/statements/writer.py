@@ -13,6 +13,7 @@ from applier.binlog.charsets import statement_text
 from applier.binlog.events import DeleteFile, ExecuteLoadQuery, LoadBlock, Query, parse
 from applier.binlog.header import ROWS_TYPES, Event, EventType, an_event
 from applier.binlog.refusals import OLD_LOAD_TYPES, no_loaded_file, old_load
+from applier.binlog.status_vars import StatusVariables
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 from applier.mysql.client.connection import TRANSIENT
@@ -54,6 +55,8 @@ class RowsWriter(Protocol):
     """
 
     one_by_one: bool
+    source_session: StatusVariables
+    """What the BEGIN of the transaction says of the source's session."""
 
     def describe(self, format: Format) -> list[PipelineStatement]:
         """What must be sent, outside of a transaction, before events of this format are added."""
@@ -160,7 +163,9 @@ class Writer:
         if raw == self._rows_state:
             return
         self._rows_state = raw
-        sets = self.state.for_rows(parse(event, format.fde))
+        begin = parse(event, format.fde)
+        self.rows.source_session = begin.variables
+        sets = self.state.for_rows(begin)
         if sets:
             self._flush_rows()
             self._out += [PipelineStatement(sql, event) for sql in sets]

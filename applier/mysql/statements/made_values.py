@@ -1,0 +1,60 @@
+"""Values that the target makes itself of a row that is written as a statement: those of generated
+columns and functional key parts.
+
+On a replica they are computed in the source's session; statements of rows have a session of their
+own (row_sql.SETTINGS), in which some expressions have another value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from applier.binlog.status_vars import StatusVariables
+from applier.mysql.statements.literals import NotExpressible
+from applier.tables.definitions.altered_columns import names_in
+from applier.tables.sql.sql_mode_flags import SqlModeFlag
+from lookup.table import TableDefinition
+
+EVALUATED = (
+    SqlModeFlag.NO_UNSIGNED_SUBTRACTION
+    | SqlModeFlag.PAD_CHAR_TO_FULL_LENGTH
+    | SqlModeFlag.TIME_TRUNCATE_FRACTIONAL
+    | SqlModeFlag.TIME_ROUND_FRACTIONAL
+)
+"""The modes that an expression asks when it is evaluated. Others hold when it is read, once."""
+UTC_NAMES = frozenset({None, b"UTC", b"+00:00"})
+"""A source says its time zone only where a statement used it."""
+OF_THE_ZONE = frozenset({"unix_timestamp", "from_unixtime"})
+
+
+@dataclass(frozen=True, slots=True)
+class MadeValues:
+    """Whether a table has such values, and whether they depend on the time zone."""
+
+    any: bool
+    of_the_zone: bool
+
+    @classmethod
+    def of(cls, definition: TableDefinition) -> MadeValues:
+        """Those of a table."""
+        expressions = list(_expressions(definition))
+        moments = {c.name.lower() for c in definition.columns if c.type == "timestamp"}
+        is_made = any(c.type == "timestamp" and c.expression for c in definition.columns)
+        names = {name for expression in expressions for name in names_in(expression)}
+        return cls(bool(expressions), is_made or bool(names & (moments | OF_THE_ZONE)))
+
+    def check(self, session: StatusVariables) -> None:
+        """Raises NotExpressible where the session of the source would make other values."""
+        if self.any and SqlModeFlag(session.sql_mode or 0) & EVALUATED:
+            raise NotExpressible("its generated columns depend on the source's sql_mode")
+        if self.of_the_zone and session.time_zone not in UTC_NAMES:
+            raise NotExpressible("its generated columns depend on the source's time zone")
+
+
+def _expressions(definition: TableDefinition) -> Iterator[str]:
+    for column in definition.columns:
+        if column.expression is not None:
+            yield column.expression
+    for key in definition.keys:
+        yield from (part.expression for part in key.parts if part.expression is not None)
