@@ -112,7 +112,7 @@ def expanded(name: str) -> list[str]:
     A folder of a store that has one index holds the logs that the index names. Raises InputError
     where nothing fits, and for a name that no file can have.
     """
-    _check_name(name)
+    check_name(name)
     address = address_of(name)
     if address is None:
         name = name.removeprefix("file://")
@@ -130,7 +130,7 @@ def expanded(name: str) -> list[str]:
     return sorted(found, key=by_number)
 
 
-def _check_name(path: str | os.PathLike[str]) -> None:
+def check_name(path: str | os.PathLike[str]) -> None:
     """Raises InputError for a name that the system would refuse with a ValueError."""
     if "\0" in os.fspath(path):
         raise InputError(
@@ -227,7 +227,7 @@ def open_at(path: str | os.PathLike[str]) -> RandomAccess:
 def _opened(path: str | os.PathLike[str]) -> IO[bytes]:
     if os.fspath(path) == STANDARD_INPUT:
         return sys.stdin.buffer
-    _check_name(path)
+    check_name(path)
     address = address_of(path)
     return Path(path).open("rb") if address is None else RemoteFile(address).stream()
 

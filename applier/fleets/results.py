@@ -13,6 +13,7 @@ from urllib.parse import quote
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, UsageError
 from applier.forecast.lag.part_kinds import COLUMNS as SHAPES
+from applier.sources import check_name
 from applier.whole_file import whole_file, write_whole
 
 if TYPE_CHECKING:
@@ -204,6 +205,7 @@ class Finished:
     def __init__(self, output: Path | None) -> None:
         self._folder = None if output is None else output / FINISHED
         if self._folder is not None:
+            check_name(self._folder)
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:

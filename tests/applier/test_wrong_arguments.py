@@ -106,6 +106,15 @@ def test_a_name_that_no_file_can_have(name: str) -> None:
         list(function("a\0b", *others))
 
 
+def test_files_beside_the_first_have_names_too() -> None:
+    for call in (
+        lambda: applier.fleet({"sources": [{"name": "a", "logs": str(LOG), "schema": str(SCHEMA)}]}, output="a\0b"),
+        lambda: applier.load_schema("mysql://root@127.0.0.1:1", password_file="a\0b"),
+    ):
+        with pytest.raises(InputError, match="the name of a file cannot hold a NUL byte"):
+            call()
+
+
 def test_a_folder_for_tables_and_an_empty_fleet() -> None:
     with pytest.raises(UsageError, match=r"applier\.Tables\.dump: directory=5 does not fit"):
         applier.load_schema(SCHEMA).dump(5)  # type: ignore[arg-type]

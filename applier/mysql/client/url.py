@@ -23,6 +23,7 @@ from applier.masking import SECRET_VARIABLES, mask
 from applier.mysql.client.compression import LEVEL_OPTION, OPTION, Compression
 from applier.mysql.client.tls import OPTIONS as TLS_OPTIONS
 from applier.mysql.client.tls import SHORT_WORDS, Tls
+from applier.sources import check_name
 
 SCHEME = "mysql"
 DEFAULT_PORT = 3306
@@ -147,9 +148,10 @@ def find_password(
     environment: Mapping[str, str] = os.environ,
     ask: Callable[[], str] | None = None,
 ) -> str:
-    """The password from the first place that has one; empty when there is none and nobody to
-    ask."""
+    """The password from the first place that has one; empty when there is none and nobody to ask.
+    Raises UsageError for a file that cannot be read, InputError for a name that no file has."""
     if password_file is not None:
+        check_name(password_file)
         return _from_file(Path(password_file))
     for name in SECRET_VARIABLES:
         if name in environment:
