@@ -108,8 +108,9 @@ def check_target(disk: Disk, index: RelayLogIndex, name: str) -> None:
 
 
 def check_magic(disk: Disk, name: str) -> None:
-    """The applier's relay log begins as a log does. Raises ReplicationError 1872 (5.7.29: of one
-    that is empty, shorter than four bytes, or begins otherwise)."""
+    """A relay log that the server opens when it starts begins as a log does. Raises
+    ReplicationError 1872 (5.7.29: of one that is empty, shorter than four bytes, or begins
+    otherwise)."""
     if not (read_file(disk, name) or b"").startswith(MAGIC):
         raise not_initialized(f"{plain(name)}: {NO_MAGIC}", START_AGAIN, plain(name))
 
@@ -216,16 +217,18 @@ def _scan_gtids(disk: Disk, index: RelayLogIndex, rules: ReplicaRules) -> tuple[
 
 def first_source_position(disk: Disk, index: RelayLogIndex) -> Position | None:
     """Where the relay logs begin in the source's log: at their first rotate event that is the
-    source's."""
+    source's. Raises ReplicationError 1872 for one before it that does not begin as a log does
+    (find_first_relay_log_with_rotate_from_master; seen of 5.6.24, 5.7.29 and 9.7.4)."""
     for name in index.names:
+        check_magic(disk, name)
         reader = RelayLogReader(disk, index)
         try:
             reader.seek(Position(name, FIRST_EVENT))
             while (relay := reader.read()) is not None:
                 if relay.event.type == EventType.ROTATE and not relay.own:
                     return Position(*rotate_target(relay.data, relay.format.checksum_length))
-        except (ReplicationError, InputError):
-            continue
+        except (ReplicationError, InputError) as error:
+            raise not_initialized(error.message, START_AGAIN, plain(name)) from None
     return None
 
 

@@ -302,3 +302,33 @@ def test_a_relay_log_that_does_not_begin_as_one(server_factory: ServerFactory) -
                 pair.run("START REPLICA")
             assert refused.value.number == really.value.args[0] == 1872
             pair.replica.kill()
+
+
+@pytest.mark.parametrize("gtids", [False, True])
+@pytest.mark.parametrize("version", ["5.6", "5.7", "9.7"])
+def test_recovery_reads_the_relay_logs_up_to_the_sources_place(version: str, gtids: bool, server_factory: ServerFactory) -> None:
+    """relay_log_recovery=1 before the applier's first event: the place is in the first relay log with a rotate event of the source. One
+    that cannot be opened ends the search."""
+    options = {"replica_parallel_workers": 1} if version == "9.7" else TABLE_REPOSITORIES
+    with CutPair(server_factory, version, gtids=gtids, relay_log_purge=0, relay_log_recovery=1, **options) as pair:
+        pair.prepare()
+        first = pair.replica.data / "relay.000002"
+        whole = first.read_bytes()
+        for content in (b"", whole[:3], whole[:50], whole[:130], whole[:200]):
+            first.write_bytes(content)
+            disk = SimulatedDisk({**pair.relay_logs(), "relay.index": (pair.replica.data / "relay.index").read_bytes()})
+            pair.replica.start()
+            own, number = emulated(pair, disk, str(pair.replica.query("SELECT @@GLOBAL.gtid_executed")[0][0]), pair.rows(), relay_log_recovery=True), 0
+            try:
+                own.start()
+            except ReplicationError as error:
+                number = error.number
+            really = 0
+            try:
+                pair.run("START REPLICA")
+            except MySQLError as error:
+                really = error.args[0]
+            assert number == really, len(content)
+            pair.replica.kill()
+            shutil.rmtree(pair.replica.data)
+            shutil.copytree(pair.saved, pair.replica.data)
