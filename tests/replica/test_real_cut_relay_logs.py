@@ -318,7 +318,9 @@ def test_recovery_reads_the_relay_logs_up_to_the_sources_place(version: str, gti
             first.write_bytes(content)
             disk = SimulatedDisk({**pair.relay_logs(), "relay.index": (pair.replica.data / "relay.index").read_bytes()})
             pair.replica.start()
-            own, number = emulated(pair, disk, str(pair.replica.query("SELECT @@GLOBAL.gtid_executed")[0][0]), pair.rows(), relay_log_recovery=True), 0
+            executed = str(pair.replica.query("SELECT @@GLOBAL.gtid_executed")[0][0])
+            own = emulated(pair, disk, executed, pair.rows(), relay_log_recovery=True)
+            number = 0
             try:
                 own.start()
             except ReplicationError as error:
