@@ -15,6 +15,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -163,12 +164,18 @@ class Rounds:
             self.met["rows of workers"] += self.workers()
 
     def workers(self) -> int:
-        """Each worker's row says what is committed with it: up to the position, or a part beyond it."""
-        ends = {end for (end,) in self.server.query("SELECT `end` FROM binlag.done")}
-        position = self.server.query("SELECT Relay_log_pos FROM binlag.slave_relay_log_info")[0][0]
-        found = self.server.query(
-            "SELECT Relay_log_pos, Checkpoint_relay_log_pos FROM binlag.slave_worker_info WHERE Relay_log_pos > 0"
-        )
+        """Each worker's row says what is committed with it: up to the position, or a part beyond it.
+
+        One snapshot: the server may still carry out what a killed run had sent.
+        """
+        with closing(self.server.connect()) as own, own.cursor() as cursor:
+            cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+            cursor.execute("SELECT `end` FROM binlag.done")
+            ends = {end for (end,) in cursor.fetchall()}
+            cursor.execute("SELECT Relay_log_pos FROM binlag.slave_relay_log_info")
+            ((position,),) = cursor.fetchall()
+            cursor.execute("SELECT Relay_log_pos, Checkpoint_relay_log_pos FROM binlag.slave_worker_info WHERE Relay_log_pos > 0")
+            found = cursor.fetchall()
         for end, checkpoint in found:
             assert end <= position or end in ends
             assert checkpoint < end
