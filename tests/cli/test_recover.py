@@ -255,3 +255,25 @@ def test_how_far_workers_are_depends_on_the_moment(inside: bool, tmp_path: Path,
         assert reached["5.6"][0] < begun
     else:
         assert reached["5.6"] == (handed_out, None)
+
+
+@pytest.mark.parametrize(
+    ("capture", "series", "release", "options"),
+    [
+        (ANONYMOUS, "5.6", "5.6.24", {}),
+        (XA, "5.7", "5.7.29", {"gtid_mode": True, "auto_position": True, "relay_log_recovery": True}),
+        ("my_xa", "9.7", "9.7.4", {"gtid_mode": True, "auto_position": True}),
+    ],
+)
+def test_a_series_names_the_release_of_the_relay_logs(
+    tmp_path: Path, binlag: Run, capture: str, series: str, release: str, options: dict[str, bool]
+) -> None:
+    """What the replica receives goes into a new relay log, whose head needs all three numbers of the version."""
+    rig, _ = crashed(tmp_path / "dir", capture, series, 3, **options)
+    words = [str(tmp_path / "dir"), *sources(capture), *[f"--{name.replace('_', '-').removeprefix('relay-log-')}" for name in options]]
+    if series == "9.7":
+        words += ["--info", dumped(rig, tmp_path / "info.sql"), "--executed-gtids", str(rig.storage.executed_gtids)]
+    by_itself = told(binlag, *words)
+    assert told(binlag, *words, "--server", series) == by_itself
+    assert by_itself["server"].startswith(release)
+    assert by_itself["error"] is None

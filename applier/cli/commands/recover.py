@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from applier.replica.restarts.info_dump import InfoDump
     from applier.replica.restarts.remains import Remains
     from applier.replica.restarts.restart import Restart, Seen
+    from applier.replica.versions import ReplicaRules
     from checkpoints.gtid import AnyGtidSet
     from checkpoints.info import RelayLogInfo, SourceInfo
 
@@ -228,8 +229,23 @@ def _configuration(
     if options.get("parallel_type") == "DATABASE" and not options.get("preserve_commit_order"):
         options["preserve_commit_order"] = False
     return ReplicaConfiguration(
-        rules.name, server_version=version, **options | {"relay_log": remains.relay_log}
+        rules.name,
+        server_version=_release(version, remains, rules),
+        **options | {"relay_log": remains.relay_log},
     )
+
+
+def _release(version: str, remains: Remains, rules: ReplicaRules) -> str | None:
+    """What the replica's next relay log calls its server, for readers know the format by all three
+    numbers: `version` where it has them, else that of the relay logs; None where those are of
+    another series."""
+    from applier.binlog.header import version_number
+    from applier.replica.versions import replica_rules
+
+    if version_number(version):
+        return version
+    own = remains.server
+    return own if own is not None and replica_rules(own).name == rules.name else None
 
 
 def _settings(given: Sequence[str]) -> dict[str, str]:
