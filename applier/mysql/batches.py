@@ -26,6 +26,7 @@ from applier.mysql.outcome import TargetOutcome
 from applier.mysql.positions.checkpoint import TABLE, DdlMarker, read_checkpoint
 from applier.mysql.positions.checkpoint_tracker import CheckpointTracker
 from applier.mysql.positions.commit_ranges import CommitRanges
+from applier.mysql.statements.native import AUTOMATIC_GTIDS, set_gtid_next
 from applier.mysql.statements.writer import Writer
 from checkpoints.gtid import MariadbGtid
 
@@ -272,11 +273,11 @@ class Batches:
                 f"SET @@session.gtid_domain_id={own.domain}, @@session.server_id={own.server_id},"
                 f" gtid_seq_no={own.sequence}".encode()
             ]
-        return [f"SET @@session.gtid_next='{gtid}'".encode()]
+        return [set_gtid_next(gtid)]
 
     def _gtid_over(self) -> list[PipelineStatement]:
         return (
-            [PipelineStatement(b"SET @@session.gtid_next='AUTOMATIC'")]
+            [PipelineStatement(AUTOMATIC_GTIDS)]
             if self.gtid and not self.target.dialect.is_mariadb
             else []
         )

@@ -445,14 +445,18 @@ def _look(
         outcome.incomplete_transaction = f"{feed.unfinished.file}:{feed.unfinished.start}"
 
 
-STANDARD_KEYS = "restrict_fk_on_non_standard_key"
-"""A replica makes foreign keys to columns that are not unique whatever this says (seen of 9.7.4);
-the source's session is not logged."""
+STANDARD_KEYS, ALTER_HISTORY = "restrict_fk_on_non_standard_key", "system_versioning_alter_history"
+"""A replica makes foreign keys to columns that are not unique (9.7.4), and alters system-versioned
+tables (MariaDB 10.11.18), whatever these say; the source's session is not logged."""
 
 
 def _prepare_session(server: Server, dialect: TargetDialect, options: ReplayOptions) -> None:
     """What holds for all that is sent."""
-    wanted = {"completion_type": "0", dialect.accepted.applier_mode: "1"}
+    wanted = {
+        "completion_type": "0",
+        dialect.accepted.applier_mode: "1",
+        ALTER_HISTORY: "'KEEP'",
+    }
     if dialect.variables.get("binlog_format") == "STATEMENT":
         wanted["binlog_format"] = "'ROW'"  # rows cannot be written to a log of statements
     if options.idempotent and dialect.accepted.exec_mode:

@@ -170,7 +170,7 @@ class Storage:
             (r"START TRANSACTION", self._begin),
             (r"COMMIT", self._commit),
             (r"ROLLBACK", self._roll_back),
-            (r"SET @@session.gtid_next='(.*)'", self._gtid_next),
+            (r"SET @@session.gtid_next=_latin1'(.*)'", self._gtid_next),
             (r"SET @@session.rbr_exec_mode='(.*)'", lambda session, mode: setattr(session, "idempotent", mode == "IDEMPOTENT")),
             (r"SET ", lambda session: 0),
             (r"DO 0|USE ", lambda session: 0),

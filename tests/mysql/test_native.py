@@ -94,7 +94,7 @@ def test_the_description_is_sent_once_per_format(tmp_path: Path) -> None:
     description, automatic = writer.describe(source.format)
     ((kind, body),) = shipped(description)
     assert (kind, body[2:8]) == (15, b"8.0.36")
-    assert automatic.sql == b"SET @@session.gtid_next='AUTOMATIC'"
+    assert automatic.sql == b"SET @@session.gtid_next=_latin1'AUTOMATIC'"
     assert writer.describe(source.format) == []
     writer.forget()
     assert len(writer.describe(source.format)) == 2

@@ -213,3 +213,27 @@ def test_a_session_whose_texts_are_ucs2(version: str, servers: Servers, sources:
     outcome = replay_sql(server, [file])
     assert outcome.error is None
     assert server.query("SELECT a, b FROM counted.t ORDER BY a") == ((1, "ü"), (2, None))
+
+
+@pytest.mark.parametrize("version", ["5.7", "9.7"])
+def test_settings_in_a_session_whose_texts_are_utf16(version: str, server_factory: ServerFactory, tmp_path: Path) -> None:
+    """The servers take the bytes of a GTID and of a time zone as they come, in `collation_connection`."""
+    with closing(server_factory(version, gtids=True)) as source, closing(server_factory(version, gtids=True)) as server:
+        source.execute("CREATE DATABASE counted")
+        with closing(source.connect(database="counted", autocommit=True)) as session, session.cursor() as cursor:
+            for sql in (
+                "SET collation_connection = 'utf16_general_ci', time_zone = '+02:00'",
+                "CREATE TABLE t (a INT PRIMARY KEY, b TIMESTAMP NOT NULL DEFAULT '2020-01-01 00:00:00')",
+                "INSERT INTO t (a) VALUES (1)",
+                "SET time_zone = _latin1'SYSTEM'",
+                "ALTER TABLE t ADD c TIMESTAMP NOT NULL DEFAULT '2020-01-01 00:00:00'",
+            ):
+                cursor.execute(sql)
+        for mode in ("native", "sql"):
+            options = IntoOptions(apply=mode, gtid=True, force=True, replay_id=mode)
+            outcome = replay_into([str(file) for file in source.binlog_files()], endpoint(server), parse_options(), options)
+            assert outcome.error is None
+            rows = "SELECT a, UNIX_TIMESTAMP(b), UNIX_TIMESTAMP(c) FROM counted.t"
+            assert server.query(rows) == source.query(rows)
+            reset = "RESET MASTER" if version == "5.7" else "RESET BINARY LOGS AND GTIDS"
+            server.execute("DROP DATABASE counted", "DROP DATABASE binlag", reset)

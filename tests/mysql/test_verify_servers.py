@@ -184,6 +184,28 @@ def test_a_database_that_the_log_dropped_must_be_gone(servers: Servers, tmp_path
     assert "gone.t: it is on the server only" in capsys.readouterr().out
 
 
+def test_a_foreign_key_without_its_index(servers: Servers, tmp_path: Path) -> None:
+    """MariaDB drops it where foreign_key_checks=0, and shows a statement that would make it again."""
+    server = servers.empty("mariadb")
+    server.execute("FLUSH BINARY LOGS")
+    file = server.binlog_files()[-1]
+    server.execute("CREATE DATABASE d", "CREATE TABLE d.p (a INT PRIMARY KEY) ENGINE=InnoDB")
+    server.execute("CREATE TABLE d.c (b INT, KEY k (b), FOREIGN KEY (b) REFERENCES p (a)) ENGINE=InnoDB")
+    with closing(server.connect(autocommit=True)) as session, session.cursor() as cursor:
+        cursor.execute("SET foreign_key_checks = 0")
+        cursor.execute("DROP INDEX k ON d.c")
+    server.execute("FLUSH BINARY LOGS")
+    log = Path(shutil.copy(file, tmp_path))
+    server.execute("DROP DATABASE d")
+    assert replay_into([str(log)], endpoint(server), parse_options(), IntoOptions(force=True)).error is None
+    password = tmp_path / "password"
+    password.write_text(server.password)
+    arguments = ["verify", str(log), "--into", f"mysql://root@localhost?socket={server.socket}", "--password-file", str(password)]
+    assert _exit_code(arguments) == 0
+    server.execute("CREATE INDEX k ON d.c (b)")
+    assert _exit_code(arguments) == 1
+
+
 @pytest.mark.parametrize("mode", ["native", "sql"])
 @pytest.mark.parametrize("capture", [NO_KEY, XA], ids=lambda capture: capture.name)
 def test_wherever_the_replay_stands(

@@ -121,7 +121,7 @@ class SessionState:
 
     def _time_zone(self, variables: StatusVariables) -> Iterator[tuple[str, str]]:
         if variables.time_zone is not None:
-            yield "time_zone", f"'{variables.time_zone.decode('latin-1')}'"
+            yield "time_zone", f"_latin1'{variables.time_zone.decode('latin-1')}'"
 
     def _charset(self, variables: StatusVariables) -> Iterator[tuple[str, str]]:
         if variables.charset is not None:

@@ -15,7 +15,9 @@ def shown_definition(text: str, database: str, rules_name: str) -> TableDefiniti
 
     The text leaves nothing to a session's defaults: a server says NULL and NOT NULL of each
     TIMESTAMP, and shows defaults in the session's time zone, which is UTC. It leaves NULL out of
-    AUTO_INCREMENT NULL, which a statement without the word would make NOT NULL.
+    AUTO_INCREMENT NULL, which a statement without the word would make NOT NULL. It shows all keys:
+    with foreign_key_checks=0 MariaDB drops the one that a foreign key needs, and a statement would
+    make it.
     """
     session = DdlSession(rules_name, explicit_defaults_for_timestamp=True)
     definition = parse_create_table(text, database, session.schema_rules(None))
@@ -23,7 +25,8 @@ def shown_definition(text: str, database: str, rules_name: str) -> TableDefiniti
         replace(column, nullable=_may_be_null(column, text)) if column.auto_increment else column
         for column in definition.columns
     )
-    return replace(definition, columns=columns)
+    keys = tuple(key for key in definition.keys if not key.generated)
+    return replace(definition, columns=columns, keys=keys)
 
 
 def _may_be_null(column: Column, text: str) -> bool:

@@ -93,7 +93,15 @@ STANDARD_LENGTHS = bytes(
     )
 )
 """Lengths of the fixed parts of the event types from 1 on, for events that are written anew."""
-AUTOMATIC_GTIDS = b"SET @@session.gtid_next='AUTOMATIC'"
+
+
+def set_gtid_next(value: str) -> bytes:
+    """The literal names its character set: servers read its bytes as they come, and in a session of
+    the log's whose collation_connection is UTF-16 or UTF-32 those are no GTID (1774, 1782)."""
+    return f"SET @@session.gtid_next=_latin1'{value}'".encode()
+
+
+AUTOMATIC_GTIDS = set_gtid_next("AUTOMATIC")
 EVENT_BYTES = 768 << 10
 """Events in one BINLOG statement: a megabyte as base64. And statements of SQL mode that are sent
 together."""
@@ -172,7 +180,7 @@ class NativeRows:
         """Bodies of table maps whose tables are left out."""
         self._group: StatementGroup | None = None
         self._joined = False
-        """The tables of the statement that is being read are in the group."""
+        """All tables of the statement that is being read are in the group."""
         self._news = False
         self._literal: list[bytes] = []
         self._size = 0
@@ -183,6 +191,7 @@ class NativeRows:
         for a `flush`."""
         if event.type == EventType.TABLE_MAP:
             self._maps[event.buffer[event.body : event.body + TABLE_ID_BYTES]] = event
+            self._joined = False
         elif event.type in ROWS_TYPES:
             table_map = self._add_rows(event, format.fde)
             if self.one_by_one or self._size >= self.limit:
@@ -263,9 +272,13 @@ class NativeRows:
         elif int.from_bytes(table_id, "little") not in DUMMY_TABLE_IDS:
             raise unknown_table(event, int.from_bytes(table_id, "little"))
         if flags & STATEMENT_END:
-            self._maps.clear()
-            self._joined = False
+            self.end_statement()
         return table_map
+
+    def end_statement(self) -> None:
+        """Its table maps hold for no other one."""
+        self._maps.clear()
+        self._joined = False
 
     def _join(self, flags: int, second: int | None, fde: FormatDescription) -> None:
         """Takes the statement's tables into the group, or into a new one where they do not go

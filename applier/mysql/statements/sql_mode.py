@@ -131,8 +131,10 @@ class SqlRows:
         if event.type == EventType.TABLE_MAP:
             self._add_map(event, format)
             return False
-        before = len(self._out)
-        self._add_rows(event, format)
+        before, rows = len(self._out), self._heads.of(event)
+        self._add_rows(event, rows, format)
+        if rows.ends_statement:
+            self._native.end_statement()
         self._bytes += sum(len(statement.sql) for statement in self._out[before:])
         return self._bytes >= EVENT_BYTES
 
@@ -172,8 +174,7 @@ class SqlRows:
         )
         self._maps[table_id] = event, self._known[body]
 
-    def _add_rows(self, event: Event, format: Format) -> None:
-        rows = self._heads.of(event)
+    def _add_rows(self, event: Event, rows: RowsHead, format: Format) -> None:
         if rows.table_id not in self._maps:
             if rows.table_id in DUMMY_TABLE_IDS:
                 return
