@@ -128,6 +128,12 @@ INTO_CASES = [
         "UPDATE t SET a = '2020-06-01 02:00:00' WHERE id = 2",
         "DELETE FROM t WHERE id = 1",
     )),
+    ("9.7", "generated columns that tell how a document is stored", (
+        "CREATE TABLE t (j JSON, s INT AS (JSON_STORAGE_SIZE(j)) STORED, f INT AS (JSON_STORAGE_FREE(j)))",
+        """INSERT INTO t (j) VALUES ('{"a": "long enough", "b": [1, 2]}')""",
+        "UPDATE t SET j = JSON_SET(j, '$.a', 'x')",
+        "UPDATE t SET j = JSON_REMOVE(j, '$.b')",
+    )),
     ("9.7", "generated columns that depend on the SQL mode", (
         "SET sql_mode = 'TIME_TRUNCATE_FRACTIONAL'",
         "CREATE TABLE t (a DECIMAL(10,2), u INT UNSIGNED, g TIME(1) AS (a) STORED)",

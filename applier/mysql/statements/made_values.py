@@ -26,14 +26,18 @@ EVALUATED = (
 UTC_NAMES = frozenset({None, b"UTC", b"+00:00"})
 """A source says its time zone only where a statement used it."""
 OF_THE_ZONE = frozenset({"unix_timestamp", "from_unixtime"})
+OF_THE_BYTES = frozenset({"json_storage_size", "json_storage_free"})
+"""A document that was changed in place has gaps; one that a statement writes has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class MadeValues:
-    """Whether a table has such values, and whether they depend on the time zone."""
+    """Whether a table has such values, and whether they depend on the time zone or on how documents
+    are stored."""
 
     any: bool
     of_the_zone: bool
+    of_the_bytes: bool
 
     @classmethod
     def of(cls, definition: TableDefinition) -> MadeValues:
@@ -42,10 +46,13 @@ class MadeValues:
         moments = {c.name.lower() for c in definition.columns if c.type == "timestamp"}
         is_made = any(c.type == "timestamp" and c.expression for c in definition.columns)
         names = {name for expression in expressions for name in names_in(expression)}
-        return cls(bool(expressions), is_made or bool(names & (moments | OF_THE_ZONE)))
+        of_the_zone = is_made or bool(names & (moments | OF_THE_ZONE))
+        return cls(bool(expressions), of_the_zone, bool(names & OF_THE_BYTES))
 
     def check(self, session: StatusVariables) -> None:
-        """Raises NotExpressible where the session of the source would make other values."""
+        """Raises NotExpressible where the source made other values than a statement would."""
+        if self.of_the_bytes:
+            raise NotExpressible("its generated columns tell how its documents are stored")
         if self.any and SqlModeFlag(session.sql_mode or 0) & EVALUATED:
             raise NotExpressible("its generated columns depend on the source's sql_mode")
         if self.of_the_zone and session.time_zone not in UTC_NAMES:
