@@ -239,7 +239,9 @@ class TableDefinition:
     def _promotable(self, key: Key) -> bool:
         if not self.is_unique_not_null(key) or key.has_prefix or key.is_functional:
             return False
-        return not any(self.columns[column].is_virtual for column in key.columns)
+        columns = [self.columns[column] for column in key.columns]
+        # MariaDB keeps a unique key on whole large objects as an index of hashes
+        return not any(column.is_virtual or column.type in BLOB_TYPES for column in columns)
 
 
 def columns_usable(key_columns: Collection[int], image_columns: Collection[int]) -> bool:

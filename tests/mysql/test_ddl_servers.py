@@ -134,6 +134,32 @@ INTO_CASES = [
         "UPDATE t SET j = JSON_SET(j, '$.a', 'x')",
         "UPDATE t SET j = JSON_REMOVE(j, '$.b')",
     )),
+    ("mariadb", "CREATE OR REPLACE TABLE from a SELECT of another type", (
+        "CREATE TABLE t (a INT)",
+        "INSERT INTO t VALUES (1)",
+        "CREATE OR REPLACE TABLE t AS SELECT 1.50 AS a",
+        "CREATE OR REPLACE TABLE t AS SELECT 'x' AS b, 2 AS c",
+    )),
+    *((version, "a session in swe7", (
+        "SET NAMES swe7",
+        "CREATE TABLE t (a VARCHAR(10)) CHARACTER SET swe7",
+        "INSERT INTO t VALUES ('abc')",
+        "CREATE TABLE u (a INT)",
+        "INSERT INTO u VALUES (1)",
+    )) for version in ("5.7", "mariadb")),  # 9.7.4 refuses SHOW STATUS in such a session
+    *((version, "a default by its bytes", (
+        "CREATE TABLE t (a ENUM(0xE4, '1', '2') NOT NULL DEFAULT 0xE4, b SET('ö', 'x') DEFAULT 0xF62C78) CHARACTER SET latin1",
+        "INSERT INTO t VALUES ('1', 'x')",
+        "INSERT INTO t VALUES (DEFAULT, DEFAULT)",
+        "ALTER TABLE t ADD c ENUM('ü', 'z') NOT NULL DEFAULT 0xFC",
+    )) for version in ("5.7", "9.7", "mariadb")),
+    *((version, "prefixes as long as their column", (
+        "CREATE TABLE t (a VARCHAR(20) NOT NULL, b CHAR(5), c BINARY, d INT, UNIQUE KEY (a(20)), KEY (b(5), a(19)), KEY (c(1)))",
+        "INSERT INTO t VALUES ('x', 'y', 'z', 1), ('u', 'y', 'z', 2)",
+        "UPDATE t SET d = 3 WHERE a = 'u'",
+        "ALTER TABLE t MODIFY a VARCHAR(40) NOT NULL, ADD e INT",
+        "DELETE FROM t WHERE a = 'x'",
+    )) for version in ("5.7", "9.7", "mariadb")),
     ("9.7", "generated columns that depend on the SQL mode", (
         "SET sql_mode = 'TIME_TRUNCATE_FRACTIONAL'",
         "CREATE TABLE t (a DECIMAL(10,2), u INT UNSIGNED, g TIME(1) AS (a) STORED)",

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from applier.binlog.charsets import charset
+from applier.binlog.types import Unevaluated
 from applier.binlog.types.names import DISPLAY_WIDTHS, column_type
 from applier.errors import BinlagError
 from applier.tables.collations.collation import full_name
@@ -150,9 +151,11 @@ def _default(column: Column) -> Form | None:
     if not _LITERAL.fullmatch(text):
         return None
     try:
-        return Form(column_default(column), said)
-    except BinlagError:  # a literal that is not computed here
+        value = column_default(column)
+    except BinlagError:
         return None
+    # a literal that is not computed here says nothing
+    return None if isinstance(value, Unevaluated) else Form(value, said)
 
 
 # keys
@@ -202,13 +205,6 @@ def _part(part: KeyPart, definition: TableDefinition, *, with_order: bool) -> Fo
         return Form((None, None, 0, False), "an expression")
     column = definition.columns[part.column]
     prefix = part.prefix
-    if (
-        prefix is not None
-        and column.type not in BLOB_TYPES
-        and column.length is not None
-        and prefix >= column.length
-    ):
-        prefix = None
     width = charset(column.charset).max_bytes if column.charset is not None else 1
     descending = part.descending and with_order
     text = (

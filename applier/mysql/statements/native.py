@@ -154,6 +154,8 @@ class NativeRows:
     are joined.
     """
 
+    looks_at_tables = False
+
     def __init__(
         self,
         dialect: TargetDialect,

@@ -76,6 +76,8 @@ class StatementPlan:
 class SqlRows:
     """Implements `writer.RowsWriter`. `note` is told, once a time, of what was passed over."""
 
+    looks_at_tables = True
+
     def __init__(
         self, pipeline: Pipeline, dialect: TargetDialect, options: ReplayOptions, note: Remark
     ) -> None:

@@ -55,6 +55,8 @@ class RowsWriter(Protocol):
     """
 
     one_by_one: bool
+    looks_at_tables: bool
+    """Whether `add` asks the server for tables, which statements before it may change."""
     source_session: StatusVariables
     """What the BEGIN of the transaction says of the source's session."""
 
@@ -143,6 +145,8 @@ class Writer:
         for event in source.events:
             type_code = event.type
             if type_code in ROW_TYPES:
+                if self._statement_bytes and self.rows.looks_at_tables:
+                    self.ship(self.take())
                 if add_row(event, format):
                     self.ship(self.take())
             elif type_code not in QUIET_TYPES:

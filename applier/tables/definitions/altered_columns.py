@@ -12,12 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from applier.errors import ReplicationError
-from applier.tables.definitions.named_keys import KeyPartDraft
+from applier.tables.definitions.named_keys import SHORT_TEXTS, KeyPartDraft
 from applier.tables.row_size import column_bytes
 from applier.tables.sql.sql_text import Parser
 from lookup.table import Column, ForeignKey, TableDefinition
 
-SHORT_TEXTS = frozenset({"char", "varchar", "binary", "varbinary"})
 LARGE_OBJECTS = frozenset(
     f"{size}{kind}" for size in ("tiny", "", "medium", "long") for kind in ("text", "blob")
 )

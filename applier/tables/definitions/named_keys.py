@@ -15,7 +15,8 @@ from lookup.table import Column, Key, KeyPart, TableDefinition
 
 TINY, TINY_BYTES = frozenset({"tinytext", "tinyblob"}), 255
 """The large objects that hold less than an engine puts into a key, and what they hold."""
-
+SHORT_TEXTS = frozenset({"char", "varchar", "binary", "varbinary"})
+"""Types that a key can hold as a whole; their lengths count what prefixes count."""
 POINT_BYTES = 25
 
 
@@ -163,17 +164,21 @@ def _fitting(part: KeyPart, columns: Sequence[Column], rules: KeyRules, kind: st
     (`mysql_prepare_create_table`, sql/sql_table.cc).
 
     MySQL counts in characters of the greatest width, outside of strict mode and for keys that are
-    not unique; else it refuses the statement. MariaDB counts in bytes and cuts at any time. (Seen
-    on 5.7.29, 9.7.4, MariaDB 10.11.18.)
+    not unique; else it refuses the statement. MariaDB counts in bytes and cuts at any time. One as
+    long as its column is none (the same function: no HA_PART_KEY_SEG). (Seen on 5.7.29, 9.7.4,
+    MariaDB 10.11.18.)
     """
     if part.column is None:
         return part
     is_old = rules.mariadb or rules.session.old
-    if columns[part.column].type == "point" and kind == "btree" and is_old:
+    column = columns[part.column]
+    if column.type == "point" and kind == "btree" and is_old:
         return replace(part, prefix=POINT_BYTES)
-    if part.prefix is None or columns[part.column].type not in TINY:
+    if column.type in SHORT_TEXTS and part.prefix == (column.length or 1):
+        return replace(part, prefix=None)
+    if part.prefix is None or column.type not in TINY:
         return part
-    own = columns[part.column].charset
+    own = column.charset
     width = charset(own).max_bytes if own is not None and not rules.mariadb else 1
     return replace(part, prefix=min(part.prefix, TINY_BYTES // width))
 

@@ -276,12 +276,10 @@ def _labels(target: StoreColumn) -> Write:
     ignores it."""
     column, kind = target.column, target.operand.kind
     convert, labels = from_sql(column), labels_of(column.labels)
-    if kind not in (OperandKind.TEXT, OperandKind.LABELS, OperandKind.INTEGER):
+    if kind not in (OperandKind.TEXT, OperandKind.LABELS, OperandKind.INTEGER, OperandKind.HEX):
         raise target.unknown()
-    folded = (
-        ASCII_EXACT.fullmatch(column.collation or charset(column.charset).default_collation)
-        is not None
-    )
+    own = charset(column.charset)
+    folded = ASCII_EXACT.fullmatch(column.collation or own.default_collation) is not None
     most = len(column.labels) if column.type == "enum" else (1 << len(column.labels)) - 1
     pad = "" if column.charset == "binary" else " "
 
@@ -292,6 +290,8 @@ def _labels(target: StoreColumn) -> Write:
                     1265, "Data truncated", 0 if column.type == "enum" else value & most
                 )
             return value
+        if isinstance(value, bytes):
+            value = own.decode(value)
         pieces = [value] if column.type == "enum" else value.split(",")
         known = all(piece.rstrip(pad) in labels.exact or piece in labels.exact for piece in pieces)
         if not known and value and not (folded and value.isascii() and labels.is_ascii):
