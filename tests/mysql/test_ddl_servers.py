@@ -153,12 +153,21 @@ INTO_CASES = [
         "INSERT INTO t VALUES (DEFAULT, DEFAULT)",
         "ALTER TABLE t ADD c ENUM('ü', 'z') NOT NULL DEFAULT 0xFC",
     )) for version in ("5.7", "9.7", "mariadb")),
+    *((version, "ENUM without a label beside an empty one", (
+        "SET sql_mode = ''",
+        "CREATE TABLE t (i INT, c ENUM('a', '', 'b'))",
+        "INSERT INTO t VALUES (1, 'zz'), (2, ''), (3, 'b'), (4, NULL)",
+        "ALTER TABLE t CHANGE c c ENUM('', 'a', 'b') CHARACTER SET latin2",
+        "ALTER TABLE t CHANGE c c ENUM('a', '') NOT NULL",
+    )) for version in ("5.7", "9.7", "mariadb")),
     *((version, "prefixes as long as their column", (
         "CREATE TABLE t (a VARCHAR(20) NOT NULL, b CHAR(5), c BINARY, d INT, UNIQUE KEY (a(20)), KEY (b(5), a(19)), KEY (c(1)))",
         "INSERT INTO t VALUES ('x', 'y', 'z', 1), ('u', 'y', 'z', 2)",
         "UPDATE t SET d = 3 WHERE a = 'u'",
         "ALTER TABLE t MODIFY a VARCHAR(40) NOT NULL, ADD e INT",
         "DELETE FROM t WHERE a = 'x'",
+        "ALTER TABLE t DROP KEY a, ADD KEY f (a(10))",
+        "ALTER TABLE t MODIFY a VARCHAR(5) NOT NULL",
     )) for version in ("5.7", "9.7", "mariadb")),
     ("9.7", "generated columns that depend on the SQL mode", (
         "SET sql_mode = 'TIME_TRUNCATE_FRACTIONAL'",

@@ -123,6 +123,9 @@ def conversion(old: Column, new: Column, rules: ConversionRules) -> Convert | No
     if route is None or pair[1] not in STORES[route] or pair[0] not in READS[route]:
         raise _not_supported(old, new)
     read, store = READS[route][pair[0]](old, rules), STORES[route][pair[1]](old, new, rules)
+    if pair == ("enum", "enum"):
+        # no label stays none, where there is a label without letters, too (`do_field_enum`)
+        return lambda value: store(read(value)) if value else 0
     return lambda value: store(read(value))
 
 

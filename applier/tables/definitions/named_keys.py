@@ -165,8 +165,8 @@ def _fitting(part: KeyPart, columns: Sequence[Column], rules: KeyRules, kind: st
 
     MySQL counts in characters of the greatest width, outside of strict mode and for keys that are
     not unique; else it refuses the statement. MariaDB counts in bytes and cuts at any time. One as
-    long as its column is none (the same function: no HA_PART_KEY_SEG). (Seen on 5.7.29, 9.7.4,
-    MariaDB 10.11.18.)
+    long as its column is none, nor one that is longer since an ALTER (`mysql_prepare_alter_table`).
+    (Seen on 5.7.29, 9.7.4, MariaDB 10.11.18.)
     """
     if part.column is None:
         return part
@@ -174,9 +174,11 @@ def _fitting(part: KeyPart, columns: Sequence[Column], rules: KeyRules, kind: st
     column = columns[part.column]
     if column.type == "point" and kind == "btree" and is_old:
         return replace(part, prefix=POINT_BYTES)
-    if column.type in SHORT_TEXTS and part.prefix == (column.length or 1):
+    if part.prefix is None:
+        return part
+    if column.type in SHORT_TEXTS and part.prefix >= (column.length or 1):
         return replace(part, prefix=None)
-    if part.prefix is None or column.type not in TINY:
+    if column.type not in TINY:
         return part
     own = column.charset
     width = charset(own).max_bytes if own is not None and not rules.mariadb else 1
