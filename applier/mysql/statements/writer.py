@@ -145,7 +145,7 @@ class Writer:
         for event in source.events:
             type_code = event.type
             if type_code in ROW_TYPES:
-                if self._statement_bytes and self.rows.looks_at_tables:
+                if self._statement_bytes and self._may_replace_tables:
                     self.ship(self.take())
                 if add_row(event, format):
                     self.ship(self.take())
@@ -155,6 +155,12 @@ class Writer:
                 if self._statement_bytes > TEXT_BYTES:
                     self.ship(self.take())
         self._blocks.clear()
+
+    @property
+    def _may_replace_tables(self) -> bool:
+        """Whether rows wait for the statement before them: CREATE OR REPLACE TABLE … SELECT. In
+        MySQL there is no table before (and 9.7 takes no question behind its CREATE: 3977)."""
+        return self.rows.looks_at_tables and self.state.source_is_mariadb
 
     def _flush_rows(self) -> None:
         self._out += self.rows.flush()
