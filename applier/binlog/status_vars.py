@@ -16,6 +16,9 @@ AUTO_IS_NULL, NO_FOREIGN_KEY_CHECKS, RELAXED_UNIQUE_CHECKS = 1 << 14, 1 << 26, 1
 """Bits of flags2 (`OPTION_…`, sql/query_options.h)."""
 NO_CHECK_CONSTRAINTS = 1 << 23
 """The same of MariaDB: check_constraint_checks is off (OPTION_NO_CHECK_CONSTRAINT_CHECKS)."""
+EXPLICIT_DEFAULTS = 1 << 24
+"""Of MariaDB, too: explicit_defaults_for_timestamp (`OPTION_EXPLICIT_DEF_TIMESTAMP`, seen on
+10.11.18)."""
 
 
 @dataclass(frozen=True, slots=True)

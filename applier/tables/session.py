@@ -21,7 +21,7 @@ from applier.binlog.charsets import (
 from applier.binlog.events import ExecuteLoadQuery, Intvar, LoadBlock, Query, Rand, UserVar
 from applier.binlog.header import Event
 from applier.binlog.refusals import no_loaded_file
-from applier.binlog.status_vars import StatusVariables
+from applier.binlog.status_vars import EXPLICIT_DEFAULTS, StatusVariables
 from applier.binlog.time_zone import from_utc, time_zone
 from applier.binlog.types.numbers import decimal_to_text
 from applier.binlog.wire import decimal_bytes
@@ -48,8 +48,6 @@ from applier.tables.sql.statement_kind import executed_statement, statement_kind
 
 _IS_NULL = re.compile(r"\bIS\s+NULL\b", re.IGNORECASE)
 """Under sql_auto_is_null an AUTO_INCREMENT column is NULL where it has the last number inserted."""
-EXPLICIT_DEFAULTS = 1 << 24
-"""In flags2 of MariaDB (`OPTION_EXPLICIT_DEF_TIMESTAMP`, seen on 10.11.18)."""
 STRING, REAL, INTEGER, DECIMAL = 0, 1, 2, 4
 
 

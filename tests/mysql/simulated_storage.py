@@ -140,7 +140,7 @@ class Storage:
     def _carry_out(self, session: Session, sql: bytes) -> tuple[int, Found | None]:
         text = sql.decode()
         for pattern, run in self._statements:
-            found = pattern.match(text)
+            found = pattern.match(text.replace("_latin1'", "'"))
             if found is not None:
                 answer = run(session, *found.groups())
                 return answer if isinstance(answer, tuple) else (0, answer) if isinstance(answer, list) else (answer or 0, None)
@@ -170,7 +170,7 @@ class Storage:
             (r"START TRANSACTION", self._begin),
             (r"COMMIT", self._commit),
             (r"ROLLBACK", self._roll_back),
-            (r"SET @@session.gtid_next=_latin1'(.*)'", self._gtid_next),
+            (r"SET @@session.gtid_next='(.*)'", self._gtid_next),
             (r"SET @@session.rbr_exec_mode='(.*)'", lambda session, mode: setattr(session, "idempotent", mode == "IDEMPOTENT")),
             (r"SET ", lambda session: 0),
             (r"DO 0|USE ", lambda session: 0),

@@ -153,6 +153,44 @@ INTO_CASES = [
         "INSERT INTO t VALUES (DEFAULT, DEFAULT)",
         "ALTER TABLE t ADD c ENUM('ü', 'z') NOT NULL DEFAULT 0xFC",
     )) for version in ("5.7", "9.7", "mariadb")),
+    *((version, "an update that moves rows between partitions", (
+        "CREATE TABLE t (a INT, b INT)",
+        "ALTER TABLE t PARTITION BY RANGE (a) (PARTITION p VALUES LESS THAN (10), PARTITION q VALUES LESS THAN (90))",
+        "INSERT INTO t VALUES (1, 1), (2, 2), (11, 3), (12, 4), (21, 5)",
+        "UPDATE t SET a = a + 10",
+        "UPDATE t SET a = a - 10 WHERE a > 12",
+    )) for version in ("5.7", "9.7", "mariadb")),
+    ("mariadb", "YEAR(2)", (
+        "SET sql_mode = ''",
+        "CREATE TABLE t (a YEAR(2), b YEAR)",
+        "INSERT IGNORE INTO t VALUES (0, 0), ('0000', '0'), (1900, 1900), (2000, 2000)",
+        "UPDATE t SET b = 2001 WHERE a = 0",
+    )),
+    ("mariadb", "a table that is system-versioned for one column", (
+        "CREATE TABLE t (a INT WITH SYSTEM VERSIONING, b INT)",
+        "INSERT INTO t VALUES (1, 2)",
+        "UPDATE t SET a = 2",
+    )),
+    ("9.7", "a generated TIMESTAMP without explicit defaults", (
+        "SET explicit_defaults_for_timestamp = OFF",
+        "CREATE TABLE t (a DATETIME, b TIMESTAMP GENERATED ALWAYS AS (a) STORED NOT NULL)",
+        "INSERT INTO t (a) VALUES ('2020-01-01 00:00:00')",
+    )),
+    *(("mariadb", f"explicit_defaults_for_timestamp is {value}", (
+        f"SET explicit_defaults_for_timestamp = {value}",
+        "CREATE TABLE t (a TIMESTAMP, b TIMESTAMP)",
+        "INSERT INTO t VALUES ('2020-01-01 00:00:00', '2020-01-01 00:00:00')",
+    )) for value in ("ON", "OFF")),
+    ("mariadb", "COLLATE DEFAULT", (
+        "CREATE TABLE t (a CHAR(10) COLLATE DEFAULT, b CHAR(1) CHARACTER SET latin2 COLLATE DEFAULT) COLLATE utf8mb4_bin",
+        "ALTER TABLE t ADD c CHAR(11) COLLATE DEFAULT, ADD d CHAR(1)",
+    )),
+    *((version, "a session in UTF-32", (
+        "SET collation_connection = utf32_general_ci",
+        "CREATE TABLE t (a VARCHAR(10)) CHARACTER SET utf32",
+        "INSERT INTO t VALUES ('abc')",
+        "ALTER TABLE t ADD b INT",
+    )) for version in ("5.7", "9.7", "mariadb")),
     *((version, "ENUM without a label beside an empty one", (
         "SET sql_mode = ''",
         "CREATE TABLE t (i INT, c ENUM('a', '', 'b'))",

@@ -23,7 +23,7 @@ LATIN = Column("a", "varchar", length=9, charset="latin1")
         (Column("a", "bit", length=9), 257, "257"),
         (Column("a", "set", charset="utf8mb4", labels=("x", "y")), 3, "3"),
         (Column("a", "enum", charset="utf8mb4", labels=("x", "y")), 0, "0"),
-        (Column("a", "year"), 0, "0"),
+        (Column("a", "year"), 0, "'0000'"),
         (Column("a", "year"), 1, "1901"),
         (Column("a", "double"), struct.pack("<d", 0.1), "0.1e0"),
         (Column("a", "double"), struct.pack("<d", -1e300), "-1e+300"),

@@ -16,6 +16,7 @@ from applier.binlog.charsets import charset_of_collation, collation_name
 from applier.binlog.events import Intvar, Query, Rand, UserVar
 from applier.binlog.header import Event
 from applier.binlog.status_vars import (
+    EXPLICIT_DEFAULTS,
     NO_CHECK_CONSTRAINTS,
     RELAXED_UNIQUE_CHECKS,
     StatusVariables,
@@ -106,6 +107,7 @@ class SessionState:
             yield "sql_auto_is_null", str(int(variables.auto_is_null))
             if self.source_is_mariadb:
                 yield "check_constraint_checks", str(int(not flags & NO_CHECK_CONSTRAINTS))
+                yield "explicit_defaults_for_timestamp", str(int(bool(flags & EXPLICIT_DEFAULTS)))
 
     def _sql_mode(self, variables: StatusVariables) -> Iterator[tuple[str, str]]:
         mode = variables.sql_mode

@@ -171,7 +171,7 @@ def text_literal(text: str) -> str:
     """A literal that means the same under every SQL mode and character set of the session: swe7,
     too, has other letters in the place of braces and brackets."""
     raw = text.encode("utf-8", "surrogateescape")
-    return f"'{text}'" if _SAFE.fullmatch(text) else hex_literal(raw)
+    return f"_latin1'{text}'" if _SAFE.fullmatch(text) else hex_literal(raw)
 
 
 def read_checkpoint(server: Server, replay: str) -> Checkpoint | None:

@@ -56,7 +56,8 @@ def _maker(column: Column, rules_version: str) -> Literal:
     if kind in INTEGERS:
         return str
     if kind == "year":
-        return lambda stored: str(stored + 1900 if stored else 0)
+        # 0 means 2000 in a YEAR(2)
+        return lambda stored: str(stored + 1900) if stored else "'0000'"
     if kind in ("float", "double"):
         read = float_to_python(column)
         return lambda stored: _number(read(stored))

@@ -147,8 +147,10 @@ class RowSql:
 
     @property
     def one_pass(self) -> bool:
-        """Many images are looked for in one scan of the table."""
-        return self.by_hash and self.decision.key is None
+        """Many images are looked for in one scan of the table. Not where rows may move to another
+        partition: an UPDATE of many tables meets them there once more (seen on 5.7.29)."""
+        moves = self.definition.partitioned and self.kind == "update"
+        return self.by_hash and self.decision.key is None and not moves
 
     @property
     def can_be_undone(self) -> bool:

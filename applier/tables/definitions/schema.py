@@ -73,7 +73,7 @@ class SchemaParser:
             "CONSTRAINT": self._constraint,
             "REFERENCES": self._references,
             "COMPRESSED": self._compressed,
-            "WITH": lambda draft: self.parser.expect("SYSTEM", "VERSIONING"),
+            "WITH": self._versioned,
             "WITHOUT": lambda draft: self.parser.expect("SYSTEM", "VERSIONING"),
             "SERIAL": self._serial_default,
             "ENFORCED": lambda draft: None,
@@ -154,6 +154,10 @@ class SchemaParser:
             self._literal_or_call()
         while parser.accept_kinds("string"):
             pass
+
+    def _versioned(self, draft: ColumnDraft) -> None:
+        self.parser.expect("SYSTEM", "VERSIONING")
+        draft.versioned = True
 
     def _on_update(self, draft: ColumnDraft) -> None:
         self.parser.expect("UPDATE")
@@ -436,7 +440,8 @@ class SchemaParser:
         parts.named_keys.append(index)
 
     def take_keys(self, draft: ColumnDraft, parts: TableParts) -> None:
-        """The keys that a column's own clauses ask for."""
+        """What a column's own clauses ask for: keys, checks, a table that is system-versioned."""
+        parts.system_versioned |= draft.versioned
         parts.named_keys.extend(draft.keys(mariadb=self.rules.mariadb))
         parts.checks.extend(draft.constraints(mariadb=self.rules.mariadb))
         if draft.reference is not None:
@@ -467,15 +472,13 @@ def parse_create_table(sql: str, database: str, rules: SchemaRules) -> TableDefi
     parser.expect("TABLE")
     parser.accept("IF", "NOT", "EXISTS")
     database, name = parser.table_name(database)
-    definition, _ = read_table_body(parser, database, name, rules)
-    return replace(definition, temporary=temporary)
+    return replace(read_table_body(parser, database, name, rules)[0], temporary=temporary)
 
 
 def read_table_body(
     parser: Parser, database: str, name: str, rules: SchemaRules
 ) -> tuple[TableDefinition, str | None]:
-    """What follows the name: (columns and keys) options [SELECT …]. Returns the definition and the
-    SELECT."""
+    """What follows the name, (columns and keys) options [SELECT …]: definition and SELECT."""
     reader = SchemaParser(parser, rules, database, name)
     parts = TableParts()
     drafts: list[ColumnDraft] = []

@@ -119,6 +119,8 @@ class ColumnDraft:
         self.checks: list[Check] = []
         self.reference: ForeignKey | None = None
         """What a REFERENCES clause of the column asks for; its name is open yet."""
+        self.versioned = False
+        """WITH SYSTEM VERSIONING: one such column makes the table system-versioned."""
 
     def set(self, **values: object) -> None:
         """What a clause says of the column."""
@@ -204,7 +206,7 @@ class ColumnDraft:
     ) -> None:
         said, collation = values.get("charset"), values.get("collation")
         if collation is not None and str(collation).upper() == "DEFAULT":
-            collation = None
+            said, collation = said or table_charset, None
         if said is None and collation is not None and not is_contextual(str(collation)):
             said = charset_of_collation_name(str(collation))
         name = known_charset(str(said) if said is not None else table_charset)
@@ -410,6 +412,7 @@ def _implicit_timestamps(columns: list[Column]) -> list[Column]:
             and not column.nullable
             and column.default is None
             and column.on_update is None
+            and column.generated is None
         ):
             if first:
                 now = f"CURRENT_TIMESTAMP({column.scale})" if column.scale else "CURRENT_TIMESTAMP"
