@@ -171,11 +171,14 @@ INTO_CASES = [
         "INSERT INTO t VALUES (1, 2)",
         "UPDATE t SET a = 2",
     )),
-    ("9.7", "a generated TIMESTAMP without explicit defaults", (
-        "SET explicit_defaults_for_timestamp = OFF",
+    *((version, "a generated TIMESTAMP without explicit defaults", (
+        "SET explicit_defaults_for_timestamp = OFF" if version == "9.7" else "SET sql_mode = ''",
         "CREATE TABLE t (a DATETIME, b TIMESTAMP GENERATED ALWAYS AS (a) STORED NOT NULL)",
         "INSERT INTO t (a) VALUES ('2020-01-01 00:00:00')",
-    )),
+        "INSERT IGNORE INTO t (a) VALUES (NULL)",
+        "DELETE FROM t WHERE a IS NULL",
+        "INSERT IGNORE INTO t (a) VALUES (NULL)",
+    )) for version in ("5.7", "9.7")),
     *(("mariadb", f"explicit_defaults_for_timestamp is {value}", (
         f"SET explicit_defaults_for_timestamp = {value}",
         "CREATE TABLE t (a TIMESTAMP, b TIMESTAMP)",

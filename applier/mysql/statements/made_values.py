@@ -32,12 +32,12 @@ OF_THE_BYTES = frozenset({"json_storage_size", "json_storage_free"})
 
 @dataclass(frozen=True, slots=True)
 class MadeValues:
-    """Whether a table has such values, and whether they depend on the time zone or on how documents
-    are stored."""
+    """Whether a table has such values, whether they depend on the time zone, and why statements
+    never make them all."""
 
     any: bool
     of_the_zone: bool
-    of_the_bytes: bool
+    never: str | None
 
     @classmethod
     def of(cls, definition: TableDefinition) -> MadeValues:
@@ -47,12 +47,20 @@ class MadeValues:
         is_made = any(c.type == "timestamp" and c.expression for c in definition.columns)
         names = {name for expression in expressions for name in names_in(expression)}
         of_the_zone = is_made or bool(names & (moments | OF_THE_ZONE))
-        return cls(bool(expressions), of_the_zone, bool(names & OF_THE_BYTES))
+        never = None
+        if names & OF_THE_BYTES:
+            never = "its generated columns tell how its documents are stored"
+        elif any(
+            c.type == "timestamp" and c.expression and not c.nullable for c in definition.columns
+        ):
+            # NULL becomes the present moment in it, or an error
+            never = "a generated TIMESTAMP of it is NOT NULL"
+        return cls(bool(expressions), of_the_zone, never)
 
     def check(self, session: StatusVariables) -> None:
         """Raises NotExpressible where the source made other values than a statement would."""
-        if self.of_the_bytes:
-            raise NotExpressible("its generated columns tell how its documents are stored")
+        if self.never is not None:
+            raise NotExpressible(self.never)
         if self.any and SqlModeFlag(session.sql_mode or 0) & EVALUATED:
             raise NotExpressible("its generated columns depend on the source's sql_mode")
         if self.of_the_zone and session.time_zone not in UTC_NAMES:
