@@ -29,6 +29,7 @@ from applier.binlog.header import (
 )
 from applier.binlog.reader import LogReader
 from applier.binlog.refusals import OLD_LOAD_TYPES, lost_events, old_load
+from applier.binlog.rows import RowsHead
 from applier.binlog.rows_context import RowsContext
 from applier.binlog.selection.filters import holds, none_included
 from applier.binlog.table_map import TableMap
@@ -37,6 +38,7 @@ from applier.garbage import no_cycle_collection
 from applier.logs import logger
 from applier.loop.expected_errors import refuse_interrupted, remaining_error
 from applier.loop.inexact_tables import InexactTables
+from applier.loop.locked_tables import LockedTables
 from applier.loop.open_transaction import OpenTransaction
 from applier.loop.replay_position import ReplayPosition
 from applier.loop.savepoints import carry_out_savepoint
@@ -191,7 +193,7 @@ class ReplayLoop:
         handlers.update(
             {
                 EventType.FORMAT_DESCRIPTION: self._format_description,
-                EventType.TABLE_MAP: self._context.take_map,
+                EventType.TABLE_MAP: self._take_map,
                 EventType.QUERY: self._query,
                 EventType.XID: self._commit,
                 EventType.XA_PREPARE: self._xa_prepare,
@@ -250,6 +252,7 @@ class ReplayLoop:
             self.options.rewrite,
             version,
         )
+        self._locked = LockedTables(self.rows_applier.table_of)
         self.statements = StatementApplier(self.tables, rules.name, self.options.rewrite)
         self.tables.follow(rules.name)
         if self.options.row_search is not None and not rules.row_search_selectable:
@@ -314,8 +317,20 @@ class ReplayLoop:
         wanted = self.tally.wants_table(table_map.database, table_map.table)
         return table_map if wanted else table_map.database
 
+    def _take_map(self, event: Event) -> None:
+        kept = self._context.take_map(event)
+        if isinstance(kept, TableMap):
+            self._locked.add(kept)
+
     def _rows(self, event: Event) -> None:
         rows = self._context.head_of(event)
+        try:
+            self._rows_of(event, rows)
+        finally:
+            if rows.ends_statement:
+                self._locked.end()
+
+    def _rows_of(self, event: Event, rows: RowsHead) -> None:
         transaction = self.transaction
         if transaction.skipped:
             return
@@ -326,6 +341,7 @@ class ReplayLoop:
             return
         transaction.rows_seen = True
         try:
+            self._locked.check(table_map)
             self.rows_applier.apply(event, rows, table_map, transaction)
         except ReplicationError as error:
             if error.position is not None:

@@ -164,9 +164,14 @@ class RowsApplier:
 
     # plans
 
+    def table_of(self, table_map: TableMap) -> MemoryTable | None:
+        """The table that a table map stands for."""
+        database = self.rename.get(table_map.database, table_map.database)
+        return self.tables.get(database, table_map.table)
+
     def _plan(self, rows: RowsHead, table_map: TableMap) -> TablePlan:
         database = self.rename.get(table_map.database, table_map.database)
-        table = self.tables.get(database, table_map.table)
+        table = self.table_of(table_map)
         if table is None:
             full_name = f"{database}.{table_map.table}"
             raise ReplicationError(

@@ -13,8 +13,13 @@ import pytest
 from servers.server import Server
 
 import applier
+from applier.mysql.into import replay_into
+from applier.mysql.into_options import IntoOptions
+from applier.options import parse_options
 from lookup.handler import COUNTER_NAMES
 from tests.mysql.beside_server import Beside
+from tests.mysql.server_shapes import log_of
+from tests.mysql.server_support import endpoint
 from tests.servers.fixtures import ServerFactory
 
 SERVERS = ("5.6", "5.7", "9.7", "mariadb")
@@ -157,3 +162,31 @@ def test_a_table_that_the_server_cannot_read(server: Server, tmp_path: Path) -> 
     assert not tables["d.m"].is_readable
     with pytest.raises(applier.ReplicationError, match=r"Unable to open underlying table `d`\.`t2`"):
         tables["d.m"].rows()
+
+
+@pytest.mark.parametrize("server_name", ["5.7", "9.7", "mariadb"])
+def test_rows_that_a_replica_passes_over(server_name: str, server_factory: ServerFactory, tmp_path: Path) -> None:
+    """A table that comes before a MERGE table in its statement: refused, and with --skip-errors what a server makes of the events."""
+    statements = (
+        *(f"CREATE TABLE {name} (a INT PRIMARY KEY, b VARCHAR(20)) ENGINE=MyISAM" for name in ("x", "m1", "m2", "n1")),
+        "CREATE TABLE m (a INT PRIMARY KEY, b VARCHAR(20)) ENGINE=MERGE UNION=(m1, m2) INSERT_METHOD=FIRST",
+        "CREATE TABLE n (a INT PRIMARY KEY, b VARCHAR(20)) ENGINE=MERGE UNION=(n1) INSERT_METHOD=LAST",
+        *(f"INSERT INTO {name} VALUES (1, 'one'), (2, 'two'), (3, 'three')" for name in "xmn"),
+        "UPDATE m, x SET x.b = 'mx', m.b = 'mx' WHERE x.a = m.a AND x.a = 1",
+        "UPDATE x, m SET x.b = 'xm', m.b = 'xm' WHERE x.a = m.a AND x.a = 2",
+        "DELETE m, n FROM m, n WHERE m.a = n.a AND m.a = 3",
+        "INSERT INTO x VALUES (9, 'behind')",
+    )
+    server = server_factory.shared(server_name)
+    file, errors = log_of(server, tmp_path, statements, "d")
+    assert errors == []
+    result = applier.replay([file], server=server_name)
+    assert result.error is not None
+    assert (result.error.number, "MERGE" in result.error.message) == (1235, True)
+    tables = applier.Tables()
+    assert applier.replay([file], into=tables, server=server_name, skip_errors="1235").error is None
+    server.execute("DROP DATABASE d")
+    assert replay_into([str(file)], endpoint(server), parse_options(), IntoOptions(force=True, replay_id=server_name)).error is None
+    for name in ("x", "m1", "m2", "n1"):
+        assert sorted(tables[f"d.{name}"].rows()) == sorted(server.query(f"SELECT a, b FROM d.{name}")), name
+    assert dict(tables["d.x"].rows()) == {1: "mx", 2: "two", 3: "three", 9: "behind"}

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from applier.mysql.client.pipeline import Pipeline
 
 _STATUS = (
-    "SHOW SESSION STATUS WHERE Variable_name IN ('Handler_write', 'Handler_update',"
-    " 'Handler_delete')"
+    "SHOW SESSION STATUS WHERE Variable_name IN (_latin1'Handler_write', _latin1'Handler_update',"
+    " _latin1'Handler_delete')"
 )
 
 
