@@ -14,7 +14,7 @@ OVER_MAX_DATABASES = 254
 
 AUTO_IS_NULL, NO_FOREIGN_KEY_CHECKS, RELAXED_UNIQUE_CHECKS = 1 << 14, 1 << 26, 1 << 27
 """Bits of flags2 (`OPTION_…`, sql/query_options.h)."""
-NO_CHECK_CONSTRAINTS = 1 << 23
+NO_CHECK_CONSTRAINTS = 1 << 15
 """The same of MariaDB: check_constraint_checks is off (OPTION_NO_CHECK_CONSTRAINT_CHECKS)."""
 EXPLICIT_DEFAULTS = 1 << 24
 """Of MariaDB, too: explicit_defaults_for_timestamp (`OPTION_EXPLICIT_DEF_TIMESTAMP`, seen on

@@ -73,6 +73,9 @@ INTO_CASES = [
         "ALTER TABLE t ADD b INT DEFAULT 20 CHECK (b < 10)",
         "SET check_constraint_checks = 1",
         "CREATE TABLE u (a INT)",
+        "INSERT INTO u VALUES (1)",
+        "SET check_constraint_checks = 0",
+        "ALTER TABLE u ADD b INT DEFAULT 20 CHECK (b < 10)",
     )),
     ("mariadb", "a system-versioned table in a session that may alter it", (
         "SET system_versioning_alter_history = KEEP",
@@ -104,6 +107,14 @@ INTO_CASES = [
         "UPDATE t SET a = 3",
         "DELETE FROM t",
     )),
+    *((version, "ALTER DATABASE without a name, of a routine elsewhere", (
+        "CREATE DATABASE e",
+        "CREATE PROCEDURE e.p () ALTER DATABASE CHARACTER SET latin2",
+        "CREATE TABLE t (a CHAR(1))",
+        "CALL e.p()",
+        "CREATE TABLE u (a CHAR(1))",
+        "DROP DATABASE e",
+    )) for version in ("5.7", "9.7", "mariadb")),
     ("9.7", "a foreign key to a column that is not unique", (
         "SET restrict_fk_on_non_standard_key = OFF",
         "CREATE TABLE p (a INT, KEY (a))",

@@ -53,7 +53,9 @@ class SessionState:
         )
         if event.flags & THREAD_SPECIFIC:
             wanted["pseudo_thread_id"] = str(query.thread_id)
-        if not database or event.flags & SUPPRESS_USE or database == self._database:
+        # ALTER DATABASE may leave the name to the session; the others may have no database yet
+        suppressed = event.flags & SUPPRESS_USE and query.sql[:5].upper() != b"ALTER"
+        if not database or suppressed or database == self._database:
             return self._difference(wanted)
         self._database = database
         if database.isascii():
