@@ -184,6 +184,22 @@ def test_a_database_that_the_log_dropped_must_be_gone(servers: Servers, tmp_path
     assert "gone.t: it is on the server only" in capsys.readouterr().out
 
 
+def test_a_generated_column_that_is_not_computed_in_memory(servers: Servers, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    server = servers.empty("5.7")
+    server.execute("FLUSH BINARY LOGS")
+    file = server.binlog_files()[-1]
+    server.execute("CREATE DATABASE d", "CREATE TABLE d.t (a VARCHAR(9))", "INSERT INTO d.t VALUES ('x')")
+    server.execute("ALTER TABLE d.t ADD b INT AS (a LIKE '!x' ESCAPE '!')", "FLUSH BINARY LOGS")
+    log = Path(shutil.copy(file, tmp_path))
+    server.execute("DROP DATABASE d")
+    assert replay_into([str(log)], endpoint(server), parse_options(), IntoOptions(force=True)).error is None
+    password = tmp_path / "password"
+    password.write_text(server.password)
+    arguments = ["verify", str(log), "--into", f"mysql://root@localhost?socket={server.socket}", "--password-file", str(password)]
+    assert _exit_code(arguments) == 2
+    assert "d.t: not comparable: it cannot be read in memory" in capsys.readouterr().out
+
+
 def test_a_foreign_key_without_its_index(servers: Servers, tmp_path: Path) -> None:
     """MariaDB drops it where foreign_key_checks=0, and shows a statement that would make it again."""
     server = servers.empty("mariadb")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import marshal
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -302,10 +303,11 @@ class _Comparison:
             report.problem, report.missing = "it is not on the server", report.expected_rows
             return report
         self._compare_definition(report)
-        left: dict[bytes, int] = {}
-        for row in self._expected():
-            digest = _digest(row)
-            left[digest] = left.get(digest, 0) + 1
+        try:
+            left = Counter(map(_digest, self._expected()))
+        except ReplicationError as error:  # a generated column that is not computed in memory
+            report.not_comparable = f"it cannot be read in memory: {error.message}"
+            return report
         extra: list[Cells] = []
         try:
             for row in self._found():
