@@ -274,11 +274,6 @@ def _line_of(field: Field, record: Any) -> bytes:
         raise CheckpointError(str(error), column=field.column) from None
 
 
-def overwritten(old: bytes, new: bytes) -> bytes:
-    """The file after `new` was written over `old` in place."""
-    return new + old[len(new) :]
-
-
 def refuse_inexpressible(record: Any, version: str) -> None:
     """A field that the version does not have must not silently be lost. Raises CheckpointError."""
     table: Fields = record.fields

@@ -451,21 +451,3 @@ def open_log(path: Path, size: int = 0) -> bytes:
         raise InputError(
             f"cannot read the file: {error.strerror}", code=Code.CANNOT_READ, file=str(path)
         ) from None
-
-
-def read_events(
-    paths: Sequence[str | os.PathLike[str]],
-    *,
-    verify_checksum: bool = True,
-    start_position: int | None = None,
-    stop_position: int | None = None,
-) -> Iterator[Event]:
-    """The events of `paths` in order; see LogReader."""
-    return iter(
-        LogReader(
-            paths,
-            verify_checksum=verify_checksum,
-            start_position=start_position,
-            stop_position=stop_position,
-        )
-    )

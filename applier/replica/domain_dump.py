@@ -230,7 +230,7 @@ Sender = Callable[[bytes, int], Iterator[bytes]]
 
 def sender(
     skip: DomainSkip, name: str, description: FormatDescription, server_id: int
-) -> Callable[[bytes, int], Iterator[bytes]]:
+) -> Sender:
     """Of one log."""
 
     def send(data: bytes, end: int) -> Iterator[bytes]:

@@ -86,7 +86,3 @@ class LagCurve:
         start = self.numbers[START]
         for at, value in enumerate(self.values):
             yield start + at * self.width, value
-
-    def first_above(self, limit: float) -> float | None:
-        """When the lag first exceeds a limit; None if it never does."""
-        return next((time for time, value in self if value > limit), None)

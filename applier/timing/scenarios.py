@@ -27,7 +27,6 @@ class LagScenario:
 
     name: str
     title: str
-    story: str
     transactions: Callable[[], Iterator[TimedTransaction]]
     replicas: dict[str, ClockConfiguration]
     seconds: int
@@ -175,9 +174,6 @@ SCENARIOS: dict[str, LagScenario] = {
         LagScenario(
             "ddl",
             "ALTER TABLE of 30 seconds",
-            "The statement's event carries how long it ran, so that without workers the number"
-            " starts at 0. With workers it is the GTID event that sets it, and that carries only"
-            " the begin: 30 at once. 5.6 with workers shows nothing at all.",
             long_ddl,
             {
                 "no workers": SINGLE,
@@ -189,8 +185,6 @@ SCENARIOS: dict[str, LagScenario] = {
         LagScenario(
             "large-transaction",
             "One statement of 30 seconds that changes rows",
-            "Rows events carry the begin of the statement and no duration: the number starts at 30"
-            " and ends at 60.",
             long_statement,
             {
                 "no workers": SINGLE,
@@ -202,9 +196,6 @@ SCENARIOS: dict[str, LagScenario] = {
         LagScenario(
             "held-open",
             "A transaction held open for ten minutes",
-            "GTID and XID events carry the time of COMMIT, rows events that of their statement:"
-            " without workers the number jumps to 600 for as long as the rows take. The replica was"
-            " never ten minutes late. With workers the GTID event counts.",
             held_open,
             {"no workers": SINGLE, "workers": WORKERS},
             630,
@@ -212,9 +203,6 @@ SCENARIOS: dict[str, LagScenario] = {
         LagScenario(
             "checkpoint-period",
             "replica_checkpoint_period of 60 seconds",
-            "With workers the number moves with the checkpoint. Everything is executed at once, and"
-            " yet it climbs to 60: once after three inserts, again and again under a steady load of"
-            " four transactions a second.",
             three_inserts,
             {"300 ms (default)": WORKERS, "60 s": SLOW_CHECKPOINTS},
             260,
@@ -223,9 +211,6 @@ SCENARIOS: dict[str, LagScenario] = {
         LagScenario(
             "wrong-clock",
             "The replica's clock is set while it replicates",
-            "The difference to the source's clock is measured when the receiver connects, never"
-            " again: an hour back shows 0 in the middle of a minute's work, an hour ahead shows an"
-            " hour.",
             busy_then_calm,
             {
                 "clock left alone": SINGLE,
@@ -241,9 +226,6 @@ SCENARIOS: dict[str, LagScenario] = {
         LagScenario(
             "slow-network",
             "A network slower than the source",
-            "The applier has executed all it was sent and waits: 0 seconds behind, a minute late."
-            " What has not arrived is not counted. With workers the GTID event of a transaction"
-            " that is still on its way keeps the number up.",
             more_than_the_network,
             {
                 "1 MB/s": replace(SINGLE, network_bytes_per_second=1e6),
@@ -254,9 +236,6 @@ SCENARIOS: dict[str, LagScenario] = {
         LagScenario(
             "gap",
             "A large transaction that the others overtake",
-            "Without replica_preserve_commit_order the others commit while one worker has a"
-            " minute's work: positions and number stay in front of it, until it is done. When the"
-            " coordinator's queue (replica_checkpoint_group) is full, the others wait as well.",
             large_among_small,
             {
                 "order not kept": replace(WORKERS, preserve_commit_order=False),
@@ -270,9 +249,6 @@ SCENARIOS: dict[str, LagScenario] = {
         LagScenario(
             "group-commit-delay",
             "binlog_group_commit_sync_delay on the source",
-            "Transactions of one group commit may run side by side. Groups of one keep four workers"
-            " from helping each other, and the replica falls behind; a delay of 20 ms on the source"
-            " makes groups of eleven, and it keeps up.",
             group_commits(0.0),
             {"no delay, 4 workers": WORKERS},
             100,

@@ -128,14 +128,6 @@ class Simulation:
         return len(self.commits)
 
     @property
-    def lags(self) -> array[float]:
-        """True lag of each transaction: its end on the replica less its immediate commit, in true
-        time."""
-        return array(
-            "d", (end - commit for end, commit in zip(self.ends, self.commits, strict=True))
-        )
-
-    @property
     def end(self) -> float:
         """When the last transaction that is ever done is done."""
         return max((end for end in self.ends if end < inf), default=self.start)

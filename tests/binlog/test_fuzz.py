@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from applier.binlog.listing import Listing
-from applier.binlog.reader import LogReader, read_events
+from applier.binlog.reader import LogReader
 from applier.binlog.transactions import group
 from applier.errors import InputError
 from tests.binlog.build import (
@@ -162,14 +162,14 @@ def test_every_truncation(tmp_path: Path, make: Callable[[bool], bytes]) -> None
     """A log that ends between two events is a log; every other cut is an error at the position of the event that is cut."""
     original = make(True)
     path = write(tmp_path, original)
-    starts = [event.position for event in read_events([path]) if event.inner_index < 0] + [len(original)]
+    starts = [event.position for event in LogReader([path]) if event.inner_index < 0] + [len(original)]
     for size in range(4, len(original), 1 if ROUNDS > 1 else 3):
         path.write_bytes(original[:size])
         if size in starts:
-            list(read_events([path]))
+            list(LogReader([path]))
             continue
         with pytest.raises(InputError) as caught:
-            list(read_events([path]))
+            list(LogReader([path]))
         assert caught.value.position == max((start for start in starts if start < size), default=4)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from applier.binlog.header import EventType
-from applier.binlog.reader import LogReader, read_events
+from applier.binlog.reader import LogReader
 from applier.errors import InputError
 from tests.binlog.build import (
     MAGIC,
@@ -33,7 +33,7 @@ SECOND = len(log(xid()))
 
 
 def types(path: Path | list[Path], **options: object) -> list[int]:
-    return [event.type for event in read_events([path] if isinstance(path, Path) else path, **options)]  # type: ignore[arg-type]
+    return [event.type for event in LogReader([path] if isinstance(path, Path) else path, **options)]  # type: ignore[arg-type]
 
 
 def rotate(name: bytes, position: int = 4) -> tuple[int, bytes]:
@@ -44,7 +44,7 @@ def rotate(name: bytes, position: int = 4) -> tuple[int, bytes]:
 @pytest.mark.parametrize("checksum", [True, False])
 def test_events_of_every_version(tmp_path: Path, version: str, checksum: bool) -> None:
     path = write(tmp_path, log(query(b"BEGIN"), query(b"INSERT"), xid(), version=version, checksum=checksum))
-    found = list(read_events([path]))
+    found = list(LogReader([path]))
     assert [event.type for event in found] == [15, 2, 2, 16]
     assert [event.position + event.length for event in found][:-1] == [event.position for event in found][1:]
     assert found[-1].log_pos == path.stat().st_size
@@ -100,16 +100,16 @@ def test_checksum_found_wrong_or_left_alone(tmp_path: Path) -> None:
 
 
 def test_unknown_type_is_handed_out_when_it_may_be_ignored(tmp_path: Path) -> None:
-    found = list(read_events([write(tmp_path, log((99, b"abc", 0x80), xid()))]))
+    found = list(LogReader([write(tmp_path, log((99, b"abc", 0x80), xid()))]))
     assert [(event.type, event.name) for event in found] == [(15, "Format_desc"), (99, "Unknown(99)"), (16, "Xid")]
 
 
 def test_positions(tmp_path: Path) -> None:
     path = write(tmp_path, log(query(b"BEGIN"), query(b"x"), xid()))
-    places = [event.position for event in read_events([path])]
-    assert [event.position for event in read_events([path], start_position=places[2])] == [4, *places[2:]]
-    assert [event.position for event in read_events([path], stop_position=places[2])] == places[:2]
-    assert [event.position for event in read_events([path], start_position=path.stat().st_size)] == [4]
+    places = [event.position for event in LogReader([path])]
+    assert [event.position for event in LogReader([path], start_position=places[2])] == [4, *places[2:]]
+    assert [event.position for event in LogReader([path], stop_position=places[2])] == places[:2]
+    assert [event.position for event in LogReader([path], start_position=path.stat().st_size)] == [4]
     with pytest.raises(InputError, match="behind the end of the file"):
         types(path, start_position=path.stat().st_size + 1)
     with pytest.raises(InputError, match="start position is not the start of an event"):
@@ -145,8 +145,8 @@ def test_relay_log_follows_the_format_of_its_source(tmp_path: Path, source_check
 
 def test_start_inside_a_relay_log_keeps_the_format_of_the_source(tmp_path: Path) -> None:
     path = write(tmp_path, relay_log(source_checksum=False), "relay.000002")
-    last = list(read_events([path]))[-1]
-    found = list(read_events([path], start_position=last.position))
+    last = list(LogReader([path]))[-1]
+    found = list(LogReader([path], start_position=last.position))
     assert [event.type for event in found] == [15, 15, 16]
     assert len(found[-1].data) == 8
 
@@ -203,7 +203,7 @@ def inner(*events: tuple[int, bytes]) -> bytes:
 @pytest.mark.parametrize("compression", [0, 255])
 def test_payload_hands_out_its_events(tmp_path: Path, compression: int) -> None:
     content = log(payload(inner(query(b"BEGIN"), (31, bytes(100)), xid(5)), compression=compression), xid())
-    found = list(read_events([write(tmp_path, content)]))
+    found = list(LogReader([write(tmp_path, content)]))
     assert [(event.type, event.inner_index) for event in found] == [(15, -1), (40, -1), (2, 0), (31, 1), (16, 2), (16, -1)]
     assert {(event.position, event.log_pos) for event in found[1:5]} == {(FIRST, found[1].log_pos)}
     assert found[4].data == struct.pack("<Q", 5)
@@ -248,7 +248,7 @@ def test_mariadb_compressed_rows(tmp_path: Path, stored: int, plain: int) -> Non
     _, whole = rows(plain, int_image(7) * 50)
     head = len(rows(plain, b"")[1])
     body = whole[:head] + compressed(whole[head:])
-    found = list(read_events([write(tmp_path, log(table_map(), (stored, body), version="10.11.6-MariaDB"))]))[-1]
+    found = list(LogReader([write(tmp_path, log(table_map(), (stored, body), version="10.11.6-MariaDB"))]))[-1]
     assert (found.type, found.stored_type, found.data) == (plain, stored, whole)
     assert found.name.endswith("_compressed" if plain >= 30 else "_compressed_v1")
 
@@ -257,7 +257,7 @@ def test_mariadb_compressed_query(tmp_path: Path) -> None:
     _, whole = query(b"CREATE TABLE " + b"t" * 500)
     head = len(query(b"")[1])
     path = write(tmp_path, log((165, whole[:head] + compressed(whole[head:])), version="10.11.6-MariaDB"))
-    assert [(event.type, event.data) for event in read_events([path])][1] == (EventType.QUERY, whole)
+    assert [(event.type, event.data) for event in LogReader([path])][1] == (EventType.QUERY, whole)
 
 
 @pytest.mark.parametrize(

@@ -115,3 +115,8 @@ def _value(column: str, text: str) -> Any:
     if column == "Heartbeat":
         return float(text)
     return int(text) if column in NUMBERS else text
+
+
+def overwritten(old: bytes, new: bytes) -> bytes:
+    """An info file after a server wrote `new` over `old`, in place."""
+    return new + old[len(new) :]

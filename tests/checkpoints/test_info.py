@@ -15,7 +15,7 @@ from checkpoints import bitmap
 from checkpoints.errors import CheckpointError, InfoError
 from checkpoints.fields import MYSQL, column_of
 from checkpoints.info import RelayLogInfo, SourceInfo, WorkerInfo
-from checkpoints.info_files import encode, overwritten, parse, versions_of
+from checkpoints.info_files import encode, parse, versions_of
 from checkpoints.info_rows import columns, from_row, key_columns, to_row
 from checkpoints.position import Position
 from tests.captures_support import CAPTURES
@@ -32,7 +32,7 @@ def test_real_files() -> None:
         assert read.encode() == data, path
         assert parse(record, data, server, as_server=True) == read, path
         assert server in versions_of(record, data), path
-        assert overwritten(data, encode(read.record, server)) == data, path
+        assert real.overwritten(data, encode(read.record, server)) == data, path
         count += 1
     assert count == 978
 
@@ -199,7 +199,7 @@ def test_stale_bytes() -> None:
     """A shorter text leaves the end of the longer one behind; nobody reads it, and it is kept."""
     old = encode(RelayLogInfo("./relay.000002", 100_200_300, "binlog.000001", 100_200_000), "5.7")
     new = encode(RelayLogInfo("./relay.000003", 4, "binlog.000001", 100_200_300), "5.7")
-    file = overwritten(old, new)
+    file = real.overwritten(old, new)
     assert len(file) == len(old)
     read = parse(RelayLogInfo, file, "5.7")
     assert read.record.relay_position == Position("./relay.000003", 4)

@@ -11,7 +11,8 @@ import pytest
 from applier.cli.main import main
 from checkpoints.errors import CheckpointError, InfoError
 from checkpoints.info import RelayLogInfo, SourceInfo
-from checkpoints.info_files import encode, overwritten, parse, versions_of
+from checkpoints.info_files import encode, parse, versions_of
+from tests.checkpoints.recovery_captures import overwritten
 from tests.checkpoints.test_real_servers import RECORDS, RELAY, SOURCE, expected, status
 from tests.replica.mariadb_pairs import MariadbPair
 from tests.servers.fixtures import ServerFactory

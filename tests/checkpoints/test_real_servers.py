@@ -13,7 +13,8 @@ from servers.server import Server
 
 from checkpoints.errors import InfoError
 from checkpoints.info import RelayLogInfo, SourceInfo
-from checkpoints.info_files import InfoFile, encode, overwritten, parse
+from checkpoints.info_files import InfoFile, encode, parse
+from tests.checkpoints.recovery_captures import overwritten
 from tests.servers.fixtures import ServerFactory
 
 RELAY, SOURCE = "relay-log.info", "master.info"

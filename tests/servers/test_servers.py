@@ -9,7 +9,7 @@ from servers.database import Database
 from servers.server import Server, ServerError
 
 from applier.binlog.header import EventType
-from applier.binlog.reader import read_events
+from applier.binlog.reader import LogReader
 from tests.servers.fixtures import ServerFactory
 
 _ROWS = ((1, "one"), (2, "zwölf"), (3, None))
@@ -57,7 +57,7 @@ def test_takes_no_place_in_the_asynchronous_queues_of_the_machine(any_server: Se
 
 def test_writes_row_events(any_server: Server) -> None:
     _fill(any_server, "written")
-    written = [event for event in read_events(any_server.binlog_files()) if event.type in _ROW_EVENTS]
+    written = [event for event in LogReader(any_server.binlog_files()) if event.type in _ROW_EVENTS]
     assert len(written) == 1
 
 

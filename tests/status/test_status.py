@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from servers.server import Server
 
-from applier.errors import InputError, ReplicationError, UsageError
+from applier.errors import InputError, UsageError
 from applier.receive.folder_view import view_of_folder
-from applier.replica.replica_view import view_of_replica
 from applier.status.performance_schema import TABLES, performance_schema, timestamp
 from applier.status.status import column_names, old_name, show_status
 from applier.status.view import NO_FAILURE, NOTHING, Filter, ReplicaView, Thread, ThreadFailure, UntilStatus
@@ -24,7 +23,7 @@ from applier.timing.timed import TimedTransaction
 from checkpoints.info import RelayLogInfo, SourceInfo
 from tests.checkpoints.recovery_captures import scenarios, text_of, version
 from tests.receive.receiving import Offline
-from tests.replica.replicas import Rig, logs_of
+from tests.replica.replicas import logs_of
 from tests.servers.fixtures import ServerFactory
 
 UUID = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa"
@@ -211,44 +210,6 @@ def test_an_empty_info_file_is_said(name: str, tmp_path: Path) -> None:
     assert len(notes) == 1
     assert "the file is empty" in notes[0]
     assert name in notes[0]
-
-
-# an emulated replica
-
-
-def test_an_emulated_replica_in_memory_and_on_disk() -> None:
-    replica = Rig.of("my57_xa").replica("5.7", workers=2, relay_log_info_repository="TABLE", master_info_repository="FILE")
-    replica.receive()
-    replica.apply(5)
-    memory, persisted = show_status(view_of_replica(replica)), show_status(view_of_replica(replica, persisted=True))
-    status = replica.status
-    assert status.memory.received is not None
-    assert status.memory.applied is not None
-    assert memory["Read_Master_Log_Pos"] == status.memory.received.source_log_pos
-    assert memory["Exec_Master_Log_Pos"] == status.memory.applied.source_log_pos
-    assert persisted["Exec_Master_Log_Pos"] is not None
-    assert memory["Relay_Log_Space"] > 1000
-    assert memory["Seconds_Behind_Master"] is None
-    assert memory["Slave_SQL_Running"] is None
-    assert memory["Master_Info_File"] == "master.info"
-    assert len(performance_schema(view_of_replica(replica))["replication_applier_status_by_worker"]) == 2
-    replica.shutdown()
-    after = view_of_replica(replica, persisted=True)
-    applied = replica.status.memory.applied
-    assert after.relay is not None
-    assert applied is not None
-    assert after.relay.source_position == applied.source_position
-
-
-def test_an_emulated_replica_that_stopped() -> None:
-    rig = Rig.of("my57_xa")
-    del rig.source.files["binlog.000001"]
-    replica = rig.replica("5.7", gtid_mode=True, auto_position=True)
-    with pytest.raises(ReplicationError):
-        replica.receive()
-    status = show_status(view_of_replica(replica))
-    assert (status["Slave_IO_Running"], status["Last_IO_Errno"], status["Slave_SQL_Running"]) == ("No", 1236, None)
-    assert "purged" in status["Last_IO_Error"]
 
 
 # moments of a simulation
