@@ -40,10 +40,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from lookup.key_choice import NOT_NEEDED
 from lookup.read_formulas import ExpectedCounters, draw_of
 from lookup.shape import decision_for
-from lookup.strategies import Strategy, strategy_of
+from lookup.strategies import NOT_NEEDED, Strategy
 from lookup.table_shape import EventShape, TableShape
 from lookup.versions import ServerRules
 
@@ -79,7 +78,8 @@ def expected(
     if event.kind == "write":
         return _write(table, event)
     decision = decision_for(table, rules, row_search)
-    key, strategy = table.key if decision.key is not None else "none", strategy_of(decision)
+    key, strategy = table.key if decision.key is not None else "none", decision.strategy
+    assert strategy is not None
     if not table.traits.stores_rows:
         return Expected(strategy, key, ExpectedCounters(), exact=True)
     draw = draw_of(table, event, rules)

@@ -11,19 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from lookup.key_choice import (
-    BY_INDEX,
-    BY_TABLE,
-    HASH_OVER_INDEX,
-    HASH_OVER_TABLE,
-    NEVER_HASHED_ENGINES,
-    NOT_NEEDED,
-    Decision,
-    KeyQuestion,
-    key_class,
-)
-from lookup.strategies import STRATEGIES
-from lookup.table import Key, TableDefinition, columns_usable
+from lookup.key_choice import KeyQuestion
+from lookup.strategies import STRATEGIES, Decision
+from lookup.table import Key, TableDefinition
 from lookup.versions import ServerRules
 
 
@@ -60,8 +50,8 @@ def decide(
     without them the first usable key stands for the best. No row is read.
     """
     question = _question(table, columns, rules, row_search, rows_per_value)
-    decisions = (strategy.choose(question) for strategy in STRATEGIES)
-    return next(decision for decision in decisions if decision is not None)
+    choices = ((strategy, strategy.choose(question)) for strategy in STRATEGIES)
+    return next(Decision(strategy, *choice) for strategy, choice in choices if choice is not None)
 
 
 def _question(
@@ -109,21 +99,3 @@ def any_column_local(columns: Collection[int], width: int) -> bool:
     """`is_any_column_signaled_for_table`: whether the image holds any column that the local table
     has."""
     return any(column < width for column in columns)
-
-
-__all__ = [
-    "BY_INDEX",
-    "BY_TABLE",
-    "HASH_OVER_INDEX",
-    "HASH_OVER_TABLE",
-    "NEVER_HASHED_ENGINES",
-    "NOT_NEEDED",
-    "Decision",
-    "Explanation",
-    "Rejection",
-    "any_column_local",
-    "columns_usable",
-    "decide",
-    "explain",
-    "key_class",
-]

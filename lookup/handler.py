@@ -212,7 +212,7 @@ class OrderedKey(Protocol):
 
 class Checksums(Protocol):
     """Which contents of some columns have the same checksum: those of the table's rows, and those
-    that it was told of."""
+    that `learn` got."""
 
     @property
     def of(self) -> Callable[[Image], int]:

@@ -11,12 +11,12 @@ is kept in a heap, since an update may move a row ahead of the scan, where it is
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lookup.handler import Checksums, Counters, Handler, Image, Ref, Row
-from lookup.scan_cursors import DeadIndexCursor, IndexCursor, TableCursor
+from lookup.scan_cursors import CursorRequest, ScanCursor
 from lookup.search import END_OF_FILE, KEY_NOT_FOUND, ReadCosts, pick
 from lookup.server_hash import EntryOrder, entry_order, row_checksum
 from lookup.table import Key
@@ -54,6 +54,7 @@ class HashPlan:
 
     handler: Handler
     rules: ServerRules
+    cursor: Callable[[CursorRequest], ScanCursor]
     columns: tuple[int, ...]
     compared: tuple[int, ...]
     key: Key | None
@@ -82,6 +83,30 @@ class HashPlan:
         return self.handler.checksums(
             self.compared, lambda: row_checksum(definition, self.compared, flags), flags=whole
         )
+
+
+class _Ahead:
+    """What a scan is still to meet: rows, each with the number of a content or LOOK_ALIKE, in the
+    scan's order."""
+
+    __slots__ = ("_heap", "_known")
+
+    def __init__(self, heap: list[tuple[Ref, int]]) -> None:
+        heapq.heapify(heap)
+        self._heap, self._known = heap, set(heap)
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def add(self, item: tuple[Ref, int]) -> None:
+        if item not in self._known:
+            self._known.add(item)
+            heapq.heappush(self._heap, item)
+
+    def pop(self) -> tuple[Ref, int]:
+        item = heapq.heappop(self._heap)
+        self._known.discard(item)
+        return item
 
 
 class HashScan:
@@ -141,21 +166,16 @@ class HashScan:
         """
         self._errors = 0
         self._met = None
-        error = self._run(self._cursor(), apply)
+        plan = self.plan
+        request = CursorRequest(
+            self.handler, self.counters, plan.costs, self.key, self._orders_of, self._missed
+        )
+        error = self._run(plan.cursor(request), apply)
         if (not len(self.entries) and error is None) or self._errors >= len(self.entries):
             return error, None
         return error, self._last
 
-    def _cursor(self) -> Any:
-        if self.key is None:
-            return TableCursor(self.handler, self.counters, self.plan.costs)
-        if self.key.kind == "spatial":
-            return DeadIndexCursor(self.counters, list(self._orders_of), self._missed)
-        return IndexCursor(
-            self.handler, self.counters, self.key, sorted(self._orders_of), self._missed
-        )
-
-    def _run(self, cursor: Any, apply: RowVerdict) -> str | None:
+    def _run(self, cursor: ScanCursor, apply: RowVerdict) -> str | None:
         groups = cursor.groups()
         for group in groups:
             verdict = self._run_group(cursor, group, apply)
@@ -164,14 +184,12 @@ class HashScan:
                 return None if verdict in ("leave", "done") else verdict
         return self._exhausted(cursor.end_error)
 
-    def _run_group(self, cursor: Any, group: Any, apply: RowVerdict) -> str | None:
+    def _run_group(self, cursor: ScanCursor, group: Any, apply: RowVerdict) -> str | None:
         """Meets the rows of one key value (or of the table) that match, in order. None when the
         group is read to its end."""
-        heap = self._candidates(group)
-        queued = set(heap)
-        while heap:
-            ref, order = heapq.heappop(heap)
-            queued.discard((ref, order))
+        ahead = self._candidates(group)
+        while ahead:
+            ref, order = ahead.pop()
             at = cursor.position()
             if order == LOOK_ALIKE:
                 taken, buffer = (
@@ -179,31 +197,31 @@ class HashScan:
                 )
                 if taken is not None:
                     cursor.move(ref)
-                    verdict = self._match(heap, queued, ref, taken, group, apply, buffer)
+                    verdict = self._match(ahead, ref, taken, group, apply, buffer)
                     if verdict is not None:
                         return verdict
                 continue
             content = self._contents[order]
             if at is not None and not at < ref:
-                self._requeue(heap, queued, order, at)
+                self._requeue(ahead, order, at)
                 continue
             if not self.entries.has(content) or not self._holds(ref, content):
-                self._requeue(heap, queued, order, ref)
+                self._requeue(ahead, order, ref)
                 continue
             cursor.move(ref)
-            verdict = self._match(heap, queued, ref, content, group, apply)
+            verdict = self._match(ahead, ref, content, group, apply)
             if verdict is not None:
                 return verdict
-            self._requeue(heap, queued, order, ref)
+            self._requeue(ahead, order, ref)
         return None
 
     @property
     def _contents(self) -> list[Image]:
         return self.entries.contents
 
-    def _candidates(self, group: Any) -> list[tuple[Ref, int]]:
+    def _candidates(self, group: Any) -> _Ahead:
         """The first row of each content that belongs to the group: what the scan can meet."""
-        heap = []
+        heap: list[tuple[Ref, int]] = []
         for order in self.entries.live() if group is None else self._orders_of[group]:
             content = self._contents[order]
             if not self.entries.has(content):
@@ -220,8 +238,7 @@ class HashScan:
                 self._met = checksums.met
             if self._doubtful:
                 heap += self._look_alikes(self._doubtful, group)
-        heapq.heapify(heap)
-        return heap
+        return _Ahead(heap)
 
     def _look_alikes(
         self, doubtful: Mapping[int, Iterable[Image]], group: Any
@@ -282,16 +299,13 @@ class HashScan:
             else tuple(row[column] for column in self.compared)
         )
 
-    def _requeue(
-        self, heap: list[tuple[Ref, int]], queued: set[tuple[Ref, int]], order: int, after: Ref
-    ) -> None:
+    def _requeue(self, ahead: _Ahead, order: int, after: Ref) -> None:
         content = self._contents[order]
         if not self.entries.has(content):
             return
         ref = self.handler.next_match(self.compared, content, after)
-        if ref is not None and (ref, order) not in queued:
-            queued.add((ref, order))
-            heapq.heappush(heap, (ref, order))
+        if ref is not None:
+            ahead.add((ref, order))
 
     def _holds(self, ref: Ref, content: Image) -> bool:
         row = self.handler.get(ref)
@@ -301,8 +315,7 @@ class HashScan:
 
     def _match(
         self,
-        heap: list[tuple[Ref, int]],
-        queued: set[tuple[Ref, int]],
+        ahead: _Ahead,
         ref: Ref,
         content: Image,
         group: Any,
@@ -331,28 +344,22 @@ class HashScan:
                 found, buffer = self._taken_for(standing, buffer)
             if not self.plan.looks_again:
                 if standing is not None and found is not None and buffer is None:
-                    self._queue_moved(heap, queued, standing, found, group)
+                    self._queue_moved(ahead, standing, found, group)
                 break
         if doubtful and standing is not None:
-            self._queue_again(heap, queued, standing, group)
+            self._queue_again(ahead, standing, group)
         return "done" if self._finished() else None
 
-    def _queue_again(
-        self, heap: list[tuple[Ref, int]], queued: set[tuple[Ref, int]], ref: Ref, group: Any
-    ) -> None:
+    def _queue_again(self, ahead: _Ahead, ref: Ref, group: Any) -> None:
         """A row that moved ahead of the scan is met again, as it stands: that need not be what the
         record buffer held."""
         row = self.handler.get(ref)
         if row is None or (group is not None and self._key_value(row) != group):
             return
         content = self._content(row)
-        for item in (
-            (ref, LOOK_ALIKE),
-            *([(ref, self.entries.order_of(content))] if self.entries.has(content) else []),
-        ):
-            if item not in queued:
-                queued.add(item)
-                heapq.heappush(heap, item)
+        ahead.add((ref, LOOK_ALIKE))
+        if self.entries.has(content):
+            ahead.add((ref, self.entries.order_of(content)))
 
     def _content_at(self, ref: Ref | None, buffer: Row | None) -> Image | None:
         """The content of a changed row when the hash holds it."""
@@ -362,20 +369,9 @@ class HashScan:
         content = self._content(row)
         return content if self.entries.has(content) else None
 
-    def _queue_moved(
-        self,
-        heap: list[tuple[Ref, int]],
-        queued: set[tuple[Ref, int]],
-        ref: Ref,
-        content: Image,
-        group: Any,
-    ) -> None:
-        if group is not None and self._value_of[content] != group:
-            return
-        item = (ref, self.entries.order_of(content))
-        if item not in queued:
-            queued.add(item)
-            heapq.heappush(heap, item)
+    def _queue_moved(self, ahead: _Ahead, ref: Ref, content: Image, group: Any) -> None:
+        if group is None or self._value_of[content] == group:
+            ahead.add((ref, self.entries.order_of(content)))
 
     def _finished(self) -> bool:
         return len(self.entries) == 0 or self._errors >= len(self.entries)

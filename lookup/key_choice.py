@@ -13,12 +13,6 @@ from lookup.handler import traits_of
 from lookup.table import Key, TableDefinition
 from lookup.versions import INDEX_SCAN, ServerRules
 
-NOT_NEEDED = "not needed"
-BY_INDEX = "index scan"
-BY_TABLE = "table scan"
-HASH_OVER_INDEX = "hash over index"
-HASH_OVER_TABLE = "hash over table"
-
 NEVER_HASHED_ENGINES = frozenset({"blackhole"})
 """Engines with HA_READ_OUT_OF_SYNC."""
 
@@ -27,22 +21,10 @@ KEY_CLASSES = (*UNIQUE_CLASSES, "other")
 """In the order in which they are looked through."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """How one rows event finds its rows.
-
-    `algorithm` is NOT_NEEDED, BY_INDEX, BY_TABLE, HASH_OVER_INDEX or HASH_OVER_TABLE, `key` the key
-    that is read (None: the table is). `key_class`: "primary", "unique", "other" or "none".
-    """
-
-    algorithm: str
-    key: Key | None = None
-    key_class: str = "none"
-
-    @property
-    def by_unique_key(self) -> bool:
-        """The key leads to the row at once, and the row is not compared with the image."""
-        return self.algorithm == BY_INDEX and self.key_class in UNIQUE_CLASSES
+KeyChoice = tuple[Key | None, str]
+"""The key that is read and its class: "primary", "unique" or "other"."""
+NO_KEY_READ: KeyChoice = (None, "none")
+"""The table is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +42,22 @@ class KeyQuestion:
     options: frozenset[str]
     rows_per_value: Callable[[Key], float] | None = None
 
-    def first_usable(self, classes: tuple[str, ...]) -> tuple[Key | None, str]:
-        """`search_key_in_table`: class after class, the first usable key in the table's key order,
-        and its class. No cardinality is compared."""
+    def first_usable(self, classes: tuple[str, ...]) -> KeyChoice | None:
+        """`search_key_in_table`: class after class, the first usable key in the table's key order.
+        No cardinality is compared."""
         for wanted in classes:
             for key in self.table.sorted_keys:
                 if key_class(self.table, key) == wanted and self.why_unusable(key) is None:
                     return key, wanted
-        return None, "none"
+        return None
 
-    def mariadb_unique(self) -> Key | None:
+    def mariadb_unique(self) -> KeyChoice | None:
         """`find_key`: the image's columns are ignored, and a unique key without nullable parts
         wins."""
-        return next((key for key in self._mariadb if self.table.is_unique_not_null(key)), None)
+        unique = (key for key in self._mariadb if self.table.is_unique_not_null(key))
+        return next(((key, key_class(self.table, key)) for key in unique), None)
 
-    def mariadb_best(self) -> Key | None:
+    def mariadb_best(self) -> KeyChoice | None:
         """`find_key`, where no unique key won: the fewest rows per value."""
         best: Key | None = None
         best_rows = 0.0
@@ -84,7 +67,7 @@ class KeyQuestion:
                 rows = 1.0  # the number that InnoDB gives for it (ha_innobase::info_low)
             if best is None or 0 < rows < best_rows:
                 best, best_rows = key, rows
-        return best
+        return None if best is None else (best, "other")
 
     @property
     def _mariadb(self) -> list[Key]:

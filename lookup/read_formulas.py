@@ -116,15 +116,15 @@ def draw_of(table: TableShape, event: EventShape, rules: ServerRules) -> Draw:
     start = min(event.first * places, places - window)
     costs = engine_read_costs(table.traits, rules)
     return Draw(
-        table,
-        event,
-        costs,
-        rows,
-        copies,
-        places,
-        window,
-        start,
-        event.kind == "delete" and not slots,
+        table=table,
+        event=event,
+        costs=costs,
+        rows=rows,
+        copies=copies,
+        places=places,
+        window=window,
+        start=start,
+        shrinks=event.kind == "delete" and not slots,
     )
 
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lookup.cost import Expected, expected
-from lookup.decision import NEVER_HASHED_ENGINES, Decision, explain
+from lookup.decision import explain
+from lookup.key_choice import NEVER_HASHED_ENGINES
 from lookup.shape import (
     NO_KEY,
     NULLABLE_UNIQUE,
@@ -25,7 +26,7 @@ from lookup.shape import (
     TableShape,
     shape_of,
 )
-from lookup.strategies import strategy_of
+from lookup.strategies import Decision
 from lookup.table import Key, TableDefinition
 from lookup.versions import HASH_SCAN, INDEX_SCAN, RULES, TABLE_SCAN, ServerRules
 
@@ -133,13 +134,13 @@ def hash_verdict(table: TableShape, event: EventShape) -> HashVerdict:
     values = with_hash.counters.read_key if is_grouped else event.rows
     per_value = event.rows / max(values, 1.0)
     return HashVerdict(
-        table.key == NO_KEY,
-        table.key not in (NO_KEY, PRIMARY, UNIQUE) and per_value > 1.005,
-        event.rows > 1,
-        event.rows,
-        per_value,
-        with_hash.counters.rows_read,
-        without.counters.rows_read,
+        no_key=table.key == NO_KEY,
+        shared_values=table.key not in (NO_KEY, PRIMARY, UNIQUE) and per_value > 1.005,
+        several_rows=event.rows > 1,
+        rows_per_event=event.rows,
+        rows_per_value=per_value,
+        reads_with=with_hash.counters.rows_read,
+        reads_without=without.counters.rows_read,
     )
 
 
@@ -215,8 +216,7 @@ def reasons(
     found = _of_keys(definition, columns, rules, row_search, rows_per_value)
     found += _of_server(definition, decision, shape, event, cost, rules, row_search)
     found += _of_duplicates(decision, shape, event, cost, rules)
-    strategy = strategy_of(decision)
-    if strategy.hashes and strategy.scans and event.rows < 2:
+    if decision.hashes and decision.key is None and event.rows < 2:
         found.append(_one_row(cost, event))
     return found
 
@@ -331,7 +331,7 @@ def _of_server(
             " the primary key."
         )
         found.append(Reason("no index scan", text, definition.primary.name))
-    if strategy_of(decision).hashes:
+    if decision.hashes:
         return found
     never = definition.engine.lower() in NEVER_HASHED_ENGINES
     if not (never or rules.find_row or HASH_SCAN not in options):
@@ -389,7 +389,7 @@ def _of_duplicates(
         if shape.key == OTHER
         else f"{_count(group, 'row')} have NULL in key `{name}`"
     )
-    if strategy_of(decision).hashes and reads >= scan / FEW_READS:
+    if decision.hashes and reads >= scan / FEW_READS:
         text = (
             f"{what}, so the key does not help: an event reads {_count(reads, 'row')} by it, and"
             f" {_number(scan)} by a scan of the table."

@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lookup.batch import ApplyOptions, CorruptRow, Misread, RowFailure, RowsOutcome, RowsShape
-from lookup.decision import NOT_NEEDED, Decision, any_column_local, decide
+from lookup.decision import any_column_local, decide
 from lookup.handler import Counters, DuplicateKey, Handler, Image, Ref, Row, RowError
 from lookup.hash_scan import HashPlan, HashScan
+from lookup.scan_cursors import CursorRequest, ScanCursor
 from lookup.search import (
     END_OF_FILE,
     KEY_NOT_FOUND,
@@ -23,7 +24,7 @@ from lookup.search import (
     WholeRow,
     read_costs,
 )
-from lookup.strategies import strategy_of
+from lookup.strategies import Decision
 from lookup.table import Key, TableDefinition
 
 FAIL, NEXT_ROW, LEAVE = "fail", "next row", "leave"
@@ -56,7 +57,7 @@ class RowsPlan:
         self.shape = shape
         self.options = options
         self.is_update = shape.kind == "update"
-        self.decision = Decision(NOT_NEEDED)
+        self.decision = Decision()
         self._misreads = False
         self._search: RowSearch | None = None
         self._hash: HashPlan | None = None
@@ -92,17 +93,20 @@ class RowsPlan:
             return self._nothing
         if not any_column_local(shape.before_columns, width):
             return self._no_column
-        make_search = strategy_of(self.decision).search
-        if make_search is None:
-            self._hash = self._hash_plan()
+        strategy = self.decision.strategy
+        assert strategy is not None
+        if strategy.cursor is not None:
+            self._hash = self._hash_plan(strategy.cursor)
             return self._by_hash
+        assert strategy.search is not None
         by_index = self.decision.key is not None
         misreads = rules.misread_after_index_miss if by_index else rules.misread_after_scan_miss
         self._misreads = misreads and self.is_update and shape.before_columns != shape.after_columns
         everything = tuple(range(width))
         columns = everything if rules.find_row else shape.before_columns
         compared = compared_columns(handler.definition, columns)
-        search = make_search(SearchRequest(self.decision, handler, columns, compared, rules))
+        chosen = self.decision.key, self.decision.key_class
+        search = strategy.search(SearchRequest(handler, columns, compared, chosen, rules))
         if columns != shape.before_columns:
             search = WholeRow(search, shape.before_columns, shape.defaults or (None,) * width)
         self._search = search
@@ -200,7 +204,7 @@ class RowsPlan:
         ]
         outcome.forgiven = (*others, *passed)
 
-    def _hash_plan(self) -> HashPlan:
+    def _hash_plan(self, cursor: Callable[[CursorRequest], ScanCursor]) -> HashPlan:
         handler = self.handler
         shape = self.shape
         rules = self.options.rules
@@ -211,6 +215,7 @@ class RowsPlan:
         return HashPlan(
             handler=handler,
             rules=rules,
+            cursor=cursor,
             columns=shape.before_columns,
             compared=compared_columns(handler.definition, shape.before_columns),
             key=decision.key,

@@ -3,7 +3,7 @@ count what the moves read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,7 +13,10 @@ from lookup.table import Key
 
 
 class ScanCursor(Protocol):
-    """A scan that can be moved to a row ahead of it. Adds to the counters what the moves read."""
+    """A scan that can be moved to a row ahead of it. Adds to the counters what the moves read.
+    `end_error` names the handler error at its end."""
+
+    end_error: str
 
     def groups(self) -> Iterator[Any]:
         """The key values to visit in order; one None for the table. Leaving a value reads it to its
@@ -126,3 +129,30 @@ class DeadIndexCursor:
 
     def position(self) -> Ref | None:
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class CursorRequest:
+    """What a cursor is made for. `values` are the distinct values of `key` among the hashed images;
+    `missed` is called for each that has no entry, and tells whether the scan goes on."""
+
+    handler: Handler
+    counters: Counters
+    costs: ReadCosts
+    key: Key | None
+    values: Collection[tuple[Any, ...]]
+    missed: Callable[[], bool]
+
+
+def table_cursor(request: CursorRequest) -> ScanCursor:
+    """Over the table."""
+    return TableCursor(request.handler, request.counters, request.costs)
+
+
+def index_cursor(request: CursorRequest) -> ScanCursor:
+    """Over the values of the key."""
+    key, counters, missed = request.key, request.counters, request.missed
+    assert key is not None
+    if key.kind == "spatial":
+        return DeadIndexCursor(counters, list(request.values), missed)
+    return IndexCursor(request.handler, counters, key, sorted(request.values), missed)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from lookup.handler import Counters, EngineTraits, Handler, Image, Ref, Row
-from lookup.key_choice import Decision
+from lookup.key_choice import KeyChoice
 from lookup.table import Key
 from lookup.versions import ServerRules
 
@@ -220,20 +220,22 @@ def pick(image: Image, columns: tuple[int, ...], wanted: tuple[int, ...]) -> Ima
 class SearchRequest:
     """What a search is made for: the rows that images of these `columns` name, in a table.
 
-    `compared` are the columns that a row is compared in.
+    `compared` are the columns that a row is compared in. `chosen`: the key that is read, and its
+    class.
     """
 
-    decision: Decision
     handler: Handler
     columns: tuple[int, ...]
     compared: tuple[int, ...]
+    chosen: KeyChoice
     rules: ServerRules
 
     @property
     def key(self) -> Key:
-        """The key of the decision, which reads one."""
-        assert self.decision.key is not None
-        return self.decision.key
+        """The key that is read; there is one."""
+        key, _ = self.chosen
+        assert key is not None
+        return key
 
     @property
     def costs(self) -> ReadCosts:
@@ -246,7 +248,7 @@ def unique_search(request: SearchRequest) -> RowSearch:
     key, columns, handler = request.key, request.columns, request.handler
     if key.kind == "spatial":
         return DeadKey()
-    if request.decision.key_class == "primary":
+    if request.chosen[1] == "primary":
         return PrimaryLookup(handler.primary_lookup(columns), request.costs)
     return UniqueLookup(handler.unique_lookup(key, columns), key, columns)
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from functools import lru_cache
 
-from lookup.decision import Decision, decide
+from lookup.decision import decide
+from lookup.strategies import Decision
 from lookup.table import Column, Key, KeyPart, TableDefinition
 from lookup.table_shape import (
     IMAGES,

@@ -15,20 +15,21 @@ from enum import Enum
 
 from lookup import read_formulas
 from lookup.key_choice import (
-    BY_INDEX,
-    BY_TABLE,
-    HASH_OVER_INDEX,
-    HASH_OVER_TABLE,
     KEY_CLASSES,
     NEVER_HASHED_ENGINES,
+    NO_KEY_READ,
     UNIQUE_CLASSES,
-    Decision,
+    KeyChoice,
     KeyQuestion,
-    key_class,
 )
 from lookup.read_formulas import Draw, ExpectedCounters
+from lookup.scan_cursors import CursorRequest, ScanCursor, index_cursor, table_cursor
 from lookup.search import RowSearch, SearchRequest, key_search, table_search, unique_search
+from lookup.table import Key
 from lookup.versions import HASH_SCAN, INDEX_SCAN, ServerRules
+
+NOT_NEEDED = "not needed"
+"""What stands for the algorithm where no row has to be found."""
 
 
 class Access(Enum):
@@ -46,11 +47,13 @@ class Strategy:
     name: str
     """As `--stats` prints it. Two of the ways have the server's one name."""
     access: Access
-    choose: Callable[[KeyQuestion], Decision | None]
-    """When it is chosen: the decision; None where the next one is asked."""
+    choose: Callable[[KeyQuestion], KeyChoice | None]
+    """When it is chosen: the key that it reads; None where the next one is asked."""
     search: Callable[[SearchRequest], RowSearch] | None
-    """How it finds the row of one image; None: the images of an event are hashed and found at
-    once (`lookup.hash_scan`)."""
+    """How it finds the row of one image, if it looks for one at a time."""
+    cursor: Callable[[CursorRequest], ScanCursor] | None
+    """What it goes through for the images of an event, hashed (`lookup.hash_scan`), if it looks for
+    all at once."""
     reads: Callable[[Draw, ServerRules], ExpectedCounters]
     """What that costs on average."""
     is_exact: Callable[[Draw], bool]
@@ -63,7 +66,7 @@ class Strategy:
     @property
     def hashes(self) -> bool:
         """The images of an event are known before the first row is read."""
-        return self.search is None
+        return self.cursor is not None
 
     @property
     def scans(self) -> bool:
@@ -71,14 +74,38 @@ class Strategy:
         return self.access is Access.TABLE
 
 
-def _by_unique_key(question: KeyQuestion) -> Decision | None:
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """How one rows event finds its rows. `strategy` None: none has to be found.
+
+    `key` is the key that is read (None: the table is), `key_class` "primary", "unique", "other" or
+    "none".
+    """
+
+    strategy: Strategy | None = None
+    key: Key | None = None
+    key_class: str = "none"
+
+    @property
+    def algorithm(self) -> str:
+        """As `--stats` prints it."""
+        return NOT_NEEDED if self.strategy is None else self.strategy.name
+
+    @property
+    def by_unique_key(self) -> bool:
+        """The key leads to the row at once, and the row is not compared with the image."""
+        return self.strategy is not None and self.strategy.access is Access.ROW
+
+    @property
+    def hashes(self) -> bool:
+        """All images of an event are known before the first row is looked for."""
+        return self.strategy is not None and self.strategy.hashes
+
+
+def _by_unique_key(question: KeyQuestion) -> KeyChoice | None:
     if question.rules.find_row:
-        key = question.mariadb_unique()
-        return Decision(BY_INDEX, key, key_class(question.table, key)) if key else None
-    if INDEX_SCAN not in question.options:
-        return None
-    key, found = question.first_usable(UNIQUE_CLASSES)
-    return Decision(BY_INDEX, key, found) if key else None
+        return question.mariadb_unique()
+    return question.first_usable(UNIQUE_CLASSES) if INDEX_SCAN in question.options else None
 
 
 def _is_hashed(question: KeyQuestion) -> bool:
@@ -86,92 +113,86 @@ def _is_hashed(question: KeyQuestion) -> bool:
     return may and question.table.engine.lower() not in NEVER_HASHED_ENGINES
 
 
-def _hashed_over_index(question: KeyQuestion) -> Decision | None:
-    if not _is_hashed(question):
-        return None
-    key, found = question.first_usable(KEY_CLASSES)
-    return Decision(HASH_OVER_INDEX, key, found) if key else None
+def _hashed_over_index(question: KeyQuestion) -> KeyChoice | None:
+    return question.first_usable(KEY_CLASSES) if _is_hashed(question) else None
 
 
-def _hashed_over_table(question: KeyQuestion) -> Decision | None:
-    return Decision(HASH_OVER_TABLE) if _is_hashed(question) else None
+def _hashed_over_table(question: KeyQuestion) -> KeyChoice | None:
+    return NO_KEY_READ if _is_hashed(question) else None
 
 
-def _by_key(question: KeyQuestion) -> Decision | None:
+def _by_key(question: KeyQuestion) -> KeyChoice | None:
     if question.rules.find_row:
-        key = question.mariadb_best()
-    elif INDEX_SCAN in question.options and question.rules.row_search_selectable:
-        key, _ = question.first_usable(("other",))
-    else:
-        return None
-    return Decision(BY_INDEX, key, "other") if key else None
+        return question.mariadb_best()
+    may = INDEX_SCAN in question.options and question.rules.row_search_selectable
+    return question.first_usable(("other",)) if may else None
 
 
-def _by_table(question: KeyQuestion) -> Decision:
-    return Decision(BY_TABLE)
+def _by_table(question: KeyQuestion) -> KeyChoice:
+    return NO_KEY_READ
 
 
 STRATEGIES = (
     Strategy(
-        name=BY_INDEX,
+        name="index scan",
         access=Access.ROW,
         choose=_by_unique_key,
         search=unique_search,
+        cursor=None,
         reads=read_formulas.unique_reads,
         is_exact=read_formulas.always,
         reads_text="1 row",
         expensive_text="key `{key}` is read for each row",
     ),
     Strategy(
-        name=HASH_OVER_INDEX,
+        name="hash over index",
         access=Access.VALUE,
         choose=_hashed_over_index,
         search=None,
+        cursor=index_cursor,
         reads=read_formulas.hash_over_index_reads,
         is_exact=read_formulas.exact_hash_over_index,
         reads_text="all rows with the key's values, once per event",
         expensive_text="many rows share each value of key `{key}`",
     ),
     Strategy(
-        name=HASH_OVER_TABLE,
+        name="hash over table",
         access=Access.TABLE,
         choose=_hashed_over_table,
         search=None,
+        cursor=table_cursor,
         reads=read_formulas.hash_over_table_reads,
         is_exact=read_formulas.exact_hash_over_table,
         reads_text="up to the last row, once per event",
         expensive_text="each event scans the table{no_key}",
     ),
     Strategy(
-        name=BY_INDEX,
+        name="index scan",
         access=Access.VALUE,
         choose=_by_key,
         search=key_search,
+        cursor=None,
         reads=read_formulas.key_reads,
         is_exact=read_formulas.exact_key,
         reads_text="rows with the key's value, up to the row",
         expensive_text="key `{key}` is not unique, and many rows share each value",
     ),
     Strategy(
-        name=BY_TABLE,
+        name="table scan",
         access=Access.TABLE,
         choose=_by_table,
         search=table_search,
+        cursor=None,
         reads=read_formulas.table_reads,
         is_exact=read_formulas.exact_table,
         reads_text="up to the row, from the top, for each row",
         expensive_text="each lookup starts at the top of the table{no_key}",
     ),
 )
-_OF = {(strategy.name, strategy.access is Access.ROW): strategy for strategy in STRATEGIES}
-
-
-def strategy_of(decision: Decision) -> Strategy:
-    """The record of a decision; NOT_NEEDED has none."""
-    return _OF[decision.algorithm, decision.by_unique_key]
+_NAMED = {strategy.name: strategy for strategy in STRATEGIES}
 
 
 def strategy_named(name: str) -> Strategy:
     """The record of an algorithm by its name; of the two index scans the one that reads several
     rows."""
-    return _OF[name, False]
+    return _NAMED[name]

@@ -8,7 +8,6 @@ said of *that* order.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -242,9 +241,3 @@ class TableDefinition:
         columns = [self.columns[column] for column in key.columns]
         # MariaDB keeps a unique key on whole large objects as an index of hashes
         return not any(column.is_virtual or column.type in BLOB_TYPES for column in columns)
-
-
-def columns_usable(key_columns: Collection[int], image_columns: Collection[int]) -> bool:
-    """Whether every key column (local positions) is in the image
-    (`are_all_columns_signaled_for_key`, sql/log_event.cc)."""
-    return all(column in image_columns for column in key_columns)

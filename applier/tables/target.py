@@ -194,13 +194,13 @@ class RowsApplier:
         stored = before_columns if rows.kind == "write" else after_columns
         rules_look_beyond = self.options.rules.find_row or self.options.rules.collisions_apply
         shape = RowsShape(
-            rows.kind,
-            before_columns,
-            after_columns,
-            _row_maker(table, stored, self.tables.dialect, partial=rows.partial),
-            len(stored) == len(definition.columns),
-            images.bitmap_full,
-            (
+            kind=rows.kind,
+            before_columns=before_columns,
+            after_columns=after_columns,
+            new_row=_row_maker(table, stored, self.tables.dialect, partial=rows.partial),
+            complete=len(stored) == len(definition.columns),
+            bitmap_full=images.bitmap_full,
+            defaults=(
                 default_row(definition)
                 if rules_look_beyond and len(before_columns) < len(definition.columns)
                 else None

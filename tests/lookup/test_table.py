@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lookup.table import Column, Key, KeyPart, TableDefinition, columns_usable
+from lookup.table import Column, Key, KeyPart, TableDefinition
 
 COLUMNS = (
     Column("id", "int", nullable=False),
@@ -105,9 +105,3 @@ def test_a_promoted_key_is_added_too() -> None:
 def test_nothing_is_added_without_a_primary_key_or_without_innodb() -> None:
     assert table(PLAIN).actual_key_columns(PLAIN) == (2,)
     assert table(PRIMARY, PLAIN, engine="MyISAM").actual_key_columns(PLAIN) == (2,)
-
-
-def test_columns_usable() -> None:
-    assert columns_usable((2, 0), {0, 1, 2})
-    assert not columns_usable((2, 0), (2, 1))
-    assert columns_usable((), ())

@@ -6,8 +6,7 @@ from applier.result import Cost, ReplayResult
 from applier.tables.catalog import Tables
 from applier.tables.engine import MemoryTable
 from applier.tables.suggestion import duplicates_in, suggestion
-from lookup.decision import NOT_NEEDED
-from lookup.strategies import strategy_named
+from lookup.strategies import NOT_NEEDED, strategy_named
 from lookup.table import TableDefinition
 from lookup.versions import NEWEST, RULES, parse_row_search
 

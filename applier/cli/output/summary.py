@@ -12,7 +12,7 @@ from rich.table import Table
 from applier.cli.output.advice import EXPENSIVE, advice
 from applier.result import Cost, ReplayResult
 from applier.tables.catalog import Tables
-from lookup.decision import NOT_NEEDED
+from lookup.strategies import NOT_NEEDED
 
 WIDTH = 1000
 """Columns: more than any table has."""

@@ -12,13 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lookup.cost import expected
-from lookup.decision import (
-    Explanation,
-    explain,
-)
+from lookup.decision import Explanation, explain
 from lookup.reasons import key_sentence, nullable_sentence, spatial_sentence
 from lookup.shape import NULLABLE_UNIQUE, EventShape, key_kind, shape_of
-from lookup.strategies import strategy_of
 from lookup.table import BLOB_TYPES, Key, TableDefinition
 from lookup.versions import NEWEST, ServerRules
 
@@ -83,7 +79,9 @@ class Case:
         """What one row of an event costs to find, in words."""
         if self.finds_nothing:
             return "no row is found: error 1032"
-        return strategy_of(self.explanation.decision).reads_text
+        strategy = self.explanation.decision.strategy
+        assert strategy is not None
+        return strategy.reads_text
 
     def reads_per_change(self) -> float | None:
         """Rows that a DELETE of one row reads, on average over the table; None where the numbers

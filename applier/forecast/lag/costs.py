@@ -10,7 +10,7 @@ from typing import Any
 
 from applier.forecast.lag.apply_steps import Charges
 from applier.forecast.workload.transaction_load import TransactionLoad
-from lookup.decision import NOT_NEEDED
+from lookup.strategies import NOT_NEEDED
 
 WORST = 10
 

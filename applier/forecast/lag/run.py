@@ -28,8 +28,7 @@ from applier.forecast.prices.units import borrowed
 from applier.forecast.workload.load_batch import LoadBatch, LoadRun, commit_times
 from applier.forecast.workload.loads import LoadReader
 from applier.forecast.workload.transaction_load import Applied, LoadShape, TransactionLoad
-from lookup.decision import NOT_NEEDED
-from lookup.strategies import strategy_named
+from lookup.strategies import NOT_NEEDED, strategy_named
 
 if TYPE_CHECKING:
     from applier.forecast.lag.batch_parts import BatchReader

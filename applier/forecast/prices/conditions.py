@@ -27,7 +27,6 @@ from lookup.versions import ServerVersion, rules_for
 OPTION, LIVE, HERE = "option", "live replica", "this machine"
 PRICES, DEFAULT, ASSUMED = "calibration", "default of {}", "assumed"
 MIB = 1 << 20
-PAGE_KIB = 16
 
 
 @dataclass(frozen=True, slots=True)

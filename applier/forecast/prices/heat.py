@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from applier.forecast.prices.units import Prices, RowWork, event_amounts
+from applier.forecast.prices.units import SCANS, Prices, RowWork, event_amounts
 from lookup.cost import expected
 from lookup.shape import NO_KEY, OTHER, PRIMARY, EventShape, TableShape
 from lookup.versions import HASH_SCAN, INDEX_SCAN, RULES, TABLE_SCAN
@@ -26,15 +26,14 @@ def heat(prices: Prices, rows: float, row_bytes: float, columns: int) -> list[di
     price is left out."""
     found = []
     for name, (key, duplicates, options) in WAYS.items():
-        if {"hash over table": prices["hash row"], "table scan": prices["scan row"]}.get(
-            name, 1.0
-        ) == 0:
-            continue
         shape = TableShape(rows, key, min(duplicates, max(rows, 1)))
         for per_event in ROWS_PER_EVENT:
             if per_event > rows:
                 continue
             cost = expected(shape, EventShape("update", per_event), RULES["8.0"], options)
+            assert cost.strategy is not None
+            if cost.strategy.scans and not prices[SCANS[cost.strategy.hashes][0]]:
+                break
             seconds, _ = prices.cost(
                 event_amounts(cost, "update", per_event, RowWork(row_bytes, columns, 0.0, rows))
             )

@@ -35,7 +35,6 @@ from applier.forecast.workload.row_counts import Count
 from applier.forecast.workload.row_places import indexes_of
 from applier.forecast.workload.transaction_load import Applied, LoadShape
 from lookup.cost import Expected, expected
-from lookup.decision import NOT_NEEDED
 from lookup.shape import (
     NULLABLE_UNIQUE,
     OTHER,
@@ -45,7 +44,7 @@ from lookup.shape import (
     TableShape,
     shape_of,
 )
-from lookup.strategies import Access
+from lookup.strategies import NOT_NEEDED, Access
 
 EVENT_HEAD_BYTES = 40
 KEY_BYTES = 8

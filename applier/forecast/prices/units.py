@@ -13,9 +13,8 @@ import math
 from dataclasses import dataclass
 
 from lookup.cost import Expected
-from lookup.decision import BY_TABLE, HASH_OVER_TABLE
 from lookup.shape import OTHER
-from lookup.strategies import Access
+from lookup.strategies import STRATEGIES, Access
 
 UNITS: dict[str, str] = {
     "transaction": "one transaction: begin, commit, the replica's position",
@@ -85,19 +84,20 @@ class Prices:
 
 
 SCANS = {
-    BY_TABLE: ("scan row", "scan byte", "scan value"),
-    HASH_OVER_TABLE: ("hash row", "hash byte", "hash value"),
+    False: ("scan row", "scan byte", "scan value"),
+    True: ("hash row", "hash byte", "hash value"),
 }
-"""Algorithm -> its own units. They are alike: both read rows one after the other."""
+"""Whether a scan of the table hashes -> its units. They are alike: both read rows one after the
+other."""
 
 
 def borrowed(prices: Prices) -> tuple[Prices, str | None]:
-    """(Prices where a scan that was not measured costs what the other one does, which algorithm
-    that was).
+    """(Prices where a scan that was not measured costs what the other one does, the algorithm of
+    that scan).
 
     A server knows one of them only, but a what-if may ask for the other.
     """
-    for lacking, other in (tuple(SCANS), tuple(reversed(SCANS))):
+    for lacking, other in ((False, True), (True, False)):
         if any(prices[unit] for unit in SCANS[lacking]) or not any(
             prices[unit] for unit in SCANS[other]
         ):
@@ -105,7 +105,8 @@ def borrowed(prices: Prices) -> tuple[Prices, str | None]:
         seconds = list(prices.seconds)
         for unit, like in zip(SCANS[lacking], SCANS[other], strict=True):
             seconds[PLACE[unit]] = prices[like]
-        return Prices(tuple(seconds)), lacking
+        lent = (one.name for one in STRATEGIES if one.scans and one.hashes is lacking)
+        return Prices(tuple(seconds)), next(lent)
     return prices, None
 
 
@@ -191,7 +192,7 @@ def event_amounts(
             )
     else:
         read, scans = counted.read_rnd_next, 1.0 if strategy.hashes else rows
-        of_row, of_byte, of_value = (unit.replace(" ", "_") for unit in SCANS[strategy.name])
+        of_row, of_byte, of_value = (unit.replace(" ", "_") for unit in SCANS[strategy.hashes])
         named |= {
             "hashed_row": rows if strategy.hashes else 0.0, "scan_start": scans,
             of_row: read, of_byte: read * work.row_bytes, of_value: read * work.columns,

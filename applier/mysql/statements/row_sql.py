@@ -23,10 +23,10 @@ from applier.mysql.statements.literals import (
     literal,
 )
 from applier.tables.sql.quoting import quoted
-from lookup.decision import NOT_NEEDED, Decision, decide
+from lookup.decision import decide
 from lookup.handler import traits_of
 from lookup.rows import compared_columns
-from lookup.strategies import Strategy, strategy_of
+from lookup.strategies import Decision
 from lookup.table import Key, TableDefinition
 from lookup.versions import RULES, ServerRules
 
@@ -74,7 +74,7 @@ class RowSql:
         self._rules_version = rules_version
         self.kind = kind
         self.name = f"{quoted(definition.database)}.{quoted(definition.name)}"
-        self.decision = Decision(NOT_NEEDED)
+        self.decision = Decision()
         self.before_columns = before_columns
         self.after_columns = after_columns
         columns = definition.columns
@@ -132,10 +132,6 @@ class RowSql:
         ]
 
     @property
-    def _strategy(self) -> Strategy | None:
-        return None if self.decision.algorithm == NOT_NEEDED else strategy_of(self.decision)
-
-    @property
     def by_unique_key(self) -> bool:
         """The row is found by its key alone; that it differs elsewhere stops no replica."""
         return self.decision.by_unique_key
@@ -143,7 +139,7 @@ class RowSql:
     @property
     def by_hash(self) -> bool:
         """All images of an event are known before the first row is looked for."""
-        return self._strategy is not None and self._strategy.hashes
+        return self.decision.hashes
 
     @property
     def one_pass(self) -> bool:
