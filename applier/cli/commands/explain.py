@@ -11,7 +11,7 @@ import click
 from applier.cli.exit_codes import GATE_CROSSED
 from applier.cli.notes import note
 from applier.cli.parameters.options import DEFAULT_DATABASE_HELP, INPUT, name_options, rules_of
-from applier.cli.parameters.tls_options import tls_options
+from applier.cli.parameters.server_options import server_options
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.forecast.inventory.table_verdicts import IMAGES, LEVELS, SHOWN, TableVerdict
@@ -63,12 +63,6 @@ def _levels(
     help="Only this binlog_row_image.",
 )
 @click.option("--default-database", metavar="D", help=DEFAULT_DATABASE_HELP)
-@click.option(
-    "--password-file",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="The password for a live server's schema.",
-)
 @name_options
 @click.option(
     "--rows",
@@ -96,7 +90,7 @@ def _levels(
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print all tables as CSV.")
 @click.option("--markdown", is_flag=True, help="Print a Markdown table.")
-@tls_options
+@server_options
 def command(
     schema: str,
     server: str | None,

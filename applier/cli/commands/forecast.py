@@ -27,7 +27,7 @@ from applier.cli.parameters.options import (
     filter_options,
 )
 from applier.cli.parameters.replica_options import replica_options
-from applier.cli.parameters.tls_options import tls_options
+from applier.cli.parameters.server_options import server_options
 from applier.error_codes import Code
 from applier.errors import UsageError
 
@@ -165,15 +165,9 @@ def seconds(text: str, option: str = "--max-lag") -> float:
     metavar="FILE.html",
     help="Also write one self-contained HTML file.",
 )
-@click.option(
-    "--password-file",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="The password for a live server's schema.",
-)
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a comment on a change.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@tls_options
+@server_options
 def command(
     files: tuple[str, ...], as_json: bool, markdown: bool, max_lag: str | None,
     baseline: str | None, tolerance: float | None, junit: str | None, report: str | None,

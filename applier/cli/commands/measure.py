@@ -13,7 +13,7 @@ import click
 
 from applier.cli.notes import draws, note
 from applier.cli.parameters.options import check_output, rules_of
-from applier.cli.parameters.tls_options import tls_options
+from applier.cli.parameters.server_options import server_options
 from applier.error_codes import Code
 from applier.errors import UsageError
 from lookup.versions import NEWEST
@@ -104,13 +104,7 @@ MOST_ROWS = 100_000_000
     metavar="URL",
     help="Measure as a Spark job: local[2], spark://… [default: in this process]",
 )
-@click.option(
-    "--password-file",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="The password for the server.",
-)
-@tls_options
+@server_options
 def command(
     into: str,
     output: str | None,

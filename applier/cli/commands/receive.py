@@ -15,7 +15,7 @@ import click
 from applier.cli.commands.status import CHANNEL, OPENMETRICS, channel_of
 from applier.cli.notes import draws, is_logged, note
 from applier.cli.parameters.options import Number
-from applier.cli.parameters.tls_options import tls_options
+from applier.cli.parameters.server_options import server_options
 from applier.cli.signals import interruptible
 from applier.error_codes import Code
 from applier.errors import UsageError
@@ -85,12 +85,6 @@ if TYPE_CHECKING:
     help="Begin a new relay log after so many. [default: 1 GiB]",
 )
 @click.option(
-    "--password-file",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="The password is its first line.",
-)
-@click.option(
     "--compression-algorithms",
     metavar="LIST",
     help="Of the connection, best first: zlib, zstd (from 8.0.18 on), uncompressed. "
@@ -99,7 +93,7 @@ if TYPE_CHECKING:
 @click.option("--zstd-compression-level", metavar="N", help="From 1 to 22. [default: 3]")
 @OPENMETRICS
 @CHANNEL
-@tls_options
+@server_options
 def command(
     source: str,
     folder: str,

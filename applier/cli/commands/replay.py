@@ -20,7 +20,7 @@ from applier.cli.parameters.options import (
     check_positions,
     replay_options,
 )
-from applier.cli.parameters.tls_options import tls_options
+from applier.cli.parameters.server_options import server_options
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.result import ReplayResult, RowsRecord
@@ -98,12 +98,6 @@ if TYPE_CHECKING:
     help="Into a server: the name of its position. [default: server id and name of the log]",
 )
 @click.option(
-    "--password-file",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="Into a server: the password is its first line.",
-)
-@click.option(
     "--with-routines",
     is_flag=True,
     help="Into a server: the triggers, events and routines of --schema, too.",
@@ -131,7 +125,7 @@ if TYPE_CHECKING:
     help="Write one JSON object per rows event.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-@tls_options
+@server_options
 def command(
     files: tuple[str, ...], follow: bool, into: str, schema: str | None,
     default_database: str | None, dump: str | None, stats: str | None, as_json: bool,

@@ -15,7 +15,7 @@ import click
 
 from applier.cli.notes import note
 from applier.cli.parameters.options import rules_of, was_typed
-from applier.cli.parameters.tls_options import tls_options
+from applier.cli.parameters.server_options import server_options
 from applier.error_codes import Code
 from applier.errors import UsageError
 
@@ -81,13 +81,7 @@ def channel_of(folder: Path, openmetrics: str | None, channel: str | None) -> st
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @OPENMETRICS
 @CHANNEL
-@click.option(
-    "--password-file",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="Of a server: the password is its first line.",
-)
-@tls_options
+@server_options
 def command(
     place: str,
     server: str | None,

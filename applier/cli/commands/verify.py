@@ -14,7 +14,7 @@ from applier.cli import failures
 from applier.cli.commands.follow import logs_of
 from applier.cli.notes import note
 from applier.cli.parameters.options import check_inputs, check_positions, replay_options
-from applier.cli.parameters.tls_options import tls_options
+from applier.cli.parameters.server_options import server_options
 from applier.error_codes import Code
 from applier.errors import NOT_SUPPORTED, ReplicationError, UsageError
 from applier.options import ReplayOptions, parse_options
@@ -40,12 +40,6 @@ VALUE_WIDTH = 60
 )
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
 @click.option("--into", required=True, metavar="URL", help="The server: mysql://USER@HOST:PORT.")
-@click.option(
-    "--password-file",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="The password is this file's first line.",
-)
 @replay_options
 @click.option(
     "--replay-id",
@@ -53,7 +47,7 @@ VALUE_WIDTH = 60
     help="The replay whose position on the server holds. [default: from the source and its log]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@tls_options
+@server_options
 def command(
     files: tuple[str, ...],
     into: str,

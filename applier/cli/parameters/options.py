@@ -179,7 +179,7 @@ def _why(path: str) -> str:
 def replay_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options that decide what a replay in memory leaves behind, those that pick a part of
     the log among them."""
-    return _with(_REPLAY, filter_options(command))
+    return with_options(_REPLAY, filter_options(command))
 
 
 def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -189,18 +189,19 @@ def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def part_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options that pick a part of the log by position, time and GTID."""
-    return _with(_PARTS, command)
+    return with_options(_PARTS, command)
 
 
 def name_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds --database, --table, --exclude-database and --exclude-table: the values of
     `TableFilter.of`."""
-    return _with(_NAMES, command)
+    return with_options(_NAMES, command)
 
 
-def _with(
+def with_options(
     options: tuple[Callable[..., Any], ...], command: Callable[..., Any]
 ) -> Callable[..., Any]:
+    """Adds options, in this order."""
     for option in reversed(options):
         command = option(command)
     return command

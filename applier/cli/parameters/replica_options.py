@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from applier.cli.parameters.options import Number
+from applier.cli.parameters.options import Number, with_options
 from applier.errors import UsageError
 from applier.forecast.prices.conditions import size, span
 from applier.replica.scheduling import MOST_WORKERS
@@ -95,6 +95,4 @@ _OPTIONS = (
 
 def replica_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options; their names are those of `conditions.KINDS`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return with_options(_OPTIONS, command)

@@ -1,7 +1,7 @@
-"""--ssl-mode, --ssl-ca, --ssl-cert and --ssl-key, as MySQL's own clients have them, for every
-command that connects.
+"""The options of every command that connects: --password-file, and --ssl-mode, --ssl-ca, --ssl-cert
+and --ssl-key as MySQL's own clients have them.
 
-They go into the address of the server, where they may stand as well:
+The latter go into the address of the server, where they may stand as well:
 mysql://USER@HOST?ssl-mode=VERIFY_CA&ssl-ca=ca.pem
 """
 
@@ -14,12 +14,19 @@ from urllib.parse import quote
 
 import click
 
+from applier.cli.parameters.options import with_options
 from applier.error_codes import Code
 from applier.errors import UsageError
 
 MODES = ("DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
 _FILE = click.Path(dir_okay=False)
 _OPTIONS = (
+    click.option(
+        "--password-file",
+        type=_FILE,
+        metavar="FILE",
+        help="Of a server: the password is this file's first line.",
+    ),
     click.option(
         "--ssl-mode",
         type=click.Choice(MODES, case_sensitive=False),
@@ -42,12 +49,12 @@ NAMES = ("ssl_mode", "ssl_ca", "ssl_cert", "ssl_key")
 SCHEME = "mysql://"
 
 
-def tls_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options. The command gets its server's address with them in it. Raises UsageError
-    where no server is named."""
+def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options. The command gets its server's address with those of the connection in it.
+    Raises UsageError where no server is named."""
 
     @functools.wraps(command)
-    def with_tls(**given: Any) -> Any:
+    def with_address(**given: Any) -> Any:
         chosen = {name: value for name in NAMES if (value := given.pop(name)) is not None}
         addresses = [
             name
@@ -64,9 +71,7 @@ def tls_options(command: Callable[..., Any]) -> Callable[..., Any]:
             raise UsageError(f"{option}: no server is named", code=Code.OPTION_MISSING, hint=hint)
         return command(**given | {name: _with_options(given[name], chosen) for name in addresses})
 
-    for option in reversed(_OPTIONS):
-        with_tls = option(with_tls)
-    return with_tls
+    return with_options(_OPTIONS, with_address)
 
 
 def _with_options(address: str, chosen: dict[str, str]) -> str:

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from applier.cli.main import COMMANDS
-from applier.cli.parameters.tls_options import MODES, NAMES, tls_options
+from applier.cli.parameters.server_options import MODES, NAMES, server_options
 from applier.mysql.client.tls import OPTIONS, Tls, TlsMode
 from applier.mysql.client.url import parse_url
 from tests.cli.test_errors import Said, check, said
@@ -34,7 +34,7 @@ def test_every_command_that_takes_a_password_has_them() -> None:
 
 @pytest.mark.parametrize("address", ["mysql://u@h", "mysql://u@h?socket=/s"])
 def test_they_go_into_the_address(address: str) -> None:
-    @tls_options
+    @server_options
     def command(source: str, other: str) -> tuple[str, str]:
         return source, other
 
