@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from applier.arguments import checked
-from applier.binlog.boundaries import PLAIN_GTID, StatementRole
+from applier.binlog.boundaries import PLAIN_GTID, StatementRole, is_restart
 from applier.binlog.events import ExecuteLoadQuery, Query, parse
 from applier.binlog.follow import LogFiles, LogFollower, log_files, open_reader
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent, plain_gtid
@@ -122,7 +122,8 @@ class ReplayLoop:
     ) -> None:
         self.tables = tables
         self.options = options
-        self.result = ReplayResult() if keep_events else ReplayResult(keep=on_rows)
+        self.result = ReplayResult()
+        self.result.keep = self.result.events.append if keep_events else on_rows
         self.tally = options.tally()
         self._selects_gtids = options.include_gtids is not None or options.exclude_gtids is not None
         self._included = False
@@ -222,7 +223,7 @@ class ReplayLoop:
         begins = event.log_pos != 0 and not event.flags & EventFlag.ARTIFICIAL
         if begins:
             self._position.pass_by(event)
-        if begins and fde.created and self.transaction.begun:
+        if begins and self.transaction.begun and is_restart(event, fde):
             self._abandon(event, "the source stopped before it had written all of it")
         self._describe(fde, begins=begins)
 

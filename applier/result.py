@@ -162,10 +162,6 @@ class Cost:
         }
 
 
-def _KEEP_ALL(_record: RowsRecord) -> None:  # noqa: N802
-    """Stands for "append to `events`" until there is a list to append to."""
-
-
 @dataclass(slots=True, repr=False)
 class ReplayResult:
     """The outcome of a replay.
@@ -200,13 +196,9 @@ class ReplayResult:
     inexact: dict[str, str] = field(default_factory=dict)
     """Table here -> what of it was not carried out, though a server would: 1235, skipped. "" stands
     for any table."""
-    keep: Callable[[RowsRecord], None] | None = _KEEP_ALL
-    """What gets the record of each rows event: `events`, a function that writes it away, or
-    None."""
-
-    def __post_init__(self) -> None:
-        if self.keep is _KEEP_ALL:
-            self.keep = self.events.append
+    keep: Callable[[RowsRecord], None] | None = None
+    """What gets the record of each rows event: `events`, or a function that writes it away. None:
+    no records are made."""
 
     def cost(self, table: str, kind: str, algorithm: str, key: str | None) -> Cost:
         """The sum that events of this table, kind and algorithm go into."""

@@ -15,7 +15,7 @@ from enum import Enum
 
 from applier.binlog.events import parse
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent, gtid_text
-from applier.binlog.header import GTID_TYPES, Event, EventType, FormatDescription
+from applier.binlog.header import GTID_TYPES, Event, EventFlag, EventType, FormatDescription
 from applier.binlog.xa import xa_statement
 from applier.error_codes import Code
 from applier.errors import InputError
@@ -118,6 +118,15 @@ def ends_group(event: Event) -> bool:
         or (text.startswith(b"ROLLBACK") and not text.startswith(b"ROLLBACK TO "))
         or text.startswith(b"XA ROLLBACK")
     )
+
+
+def is_restart(event: Event, fde: FormatDescription) -> bool:
+    """The format description with which a source that was started anew begins its log. What was
+    open before it has no end: replicas roll it back
+    (Format_description_log_event::do_apply_event 5.7; seen of 5.7.29)."""
+    own_or_copy = EventFlag.RELAY_LOG | EventFlag.ARTIFICIAL
+    is_format = event.type == EventType.FORMAT_DESCRIPTION
+    return is_format and fde.created != 0 and not event.flags & own_or_copy
 
 
 class Boundaries:

@@ -5,16 +5,17 @@ The rules are in `applier.binlog.boundaries`; here is a record of each group. No
 gathered: the tracker looks at each event once and marks where a group begins and ends.
 
 A group may go on in the next file of a relay log, so events that only frame a file (rotate, format
-description, previous GTIDS, stop) neither end nor belong to one.
+description, previous GTIDS, stop) neither end nor belong to one. Only a source that was started
+anew ends its logs' open group, cut off.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from applier.binlog.boundaries import Boundaries, StatementRole
+from applier.binlog.boundaries import Boundaries, StatementRole, is_restart
 from applier.binlog.events import XaPrepare, parse
 from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType, FormatDescription
@@ -130,9 +131,13 @@ class TransactionTracker:
 
     Call `finish()` at the end of the last file: it hands out a transaction whose end is not there.
     Such a one ends where the last event that was fed ends.
+
+    `unpacked`: the events of a compressed transaction come behind its TRANSACTION_PAYLOAD, as
+    LogReader gives them. Else that is the group's last event: it holds all of the others.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, unpacked: bool = True) -> None:
+        self._unpacked = unpacked
         self.current: Transaction | None = None
         """The group that the last event belongs to; None between groups."""
         self._rules = Boundaries()
@@ -168,15 +173,8 @@ class TransactionTracker:
     def _look(self, event: Event, fde: FormatDescription) -> Boundary | None:
         type_code, rules = event.type, self._rules
         if type_code in QUIET_TYPES:
-            if type_code == EventType.TRANSACTION_PAYLOAD:
-                self._payload_end = event.position + event.length
-                if self.current is not None:
-                    self.current.compressed = True
-            if self.current is not None:
-                return None
-            is_head = type_code in HEAD_TYPES
-            rules.enter(event, begun=not is_head)
-            return Boundary(began=self._begin(event, seen=is_head))
+            is_payload = type_code == EventType.TRANSACTION_PAYLOAD
+            return self._payload(event) if is_payload else self._quiet(event)
         if type_code == EventType.QUERY:
             role = rules.query(event)
             kind = None if role is None else _ENDS.get(role)
@@ -184,7 +182,10 @@ class TransactionTracker:
             rules.start(event, fde)
             kind = None
         elif type_code not in ENDING_TYPES or (type_code in STATEMENT_TYPES and rules.begun):
-            return None
+            if self.current is None or not is_restart(event, fde):
+                return None
+            rules.end()
+            return Boundary(self._cut_off())
         else:
             kind = self._kind_of(event, fde)
         if kind is not None:
@@ -194,6 +195,23 @@ class TransactionTracker:
         if self.current is not None:
             self.current.xid = rules.xid
         return None
+
+    def _quiet(self, event: Event) -> Boundary | None:
+        if self.current is not None:
+            return None
+        is_head = event.type in HEAD_TYPES
+        self._rules.enter(event, begun=not is_head)
+        return Boundary(began=self._begin(event, seen=is_head))
+
+    def _payload(self, event: Event) -> Boundary | None:
+        boundary = self._quiet(event)
+        self._payload_end = event.position + event.length
+        assert self.current is not None
+        self.current.compressed = True
+        if self._unpacked:
+            return boundary
+        began = None if boundary is None else boundary.began
+        return replace(self._ended(event, TransactionKind.TRANSACTION), began=began)
 
     def _kind_of(self, event: Event, fde: FormatDescription) -> TransactionKind:
         """What an event makes of the group that it always ends."""
@@ -214,9 +232,7 @@ class TransactionTracker:
         transaction = self.current = Transaction(
             event.file, event.position, event.timestamp, event.server_id, begin=seen
         )
-        transaction.compressed = (
-            event.inner_index >= 0 or event.type == EventType.TRANSACTION_PAYLOAD
-        )
+        transaction.compressed = event.inner_index >= 0
         rules = self._rules
         transaction.xid = rules.xid
         transaction.identity = rules.identity

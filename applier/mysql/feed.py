@@ -265,6 +265,8 @@ class Feed:
         fde, before = self._reader.format, self.format
         assert fde is not None
         self.format = Format(fde, event)
+        if tracker.feed(event, fde) is not None:
+            self._current = None
         current = self._current
         if current is None or before is None:
             return

@@ -22,7 +22,7 @@ from applier.binlog.header import (
     an_event,
     parse_format_description,
 )
-from applier.binlog.transactions import QUIET_TYPES, Boundary, Transaction, TransactionTracker
+from applier.binlog.transactions import QUIET_TYPES, Transaction, TransactionTracker
 from applier.error_codes import Code
 from applier.errors import InputError
 from applier.receive.dump_stream import Unpacked
@@ -58,7 +58,7 @@ class Progress:
         self.first: Transaction | None = None
         """The first group of events; `begin` is False when it began before the first event that was
         taken."""
-        self._tracker = TransactionTracker()
+        self._tracker = TransactionTracker(unpacked=False)
 
     @property
     def position(self) -> Position:
@@ -167,16 +167,9 @@ class Progress:
         self.knows_domains = True
 
     def _group(self, event: Event) -> None:
-        tracker = self._tracker
-        boundary = tracker.feed(event, self._format())
+        boundary = self._tracker.feed(event, self._format())
         if boundary is not None and self.first is None:
             self.first = boundary.began
-        if (
-            event.type == EventType.TRANSACTION_PAYLOAD
-        ):  # it holds the whole transaction, COMMIT and all
-            boundary = Boundary(ended=tracker.finish())
-            assert boundary.ended is not None
-            boundary.ended.complete = True
         if boundary is not None and boundary.ended is not None and boundary.ended.complete:
             self._received(boundary.ended)
 

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from applier.binlog.event_bytes import rotate_target
 from applier.binlog.events import parse
 from applier.binlog.gtid_events import MariadbGtidEvent
-from applier.binlog.header import GTID_TYPES, HEADER_LENGTH, ROWS_TYPES, EventFlag, EventType
+from applier.binlog.header import GTID_TYPES, ROWS_TYPES, EventType
 from applier.binlog.rows import parse_rows_head
-from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
+from applier.binlog.transactions import MEMBER_TYPES
 from applier.errors import BinlagError
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.execute import Executor, ExecutorOf, GroupEnd
 from applier.replica.relay.relay_event import RelayEvent
+from applier.replica.relay.relay_group import RelayGroup
 from applier.replica.relay.relay_log import RelayLogWriter
 from applier.replica.relay.relay_reader import FIRST_EVENT, FRAME, ROTATED, RelayLogReader
 from applier.replica.storage import Storage
@@ -61,17 +62,17 @@ class Applier:
         )
         self._committed: RelayLogInfo | None = None
         self._has_recorded = False
-        self._skipped: _SkippedGroup | None = None
+        self._skipped = RelayGroup()
 
     @property
     def in_group(self) -> bool:
         """Whether a group has begun and not ended."""
-        return self.executor.in_group or self._skipped is not None
+        return self.executor.in_group or self._skipped.is_open
 
     def start(self) -> None:
         """START REPLICA: goes to the group position; what was open before is taken back."""
         self.executor.abandon()
-        self._skipped = None
+        self._skipped.drop()
         self.error = None
         ends_at_gtids = self.configuration.rules.head_ends_at_gtids
         self.reader.seek(self.info.relay_position, ROTATED if ends_at_gtids else FRAME)
@@ -79,7 +80,7 @@ class Applier:
     def stop(self) -> None:
         """STOP REPLICA: an open transaction is taken back, the position is kept."""
         self.executor.abandon()
-        self._skipped = None
+        self._skipped.drop()
         self.repository.flush(self.info, Occasion.STOP)
 
     def apply(self, groups: int | None = None, *, until_gaps_are_filled: bool = False) -> int:
@@ -140,8 +141,7 @@ class Applier:
     def _format(self, relay: RelayEvent) -> None:
         if relay.own or relay.event.server_id == self.configuration.server_id:
             return
-        created = int.from_bytes(relay.data[HEADER_LENGTH + 52 : HEADER_LENGTH + 56], "little")
-        if created and not relay.event.flags & EventFlag.ARTIFICIAL:
+        if relay.begins_run:
             self._give_up_open_group()
         if not self.in_group:
             self._ended_alone(relay)
@@ -173,7 +173,7 @@ class Applier:
     def _give_up_open_group(self) -> None:
         """Rolling back unfinished transaction (no COMMIT or ROLLBACK in relay log)."""
         self.executor.abandon()
-        self._skipped = None
+        self._skipped.drop()
 
     # groups
 
@@ -240,11 +240,7 @@ class Applier:
 
         It moves with each statement, for no transaction is open (update_pos and stmt_done; seen of
         5.7.29)."""
-        if self._skipped is None:
-            self._skipped = _SkippedGroup()
-        is_over = self._skipped.ends_with(relay)
-        if is_over:
-            self._skipped = None
+        is_over = self._skipped.add(relay) is not None
         if is_over or _ends_statement(relay):
             self.info = self.info.at(relay.end, self._source_end(relay))
             self.repository.flush(self.info, Occasion.GROUP_END)
@@ -275,19 +271,6 @@ class Applier:
         elif self.configuration.rules.flushes_between_files:
             self.repository.flush(self.info, Occasion.PURGE)
         return self.reader.move_on(following)
-
-
-class _SkippedGroup:
-    """Finds the end of a group that is not executed."""
-
-    def __init__(self) -> None:
-        self._tracker = TransactionTracker()
-
-    def ends_with(self, relay: RelayEvent) -> bool:
-        self._tracker.feed(relay.event, relay.format)
-        if relay.event.type == EventType.TRANSACTION_PAYLOAD:
-            self._tracker.finish()
-        return not self._tracker.in_transaction
 
 
 def _ends_statement(relay: RelayEvent) -> bool:

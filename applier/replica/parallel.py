@@ -26,12 +26,13 @@ from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, EventType
 from applier.binlog.payload import payload_events
 from applier.binlog.table_map import read_table_map
-from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
+from applier.binlog.transactions import MEMBER_TYPES
 from applier.errors import BinlagError, ReplicationError
 from applier.replica.applier import Applier
 from applier.replica.execute import GroupEnd
 from applier.replica.interleaving import InOrder, Interleaving
 from applier.replica.relay.relay_event import RelayEvent
+from applier.replica.relay.relay_group import RelayGroup
 from applier.replica.scheduling import DATABASE, LogicalClockOrder, databases_of, touches_databases
 from checkpoints import bitmap
 from checkpoints.info import RelayLogInfo, WorkerInfo
@@ -58,7 +59,7 @@ class Job:
     number: int = 0
     worker: int = -1
     checkpoint: RelayLogInfo | None = None
-    """The low-water mark as the worker is told with this group; None: it knows already."""
+    """The low-water mark that the worker gets with this group; None: it has it already."""
     shifted: int = 0
     done: bool = False
 
@@ -71,7 +72,7 @@ class Worker:
     info: WorkerInfo
     knows_checkpoint: bool = False
     shifted: int = 0
-    """Groups that checkpoints took off the front since the worker was told."""
+    """Groups that checkpoints took off the front since the worker got a mark."""
 
 
 @dataclass
@@ -88,8 +89,7 @@ class ParallelApplier(Applier):
         self._order: Interleaving = self.interleaving or InOrder()
         self._crew: list[Worker] = []
         self._waiting: deque[RelayEvent | Job] = deque()
-        self._partial: list[RelayEvent] = []
-        self._tracker = TransactionTracker()
+        self._partial = RelayGroup()
         self._next_number = 0
         self._dependencies = LogicalClockOrder(self.configuration.scheduling)
         self._job: Job | None = None
@@ -99,15 +99,14 @@ class ParallelApplier(Applier):
     @property
     def in_group(self) -> bool:
         """Whether a group has begun and not ended, in a worker or before one has it."""
-        return super().in_group or bool(self._partial)
+        return super().in_group or bool(self._partial.events)
 
     def start(self) -> None:
         """Begins where `info` stands; nothing is queued."""
         super().start()
         self.queue.clear()
         self._waiting.clear()
-        self._partial.clear()
-        self._tracker = TransactionTracker()
+        self._partial.drop()
         self._next_number = 0
         self._dependencies = LogicalClockOrder(self.configuration.scheduling)
         self._job = None
@@ -127,7 +126,7 @@ class ParallelApplier(Applier):
         super().stop()
         self.queue.clear()
         self._waiting.clear()
-        self._partial.clear()
+        self._partial.drop()
         self._started = False
         self.reader.seek(self.info.relay_position)
 
@@ -210,26 +209,19 @@ class ParallelApplier(Applier):
             if event.type not in MEMBER_TYPES:
                 if (
                     event.type == EventType.FORMAT_DESCRIPTION
-                    and self._partial
+                    and self._partial.events
                     and not relay.own
                     and event.log_pos
                 ):
                     self._roll_back_partial(relay)
                 if (
                     event.type != EventType.PREVIOUS_GTIDS
-                    and not self._partial
+                    and not self._partial.events
                     and not self._is_passed_by(relay)
                 ):
                     return relay
                 continue
-            if event.type in GTID_TYPES and self._partial:
-                self._partial.clear()
-            self._partial.append(relay)
-            self._tracker.feed(event, relay.format)
-            if event.type == EventType.TRANSACTION_PAYLOAD:
-                self._tracker.finish()
-            if not self._tracker.in_transaction:
-                events, self._partial = self._partial, []
+            if (events := self._partial.add(relay)) is not None:
                 return self._job_of(events)
         return None
 
@@ -237,7 +229,7 @@ class ParallelApplier(Applier):
         """The source sends a group of which a part is here from its beginning: the worker that has
         the part is given a ROLLBACK (coord_handle_partial_binlog_transaction), which an XA
         transaction that is not at its end refuses."""
-        if any(starts_xa(member.event) for member in self._partial):
+        if any(starts_xa(member.event) for member in self._partial.events):
             raise ReplicationError(
                 1399,
                 "Error 'XAER_RMFAIL: The command cannot be executed when global transaction "
@@ -245,12 +237,11 @@ class ParallelApplier(Applier):
                 file=relay.event.file,
                 position=relay.event.position,
             )
-        self._partial.clear()
-        self._tracker = TransactionTracker()
+        self._partial.drop()
 
     def _is_passed_by(self, relay: RelayEvent) -> bool:
-        """Whether nobody waits for workers because of it: its own, or the copy of the source's
-        format description at the head of a relay log that was begun for its size
+        """Whether it does not make the coordinator wait for workers: its own, or the copy of the
+        source's format description at the head of a relay log that was begun for its size
         (Log_event::get_mts_execution_mode: EVENT_EXEC_ASYNC)."""
         if relay.own or relay.event.server_id == self.configuration.server_id:
             return True
@@ -274,7 +265,13 @@ class ParallelApplier(Applier):
                 last_committed, sequence_number = gtid.last_committed, gtid.sequence_number
         source_end = Position("", last.event.log_pos)
         return Job(
-            events, last.end, source_end, databases, isolated, last_committed, sequence_number
+            events=events,
+            end=last.end,
+            source_end=source_end,
+            databases=databases,
+            isolated=isolated,
+            last_committed=last_committed,
+            sequence_number=sequence_number,
         )
 
     def _hand_out(self) -> None:
@@ -305,7 +302,7 @@ class ParallelApplier(Applier):
         except BinlagError:
             undone = [job for job in self.queue if not job.done]
             if self.configuration.rules.workers_finish_queues:
-                begun = [] if self._partial else undone
+                begun = [] if self._partial.events else undone
             else:
                 begun = self._heads()
             for job in undone[: undone.index(begun[-1]) + 1 if begun else 0]:

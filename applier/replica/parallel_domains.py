@@ -19,12 +19,13 @@ from dataclasses import dataclass, field
 from applier.binlog.event_bytes import rotate_target
 from applier.binlog.events import parse
 from applier.binlog.gtid_events import MariadbGtidEvent
-from applier.binlog.header import HEADER_LENGTH, EventFlag, EventType
-from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
+from applier.binlog.header import EventType
+from applier.binlog.transactions import MEMBER_TYPES
 from applier.errors import BinlagError, ReplicationError
 from applier.replica.applier import Applier
 from applier.replica.interleaving import InOrder, Interleaving
 from applier.replica.relay.relay_event import RelayEvent
+from applier.replica.relay.relay_group import RelayGroup
 from applier.replica.scheduling import MAX_QUEUED, MINIMAL
 from checkpoints.disk import plain
 from checkpoints.info import RelayLogInfo
@@ -68,8 +69,7 @@ class ParallelDomainsApplier(Applier):
 
     def _forget(self) -> None:
         self.queue.clear()
-        self._partial: list[RelayEvent] = []
-        self._tracker = TransactionTracker()
+        self._partial = RelayGroup()
         self._domain: int | None = None
         self._waiting: RelayEvent | None = None
         self._sub_id: int | None = None
@@ -78,7 +78,7 @@ class ParallelDomainsApplier(Applier):
     @property
     def in_group(self) -> bool:
         """Whether a group has begun and not ended, in a worker or before one has it."""
-        return super().in_group or bool(self._partial)
+        return super().in_group or bool(self._partial.events)
 
     def start(self) -> None:
         """Begins where `info` stands; nothing is queued."""
@@ -129,7 +129,7 @@ class ParallelDomainsApplier(Applier):
             self._waiting = None
             if relay.event.type in MEMBER_TYPES:
                 self._add(relay)
-            elif self._ends_idle(relay) and self.queue:
+            elif relay.begins_run and self.queue:  # all that came before is executed first
                 self._waiting = relay
                 break
             else:
@@ -151,19 +151,12 @@ class ParallelDomainsApplier(Applier):
             return not self.queue
         return sum(queued.bytes for queued in self.queue) <= self._most_bytes
 
-    def _ends_idle(self, relay: RelayEvent) -> bool:
-        """A source that was started again: all that came before is executed first."""
-        if relay.event.type != EventType.FORMAT_DESCRIPTION or relay.own:
-            return False
-        created = int.from_bytes(relay.data[HEADER_LENGTH + 52 : HEADER_LENGTH + 56], "little")
-        return bool(created) and not relay.event.flags & EventFlag.ARTIFICIAL
-
     def _between_groups(self, relay: RelayEvent) -> bool:
         """Before the first group, such an event is executed at once, as with one thread; then it is
         queued."""
-        if self._ends_idle(relay):
-            self._drop_partial()
-        if self._partial:
+        if relay.begins_run:
+            self._partial.drop()
+        if self._partial.events:
             return False
         if self._domain is None:
             self._take(relay)
@@ -181,17 +174,13 @@ class ParallelDomainsApplier(Applier):
     def _add(self, relay: RelayEvent) -> None:
         """An event of a group; the group is queued with its last one."""
         if relay.event.type == EventType.MARIADB_GTID:
-            self._drop_partial()
             self._begin(relay)
-        self._partial.append(relay)
-        self._tracker.feed(relay.event, relay.format)
-        if not self._tracker.in_transaction:
+        events = self._partial.add(relay)
+        if events is not None:
             source_end = Position(self._source_file, relay.event.log_pos)
             domain = self._domain or 0
-            self.queue.append(
-                QueuedEvents(self._partial, domain, source_end, self._sub_id, is_group=True)
-            )
-            self._partial, self._sub_id = [], None
+            self.queue.append(QueuedEvents(events, domain, source_end, self._sub_id, is_group=True))
+            self._sub_id = None
 
     def _begin(self, relay: RelayEvent) -> None:
         gtid = parse(relay.event, relay.format)
@@ -207,10 +196,6 @@ class ParallelDomainsApplier(Applier):
         self._domain = 0 if self._one_domain else gtid.gtid.domain
         if self.slave_pos is not None:
             self._sub_id = self.slave_pos.next_number()
-
-    def _drop_partial(self) -> None:
-        self._partial = []
-        self._tracker = TransactionTracker()
 
     def _next_file(self) -> bool:
         """A relay log is left when all of it is executed, where it is to be purged then."""

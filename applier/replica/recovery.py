@@ -15,11 +15,17 @@ from applier.binlog.event_bytes import rotate_target
 from applier.binlog.events import parse
 from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import GTID_TYPES, MAGIC, EventType
-from applier.binlog.transactions import MEMBER_TYPES, TransactionTracker
+from applier.binlog.transactions import MEMBER_TYPES
 from applier.errors import NOT_SUPPORTED, InputError, ReplicationError
-from applier.replica.relay.relay_event import RelayEvent
+from applier.replica.relay.relay_group import RelayGroup
 from applier.replica.relay.relay_index import RelayLogIndex
-from applier.replica.relay.relay_reader import FIRST_EVENT, NO_MAGIC, START_AGAIN, RelayLogReader
+from applier.replica.relay.relay_reader import (
+    FIRST_EVENT,
+    NO_MAGIC,
+    START_AGAIN,
+    RelayLogReader,
+    relay_events,
+)
 from applier.replica.versions import ReplicaRules
 from checkpoints.disk import Disk, digest, plain, read_file
 from checkpoints.gtid import GtidSet
@@ -151,30 +157,6 @@ def uninitialized(rules: ReplicaRules) -> Iterator[None]:
         raise ReplicationError(number, error.message, file=error.file, hint=error.hint) from None
 
 
-class _Groups:
-    """Follows the groups of relay logs from their beginning."""
-
-    def __init__(self) -> None:
-        self.tracker = TransactionTracker()
-        self.gtid: Gtid | None = None
-
-    def feed(self, relay: RelayEvent) -> bool:
-        """Whether a group ends with this event. `gtid` is that of the group that the event belongs
-        to."""
-        event = relay.event
-        if event.type not in MEMBER_TYPES:
-            return False
-        if event.type in GTID_TYPES:
-            gtid = parse(event, relay.format)
-            self.gtid = gtid if isinstance(gtid, Gtid) else None
-        elif not self.tracker.in_transaction:
-            self.gtid = None
-        self.tracker.feed(event, relay.format)
-        if event.type == EventType.TRANSACTION_PAYLOAD:
-            self.tracker.finish()
-        return not self.tracker.in_transaction
-
-
 def received_gtids(disk: Disk, index: RelayLogIndex, rules: ReplicaRules) -> tuple[GtidSet, str]:
     """Retrieved_Gtid_Set from the relay logs: what each file says was there before, and what is in
     it as a whole; of 5.6, what begins in it (read_gtids_from_binlog has no boundary parser there;
@@ -193,21 +175,21 @@ def received_gtids(disk: Disk, index: RelayLogIndex, rules: ReplicaRules) -> tup
 
 
 def _scan_gtids(disk: Disk, index: RelayLogIndex, rules: ReplicaRules) -> tuple[GtidSet, str]:
-    retrieved, groups, last = GtidSet(), _Groups(), ""
+    retrieved, group, last = GtidSet(), RelayGroup(), ""
     for name in index.names:
-        reader = RelayLogReader(disk, index)
         try:
-            reader.seek(Position(name, FIRST_EVENT))
-            while (relay := reader.read()) is not None:
+            for relay in relay_events(disk, index, name):
                 if relay.event.type == EventType.PREVIOUS_GTIDS:
                     retrieved = GtidSet.decode(relay.event.data)
                     continue
-                ends = groups.feed(relay)
-                if (
-                    (relay.event.type in GTID_TYPES if rules.splits_transactions else ends)
-                    and (gtid := groups.gtid) is not None
-                    and gtid.uuid is not None
-                ):
+                if relay.event.type not in MEMBER_TYPES:
+                    continue
+                whole = group.add(relay)
+                first = relay if rules.splits_transactions else whole[0] if whole else None
+                if first is None or first.event.type not in GTID_TYPES:
+                    continue
+                gtid = parse(first.event, first.format)
+                if isinstance(gtid, Gtid) and gtid.uuid is not None:
                     retrieved.add(gtid.uuid, gtid.number, gtid.tag)
                     last = gtid.text or ""
         except (ReplicationError, InputError):
@@ -221,10 +203,8 @@ def first_source_position(disk: Disk, index: RelayLogIndex) -> Position | None:
     (find_first_relay_log_with_rotate_from_master; seen of 5.6.24, 5.7.29 and 9.7.4)."""
     for name in index.names:
         check_magic(disk, name)
-        reader = RelayLogReader(disk, index)
         try:
-            reader.seek(Position(name, FIRST_EVENT))
-            while (relay := reader.read()) is not None:
+            for relay in relay_events(disk, index, name):
                 if relay.event.type == EventType.ROTATE and not relay.own:
                     return Position(*rotate_target(relay.data, relay.format.checksum_length))
         except (ReplicationError, InputError) as error:
@@ -308,28 +288,23 @@ def _cut_behind(found: Sanitized, disk: Disk, index: RelayLogIndex) -> None:
 
 
 def _last_boundary_of(disk: Disk, index: RelayLogIndex, name: str) -> Sanitized | None:
-    reader, groups = RelayLogReader(disk, index), _Groups()
+    group = RelayGroup()
     source: Position | None = None
     file, found = "", None
     try:
-        reader.seek(Position(name, FIRST_EVENT))
-        while (relay := reader.read()) is not None:
-            if (
-                relay.event.type == EventType.ROTATE
-                and not relay.own
-                and not groups.tracker.in_transaction
-            ):
+        for relay in relay_events(disk, index, name):
+            if relay.event.type == EventType.ROTATE and not relay.own and not group.is_open:
                 source = Position(*rotate_target(relay.data, relay.format.checksum_length))
                 file = source.file
                 found = Sanitized(name, relay.end.offset, source)
             elif (
                 relay.event.type in MEMBER_TYPES
-                and groups.feed(relay)
+                and group.add(relay) is not None
                 and (found is not None or relay.event.type != EventType.XA_PREPARE)
             ):
                 source = Position(file, relay.event.log_pos) if relay.event.log_pos else source
                 found = Sanitized(name, relay.end.offset, source)
-            elif found is not None and not groups.tracker.in_transaction:
+            elif found is not None and not group.is_open:
                 found = Sanitized(name, relay.end.offset, source)
     except (ReplicationError, InputError):
         pass

@@ -160,10 +160,30 @@ def test_xa_names(tmp_path: Path) -> None:
 def test_transaction_over_two_relay_logs(tmp_path: Path) -> None:
     paths = [
         write(tmp_path, log(gtid(1), BEGIN, ROWS[0], (4, struct.pack("<Q", 4) + b"relay.000002")), "relay.000001"),
-        write(tmp_path, log((35, bytes(8)), ROWS[1], xid()), "relay.000002"),
+        write(tmp_path, log((35, bytes(8)), ROWS[1], xid(), created=0), "relay.000002"),
     ]
     (found,) = group(LogReader(paths))
     assert (found.file, found.end_file, found.complete, found.start) == ("relay.000001", "relay.000002", True, len(log()))
+
+
+def test_a_source_that_was_started_anew_cuts_off_what_was_open(tmp_path: Path) -> None:
+    """Without GTIDs, a statement behind it would else be a part of the open transaction."""
+    paths = [write(tmp_path, log(BEGIN, *ROWS)), write(tmp_path, log(DDL), "binlog.000002")]
+    cut, whole = group(LogReader(paths))
+    assert (cut.complete, cut.end_file, cut.end) == (False, "binlog.000001", len(log(BEGIN, *ROWS)))
+    assert (whole.kind, whole.start) == (TransactionKind.STATEMENT, len(log()))
+
+
+def test_a_payload_that_is_not_unpacked_is_all_of_its_transaction(tmp_path: Path) -> None:
+    inner = b"".join(event(kind, body, checksum=False) for kind, body in (BEGIN, *ROWS, xid()))
+    path = write(tmp_path, log(gtid(1), payload(inner), gtid(2), BEGIN, xid()))
+    tracker, ends = TransactionTracker(unpacked=False), []
+    for found, fde in with_formats(LogReader([path])):
+        if found.inner_index < 0 and (boundary := tracker.feed(found, fde)) is not None:
+            ends += [boundary.ended] if boundary.ended is not None else []
+    first, second = ends
+    assert (first.gtid, first.compressed, first.complete) == (f"{UUID_TEXT}:1", True, True)
+    assert first.end == second.start
 
 
 def test_quiet_events_need_not_be_fed(tmp_path: Path) -> None:

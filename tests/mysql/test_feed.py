@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from applier.binlog.transactions import TransactionKind
 from applier.errors import UsageError
 from applier.mysql.feed import Feed, check_own_gtid
 from applier.options import parse_options
@@ -61,3 +62,14 @@ def test_a_statement_that_ends_in_begin_is_no_begin(tmp_path: Path) -> None:
     """In a log without GTIDs."""
     (source,) = Feed([str(write(tmp_path, log(query(b"CREATE DATABASE begin"))))], parse_options())
     assert (len(source.events), source.opening) == (1, None)
+
+
+def test_what_a_crashed_source_left_open_is_no_part_of_what_follows(tmp_path: Path) -> None:
+    """Rows without an end, then the first log of the next run, which begins with a statement."""
+    _, *rows, _ = insert(1, 5)
+    files = [
+        write(tmp_path, log(*rows)),
+        write(tmp_path, log(query(b"CREATE TABLE n (a INT)")), "binlog.000002"),
+    ]
+    (source,) = Feed([str(file) for file in files], parse_options())
+    assert (source.kind, len(source.events)) == (TransactionKind.STATEMENT, 1)

@@ -195,6 +195,7 @@ class LoadReader:
                     self._table_map(event)
                 elif type_code == FORMAT_DESCRIPTION:
                     self._format_description(event)
+                    yield from self._other(event)
                 elif (
                     self._may_bulk
                     and type_code in FIRST_TYPES

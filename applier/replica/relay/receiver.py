@@ -34,7 +34,7 @@ from applier.binlog.header import (
 from applier.binlog.transactions import TransactionTracker
 from applier.errors import ReplicationError
 from applier.replica.relay.relay_log import RelayLogWriter
-from checkpoints.gtid import GtidSet, MariadbGtid, MariadbGtidSet
+from checkpoints.gtid import GtidSet, MariadbGtidSet
 from checkpoints.info import SourceInfo
 from checkpoints.position import Position
 from checkpoints.repository import Repository
@@ -73,9 +73,7 @@ class Receiver:
         """The end of events that were passed over and of which the relay log says nothing yet."""
         self._format: FormatDescription | None = None
         self._format_data = b""
-        self._tracker = TransactionTracker()
-        self._gtid: str | None = None
-        self._domain_gtid: MariadbGtid | None = None
+        self._tracker = TransactionTracker(unpacked=False)
         self._has_seen_gtid = False
         """Since it connected, with MASTER_USE_GTID (gtid_event_seen)."""
         self.last_gtid: str | None = None
@@ -100,8 +98,7 @@ class Receiver:
     def connect(self, source_id: int, uuid: str) -> None:
         """The dump is about to begin anew."""
         self.source_id = source_id
-        self._tracker = TransactionTracker()
-        self._gtid = self._domain_gtid = None
+        self._tracker = TransactionTracker(unpacked=False)
         self._has_seen_gtid = False
         self._format, self._format_data = None, b""
         if uuid not in ("", self.info.uuid) and not self.configuration.rules.by_domains:
@@ -142,7 +139,8 @@ class Receiver:
             self._write(data, head)
 
     def stop(self) -> None:
-        """STOP REPLICA: what was passed over is told to the applier, and the position is kept."""
+        """STOP REPLICA: the relay log says how far events were passed over; the position is
+        kept."""
         if self.ignored_end is not None:
             self.relay_log.append_position(self.ignored_end)
             self.ignored_end = None
@@ -164,12 +162,13 @@ class Receiver:
             self.relay_log.rotate(
                 as_artificial_format(self._format_data) if self._format_data else None
             )
+        begun = self._tracker.current if head.type in GTID_TYPES else None
         if (
-            self._gtid is not None
-            and head.type in GTID_TYPES
+            begun is not None
+            and isinstance(begun.identity, Gtid)
             and self.configuration.rules.splits_transactions
         ):
-            self.retrieved = self.retrieved.union(GtidSet(self._gtid))
+            self.retrieved = self.retrieved.union(GtidSet(begun.gtid or ""))
 
     def _rotate(self, data: bytes, head: Head) -> None:
         """The source goes on in another file, and the relay log with it; the event itself stands at
@@ -185,7 +184,7 @@ class Receiver:
         self.ignored_end = None
 
     def _is_other_log(self, file: str, head: Head) -> bool:
-        """The dump goes on in a log that nobody announced."""
+        """The dump goes on in a log that no rotate event announced."""
         return (
             self.configuration.rules.marks_other_log
             and bool(head.flags & EventFlag.ARTIFICIAL)
@@ -205,21 +204,16 @@ class Receiver:
             checksum_length=self._format.checksum_length,
         )
         if head.type in GTID_TYPES:
-            gtid = parse(event, self._format)
-            self._gtid = gtid.text if isinstance(gtid, Gtid) else None
-            self._domain_gtid = gtid.gtid if isinstance(gtid, MariadbGtidEvent) else None
             self._has_seen_gtid = self.info.using_gtid != "No"
-        self._tracker.feed(event, self._format)
-        if head.type == EventType.TRANSACTION_PAYLOAD:
-            self._tracker.finish()
-        if self._gtid is not None and not self._tracker.in_transaction:
-            self.retrieved = self.retrieved.union(GtidSet(self._gtid))
-            self.last_gtid = self._gtid
-            self._gtid = None
-        if self._domain_gtid is not None and not self._tracker.in_transaction:
-            if self.info.asks_by_gtid:
-                self.domains.add(self._domain_gtid)
-            self._domain_gtid = None
+        boundary = self._tracker.feed(event, self._format)
+        if boundary is None or boundary.ended is None or not boundary.ended.complete:
+            return
+        identity = boundary.ended.identity
+        if isinstance(identity, Gtid) and identity.text is not None:
+            self.retrieved = self.retrieved.union(GtidSet(identity.text))
+            self.last_gtid = identity.text
+        elif isinstance(identity, MariadbGtidEvent) and self.info.asks_by_gtid:
+            self.domains.add(identity.gtid)
 
     def _heartbeat(self, data: bytes) -> None:
         """Says how far the source has read; with auto-position that is taken over (it skips what we

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from applier.binlog.boundaries import is_restart
 from applier.binlog.header import Event, EventFlag, FormatDescription
 from checkpoints.gtid import GtidSet
 from checkpoints.position import Position
@@ -26,6 +27,11 @@ class RelayEvent:
     def own(self) -> bool:
         """Written by the replica for the relay log's own sake."""
         return bool(self.event.flags & EventFlag.RELAY_LOG)
+
+    @property
+    def begins_run(self) -> bool:
+        """The format description of a source that was started anew."""
+        return is_restart(self.event, self.format)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ bytes is 1594, too (Log_event::read_log_event, is_valid; seen of 5.6.24 and 5.7.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 
 from applier.binlog.events import parse
 from applier.binlog.header import (
@@ -251,3 +251,11 @@ class RelayLogReader:
             position=offset,
             hint=START_AGAIN,
         )
+
+
+def relay_events(disk: Disk, index: RelayLogIndex, name: str) -> Iterator[RelayEvent]:
+    """The events of one relay log. Raises as RelayLogReader does."""
+    reader = RelayLogReader(disk, index)
+    reader.seek(Position(name, FIRST_EVENT))
+    while (relay := reader.read()) is not None:
+        yield relay

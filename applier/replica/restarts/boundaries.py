@@ -11,9 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from applier.binlog.boundaries import query_text
-from applier.binlog.events import parse
-from applier.binlog.gtid_events import Gtid, MariadbGtidEvent
-from applier.binlog.header import GTID_TYPES, EventType
+from applier.binlog.gtid_events import Gtid
+from applier.binlog.header import EventType
 from applier.binlog.transactions import Transaction, TransactionKind, TransactionTracker
 from applier.binlog.xa import plain_xid, prepared_xid
 from applier.errors import ReplicationError
@@ -57,25 +56,18 @@ class Followed:
 
 
 class BoundaryExecutor:
-    """Implements `GroupExecutor` without touching a row. `followed` is told of each group."""
+    """Implements `GroupExecutor` without touching a row. `followed` gets each group."""
 
     def __init__(self, storage: Storage, followed: Followed, before_commit: BeforeCommit) -> None:
         self.storage = storage
         self._followed = followed
         self._before_commit = before_commit
-        self._tracker = TransactionTracker()
-        self._first: RelayEvent | None = None
-        self._gtid: str | None = None
-        self._domain_gtid: str | None = None
-        self._is_skipped = False
+        self._tracker = TransactionTracker(unpacked=False)
+        self.first: RelayEvent | None = None
 
     @property
     def in_group(self) -> bool:
-        return self._first is not None
-
-    @property
-    def first(self) -> RelayEvent | None:
-        return self._first
+        return self.first is not None
 
     @property
     def open_tables(self) -> tuple[int, ...]:
@@ -83,20 +75,12 @@ class BoundaryExecutor:
 
     def feed(self, relay: RelayEvent) -> GroupEnd | None:
         event = relay.event
-        if self._first is None:
-            self._first = relay
+        if self.first is None:
+            self.first = relay
             self.storage.begin()
-        if event.type in GTID_TYPES:
-            self._note_gtid(relay)
         boundary = self._tracker.feed(event, relay.format)
-        ended = (
-            boundary.ended
-            if boundary is not None and boundary.ended is not None and boundary.ended.complete
-            else None
-        )
-        if event.type == EventType.TRANSACTION_PAYLOAD:
-            ended = self._tracker.finish()
-        if ended is None:
+        ended = None if boundary is None else boundary.ended
+        if ended is None or not ended.complete:
             return None
         try:
             return self._end(relay, ended)
@@ -106,28 +90,19 @@ class BoundaryExecutor:
             raise
 
     def abandon(self) -> None:
-        if self._first is not None:
+        if self.first is not None:
             self.storage.rollback()
         self._forget()
 
     def _forget(self) -> None:
-        self._tracker = TransactionTracker()
-        self._first, self._gtid, self._domain_gtid, self._is_skipped = None, None, None, False
-
-    def _note_gtid(self, relay: RelayEvent) -> None:
-        gtid = parse(relay.event, relay.format)
-        if isinstance(gtid, MariadbGtidEvent):
-            self._domain_gtid = gtid.text
-        elif isinstance(gtid, Gtid) and gtid.uuid is not None:
-            self._gtid = gtid.text
-            self._is_skipped = self.storage.executed_gtids.contains(
-                gtid.uuid, gtid.number, gtid.tag
-            )
+        self._tracker = TransactionTracker(unpacked=False)
+        self.first = None
 
     def _end(self, relay: RelayEvent, ended: Transaction) -> GroupEnd:
         event = relay.event
         by_xid = event.type in (EventType.XID, EventType.TRANSACTION_PAYLOAD)
-        if self._is_skipped:
+        gtid = ended.identity if isinstance(ended.identity, Gtid) else None
+        if gtid is not None and self._was_executed(gtid):
             self.storage.rollback()
             self._forget()
             return GroupEnd(False, by_xid, False)
@@ -157,23 +132,32 @@ class BoundaryExecutor:
         self._tell(relay, ended)
         self._before_commit(relay, end)
         self.storage.commit(
-            Commit(self._gtid, prepares=prepares, ends=xid if ended.kind in _XA_ENDS else None)
+            Commit(
+                None if gtid is None else gtid.text,
+                prepares=prepares,
+                ends=xid if ended.kind in _XA_ENDS else None,
+            )
         )
         self._forget()
         return end
 
+    def _was_executed(self, gtid: Gtid) -> bool:
+        return gtid.uuid is not None and self.storage.executed_gtids.contains(
+            gtid.uuid, gtid.number, gtid.tag
+        )
+
     def _tell(self, relay: RelayEvent, ended: Transaction) -> None:
-        assert self._first is not None
-        first = self._first
+        assert self.first is not None
+        first = self.first
         self._followed.groups.append(
             ExecutedGroup(
-                self._gtid or self._domain_gtid,
-                self._followed.source_log(),
-                first.event.log_pos - len(first.data) if first.event.log_pos else 0,
-                relay.event.log_pos,
-                first.data,
-                ended.kind,
-                ended.xid,
+                gtid=ended.gtid,
+                source_log=self._followed.source_log(),
+                start=first.event.log_pos - len(first.data) if first.event.log_pos else 0,
+                end=relay.event.log_pos,
+                first=first.data,
+                kind=ended.kind,
+                xid=ended.xid,
             )
         )
 

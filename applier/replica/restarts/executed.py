@@ -6,14 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from applier.binlog.events import parse
 from applier.binlog.gtid_events import Gtid
-from applier.binlog.header import GTID_TYPES, MAGIC, EventFlag, EventType
+from applier.binlog.header import MAGIC, EventFlag, EventType
 from applier.binlog.transactions import MEMBER_TYPES, TransactionKind, TransactionTracker
 from applier.binlog.xa import plain_xid, prepared_xid
 from applier.errors import InputError, ReplicationError
 from applier.replica.relay.relay_index import RelayLogIndex
-from applier.replica.relay.relay_reader import FIRST_EVENT, RelayLogReader
+from applier.replica.relay.relay_reader import relay_events
 from applier.replica.storage import Prepared
 from checkpoints.gtid import GtidSet
 from checkpoints.position import Position
@@ -44,32 +43,21 @@ class LoggedGroup:
 def logged_groups(files: Mapping[str, bytes]) -> Iterator[LoggedGroup]:
     """The groups of logs, oldest first. A log that cannot be read on is left there, as recovery
     does with the newest one."""
-    disk = SimulatedDisk({name: _not_in_use(data) for name, data in files.items()})
-    index = RelayLogIndex(disk, "")
-    index.names = list(files)
-    tracker, gtid = TransactionTracker(), None
+    tracker = TransactionTracker(unpacked=False)
+    disk, index = _as_relay_logs(files)
     for name in files:
-        reader = RelayLogReader(disk, index)
         try:
-            reader.seek(Position(name, FIRST_EVENT))
-            while (relay := reader.read()) is not None:
+            for relay in relay_events(disk, index, name):
                 event = relay.event
                 if event.type not in MEMBER_TYPES:
                     continue
-                if event.type in GTID_TYPES:
-                    found = parse(event, relay.format)
-                    gtid = found if isinstance(found, Gtid) else None
                 boundary = tracker.feed(event, relay.format)
                 ended = None if boundary is None else boundary.ended
-                if event.type == EventType.TRANSACTION_PAYLOAD:
-                    ended = tracker.finish()
-                elif ended is not None and not ended.complete:
-                    continue
-                if ended is not None:
+                if ended is not None and ended.complete:
+                    gtid = ended.identity if isinstance(ended.identity, Gtid) else None
                     yield LoggedGroup(relay.end, gtid, ended.kind, ended.xid)
-                    gtid = None
         except (ReplicationError, InputError):
-            tracker, gtid = TransactionTracker(), None
+            tracker = TransactionTracker(unpacked=False)
 
 
 def executed_gtids(own_logs: Mapping[str, bytes]) -> GtidSet:
@@ -79,19 +67,15 @@ def executed_gtids(own_logs: Mapping[str, bytes]) -> GtidSet:
     if not own_logs:
         return found
     newest = list(own_logs)[-1]
-    disk = SimulatedDisk({newest: _not_in_use(own_logs[newest])})
-    index = RelayLogIndex(disk, "")
-    index.names = [newest]
-    reader = RelayLogReader(disk, index)
+    log = {newest: own_logs[newest]}
     try:
-        reader.seek(Position(newest, FIRST_EVENT))
-        while (relay := reader.read()) is not None:
-            if relay.event.type == EventType.PREVIOUS_GTIDS:
-                found = GtidSet.decode(relay.event.data)
-                break
+        events = relay_events(*_as_relay_logs(log), newest)
+        before = (one for one in events if one.event.type == EventType.PREVIOUS_GTIDS)
+        if (relay := next(before, None)) is not None:
+            found = GtidSet.decode(relay.event.data)
     except (ReplicationError, InputError):
         return found
-    return found.union(gtids_of(list(logged_groups({newest: own_logs[newest]}))))
+    return found.union(gtids_of(list(logged_groups(log))))
 
 
 def gtids_of(groups: Sequence[LoggedGroup]) -> GtidSet:
@@ -114,6 +98,14 @@ def prepared_by(executed: Sequence[LoggedGroup]) -> Prepared:
         elif group.kind in (TransactionKind.XA_COMMIT, TransactionKind.XA_ROLLBACK):
             found.pop(prepared_xid(group.xid, found), None)
     return found
+
+
+def _as_relay_logs(files: Mapping[str, bytes]) -> tuple[SimulatedDisk, RelayLogIndex]:
+    """Binary logs, which read as relay logs do."""
+    disk = SimulatedDisk({name: _not_in_use(data) for name, data in files.items()})
+    index = RelayLogIndex(disk, "")
+    index.names = list(files)
+    return disk, index
 
 
 def _not_in_use(content: bytes) -> bytes:

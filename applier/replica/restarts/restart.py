@@ -324,16 +324,16 @@ class _Trial:
                 )
             self._go_on(replica, errors)
         return Restart(
-            self.configuration,
-            at_start,
-            _seen(replica),
-            None,
-            errors,
-            gaps,
-            tuple(history.prepared),
-            history.doubtful,
-            (),
-            (),
+            configuration=self.configuration,
+            at_start=at_start,
+            at_end=_seen(replica),
+            at_most=None,
+            errors=errors,
+            gaps=gaps,
+            prepared=tuple(history.prepared),
+            doubtful=history.doubtful,
+            again=(),
+            lost=(),
         )
 
     def _with_records(self, seen: Seen) -> Seen:
