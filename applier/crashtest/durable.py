@@ -36,7 +36,7 @@ from applier.tables.catalog import Tables
 from applier.tables.session import StatementApplier
 from checkpoints.disk import Disk
 from checkpoints.gtid import GtidSet
-from checkpoints.table_store import Key, MemoryTableStore, Row, TableStore
+from checkpoints.table_store import Key, MemoryTableStore, Row
 
 REDO_LOG, BINARY_LOG, INFO_DATA, DATA_SUFFIX = (
     "ib_logfile0",
@@ -142,10 +142,10 @@ class DurableStorage:
         self._version = version
         self._work = work
         self._known = known or RecoveryMemory()
-        self._info = _Info(self, transactional=info_transactional)
-        self._tables = base
-        self._executed = GtidSet()
-        self._prepared: XaPrepared = {}
+        self.info = _Info(self, transactional=info_transactional)
+        self.tables = base
+        self.executed_gtids = GtidSet()
+        self.prepared: XaPrepared = {}
         self.ledger: list[Hashable] = []
         """What has been applied, in order, as often as it has: transactions, and parts of those on
         non-transactional tables."""
@@ -153,22 +153,6 @@ class DurableStorage:
         """The ledger and each change it stands for, in order, as one number: of storages that share
         `known`, those with the same one hold the same tables. The ledger alone does not say it: of
         a transaction that was cut off, a part may have been executed."""
-
-    @property
-    def tables(self) -> Tables:
-        return self._tables
-
-    @property
-    def info(self) -> TableStore:
-        return self._info
-
-    @property
-    def executed_gtids(self) -> GtidSet:
-        return self._executed
-
-    @property
-    def prepared(self) -> XaPrepared:
-        return self._prepared
 
     # a start
 
@@ -217,24 +201,24 @@ class DurableStorage:
         while done and chain[:done] not in redone:
             done -= 1
         found = redone.get(chain[:done]) or _Redone(
-            self._base, (), 0, MemoryTableStore(transactional=self._info.transactional), {}
+            self._base, (), 0, MemoryTableStore(transactional=self.info.transactional), {}
         )
-        self._tables, self.ledger, self.history = (
+        self.tables, self.ledger, self.history = (
             found.tables.copy(),
             list(found.ledger),
             found.history,
         )
-        self._prepared = dict(found.prepared)
-        self._info.take_over(found.info)
+        self.prepared = dict(found.prepared)
+        self.info.take_over(found.info)
         for record in records[done:]:
             self._redo_one(record)
         if chain not in redone:
             redone[chain] = _Redone(
-                self._tables.copy(),
+                self.tables.copy(),
                 tuple(self.ledger),
                 self.history,
-                self._info.copy(),
-                dict(self._prepared),
+                self.info.copy(),
+                dict(self.prepared),
             )
         gtids = (
             [gtid for _, gtid in self._binary.records]
@@ -245,20 +229,20 @@ class DurableStorage:
         executed = self._known.executed.get(own)
         if executed is None:
             executed = self._known.executed[own] = GtidSet(",".join(own))
-        self._executed = executed
+        self.executed_gtids = executed
 
     def _redo_one(self, record: Prepared | Piece) -> None:
         if isinstance(record, Piece):
-            redo_changes(self._tables, record.changes)
+            redo_changes(self.tables, record.changes)
             self._enter((record.work, record.part), record.changes)
         else:
             for statement in record.commit.statements:
-                redo_statement(self._tables, statement, self._version)
-            redo_changes(self._tables, record.commit.changes)
-            self._info.redo(record.info)
-            note_prepared(self._prepared, record.commit)
+                redo_statement(self.tables, statement, self._version)
+            redo_changes(self.tables, record.commit.changes)
+            self.info.redo(record.info)
+            note_prepared(self.prepared, record.commit)
             self._note(record.work, record.commit)
-        self._tables.commit()
+        self.tables.commit()
 
     def _note(self, work: Hashable, commit: Commit) -> None:
         if commit.changes or commit.statements:
@@ -271,7 +255,7 @@ class DurableStorage:
         self.history = histories.setdefault((self.history, line, changes), len(histories) + 1)
 
     def _with(self, gtid: str | None) -> GtidSet:
-        return self._executed if gtid is None else self._executed.union(GtidSet(gtid))
+        return self.executed_gtids if gtid is None else self.executed_gtids.union(GtidSet(gtid))
 
     # a transaction
 
@@ -293,7 +277,7 @@ class DurableStorage:
 
     def commit(self, commit: Commit) -> None:
         info, self._open = tuple(self._open or ()), None
-        self._tables.commit()
+        self.tables.commit()
         work = self._work()
         logged = bool(
             self._binary
@@ -305,28 +289,28 @@ class DurableStorage:
             )
         )
         self._store(work, commit, info, logged=logged)
-        self._executed = self._with(commit.gtid)
-        note_prepared(self._prepared, commit)
+        self.executed_gtids = self._with(commit.gtid)
+        note_prepared(self.prepared, commit)
         self._note(work, commit)
         self._part = None, 0
 
     def rollback(self) -> None:
         self._open = None
-        self._tables.rollback()
-        self._info.take_back()
+        self.tables.rollback()
+        self.info.take_back()
 
     def write_info(self, write: InfoWrite) -> None:
         """A row of an info table: a part of the open transaction, or one of its own."""
-        if not self._info.transactional:
-            self._info.data(self._disk).append(write)
-            self._info.data(self._disk).write()
+        if not self.info.transactional:
+            self.info.data(self._disk).append(write)
+            self.info.data(self._disk).write()
         elif self._open is not None:
             self._open.append(write)
         else:
             self._store(None, Commit(None), (write,), logged=False)
 
     def _is_new(self, gtid: str | None) -> bool:
-        return gtid is not None and not GtidSet(gtid).issubset(self._executed)
+        return gtid is not None and not GtidSet(gtid).issubset(self.executed_gtids)
 
     def _store(
         self, work: Hashable, commit: Commit, info: tuple[InfoWrite, ...], *, logged: bool
@@ -340,7 +324,7 @@ class DurableStorage:
             self._binary.append((number, commit.gtid))
             self._sync_binary(self._binary)
             self._redo.append(Decided(number, True))
-        self._info.keep()
+        self.info.keep()
         self._commits += 1
         if self._commits >= self._durability.commits_per_second:
             self._commits = 0
@@ -361,7 +345,7 @@ class DurableStorage:
 
 
 class _Info:
-    """The info tables: rows in memory, each write told to the storage."""
+    """The info tables: rows in memory, each write passed on to the storage."""
 
     def __init__(self, storage: DurableStorage, *, transactional: bool) -> None:
         self._storage = storage

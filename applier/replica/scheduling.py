@@ -68,9 +68,7 @@ class ClockRules:
     own."""
     delays_transactions: bool = True
     """SOURCE_DELAY counts once a transaction from its immediate commit; before, for every event
-    from its header time."""
-    previous_gtids_waits: bool = False
-    """By the old rule of SOURCE_DELAY the PREVIOUS_GTIDS event is delayed as well."""
+    from its header time, PREVIOUS_GTIDS among them."""
     after_gtids_without_workers: bool = False
     """START REPLICA UNTIL SQL_AFTER_GTIDS runs without workers that once (note 1753)."""
     workers_most: int = 1024
@@ -101,7 +99,6 @@ RULES: dict[str, ClockRules] = {
             checkpoint_shows_head=False,
             zero_time_counts=False,
             delays_transactions=False,
-            previous_gtids_waits=True,
             after_gtids_without_workers=True,
         ),
         ClockRules(
@@ -115,7 +112,6 @@ RULES: dict[str, ClockRules] = {
             broken_order_stops=True,
             first_gap_counts=False,
             delays_transactions=False,
-            previous_gtids_waits=True,
             after_gtids_without_workers=True,
         ),
         ClockRules(

@@ -128,47 +128,31 @@ class MemoryStorage:
         executed_gtids: GtidSet | None = None,
         prepared: Prepared | None = None,
     ) -> None:
-        self._tables = tables
-        self._prepared: Prepared = dict(prepared or {})
-        self._info = MemoryTableStore(transactional=info_transactional)
-        self._executed = executed_gtids or GtidSet()
-
-    @property
-    def tables(self) -> Tables:
-        return self._tables
-
-    @property
-    def info(self) -> TableStore:
-        return self._info
-
-    @property
-    def executed_gtids(self) -> GtidSet:
-        return self._executed
-
-    @property
-    def prepared(self) -> Prepared:
-        return self._prepared
+        self.tables = tables
+        self.prepared: Prepared = dict(prepared or {})
+        self.info = MemoryTableStore(transactional=info_transactional)
+        self.executed_gtids = executed_gtids or GtidSet()
 
     def recover(self) -> None:
-        self._tables.rollback()
-        self._info.rollback()
+        self.tables.rollback()
+        self.info.rollback()
 
     def begin(self) -> None:
-        self._info.begin()
+        self.info.begin()
 
     def write_through(self, changes: tuple[RowChange, ...]) -> None:
         """Nothing to do: the tables are the storage."""
 
     def commit(self, commit: Commit) -> None:
-        self._tables.commit()
-        self._info.commit()
+        self.tables.commit()
+        self.info.commit()
         if commit.gtid is not None:
-            self._executed = self._executed.union(GtidSet(commit.gtid))
-        note_prepared(self._prepared, commit)
+            self.executed_gtids = self.executed_gtids.union(GtidSet(commit.gtid))
+        note_prepared(self.prepared, commit)
 
     def rollback(self) -> None:
-        self._tables.rollback()
-        self._info.rollback()
+        self.tables.rollback()
+        self.info.rollback()
 
 
 def note_prepared(prepared: Prepared, commit: Commit) -> None:

@@ -63,9 +63,9 @@ class Clock(NamedTuple):
     before it are done, at its place modulo WINDOW. `until`: when a database's last transaction is
     done. `scanned`: for each scanned table when its last transactions are done, as many as there
     are workers. `contention`: `scan_locks.contentions`, seconds and retries in turn, for each
-    number of workers GRID lengths; empty where nobody is rolled back. `domains`: a row for each
-    domain; `places`: a row for each, of the workers that it had; `owners`: the place that had each
-    worker last."""
+    number of workers GRID lengths; empty where no transaction is rolled back. `domains`: a row for
+    each domain; `places`: a row for each, of the workers that it had; `owners`: the place that had
+    each worker last."""
 
     numbers: Numbers
     workers: Numbers

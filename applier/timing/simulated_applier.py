@@ -3,6 +3,7 @@ how its events come in."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from math import floor, inf
 
@@ -14,7 +15,7 @@ from applier.timing.timed import Step, TimedTransaction
 from applier.timing.workers import retry_seconds
 
 
-class SimulatedApplier:
+class SimulatedApplier(ABC):
     """What both kinds of applier share: the timestamp, the delay, retries, and how it ends."""
 
     def __init__(self, simulation: Simulation, *, parallel: bool) -> None:
@@ -29,14 +30,28 @@ class SimulatedApplier:
         """Where the thread that reads the relay log is."""
         self.ended = False
         self.stop = inf if configuration.stop is None else configuration.stop
-        """When the applier stops: told to, or for an error of a worker that the coordinator has not
-        seen yet."""
+        """When the applier stops: as asked, or for an error of a worker that the coordinator has
+        not seen yet."""
         self.failure: ReplicationError | None = None
         self.gate = DelayGate(self.rules, configuration.delay_seconds, simulation.clock_difference)
         self.delayed = configuration.delay_seconds > 0
         self.retries = configuration.retries if self.rules.workers_retry or not parallel else 0
         self._parallel = parallel
         simulation.timestamp = self.timestamp.history
+
+    @abstractmethod
+    def end(self, moment: float, *, handed_out: bool = False) -> None:
+        """STOP. `handed_out`: UNTIL, all that workers were given is executed."""
+
+    def fail(self, error: ReplicationError) -> None:
+        """An error of the thread that reads is like a stop."""
+        self.simulation.error = error
+        self.end(self.now)
+
+    def buffered(self, begun: float) -> None:
+        """The thread that reads was at the next transaction from `begun` until now."""
+        self.simulation.buffered_from.append(begun)
+        self.simulation.buffered_to.append(self.now)
 
     def replica_time(self, moment: float) -> float:
         """What the replica's clock shows at a moment of true time."""
@@ -67,6 +82,17 @@ class SimulatedApplier:
             position=transaction.position or None,
             hint="raise replica_transaction_retries, or find out what the transaction waits for",
         )
+
+    def retried(self, transaction: TimedTransaction, done: float, *, pauses: bool = True) -> float:
+        """When a worker's transaction that meets temporary errors is done. When it gives up, never;
+        the thread that reads goes on until it sees that."""
+        seconds, error = self.retry(transaction, pauses=pauses)
+        done += seconds
+        if error is None:
+            return done
+        if done < self.stop:
+            self.stop, self.failure = done, error
+        return inf
 
     def parts(
         self, transaction: TimedTransaction, first_byte: float, last_byte: float

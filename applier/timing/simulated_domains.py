@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import inf
 
 from applier.error_codes import Code
-from applier.errors import ReplicationError, UsageError
+from applier.errors import UsageError
 from applier.replica.admission import AdmissionVerdict
 from applier.replica.scheduling import (
     MINIMAL,
@@ -67,7 +67,7 @@ class ParallelDomains(SimulatedApplier):
             if verdict is AdmissionVerdict.SKIP:
                 self._shown.read(self.now, transaction.stamp)
                 self._shown.committed(self.now, transaction.last_stamp, len(self.simulation))
-            self._buffered(begun)
+            self.buffered(begun)
             return self.now, self.now, -1
         self.relay_event(transaction, self.now, first_byte)
         self._shown.read(self.now, _header(transaction))
@@ -82,7 +82,7 @@ class ParallelDomains(SimulatedApplier):
             changes=verdict is AdmissionVerdict.EXECUTE,
         )  # fmt: skip
         self._shown.committed(end, transaction.last_stamp, len(self.simulation))
-        self._buffered(begun)
+        self.buffered(begun)
         return start, end, worker
 
     def _hand_out(
@@ -155,13 +155,11 @@ class ParallelDomains(SimulatedApplier):
     ) -> float:
         """When a group that meets temporary errors may commit: it waits until all before it are
         committed, and is executed again, without a pause."""
-        seconds, error = self.retry(transaction, pauses=False)
-        done = max(done, domain.committed) + seconds
-        if error is None:
-            return done
-        if done < self.stop:
-            self.stop, self.failure, self._failed = done, error, number
-        return inf
+        failure = self.failure
+        done = self.retried(transaction, max(done, domain.committed), pauses=False)
+        if self.failure is not failure:
+            self._failed = number
+        return done
 
     def drain(self) -> None:
         """Nothing comes any more."""
@@ -198,21 +196,11 @@ class ParallelDomains(SimulatedApplier):
         simulation.error = simulation.error or self.failure
         self.ended = True
 
-    def fail(self, error: ReplicationError) -> None:
-        """An error of the reading thread is like a stop."""
-        self.simulation.error = error
-        self.end(self.now)
-
     def _wait(self, moment: float) -> None:
         """For what arrives then."""
         if moment > self.now:
             self._shown.end_of_log(self.now)
             self.now = moment
-
-    def _buffered(self, begun: float) -> None:
-        """The reading thread was at it from `begun` until now."""
-        self.simulation.buffered_from.append(begun)
-        self.simulation.buffered_to.append(self.now)
 
 
 def _header(transaction: TimedTransaction) -> int:

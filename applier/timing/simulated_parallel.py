@@ -71,14 +71,14 @@ class Parallel(SimulatedApplier):
             if verdict is AdmissionVerdict.SKIP:
                 coordinator.read(transaction.stamp)
             self.now = coordinator.skip()
-            self._buffered(self.now)
+            self.buffered(self.now)
             return self.now, self.now, -1
         self._before(transaction, first_byte)
         group, begun = coordinator.begin(), coordinator.now
         worker = self.scheduler.choose(transaction)
         if coordinator.now == inf:  # it waits for a worker that met an error
             self.now = inf
-            self._buffered(begun)
+            self.buffered(begun)
             return inf, inf, -1
         if not self.timestamp.value:
             self.timestamp.read(coordinator.now, transaction.body_stamp)
@@ -88,7 +88,7 @@ class Parallel(SimulatedApplier):
             transaction, first_byte, last_byte, start, changes=verdict is AdmissionVerdict.EXECUTE
         )
         if transaction.errors and verdict is AdmissionVerdict.EXECUTE:
-            end = self._retry(transaction, end)
+            end = self.retried(transaction, end)
         if end < inf:
             coordinator.now = self.pending.rest(transaction, coordinator.now, start, end)
             end = max(end, coordinator.now)
@@ -98,7 +98,7 @@ class Parallel(SimulatedApplier):
         group.stamp = transaction.last_stamp
         self.scheduler.handed_out(transaction, worker, end)
         self.now = coordinator.now
-        self._buffered(begun)
+        self.buffered(begun)
         return start, end, worker.id
 
     def drain(self) -> None:
@@ -141,21 +141,6 @@ class Parallel(SimulatedApplier):
         """An error of the coordinator is like a stop."""
         self.simulation.error = error
         self.end(self.coordinator.now)
-
-    def _retry(self, transaction: TimedTransaction, end: float) -> float:
-        """When a transaction that meets errors is done. When it gives up, never; the coordinator
-        goes on until it sees that."""
-        seconds, error = self.retry(transaction)
-        if error is None:
-            return end + seconds
-        if end + seconds < self.stop:
-            self.stop, self.failure = end + seconds, error
-        return inf
-
-    def _buffered(self, begun: float) -> None:
-        """The coordinator was at it from `begun` until now."""
-        self.simulation.buffered_from.append(begun)
-        self.simulation.buffered_to.append(self.now)
 
     def _before(self, transaction: TimedTransaction, first_byte: float) -> None:
         """The first event: a new file of the source waits for all workers (ROTATE is executed

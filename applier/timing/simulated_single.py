@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from math import inf
 
-from applier.errors import ReplicationError
 from applier.replica.admission import AdmissionVerdict
 from applier.timing.simulated_applier import SimulatedApplier
 from applier.timing.simulation import Simulation
@@ -73,17 +72,11 @@ class Single(SimulatedApplier):
         self.end(self.stop)
 
     def end(self, moment: float, *, handed_out: bool = False) -> None:
-        """The applier is told to stop; a transaction that cannot be undone is executed to its
-        end."""
+        """The applier stops; a transaction that cannot be undone is executed to its end."""
         if moment < inf:
             last = self.simulation.ends[-1] if len(self.simulation) else moment
             self.simulation.stopped_at = max(moment, last) if last < inf else moment
             self.ended = True
-
-    def fail(self, error: ReplicationError) -> None:
-        """The applier stops with an error; its transaction is rolled back."""
-        self.simulation.error = error
-        self.end(self.now)
 
     def _wait(self, moment: float) -> None:
         """At the end of the relay log the timestamp is 0."""

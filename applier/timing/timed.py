@@ -60,7 +60,7 @@ class TimedTransaction:
     for the whole second of `commit`, and for `stamp` and `body_stamp` after one that is given.
     `steps` tells more than these where a transaction has several statements: its parts in order,
     their `seconds` sum up to `seconds`. `last_committed` and `sequence_number` are 0 where the log
-    has none. `databases` are those it touches (ALL_DATABASES: cannot be told). `errors` are the
+    has none. `databases` are those it touches (ALL_DATABASES: not known). `errors` are the
     temporary errors (1205, 1213) that it meets before it succeeds.
     """
 

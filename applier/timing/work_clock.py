@@ -65,7 +65,7 @@ class Machine:
 
     @property
     def sync(self) -> float:
-        """Seconds of a commit's sync when nobody is in its way."""
+        """Seconds of a commit's sync without contention."""
         return self.sync_processor + self.sync_waiting
 
 

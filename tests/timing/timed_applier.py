@@ -136,7 +136,9 @@ class TimedApplier:
             self._nap(self._gate.gtid(event.timestamp, commit))
             original = parsed.original_commit_timestamp / 1e6 if commit is not None else None
             self.current = Monitored(parsed.text or ANONYMOUS, original, commit, self.clock.now())
-        elif event.type not in NEVER_DELAYED and (event.type != EventType.PREVIOUS_GTIDS or self.rules.previous_gtids_waits):
+        elif event.type not in NEVER_DELAYED and (
+            event.type != EventType.PREVIOUS_GTIDS or not self.rules.delays_transactions
+        ):
             self._nap(self._gate.event(event.timestamp))
 
     def _nap(self, until: int | None) -> None:

@@ -56,7 +56,6 @@ LOOK = "SELECT IFNULL(MAX(id), 0) FROM {}"
 APPLIER_THREADS = ("replica_worker", "replica_sql", "slave_sql", "slave_worker")
 REPEATS = 3
 SHORT_SECONDS = 0.5
-RELAY = "binlag-measure"
 OLD_WORDS = {
     "STOP REPLICA": "STOP SLAVE", "RESET REPLICA ALL": "RESET SLAVE ALL",
     "START REPLICA SQL_THREAD": "START SLAVE SQL_THREAD",
