@@ -3,7 +3,7 @@ and faults.
 
 A crash point is named by the number of the operation, so that the same run with the same point ends
 in the same place. `before` and `after` of neighbouring operations leave the same disk but not the
-same promises: between the two the program may have told somebody that its data are safe.
+same promises: between the two the program may have reported that its data are safe.
 """
 
 from __future__ import annotations

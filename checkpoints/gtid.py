@@ -279,7 +279,7 @@ def _read_text(part: str, found: Mapping[Source, list[Span]]) -> None:
 
 
 def shortened(text: str, most: int = 80) -> str:
-    """A piece of somebody else's text as an error shows it."""
+    """A piece of a foreign text as an error shows it."""
     return repr(text if len(text) <= most else text[:most] + "…")
 
 

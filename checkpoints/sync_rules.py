@@ -232,7 +232,7 @@ class SyncOptions:
 
     @classmethod
     def default(cls, server: str) -> SyncOptions:
-        """What a server has when nobody sets anything."""
+        """A server's defaults."""
         period = DEFAULT_PERIODS[column_of(server)]
         return cls(period, period, period)
 

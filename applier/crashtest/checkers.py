@@ -56,7 +56,7 @@ CONSISTENT = Judgement(Verdict.CONSISTENT)
 def check_ledger(state: State, expected: State, acknowledged: Collection[Hashable]) -> Judgement:
     """Each piece of work once; `acknowledged` ones are named first when they are missing.
 
-    One that nobody asked for, while none is missing, is a part of another that came again within
+    One that was not expected, while none is missing, is a part of another that came again within
     its transaction: `judge` asks the data whether anything is lost.
     """
     counts = Counter(state.applied)

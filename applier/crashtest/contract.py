@@ -52,7 +52,7 @@ class State:
     effects: a position proves nothing."""
     content: Any = field(default=None, repr=False)
     """The data themselves, in a form that `==` compares. In a dict of table -> rows (a list), rows
-    twice are told from lost ones."""
+    that are there twice are distinguished from lost ones."""
 
 
 class System(Protocol):
@@ -69,8 +69,8 @@ class System(Protocol):
     """
 
     def run(self, disk: Disk) -> Iterator[Hashable]:
-        """Does all its work, from a disk with nothing on it; yields each piece when its user has
-        been told that it is done.
+        """Does all its work, from a disk with nothing on it; yields each piece when its user
+        knows that it is done.
 
         It may be cut off at any operation of the disk. An OSError of the disk may be handled, or
         end the run as it would end the process.

@@ -1,6 +1,6 @@
 """What a recovery has looked at: two disks that are the same there recover alike.
 
-A recovery is told by nothing but the names on the disk and the files that it reads. So its result
+A recovery depends on nothing but the names on the disk and the files that it reads. So its result
 is kept in a tree: a node is the file that is looked at next, a branch is what was found in it.
 Whether a new disk has to be recovered at all is a walk from the root, in which the files that
 nobody asks for do not count: after most crashes they are most of what differs.

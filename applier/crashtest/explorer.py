@@ -125,7 +125,7 @@ class Exploration:
     """One for each kind and different disk, in the order of the run."""
     acknowledged: list[Hashable] = field(default_factory=list)
     recoveries: int = 0
-    """Recoveries that it took; the other disks differ only where nobody looked."""
+    """Recoveries that it took; the other disks differ only in what no recovery read."""
 
     @property
     def failures(self) -> list[Trial]:
@@ -340,14 +340,14 @@ def explore(
     not even that run adds up, RecoveryMistake for what is no refusal to start.
     """
     explorer = _Explorer(
-        make,
-        frozenset(kinds),
-        coverage,
-        medium or Medium(),
-        files or {},
-        expected,
-        on_point,
-        recovered or Recovered(),
+        make=make,
+        kinds=frozenset(kinds),
+        coverage=coverage,
+        medium=medium or Medium(),
+        files=files or {},
+        expected=expected,
+        on_point=on_point,
+        recovered=recovered or Recovered(),
     )
     try:
         disk = explorer.watch()

@@ -103,7 +103,7 @@ class Setup:
         )
 
     def promise(self, kind: Kind) -> str | None:
-        """Why it should be safe; None when nobody says so."""
+        """Why it should be safe; None where no documentation promises it."""
         rules = self.configuration.rules
         durable = self.flush_log == 1 and (self.sync_binlog == 1 or not self.log_bin)
         if self.engine != INNODB or not durable:
@@ -360,13 +360,13 @@ def _cell(setup: Setup, kind: Kind, explored: Setup, result: Exploration) -> Mat
         verdict: trial for verdict in counts if (trial := result.first(kind, verdict)) is not None
     }
     return MatrixCell(
-        setup,
-        kind,
-        result.points[kind],
-        result.disks(kind),
-        counts,
-        first,
-        None if explored is setup else explored,
+        setup=setup,
+        kind=kind,
+        points=result.points[kind],
+        disks=result.disks(kind),
+        counts=counts,
+        first=first,
+        same_as=None if explored is setup else explored,
     )
 
 
@@ -391,8 +391,8 @@ def try_all(
     jobs: int,
     done: Callable[[int], None] = lambda setups: None,
 ) -> list[MatrixCell]:
-    """The whole matrix, in the order of the setups whatever finishes first. `done` is told how many
-    setups have just been finished.
+    """The whole matrix, in the order of the setups whatever finishes first. `done` gets the number
+    of setups that have just been finished.
 
     Raises UsageError for less than one process.
     """

@@ -171,8 +171,8 @@ class ReplicaSystem:
 
 
 def set_up(workload: Workload, configuration: ReplicaConfiguration) -> dict[str, bytes]:
-    """The disk of a replica that was told its source, has met it once, and was shut down: setting
-    it up is no part of what is tested."""
+    """The disk of a replica that has connected to its source once and was shut down. Setting it up
+    is not part of what is tested."""
     disk = SimulatedDisk()
     replica, _ = ReplicaSystem(workload, configuration).server(disk)
     replica.start()

@@ -1,7 +1,7 @@
 """What a replica is crash-tested with: the binary logs of a source, the tables before them, and the
 tables after them.
 
-Captured logs are taken as they are. Generated ones hold the mix that told right from wrong on real
+Captured logs are taken as they are. Generated ones hold the mix that showed the differences on real
 servers (INSERT with a key, INSERT into a table without one, UPDATE, DELETE): a transaction that is
 executed twice stops with 1062 or 1032, or leaves a row too many.
 """

@@ -22,8 +22,8 @@ NOT_STARTED = (
 class XaTransactions:
     """The changes of each prepared transaction, by its identifier in the form of `plain_xid`.
 
-    They are in the tables and in nobody's journal: a COMMIT leaves them there, a ROLLBACK takes
-    them back.
+    They are in the tables and in no journal: a COMMIT leaves them there, a ROLLBACK takes them
+    back.
     """
 
     __slots__ = ("knows_all", "prepared", "tables")

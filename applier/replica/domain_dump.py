@@ -197,7 +197,7 @@ class DomainSkip:
             self._is_reached = True
             del self._left[gtid.domain]
 
-    def told(self, end: int, server_id: int, *, checksum: bool) -> bytes | None:
+    def list_behind(self, end: int, server_id: int, *, checksum: bool) -> bytes | None:
         """The list of the GTIDs that were met, behind the last group of a domain that is left
         out."""
         if self._is_skipping or not self._is_reached:
@@ -228,9 +228,7 @@ Sender = Callable[[bytes, int], Iterator[bytes]]
 """An event as it stands in the log, and its end there, to what goes over."""
 
 
-def sender(
-    skip: DomainSkip, name: str, description: FormatDescription, server_id: int
-) -> Sender:
+def sender(skip: DomainSkip, name: str, description: FormatDescription, server_id: int) -> Sender:
     """Of one log."""
 
     def send(data: bytes, end: int) -> Iterator[bytes]:
@@ -243,8 +241,8 @@ def sender(
         )
         if not skip.leaves_out(event, description):
             yield data
-        told = skip.told(end, server_id, checksum=description.checksum == 1)
-        if told is not None:
-            yield told
+        known = skip.list_behind(end, server_id, checksum=description.checksum == 1)
+        if known is not None:
+            yield known
 
     return send

@@ -2,8 +2,8 @@
 goes to the storage.
 
 The rows and statements themselves are the replay's (`applier.replay_loop`); here is what only a
-replica does: transactions whose GTID was executed are passed over, and each commit is told before
-it happens, so that the position can be a part of it.
+replica does: transactions whose GTID was executed are passed over, and each commit is announced
+before it happens, so that the position can be a part of it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class GroupExecutor(Protocol):
 
     @property
     def first(self) -> RelayEvent | None:
-        """The first event of the open group, by which it can be told from all others."""
+        """The first event of the open group, which identifies it."""
         ...
 
     @property
@@ -129,7 +129,7 @@ class Executor:
 
     @property
     def first(self) -> RelayEvent | None:
-        """The first event of the open group, by which it can be told from all others."""
+        """The first event of the open group, which identifies it."""
         return self._group[0] if self._group else None
 
     @property
@@ -282,7 +282,7 @@ def _is_ddl(event: Event) -> bool:
 
 def _corrupt(relay: RelayEvent, head: RowsHead, error: InputError) -> ReplicationError:
     """ER_SLAVE_CORRUPT_EVENT of rows that end behind their event (unpack_row), where no checksum
-    has told before."""
+    has shown it before."""
     return ReplicationError(
         1610,
         f"Could not execute {EVENT_TEXT[head.kind]} event on table {error.table};"

@@ -249,8 +249,8 @@ class Replica:
         read, byte for byte.
 
         Two replicas of which this is the same, with the same data, go on alike: the rest of the
-        disk is only written from here on. Where the receiver stands is told by the dump with
-        auto-position, whose first event names file and position.
+        disk is only written from here on. With auto-position the dump says where the receiver
+        stands: its first event names file and position.
         """
         receiver, applier = self._threads()
         received = (

@@ -19,7 +19,7 @@ def views_of_server(server: Server, version: str | None = None) -> list[ReplicaV
     """The replays by name. `version` names the columns; None: the server's own. Raises InputError
     where no replay was begun.
 
-    Whether somebody receives the log is not known here, so those columns are unknown.
+    Whether a receiver runs is not known here, so its columns are unknown.
     """
     name = server.rules_version if version is None else asked_rules(version).name
     found = checkpoints_of(server)

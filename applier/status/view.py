@@ -47,7 +47,7 @@ NOTHING = Monitored()
 @dataclass(frozen=True, slots=True)
 class Thread:
     """Receiver, coordinator (or the single applier) or a worker. `last` and `current` are None
-    where nobody kept them."""
+    where they are not recorded."""
 
     state: str | None = None
     stage: str | None = None

@@ -237,13 +237,15 @@ class ForeignKeys:
         positions = tuple(at for at in own if at is not None)
         generated = _following(child.definition, positions)
         return Link(
-            key,
-            child,
-            parent,
-            positions,
-            tuple(at for at in theirs if at is not None),
-            generated,
-            row_generator(child.definition, Session.at_utc(self.dialect)) if generated else None,
+            key=key,
+            child=child,
+            parent=parent,
+            own=positions,
+            theirs=tuple(at for at in theirs if at is not None),
+            generated=generated,
+            generate=row_generator(child.definition, Session.at_utc(self.dialect))
+            if generated
+            else None,
         )
 
     def _links_up(self, table: MemoryTable) -> list[tuple[ForeignKey, Link | None]]:
