@@ -179,8 +179,6 @@ def of_view(view: ReplicaView, channel: str) -> Iterator[Gauge]:
     yield one("relay_log_bytes", "Size of all relay logs.", view.relay_log_bytes)
     yield one("retrieved_gtids", "Transactions in Retrieved_Gtid_Set.", _count(view.retrieved))
     yield one("executed_gtids", "Transactions in Executed_Gtid_Set.", _count(view.executed))
-    yield one("retries", "Count_Transactions_Retries.", view.retries)
-    yield one("heartbeats", "Heartbeats that were received.", view.heartbeats)
     yield one("workers", "Workers of the applier.", len(view.workers))
     for name, thread in (("receiver", view.receiver), ("applier", view.applier)):
         yield from _of_thread(thread, name, labels)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from applier.binlog.header import (
     CHECKSUM_LENGTH,
     HEADER,
     HEADER_LENGTH,
+    MAGIC,
     Event,
     EventFlag,
     EventType,
@@ -142,3 +144,14 @@ def event_of(
     return Event(
         file, position, HEADER.unpack_from(data), data, header_length, len(data) - checksum_length
     )
+
+
+def raw_events(content: bytes, position: int = len(MAGIC)) -> Iterator[tuple[int, bytes]]:
+    """(Where it stands, its bytes) for each whole event of a log; what is cut off at the end is
+    left out."""
+    while position + HEADER_LENGTH <= len(content):
+        length = int.from_bytes(content[position + 9 : position + 13], "little")
+        if length < HEADER_LENGTH or position + length > len(content):
+            return
+        yield position, content[position : position + length]
+        position += length

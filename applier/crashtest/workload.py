@@ -17,7 +17,8 @@ from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from applier.binlog.header import MAGIC, EventType
+from applier.binlog.event_bytes import raw_events
+from applier.binlog.header import EventType
 from applier.binlog.reader import LogReader
 from applier.binlog.transactions import group
 from applier.crashtest.log_maker import (
@@ -74,10 +75,8 @@ class Workload:
             end = (
                 transaction.end if transaction.end_file in ("", transaction.file) else len(content)
             )
-            while at < end:
-                event = content[at : at + int.from_bytes(content[at + 9 : at + 13], "little")]
+            for _, event in raw_events(content[:end], at):
                 names[event] = name if event not in names else f"{names[event]} or {name}"
-                at += len(event)
         return names
 
     @contextmanager
@@ -119,16 +118,8 @@ def captured(paths: Sequence[str | os.PathLike[str]], schema: str | None, versio
     first = next(iter(source.files.values()))
     by_domains = replica_rules(version).by_domains
     wanted = EventType.MARIADB_GTID if by_domains else EventType.GTID
-    gtids = any(first[at + 4] == wanted for at in _event_starts(first))
+    gtids = any(event[4] == wanted for _, event in raw_events(first))
     return Workload(source.files, tables, version, gtids, Path(paths[0]).name)
-
-
-def _event_starts(content: bytes) -> list[int]:
-    found, at = [], len(MAGIC)
-    while at + 13 <= len(content):
-        found.append(at)
-        at += max(19, int.from_bytes(content[at + 9 : at + 13], "little"))
-    return found
 
 
 def with_engine(schema: Tables, engine: str) -> Tables:

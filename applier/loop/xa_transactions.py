@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from applier.binlog.boundaries import StatementRole, query_text
+from applier.binlog.boundaries import StatementRole, statement_of
 from applier.binlog.events import XaPrepare
 from applier.binlog.gtid_events import MariadbGtidEvent
 from applier.binlog.header import Event
@@ -64,8 +64,7 @@ class XaTransactions:
         """
         xid = prepared_xid(transaction.xid or "", self.prepared)
         if self.knows_all and not transaction.skipped:
-            start, end = query_text(event)
-            check_xid(role is StatementRole.XA_START, xid, event.buffer[start:end], self.prepared)
+            check_xid(role is StatementRole.XA_START, xid, statement_of(event), self.prepared)
         if role is StatementRole.XA_COMMIT:
             self.prepared.pop(xid, None)
         elif role is StatementRole.XA_ROLLBACK:

@@ -11,12 +11,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator, Mapping
 
-from applier.binlog.event_bytes import event_of, head_of, make_event
+from applier.binlog.event_bytes import event_of, head_of, make_event, raw_events
 from applier.binlog.events import parse
 from applier.binlog.gtid_events import MariadbGtidEvent
 from applier.binlog.header import (
-    HEADER_LENGTH,
-    MAGIC,
     Event,
     EventFlag,
     EventType,
@@ -82,40 +80,23 @@ class BinlogState:
 
 def list_at_head(log: Log, name: str) -> BinlogState:
     """What the list of GTIDs at the head of a log says was logged before it."""
-    content, description = log
-    state, at = BinlogState(), len(MAGIC)
-    while at + HEADER_LENGTH <= len(content):
-        length = int.from_bytes(content[at + 9 : at + 13], "little")
-        if content[at + 4] == EventType.GTID_LIST:
-            body = content[at + HEADER_LENGTH : at + length - description.checksum_length]
-            (count,) = _COUNT.unpack_from(body)
-            for number in range(count & _COUNT_BITS):
-                domain, server, sequence = _ENTRY.unpack_from(
-                    body, _COUNT.size + number * _ENTRY.size
-                )
-                state.add(MariadbGtid(domain, server, sequence))
+    state = BinlogState()
+    for event in events(log, name):
+        if event.type == EventType.GTID_LIST:
+            for gtid in parse(event, log[1]).gtids:
+                state.add(gtid)
+        if event.type != EventType.FORMAT_DESCRIPTION:
             break
-        if content[at + 4] != EventType.FORMAT_DESCRIPTION:
-            break
-        at += max(length, HEADER_LENGTH)
     return state
 
 
 def events(log: Log, name: str) -> Iterator[Event]:
     """The whole events of a log; what is cut off at its end is left out."""
     content, description = log
-    at = len(MAGIC)
-    while at + HEADER_LENGTH <= len(content):
-        length = int.from_bytes(content[at + 9 : at + 13], "little")
-        if length < HEADER_LENGTH or at + length > len(content):
-            return
+    for position, data in raw_events(content):
         yield event_of(
-            content[at : at + length],
-            file=name,
-            position=at,
-            checksum_length=description.checksum_length,
+            data, file=name, position=position, checksum_length=description.checksum_length
         )
-        at += length
 
 
 def state_at(log: Log, name: str, end: int) -> BinlogState:

@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from applier.binlog.boundaries import query_text
+from applier.binlog.boundaries import statement_of
 from applier.binlog.events import parse
 from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType
 from applier.binlog.payload import payload_events
 from applier.binlog.rows import RowsHead, parse_rows_head
+from applier.binlog.selection.filters import holds
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 from applier.options import parse_options
@@ -228,9 +229,7 @@ class Executor:
         gtid = parse(relay.event, relay.format)
         if isinstance(gtid, Gtid) and gtid.uuid is not None:
             self._gtid = gtid.text
-            self._loop.transaction.skipped = self.storage.executed_gtids.contains(
-                gtid.uuid, gtid.number, gtid.tag
-            )
+            self._loop.transaction.skipped = holds(self.storage.executed_gtids, gtid)
 
     def _commit(self, event: Event) -> None:
         """The loop is about to commit; this is where it becomes durable."""
@@ -276,8 +275,7 @@ class Executor:
 
 
 def _is_ddl(event: Event) -> bool:
-    start, end = query_text(event)
-    return statement_kind(event.buffer[start:end].decode("utf-8", "replace")) in DDL_STATEMENTS
+    return statement_kind(statement_of(event).decode("utf-8", "replace")) in DDL_STATEMENTS
 
 
 def _corrupt(relay: RelayEvent, head: RowsHead, error: InputError) -> ReplicationError:

@@ -39,6 +39,7 @@ from applier.binlog.header import (
     parse_format_description,
     version_number,
 )
+from applier.binlog.selection.filters import holds
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError, UsageError
 from applier.replica.domain_dump import (
@@ -257,11 +258,7 @@ class BinlogFiles:
                     ),
                     description,
                 )
-                skipping = (
-                    isinstance(gtid, Gtid)
-                    and gtid.uuid is not None
-                    and skip.contains(gtid.uuid, gtid.number, gtid.tag)
-                )
+                skipping = isinstance(gtid, Gtid) and holds(skip, gtid)
             elif head.type == EventType.ROTATE:
                 skipping = False
             position += len(data)

@@ -157,7 +157,7 @@ def performance_schema(view: ReplicaView) -> dict[str, list[Row]]:
         "replication_applier_status": _applier_status,
         "replication_applier_status_by_coordinator": _by_coordinator,
         "replication_applier_status_by_worker": _by_worker,
-        "replication_applier_filters": _applier_filters,
+        "replication_applier_filters": _nothing,
     }
     return {
         table: [
@@ -248,10 +248,6 @@ def _connection_status(view: ReplicaView, digits: int) -> list[Facts]:
             "CHANNEL_NAME": view.channel,
             "GROUP_NAME": "",
             "SOURCE_UUID": None if view.source is None else view.source.uuid,
-            "COUNT_RECEIVED_HEARTBEATS": view.heartbeats,
-            "LAST_HEARTBEAT_TIMESTAMP": (
-                None if view.heartbeats is None else timestamp(view.last_heartbeat, digits)
-            ),
             "RECEIVED_TRANSACTION_SET": view.retrieved,
             **_state(receiver),
             **_error(receiver.failure, digits),
@@ -291,7 +287,6 @@ def _applier_status(view: ReplicaView, digits: int) -> list[Facts]:
             "CHANNEL_NAME": view.channel,
             "SERVICE_STATE": view.applier.state,
             "REMAINING_DELAY": view.remaining_delay,
-            "COUNT_TRANSACTIONS_RETRIES": view.retries,
         }
     ]
 
@@ -336,18 +331,9 @@ def _last_seen(worker: Thread) -> str | None:
     return None if worker.last is None else worker.last.gtid
 
 
-def _applier_filters(view: ReplicaView, digits: int) -> list[Facts]:
-    return [
-        {
-            "CHANNEL_NAME": view.channel,
-            "FILTER_NAME": rule.name,
-            "FILTER_RULE": rule.rule,
-            "CONFIGURED_BY": rule.configured_by,
-            "ACTIVE_SINCE": timestamp(rule.active_since),
-            "COUNTER": rule.counter,
-        }
-        for rule in view.filters or ()
-    ]
+def _nothing(view: ReplicaView, digits: int) -> list[Facts]:
+    """Filters are in no file and in no log."""
+    return []
 
 
 def _yes(value: bool) -> str:

@@ -96,7 +96,6 @@ def _facts(view: ReplicaView) -> Mapping[str, Any]:
         "Seconds_Behind_Source": view.seconds_behind,
         "SQL_Remaining_Delay": view.remaining_delay,
         "SQL_Delay": view.delay if view.relay is None else view.relay.sql_delay,
-        "Skip_Counter": view.skip_counter,
         "Relay_Log_Space": view.relay_log_bytes,
         "Source_Server_Id": view.source_server_id,
         "Source_Info_File": view.info_repository,
@@ -106,8 +105,6 @@ def _facts(view: ReplicaView) -> Mapping[str, Any]:
         **_threads(view),
         **_connection(view),
         **_positions(view),
-        **_filters(view),
-        **_until(view),
     }
 
 
@@ -189,42 +186,6 @@ def _positions(view: ReplicaView) -> Row:
             "Exec_Source_Log_Pos": view.executed_position,
         }
     return facts
-
-
-def _filters(view: ReplicaView) -> Row:
-    if view.filters is None:
-        return {}
-    kinds = (
-        "Do_DB",
-        "Ignore_DB",
-        "Do_Table",
-        "Ignore_Table",
-        "Wild_Do_Table",
-        "Wild_Ignore_Table",
-        "Rewrite_DB",
-    )
-    return {
-        f"Replicate_{kind}": ",".join(
-            rule.rule for rule in view.filters if rule.name == f"REPLICATE_{kind.upper()}"
-        )
-        for kind in kinds
-    }
-
-
-def _until(view: ReplicaView) -> Row:
-    until = view.until
-    if until is None:
-        return {}
-    condition = (
-        old_name(until.condition)
-        if rules_for(view.version).name in OLD_NAMES_ONLY
-        else until.condition
-    )
-    return {
-        "Until_Condition": condition,
-        "Until_Log_File": until.file,
-        "Until_Log_Pos": until.position,
-    }
 
 
 def short_time(moment: float | None) -> str:

@@ -57,27 +57,6 @@ class Thread:
     current: Monitored | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """One rule of replication_applier_filters."""
-
-    name: str
-    rule: str
-    configured_by: str = "CHANGE_REPLICATION_FILTER"
-    active_since: float | None = None
-    counter: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class UntilStatus:
-    """START REPLICA UNTIL as SHOW REPLICA STATUS tells it: "Source", "Relay", "SQL_AFTER_GTIDS",
-    …"""
-
-    condition: str = "None"
-    file: str = ""
-    position: int = 0
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaView:
     """One channel. `version` is a server version as on the command line."""
@@ -105,9 +84,3 @@ class ReplicaView:
     seconds_behind: int | None = None
     delay: int | None = None
     remaining_delay: int | None = None
-    skip_counter: int | None = None
-    until: UntilStatus | None = None
-    retries: int | None = None
-    heartbeats: int | None = None
-    last_heartbeat: float | None = None
-    filters: tuple[Filter, ...] | None = None

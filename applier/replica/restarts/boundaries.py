@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from applier.binlog.boundaries import query_text
+from applier.binlog.boundaries import statement_of
 from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import EventType
+from applier.binlog.selection.filters import holds
 from applier.binlog.transactions import Transaction, TransactionKind, TransactionTracker
-from applier.binlog.xa import plain_xid, prepared_xid
+from applier.binlog.xa import check_xid, plain_xid, prepared_xid
 from applier.errors import ReplicationError
 from applier.replica.execute import BeforeCommit, GroupEnd
 from applier.replica.relay.relay_event import RelayEvent
@@ -102,27 +103,22 @@ class BoundaryExecutor:
         event = relay.event
         by_xid = event.type in (EventType.XID, EventType.TRANSACTION_PAYLOAD)
         gtid = ended.identity if isinstance(ended.identity, Gtid) else None
-        if gtid is not None and self._was_executed(gtid):
+        if gtid is not None and holds(self.storage.executed_gtids, gtid):
             self.storage.rollback()
             self._forget()
             return GroupEnd(False, by_xid, False)
         prepared = self.storage.prepared
         xid = None if ended.xid is None else prepared_xid(ended.xid, prepared)
-        if ended.kind in _XA_ENDS and xid not in prepared:
-            raise ReplicationError(
-                1397, f"Error 'XAER_NOTA: Unknown XID' on query. Query: '{_text(relay)}'"
-            )
-        if ended.kind is TransactionKind.XA_PREPARE and xid in prepared:
-            raise ReplicationError(
-                1440,
-                "Error 'XAER_DUPID: The XID already exists' on query. Query: 'XA START"
-                f" {ended.xid}'",
-            )
+        sql = statement_of(event) if event.type == EventType.QUERY else b""
+        if ended.kind in _XA_ENDS:
+            check_xid(False, xid or "", sql, prepared)
+        elif ended.kind is TransactionKind.XA_PREPARE:
+            check_xid(True, xid or "", f"XA START {ended.xid}".encode(), prepared)
         end = GroupEnd(
             True,
             by_xid,
             ended.kind is TransactionKind.STATEMENT
-            and statement_kind(_text(relay)) in DDL_STATEMENTS,
+            and statement_kind(sql.decode("utf-8", "replace")) in DDL_STATEMENTS,
         )
         prepares = (
             plain_xid(ended.xid)
@@ -141,11 +137,6 @@ class BoundaryExecutor:
         self._forget()
         return end
 
-    def _was_executed(self, gtid: Gtid) -> bool:
-        return gtid.uuid is not None and self.storage.executed_gtids.contains(
-            gtid.uuid, gtid.number, gtid.tag
-        )
-
     def _tell(self, relay: RelayEvent, ended: Transaction) -> None:
         assert self.first is not None
         first = self.first
@@ -160,10 +151,3 @@ class BoundaryExecutor:
                 xid=ended.xid,
             )
         )
-
-
-def _text(relay: RelayEvent) -> str:
-    if relay.event.type != EventType.QUERY:
-        return ""
-    start, end = query_text(relay.event)
-    return relay.event.buffer[start:end].decode("utf-8", "replace")

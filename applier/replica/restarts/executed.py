@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import MAGIC, EventFlag, EventType
+from applier.binlog.selection.filters import holds
 from applier.binlog.transactions import MEMBER_TYPES, TransactionKind, TransactionTracker
 from applier.binlog.xa import plain_xid, prepared_xid
 from applier.errors import InputError, ReplicationError
@@ -32,12 +33,7 @@ class LoggedGroup:
 
     def is_in(self, executed: GtidSet) -> bool:
         """Whether its GTID is."""
-        gtid = self.gtid
-        return (
-            gtid is not None
-            and gtid.uuid is not None
-            and executed.contains(gtid.uuid, gtid.number, gtid.tag)
-        )
+        return self.gtid is not None and holds(executed, self.gtid)
 
 
 def logged_groups(files: Mapping[str, bytes]) -> Iterator[LoggedGroup]:
