@@ -99,3 +99,6 @@ def any_column_local(columns: Collection[int], width: int) -> bool:
     """`is_any_column_signaled_for_table`: whether the image holds any column that the local table
     has."""
     return any(column < width for column in columns)
+
+
+__all__ = ["Decision", "Explanation", "Rejection", "any_column_local", "decide", "explain"]

@@ -252,11 +252,6 @@ def test_a_generated_invisible_primary_key() -> None:
     assert definition.generated_invisible_key
     assert definition.columns[0].invisible
     assert not table("(`my_row_id` bigint unsigned NOT NULL AUTO_INCREMENT, PRIMARY KEY (`my_row_id`))").generated_invisible_key
-    made = parse_create_table("CREATE TABLE t (a int)", "d", SchemaRules(generate_invisible_key=True))
-    assert [each.name for each in made.columns] == ["my_row_id", "a"]
-    assert made.generated_invisible_key
-    made = parse_create_table("CREATE TABLE t (a int PRIMARY KEY)", "d", SchemaRules(generate_invisible_key=True))
-    assert [each.name for each in made.columns] == ["a"]
 
 
 def test_system_versioned_tables_of_mariadb() -> None:

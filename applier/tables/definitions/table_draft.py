@@ -59,7 +59,6 @@ class SchemaRules:
     implicit_timestamps: bool = False
     """explicit_defaults_for_timestamp is off (the default of 5.x)."""
     mariadb: bool = False
-    generate_invisible_key: bool = False
     column_references: bool = False
     """REFERENCES behind a column makes a foreign key (MariaDB 10.5, MySQL 9.0); it is read over
     elsewhere."""
@@ -334,20 +333,6 @@ def build_definition(
         column.name == "my_row_id" and column.invisible and column.auto_increment
         for column in columns
     )
-    if rules.generate_invisible_key and not any(key.name == "PRIMARY" for key in parts.named_keys):
-        columns.insert(
-            0,
-            Column(
-                "my_row_id",
-                "bigint",
-                unsigned=True,
-                nullable=False,
-                auto_increment=True,
-                invisible=True,
-            ),
-        )
-        parts.named_keys.insert(0, NamedKey("PRIMARY", [("my_row_id", None, False, None)], True))
-        gipk = True
     _extend_versioned(parts, columns)
     keys = resolve_keys(parts.named_keys, columns, f"{database}.{name}", rules)
     for key in keys:
