@@ -168,10 +168,10 @@ def command(
     dump = read_info_dump(info, version) if info is not None else None
     if dump is not None:
         remains = read_remains(Path(folder), dump, option_path)
-    configuration = _configuration(version, remains, dump, **asked)
+    configuration = _configuration(version, remains, **asked)
     source = BinlogFiles.read(list(sources)) if sources else None
     found = restart(remains, configuration, source, _data(dump, schema, configuration, **asked))
-    lines = [json.dumps(as_dict(found, remains), indent=2)] if as_json else text(found, remains)
+    lines = [json.dumps(as_dict(found, remains), indent=2)] if as_json else text(found)
     for line in lines:
         click.echo(line)
     for said in _notes(found, schema=schema is not None, source=source is not None):
@@ -179,9 +179,7 @@ def command(
     return int(found.outcome != "consistent")
 
 
-def _configuration(
-    version: str, remains: Remains, dump: InfoDump | None, **asked: Any
-) -> ReplicaConfiguration:
+def _configuration(version: str, remains: Remains, **asked: Any) -> ReplicaConfiguration:
     """What is asked for, else what the option file says, else what the files show."""
     from applier.replica.configuration import FILE, TABLE, ReplicaConfiguration
     from applier.replica.restarts.option_file import configured
@@ -376,7 +374,7 @@ def _stretch(stretch: Any) -> dict[str, Any]:
     }
 
 
-def text(found: Restart, remains: Remains) -> Iterator[str]:
+def text(found: Restart) -> Iterator[str]:
     """The lines without --json."""
     from applier.replica.restarts.mend import statements
 

@@ -201,7 +201,7 @@ def _within_type(rows: Iterable[Row], at: int, column: Column) -> Iterator[Row]:
         yield row
 
 
-def _numbered_null(old: Column, new: Column, rules: ConversionRules) -> int | None:
+def _numbered_null(old: Column, rules: ConversionRules) -> int | None:
     """What NULL is until the rows are numbered, in a column that becomes AUTO_INCREMENT.
 
     MariaDB makes it a zero first, which gets a number even where the column may be NULL.
@@ -227,7 +227,7 @@ def value_converter(
     convert = conversion(old, new, rules)
     numbers = _is_numbered(new, rules)
     missing = (
-        _numbered_null(old, new, rules)
+        _numbered_null(old, rules)
         if numbers
         else None
         if new.nullable

@@ -10,7 +10,7 @@ from applier.binlog.charsets import charset
 from applier.tables.catalog import Tables
 from applier.tables.dml.row_writer import Assignment, StatementSession
 from applier.tables.dml.statements import Statement
-from applier.tables.expressions.operands import Dialect, Operand, OperandKind, constant, unsupported
+from applier.tables.expressions.operands import Operand, OperandKind, constant, unsupported
 from applier.tables.sql.sql_text import Parser
 
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
@@ -64,7 +64,7 @@ def _load(statement: Statement, data: bytes, duplicates: int | None) -> int:
             raise unsupported(
                 f"LOAD DATA of a line with {len(fields)} fields for {len(columns)} columns"
             )
-        operands = [options.operand(field, statement.dialect) for field in fields]
+        operands = [options.operand(field) for field in fields]
         rows.append(
             [
                 (at, statement.rows.writer(table.definition.columns[at], operand))
@@ -128,7 +128,7 @@ class LoadOptions:
             raise unsupported("LOAD DATA with delimiters that are alike")
         return options
 
-    def operand(self, field: str | None, dialect: Dialect) -> Operand:
+    def operand(self, field: str | None) -> Operand:
         """A field as the statement's columns take it."""
         if field is None:
             return constant(OperandKind.NULL, None, sql="NULL")
