@@ -35,7 +35,6 @@ NOT_THERE = (
 )
 _COUNT = struct.Struct("<I")
 _ENTRY = struct.Struct("<IIQ")
-_COUNT_BITS = (1 << 28) - 1
 Log = tuple[bytes, FormatDescription]
 """A log's content and what governs it."""
 

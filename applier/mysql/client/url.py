@@ -56,10 +56,6 @@ class Endpoint:
         place = host if self.socket else f"{host}:{self.port}"
         return f"{SCHEME}://{self.user}@{place}" + (f"?{'&'.join(options)}" if options else "")
 
-    def with_tls(self, tls: Tls) -> Endpoint:
-        """The same account over a connection that is encrypted in this way."""
-        return replace(self, tls=tls)
-
     def with_compression(self, compression: Compression) -> Endpoint:
         """The same account over the compressed protocol."""
         return replace(self, compression=compression)
