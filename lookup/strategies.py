@@ -3,8 +3,8 @@
 They are asked in this order, each whether it is chosen: the order of
 `decide_row_lookup_algorithm_and_key` (sql/log_event.cc 5.6 to 8.0; hard-wired from 8.4 on), which
 suits `find_key` (sql/log_event_server.cc MariaDB 10.11), too. A way of its own is a record here, a
-formula in `lookup.read_formulas` and, if it looks for one row at a time, a class in
-`lookup.search`.
+formula in `lookup.read_formulas`, and a class: in `lookup.search` if it looks for one row at a
+time, else in `lookup.scan_cursors`.
 """
 
 from __future__ import annotations
