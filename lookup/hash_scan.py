@@ -89,22 +89,19 @@ class _Ahead:
     """What a scan is still to meet: rows, each with the number of a content or LOOK_ALIKE, in the
     scan's order."""
 
-    __slots__ = ("_heap", "_known")
+    __slots__ = ("_known", "heap")
 
     def __init__(self, heap: list[tuple[Ref, int]]) -> None:
         heapq.heapify(heap)
-        self._heap, self._known = heap, set(heap)
-
-    def __len__(self) -> int:
-        return len(self._heap)
+        self.heap, self._known = heap, set(heap)
 
     def add(self, item: tuple[Ref, int]) -> None:
         if item not in self._known:
             self._known.add(item)
-            heapq.heappush(self._heap, item)
+            heapq.heappush(self.heap, item)
 
     def pop(self) -> tuple[Ref, int]:
-        item = heapq.heappop(self._heap)
+        item = heapq.heappop(self.heap)
         self._known.discard(item)
         return item
 
@@ -188,7 +185,7 @@ class HashScan:
         """Meets the rows of one key value (or of the table) that match, in order. None when the
         group is read to its end."""
         ahead = self._candidates(group)
-        while ahead:
+        while ahead.heap:
             ref, order = ahead.pop()
             at = cursor.position()
             if order == LOOK_ALIKE:
