@@ -19,6 +19,8 @@ NO_CHECK_CONSTRAINTS = 1 << 15
 EXPLICIT_DEFAULTS = 1 << 24
 """Of MariaDB, too: explicit_defaults_for_timestamp (`OPTION_EXPLICIT_DEF_TIMESTAMP`, seen on
 10.11.18)."""
+IF_EXISTS, INSERT_HISTORY = 1 << 28, 1 << 30
+"""Of MariaDB, too: sql_if_exists and system_versioning_insert_history (seen on 10.11.18)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from applier.binlog.charsets import (
 from applier.binlog.events import ExecuteLoadQuery, Intvar, LoadBlock, Query, Rand, UserVar
 from applier.binlog.header import Event
 from applier.binlog.refusals import no_loaded_file
-from applier.binlog.status_vars import EXPLICIT_DEFAULTS, StatusVariables
+from applier.binlog.status_vars import EXPLICIT_DEFAULTS, IF_EXISTS, StatusVariables
 from applier.binlog.time_zone import from_utc, time_zone
 from applier.binlog.types.numbers import decimal_to_text
 from applier.binlog.wire import decimal_bytes
@@ -192,6 +192,7 @@ class StatementApplier:
         default = variables.default_collation_for_utf8mb4
         return DdlSession(
             executes_again=self.server == "mariadb",
+            if_exists=self.server == "mariadb" and bool((variables.flags2 or 0) & IF_EXISTS),
             server=self.server,
             expressions=self.statement.expressions,
             server_charset=names[0],

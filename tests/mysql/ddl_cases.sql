@@ -637,3 +637,13 @@ CREATE TABLE t (p POINT, g GEOMETRY, KEY (p), KEY (g(20)));
 CREATE TABLE u (p POINT);
 ALTER TABLE u ADD KEY (p(10));
 INSERT INTO u VALUES (Point(0, 2));
+
+-- mariadb: sql_if_exists
+CREATE TABLE t (a INT);
+SET sql_if_exists = ON;
+RENAME TABLE x TO y, t TO u;
+DROP VIEW v;
+DROP DATABASE e;
+DROP TABLE x;
+ALTER TABLE x ADD b INT;
+INSERT INTO u VALUES (1);

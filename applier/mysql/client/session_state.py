@@ -17,6 +17,8 @@ from applier.binlog.events import Intvar, Query, Rand, UserVar
 from applier.binlog.header import Event
 from applier.binlog.status_vars import (
     EXPLICIT_DEFAULTS,
+    IF_EXISTS,
+    INSERT_HISTORY,
     NO_CHECK_CONSTRAINTS,
     RELAXED_UNIQUE_CHECKS,
     StatusVariables,
@@ -30,6 +32,13 @@ COMMON_SQL_MODES = (1 << 32) - 1
 FALLBACK_COLLATION = 45
 """utf8mb4_general_ci: every server has it."""
 INTEGER, REAL, DECIMAL = 2, 1, 4
+MARIADB_FLAGS = {
+    "check_constraint_checks": (NO_CHECK_CONSTRAINTS, 0),
+    "explicit_defaults_for_timestamp": (EXPLICIT_DEFAULTS, 1),
+    "sql_if_exists": (IF_EXISTS, 1),
+    "system_versioning_insert_history": (INSERT_HISTORY, 1),
+}
+"""Session variable -> its bit of flags2, and the value that the bit stands for."""
 
 
 class SessionState:
@@ -108,8 +117,8 @@ class SessionState:
             yield "unique_checks", str(int(not flags & RELAXED_UNIQUE_CHECKS))
             yield "sql_auto_is_null", str(int(variables.auto_is_null))
             if self.source_is_mariadb:
-                yield "check_constraint_checks", str(int(not flags & NO_CHECK_CONSTRAINTS))
-                yield "explicit_defaults_for_timestamp", str(int(bool(flags & EXPLICIT_DEFAULTS)))
+                for name, (bit, value) in MARIADB_FLAGS.items():
+                    yield name, str(value if flags & bit else 1 - value)
 
     def _sql_mode(self, variables: StatusVariables) -> Iterator[tuple[str, str]]:
         mode = variables.sql_mode

@@ -38,6 +38,9 @@ class DdlSession:
     executes_again: bool = False
     """A replica of MariaDB (slave_ddl_exec_mode=IDEMPOTENT): CREATE TABLE replaces a table, and
     CREATE DATABASE and DROP DATABASE pass where there is nothing to do."""
+    if_exists: bool = False
+    """sql_if_exists of MariaDB: ALTER, RENAME and DROP of tables, and DROP of databases and views,
+    pass over what is not there (10.11.18)."""
     error_code: int = 0
     """With which the statement ended on the source."""
     expressions: Session = field(default_factory=Session)

@@ -114,6 +114,10 @@ class _Ddl:
         parser.at = start
         raise parser.refuse("unknown kind of object")
 
+    def _if_exists(self) -> bool:
+        """Whether the statement passes over what is not there."""
+        return self.parser.accept("IF", "EXISTS") or self.session.if_exists
+
     def _end(self) -> None:
         """Raises InputError unless the statement was read to its end."""
         if not self.parser.done:
@@ -307,7 +311,7 @@ class _Ddl:
             return self._alter_sequence()
         if what != "TABLE":
             return f"ALTER {what or 'of something unknown'} is not replayed"
-        missing_ok = self.parser.accept("IF", "EXISTS")
+        missing_ok = self._if_exists()
         target = self.parser.table_name(self.database)
         pass_wait(self.parser)
         if missing_ok and self.tables.get(*target) is None:
@@ -344,7 +348,10 @@ class _Ddl:
         parser = self.parser
         temporary = parser.word() == "TEMPORARY"
         what = self._object()
-        exists_ok = parser.accept("IF", "EXISTS")
+        if what == "INDEX":
+            self._alter_by(*dropped_index(parser, self.database, parser.accept("IF", "EXISTS")))
+            return None
+        exists_ok = self._if_exists()
         if what in ("DATABASE", "SCHEMA"):
             name = parser.name()
             self._end()
@@ -359,9 +366,6 @@ class _Ddl:
             return None
         if what in ("TABLE", "TABLES", "SEQUENCE"):
             return self._drop_tables(exists_ok, temporary)
-        if what == "INDEX":
-            self._alter_by(*dropped_index(parser, self.database, exists_ok))
-            return None
         if what == "TRIGGER":
             self.tables.triggers.drop(parser, self.database)
         if what == "VIEW":
@@ -426,7 +430,7 @@ class _Ddl:
         parser = self.parser
         if not parser.accept_any("TABLE", "TABLES"):
             return f"RENAME {parser.word()} is not replayed"
-        missing_ok = parser.accept("IF", "EXISTS")
+        missing_ok = self._if_exists()
         pairs = []
         while True:
             old = parser.table_name(self.database)
