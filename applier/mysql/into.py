@@ -15,7 +15,7 @@ from applier.errors import BinlagError, InputError, ReplicationError, UsageError
 from applier.logs import logger
 from applier.mysql.batches import Batches, Connected
 from applier.mysql.client.connection import Server, connect
-from applier.mysql.client.dialect import TargetDialect
+from applier.mysql.client.dialect import TargetDialect, without_generated_keys
 from applier.mysql.client.pipeline import Pipeline
 from applier.mysql.client.safety import check_target
 from applier.mysql.client.url import Endpoint
@@ -464,6 +464,7 @@ def _prepare_session(server: Server, dialect: TargetDialect, options: ReplayOpti
     for name, value in wanted.items():
         if name in dialect.variables or name == "rbr_exec_mode":
             server.execute(f"SET @@session.{name}={value}")
+    without_generated_keys(server, dialect)
     if dialect.is_on(STANDARD_KEYS):
         with suppress(ReplicationError):  # without the privilege the target's own value holds
             server.execute(f"SET @@session.{STANDARD_KEYS}=0")

@@ -271,6 +271,26 @@ def test_a_server_takes_the_log(
     assert shape_on(server, "d") == wanted
 
 
+def test_a_target_that_makes_invisible_keys(server_factory: ServerFactory, tmp_path: Path) -> None:
+    """Neither the dump's tables nor the log's get them: sql_generate_invisible_primary_key is not for appliers."""
+    server = server_factory.shared("9.7")
+    file, errors = log_of(server, tmp_path, ("CREATE TABLE t (a INT)", "CREATE TABLE u SELECT 1 AS a", "INSERT INTO t VALUES (1)"), "d")
+    wanted = shape_on(server, "d")
+    assert errors == []
+    dump = tmp_path / "before.sql"
+    dump.write_text("CREATE DATABASE e; USE e; CREATE TABLE s (a INT);")
+    server.execute("DROP DATABASE d", "SET GLOBAL sql_generate_invisible_primary_key = ON")
+    try:
+        into = IntoOptions(schema=str(dump), force=True, replay_id="invisible keys")
+        outcome = replay_into([str(file)], endpoint(server), parse_options(), into)
+    finally:
+        server.execute("SET GLOBAL sql_generate_invisible_primary_key = OFF")
+    assert outcome.error is None
+    assert shape_on(server, "d") == wanted
+    assert [column for column, *_ in shape_on(server, "e")["s"][0]] == ["a"]
+    server.execute("DROP DATABASE e")
+
+
 @pytest.mark.parametrize("apply", ["native", "sql"])
 def test_a_drop_that_failed_in_part_is_logged_without_its_error(apply: str, server_factory: ServerFactory, tmp_path: Path) -> None:
     """By MariaDB. A replica passes over what is missing, and so does the replay; it says so."""

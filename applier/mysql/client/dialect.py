@@ -36,6 +36,8 @@ ACCEPTED: dict[str, Accepted] = {
     "mariadb": Accepted(exec_mode=False),
 }
 
+GENERATED_KEYS = "sql_generate_invisible_primary_key"
+
 
 @dataclass(frozen=True, slots=True)
 class TargetDialect:
@@ -72,3 +74,12 @@ class TargetDialect:
     def is_on(self, variable: str) -> bool:
         """Whether a variable of the session is on; False for one that the server does not have."""
         return self.variables.get(variable, "").upper() in ("ON", "1", "TRUE")
+
+
+def without_generated_keys(server: Server, dialect: TargetDialect) -> None:
+    """A replica makes tables as they are in the log, whatever this variable says (9.7.4).
+
+    Raises ReplicationError where the session may not change it.
+    """
+    if dialect.is_on(GENERATED_KEYS):
+        server.execute(f"SET @@session.{GENERATED_KEYS}=0")

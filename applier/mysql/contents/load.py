@@ -16,6 +16,7 @@ from applier.dumps.statement import PROGRAMS
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 from applier.mysql.client.connection import Server, connect
+from applier.mysql.client.dialect import TargetDialect, without_generated_keys
 from applier.mysql.client.pipeline import Pipeline, PipelineStatement
 from applier.mysql.client.safety import SYSTEM_SCHEMAS, foreign_data, holds_data
 from applier.mysql.contents.live_schema import SchemaPlace
@@ -72,6 +73,7 @@ def load_dump(
             claims.claim(database)
     loader = connect(server.endpoint)
     try:
+        without_generated_keys(loader, TargetDialect.of(loader))
         _Load(Pipeline(loader), place.reader(options.selection), claims, options).run(note)
     finally:
         loader.close()
