@@ -155,6 +155,12 @@ class MemoryTable:
             for row in self.stored_rows()
         ]
 
+    @property
+    def unique_keys(self) -> list[Key]:
+        """Those of columns whose values one row has at the most."""
+        clustered = [] if self._clustered is None else [self._clustered]
+        return clustered + [view.key for view in self._uniques if not view.key.is_functional]
+
     def primary_lookup(self, columns: tuple[int, ...]) -> Callable[[Image], Ref | None]:
         key = self.definition.primary
         assert key is not None

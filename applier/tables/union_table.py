@@ -145,6 +145,11 @@ class UnionTable(MemoryTable):
     def auto_increment(self, value: int) -> None:
         """The tables below have their own."""
 
+    @property
+    def unique_keys(self) -> list[Key]:
+        """None: several of the tables below may have the same value."""
+        return []
+
     def primary_lookup(self, columns: tuple[int, ...]) -> Callable[[Image], Ref | None]:
         key = self.definition.primary
         assert key is not None

@@ -647,3 +647,19 @@ DROP DATABASE e;
 DROP TABLE x;
 ALTER TABLE x ADD b INT;
 INSERT INTO u VALUES (1);
+
+-- all: rows that a statement finds by a unique key
+SET binlog_format = STATEMENT;
+CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(10) CHARACTER SET latin1, b INT, c CHAR(5), d BIGINT,
+  UNIQUE KEY (c, b), UNIQUE KEY (d), UNIQUE KEY (a(3)));
+INSERT INTO t VALUES (1, '1x', 10, 'a', 9007199254740993), (2, '7', 20, 'B', -5), (3, '8y', 10, 'b ', NULL),
+  (4, NULL, NULL, 'c', 7), (5, '', 10, '', 8);
+UPDATE t SET b = 11 WHERE a = 7 AND id = '2';
+UPDATE t SET b = b + 5 WHERE (a = '8y') AND a = '8y';
+UPDATE t SET b = 5 WHERE 'A  ' = t.c AND (b = 10);
+UPDATE t SET b = 30 WHERE d IN (7, -5, 9007199254740993) ORDER BY id DESC LIMIT 1;
+UPDATE t SET b = b + 100 WHERE d IN ('-5', '7') LIMIT 2;
+DELETE FROM t WHERE id = 5 AND c = '' OR id = 99;
+UPDATE t SET c = 'z' WHERE id = 3 AND c = 'B' AND NOT id = 4;
+DELETE FROM t WHERE `d` = -5;
+DELETE FROM t WHERE id IN (3, 3, 17);

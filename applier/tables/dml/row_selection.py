@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from applier.tables.dml.equalities import Wanted, refs_by_unique_key, wanted_values
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.comparisons import text_key
 from applier.tables.expressions.expression_parser import ExpressionParser
@@ -30,19 +31,29 @@ class RowSelection:
     condition: Callable[[Scope], bool | None] | None
     order: list[SortKey]
     limit: int | None
+    wanted: Wanted
 
     @classmethod
     def read(cls, reader: ExpressionParser) -> RowSelection:
         """The clauses that stand at the cursor, which passes them."""
         parser = reader.parser
-        condition = truth(reader.expression()) if parser.accept("WHERE") else None
+        condition = None
+        wanted: Wanted = {}
+        if parser.accept("WHERE"):
+            start = parser.at
+            condition = truth(reader.expression())
+            wanted = wanted_values(parser.tokens[start : parser.at], reader.columns)
         order = _order(reader) if parser.accept("ORDER", "BY") else []
-        return cls(condition, order, parser.integer() if parser.accept("LIMIT") else None)
+        return cls(condition, order, parser.integer() if parser.accept("LIMIT") else None, wanted)
 
     def refs(self, table: MemoryTable, session: Session) -> list[Any]:
         """The refs that WHERE, ORDER BY and LIMIT leave, in the order in which the server would
         change them."""
-        return [ref for ref, _ in self.chosen(table.scan(), session)]
+        table.open()
+        refs = refs_by_unique_key(table, self.wanted)
+        found = ((ref, row) for ref in refs or () if (row := table.get(ref)) is not None)
+        chosen = self.chosen(table.scan() if refs is None else found, session)
+        return [ref for ref, _ in chosen]
 
     def chosen(self, rows: Iterable[tuple[Any, Row]], session: Session) -> list[tuple[Any, Row]]:
         """What the clauses leave of rows with their refs, in the order of `rows` where ORDER BY

@@ -8,11 +8,12 @@ in parentheses and derived tables are refused.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from applier.tables.catalog import Tables
+from applier.tables.dml.equalities import equal_names
 from applier.tables.dml.number_tables import number_table
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.comparisons import compared, text_key
@@ -27,7 +28,7 @@ from applier.tables.expressions.operands import (
     unsupported,
 )
 from applier.tables.expressions.visible_columns import VisibleColumns
-from applier.tables.sql.sql_text import Parser, Token
+from applier.tables.sql.sql_text import Parser
 from lookup.handler import Ref, Row
 from lookup.table import Column, TableDefinition
 
@@ -39,13 +40,9 @@ NO_ALIAS = JOINING | frozenset(
     """.split()
 )
 """Words behind an expression or a table that are not an alias of it."""
-_BETWEEN_PIECES = frozenset("AND && WHERE ORDER LIMIT LOCK FOR".split())
 Refs = tuple[Ref | None, ...]
 """The row of each table; None: an outer join found none."""
 Condition = Callable[[Scope], bool | None]
-_NAMES = ("word", "quoted")
-_NOT_ALL = frozenset("OR XOR NOT BETWEEN CASE || !".split())
-"""Words beside which a comparison may hold for fewer rows than are wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +203,7 @@ class JoinedTables:
     def _equalities(self, start: int, *, of_outer: bool) -> None:
         """`of_outer`: of the last table only; otherwise of those that no outer join brings in."""
         tokens = self.parser.tokens[start : self.parser.at]
-        if any(token.value.upper() in _NOT_ALL for token in tokens if token.kind != "string"):
-            return
-        for one, two in _compared_names(tokens):
+        for one, two in equal_names(tokens):
             earlier, own = self.columns.place(one), self.columns.place(two)
             if earlier is None or own is None:
                 continue
@@ -240,46 +235,6 @@ def _keyed(operand: Operand) -> Callable[[Scope], Any]:
         return None if found is None else key(found)
 
     return value
-
-
-def _compared_names(tokens: Sequence[Token]) -> Iterator[tuple[list[str], list[str]]]:
-    """The names on both sides of each `=` that stands between names and outside of parentheses,
-    and that AND joins with the rest."""
-    depth, piece, pieces = 0, list[Token](), list[list[Token]]()
-    for token in tokens:
-        depth += {"(": 1, ")": -1}.get(token.value, 0) if token.kind == "op" else 0
-        is_between = token.kind in ("word", "op") and token.value.upper() in _BETWEEN_PIECES
-        if depth == 0 and is_between:
-            pieces.append(piece)
-            piece = []
-        else:
-            piece.append(token)
-    for found in [*pieces, piece]:
-        if _is_enclosed(found):
-            yield from _compared_names(found[1:-1])
-            continue
-        at = next((at for at, token in enumerate(found) if token.value == "="), 0)
-        names = [_names(found[:at]), _names(found[at + 1 :])]
-        if at and all(names):
-            yield names[0], names[1]
-
-
-def _is_enclosed(tokens: Sequence[Token]) -> bool:
-    """Whether the first token is a parenthesis that the last one closes."""
-    depth = 0
-    for at, token in enumerate(tokens):
-        depth += {"(": 1, ")": -1}.get(token.value, 0) if token.kind == "op" else 0
-        if depth == 0:
-            return 0 < at == len(tokens) - 1
-    return False
-
-
-def _names(tokens: Sequence[Token]) -> list[str]:
-    """The parts of a name with dots; empty where the tokens are anything else."""
-    is_name = len(tokens) % 2 == 1 and all(
-        token.value == "." if at % 2 else token.kind in _NAMES for at, token in enumerate(tokens)
-    )
-    return [token.value for token in tokens[::2]] if is_name else []
 
 
 def _pass_index_hints(parser: Parser) -> None:

@@ -218,10 +218,10 @@ def mapped(
 
 # columns
 
-_INTEGER_TYPES = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
+INTEGER_TYPES = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 _BINARY_TYPES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
 _KINDS: Mapping[str, OperandKind] = {
-    **dict.fromkeys(_INTEGER_TYPES, OperandKind.INTEGER),
+    **dict.fromkeys(INTEGER_TYPES, OperandKind.INTEGER),
     **dict.fromkeys(TEXT_TYPES, OperandKind.TEXT),
     **dict.fromkeys(_BINARY_TYPES, OperandKind.BINARY),
     "decimal": OperandKind.DECIMAL,
