@@ -54,6 +54,12 @@ class StatusVariables:
     unknown: int | None = None
 
     @property
+    def client_collation(self) -> int:
+        """The number of a collation of the client's character set; without one the client is taken
+        for one that speaks utf8mb4."""
+        return self.charset[0] if self.charset is not None else 45
+
+    @property
     def foreign_key_checks(self) -> bool:
         """The session's foreign_key_checks."""
         return not (self.flags2 or 0) & NO_FOREIGN_KEY_CHECKS

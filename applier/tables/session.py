@@ -165,8 +165,7 @@ class StatementApplier:
 
     def text(self, query: Query) -> str:
         """The statement's text in the client's character set; what does not decode survives."""
-        number = query.variables.charset[0] if query.variables.charset else 45
-        return statement_text(number, query.sql)
+        return statement_text(query.variables.client_collation, query.sql)
 
     def _located(self, error: Exception, event: Event, sql: str) -> ReplicationError:
         if isinstance(error, RecursionError):

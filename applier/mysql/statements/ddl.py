@@ -26,6 +26,11 @@ IMPLICIT_COMMIT = frozenset(
 )
 _TEMPORARY = re.compile(r"(CREATE(\s+OR\s+REPLACE)?|DROP)\s+TEMPORARY\b", re.IGNORECASE)
 _SET_PASSWORD = re.compile(r"SET\s+(PASSWORD|DEFAULT\s+ROLE)\b", re.IGNORECASE)
+_ABOUT_ACCOUNTS = re.compile(
+    r"(GRANT|REVOKE|SET\s+(PASSWORD|DEFAULT\s+ROLE)"
+    r"|(CREATE(\s+OR\s+REPLACE)?|ALTER|DROP|RENAME)\s+(USER|ROLE))\b",
+    re.IGNORECASE,
+)
 _ATOMIC_CREATE = re.compile(r"\bSTART\s+TRANSACTION\b", re.IGNORECASE)
 _LEADING = re.compile(r"(?:\s+|/\*(?!M?!).*?\*/|#[^\n]*\n|--\s[^\n]*\n|/\*M?!\d*|\()*", re.DOTALL)
 ALREADY_DONE = frozenset(
@@ -104,6 +109,11 @@ def is_atomic_create(sql: str) -> bool:
 def drops_database(sql: str) -> bool:
     """Whether the statement is a DROP DATABASE, or DROP SCHEMA."""
     return _begins(sql) in (["DROP", "DATABASE"], ["DROP", "SCHEMA"])
+
+
+def is_about_accounts(sql: str) -> bool:
+    """Whether the statement makes, changes or drops accounts, roles or their privileges."""
+    return _ABOUT_ACCOUNTS.match(sql, _start(sql)) is not None
 
 
 def passed_by_replica(sql: str) -> frozenset[int]:

@@ -22,7 +22,8 @@ from applier.mysql.client.pipeline import PipelineStatement
 from applier.mysql.client.session_state import SessionState, preparation
 from applier.mysql.feed import Format, SourceTransaction
 from applier.mysql.outcome import Remark, place_of
-from applier.mysql.statements.ddl import drops_database, passed_by_replica
+from applier.mysql.statements.accounts import with_invoker
+from applier.mysql.statements.ddl import drops_database, is_about_accounts, passed_by_replica
 from applier.options import ReplayOptions
 from applier.tables.sql.statement_names import is_wanted
 
@@ -223,6 +224,8 @@ class Writer:
         )
         self._out += [PipelineStatement(text, event) for text in prepare]
         text, passed = text_of(query), frozenset[int]()
+        if query.variables.invoker is not None and is_about_accounts(text):
+            sql = with_invoker(query, sql)
         if query.error_code:
             allowed |= {query.error_code}
         elif self.state.source_is_mariadb and self.dialect.is_mariadb:
@@ -298,5 +301,4 @@ ALL_ERRORS = frozenset(range(1000, 7000)) - TRANSIENT
 
 def text_of(query: Query) -> str:
     """The statement as text, in the character set of the client that sent it."""
-    number = query.variables.charset[0] if query.variables.charset else 45
-    return statement_text(number, query.sql)
+    return statement_text(query.variables.client_collation, query.sql)

@@ -103,7 +103,7 @@ def _sides(tokens: Sequence[Token]) -> Iterator[tuple[Sequence[Token], Sequence[
     """What stands on both sides of the first `=` or IN of each piece."""
     for piece in _pieces(tokens):
         for at, token in enumerate(piece):
-            if (token.kind, token.value) in (("op", "="), ("word", "IN")):
+            if (token.kind, token.value.upper()) in (("op", "="), ("word", "IN")):
                 yield piece[:at], piece[at + (token.value == "=") :]
                 break
 
@@ -118,7 +118,7 @@ def _names(tokens: Sequence[Token]) -> list[str]:
 
 def _literals(tokens: Sequence[Token]) -> Sequence[Sequence[Token]]:
     """The literal, or those of `IN (literal, …)`; what is no literal has more tokens, or others."""
-    if not (tokens and tokens[0].value == "IN" and _is_enclosed(tokens[1:])):
+    if not (tokens and tokens[0].value.upper() == "IN" and _is_enclosed(tokens[1:])):
         return [tokens]
     found = [list[Token]()]
     for token in tokens[2:-1]:

@@ -74,8 +74,8 @@ def reason(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`kind`: word, quoted, string, hex, bit, number, op, open. `value`: upper-case word, name, or
-    unescaped text. Offsets in the SQL.
+    """`kind`: word, quoted, string, hex, bit, number, op, open. `value`: word as it is written,
+    name, or unescaped text. Offsets in the SQL.
 
     "open" is all that follows a quote or comment that nobody closes; no grammar takes it.
     """

@@ -58,7 +58,7 @@ _CONSTRAINT = re.compile(
 def names_of(query: Query) -> StatementNames:
     """What a statement of a log changes. One that cannot be read counts as one about its default
     database."""
-    number = query.variables.charset[0] if query.variables.charset else 45
+    number = query.variables.client_collation
     sql = statement_text(number, query.sql)
     database = query.database.decode("utf-8", "surrogateescape")
     return names_in_sql(
