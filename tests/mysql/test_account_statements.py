@@ -1,4 +1,4 @@
-"""Statements about accounts, replayed into a server: CURRENT_USER is the source's, never that of the replay."""
+"""Statements about accounts, replayed into a server: CURRENT_USER is the source's account."""
 
 from __future__ import annotations
 
@@ -14,28 +14,44 @@ from tests.mysql.server_support import endpoint
 from tests.servers.fixtures import ServerFactory
 
 ACCOUNTS = "SELECT User, Host, Insert_priv FROM mysql.user ORDER BY 1, 2"
+EVENTS = "SELECT EVENT_NAME, DEFINER FROM information_schema.EVENTS ORDER BY 1"
 DATABASES = "SELECT User, Host, Db, Select_priv FROM mysql.db ORDER BY 1, 2, 3"
-LAST = {"9.7": "/* x */ DROP USER current_user()", "mariadb": "CREATE ROLE r WITH ADMIN current_user"}
+LAST = {
+    "5.7": "REVOKE INSERT ON *.* FROM CURRENT_USER()",
+    "9.7": "/* x */ DROP USER current_user()",
+    "mariadb": "CREATE ROLE r WITH ADMIN current_user",
+}
 
 
 @pytest.mark.parametrize("name", ["5.7", "9.7", "mariadb"])
-def test_current_user_is_the_sources(name: str, server_factory: ServerFactory, tmp_path: Path) -> None:
-    """9.7 and MariaDB log these as they are written; the target's root would lose its privileges and its name."""
+def test_current_user_is_the_sources(
+    name: str, server_factory: ServerFactory, tmp_path: Path
+) -> None:
+    """9.7 and MariaDB log these as they are written; the target's root would lose its name."""
     source, target = server_factory(name), server_factory(name)
-    for user in ("u", "v"):
-        source.execute(f"CREATE USER {user}@'127.0.0.1' IDENTIFIED BY 'p'", f"GRANT ALL ON *.* TO {user}@'127.0.0.1' WITH GRANT OPTION")
-    own = {
-        "u": ("REVOKE INSERT ON *.* FROM CURRENT_USER", "GRANT SELECT ON d.* TO current_user()",
-              "RENAME USER current_user TO 'current_user'@localhost"),
-        "v": (LAST.get(name, "REVOKE INSERT ON *.* FROM CURRENT_USER()"),),
-    }  # fmt: skip
-    for user, statements in own.items():
-        with source.connect(host="127.0.0.1", port=source.port, unix_socket=None, user=user, password="p") as connection:
-            for sql in statements:
-                connection.cursor().execute(sql)
+    for account in ("u@'127.0.0.1'", "v@'127.0.0.1'"):
+        source.execute(
+            f"CREATE USER {account} IDENTIFIED BY 'p'",
+            f"GRANT ALL ON *.* TO {account} WITH GRANT OPTION",
+        )
+    source.execute(
+        "CREATE DATABASE d",
+        "CREATE EVENT d.e ON SCHEDULE EVERY 1 YEAR DO SELECT CURRENT_USER()",
+    )
+    statements = (
+        ("u", "ALTER EVENT d.e COMMENT 'of u'"),
+        ("u", "REVOKE INSERT ON *.* FROM CURRENT_USER"),
+        ("u", "GRANT SELECT ON d.* TO current_user()"),
+        ("u", "RENAME USER current_user TO 'current_user'@localhost"),
+        ("v", LAST[name]),
+    )
+    for user, sql in statements:
+        place = {"host": "127.0.0.1", "port": source.port, "unix_socket": None}
+        with source.connect(**place, user=user, password="p") as connection:
+            connection.cursor().execute(sql)
     source.execute("FLUSH BINARY LOGS")
     log = shutil.copy(source.binlog_files()[0], tmp_path)
     outcome = replay_into([str(log)], endpoint(target), parse_options(), IntoOptions())
     assert outcome.error is None
-    for query in (ACCOUNTS, DATABASES):
+    for query in (ACCOUNTS, DATABASES, EVENTS):
         assert target.query(query) == source.query(query)

@@ -1,33 +1,41 @@
-"""Statements about accounts in which CURRENT_USER stands for the account of the session.
+"""Statements that do something with the account of their session: CURRENT_USER, and the definer
+that ALTER EVENT leaves out.
 
-Servers log DROP USER, RENAME USER, GRANT, … as they were written, and the account beside them
-(`Q_INVOKER`; 9.7.4, MariaDB 10.11.18). A replica takes that one; a client's session has another.
+Servers log DROP USER, RENAME USER, GRANT, ALTER EVENT, … as they were written, and the account
+beside them (`Q_INVOKER`; 5.7.29, 9.7.4, MariaDB 10.11.18). A replica takes that one; a client's
+session has another.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from applier.binlog.charsets import charset_of_collation, literal_bytes, statement_text
 from applier.binlog.events import Query
 from applier.tables.sql.quoting import quoted
-from applier.tables.sql.sql_text import tokenize
+from applier.tables.sql.sql_text import Token, tokenize
 
 CURRENT_USER = ("word", "CURRENT_USER")
 
 
 def with_invoker(query: Query, sql: bytes) -> bytes:
-    """The statement `sql` of the event with the source's account in the place of CURRENT_USER."""
+    """The statement `sql` of the event, with the source's account where it means its own."""
     assert query.variables.invoker is not None
     user, host = (part.decode("utf-8", "surrogateescape") for part in query.variables.invoker)
-    account = f"{quoted(user)}@{quoted(host)}" if host else quoted(user)
     number = query.variables.client_collation
     text = statement_text(number, sql)
-    tokens = tokenize(text)
-    pieces, end = list[str](), 0
+    edits = list(_edits(tokenize(text), f"{quoted(user)}@{quoted(host)}" if host else quoted(user)))
+    for start, end, new in reversed(edits):
+        text = text[:start] + new + text[end:]
+    return literal_bytes(charset_of_collation(number).name, text) if edits else sql
+
+
+def _edits(tokens: list[Token], account: str) -> Iterator[tuple[int, int, str]]:
+    """Where in the text what is to be written instead."""
+    if [token.value.upper() for token in tokens[:2]] == ["ALTER", "EVENT"]:
+        yield tokens[0].end, tokens[0].end, f" DEFINER={account}"
+        return
     for at, token in enumerate(tokens):
         if (token.kind, token.value.upper()) == CURRENT_USER:
             called = [one.value for one in tokens[at + 1 : at + 3]] == ["(", ")"]
-            pieces += [text[end : token.start], account]
-            end = tokens[at + 2].end if called else token.end
-    if not pieces:
-        return sql
-    return literal_bytes(charset_of_collation(number).name, "".join([*pieces, text[end:]]))
+            yield token.start, tokens[at + 2].end if called else token.end, account

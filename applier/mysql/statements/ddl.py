@@ -26,8 +26,8 @@ IMPLICIT_COMMIT = frozenset(
 )
 _TEMPORARY = re.compile(r"(CREATE(\s+OR\s+REPLACE)?|DROP)\s+TEMPORARY\b", re.IGNORECASE)
 _SET_PASSWORD = re.compile(r"SET\s+(PASSWORD|DEFAULT\s+ROLE)\b", re.IGNORECASE)
-_ABOUT_ACCOUNTS = re.compile(
-    r"(GRANT|REVOKE|SET\s+(PASSWORD|DEFAULT\s+ROLE)"
+_TAKES_ACCOUNT = re.compile(
+    r"(GRANT|REVOKE|SET\s+(PASSWORD|DEFAULT\s+ROLE)|ALTER\s+EVENT"
     r"|(CREATE(\s+OR\s+REPLACE)?|ALTER|DROP|RENAME)\s+(USER|ROLE))\b",
     re.IGNORECASE,
 )
@@ -111,9 +111,10 @@ def drops_database(sql: str) -> bool:
     return _begins(sql) in (["DROP", "DATABASE"], ["DROP", "SCHEMA"])
 
 
-def is_about_accounts(sql: str) -> bool:
-    """Whether the statement makes, changes or drops accounts, roles or their privileges."""
-    return _ABOUT_ACCOUNTS.match(sql, _start(sql)) is not None
+def takes_account(sql: str) -> bool:
+    """Whether the statement may do something with the account of its session: it is about accounts,
+    roles or their privileges, or gives an event a new definer."""
+    return _TAKES_ACCOUNT.match(sql, _start(sql)) is not None
 
 
 def passed_by_replica(sql: str) -> frozenset[int]:

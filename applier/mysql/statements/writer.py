@@ -23,7 +23,7 @@ from applier.mysql.client.session_state import SessionState, preparation
 from applier.mysql.feed import Format, SourceTransaction
 from applier.mysql.outcome import Remark, place_of
 from applier.mysql.statements.accounts import with_invoker
-from applier.mysql.statements.ddl import drops_database, is_about_accounts, passed_by_replica
+from applier.mysql.statements.ddl import drops_database, passed_by_replica, takes_account
 from applier.options import ReplayOptions
 from applier.tables.sql.statement_names import is_wanted
 
@@ -224,7 +224,7 @@ class Writer:
         )
         self._out += [PipelineStatement(text, event) for text in prepare]
         text, passed = text_of(query), frozenset[int]()
-        if query.variables.invoker is not None and is_about_accounts(text):
+        if query.variables.invoker is not None and takes_account(text):
             sql = with_invoker(query, sql)
         if query.error_code:
             allowed |= {query.error_code}
