@@ -150,7 +150,7 @@ def _server_rows(server: Server, database: str, table: str) -> list[str]:
 
 def _cell(cell: Any, kind: str) -> str:
     if kind == "hex":
-        return str(_text(cell)).lower()
+        return _text(cell)
     if kind == "double":
         return f"{cell:g}"
     text = cell.decode("utf-8") if isinstance(cell, bytes) else str(cell)

@@ -24,6 +24,7 @@ from applier.tables.expressions.operands import (
     mapped,
     shared_collation,
     unsupported,
+    written_text,
 )
 from applier.tables.expressions.operators import null_or
 from lookup.table import Column
@@ -35,6 +36,7 @@ ASCII_EXACT = re.compile(
 """Collations whose keys are exact for ASCII text (`applier.tables.collations.collation`)."""
 
 Order = Callable[[Any, Any], int]
+_READ_FROM_TEXT = NUMBERS | DATES | {OperandKind.TIME}
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?)?")
 _TIME = re.compile(r"(-?)(\d{2,3}):([0-5]\d)(?::([0-5]\d)(?:\.(\d{1,6}))?)?")
 _PLAIN_NUMBER = re.compile(r"-?\d{1,15}|-?(?=[\d.]{3,16}$)\d+\.\d+")
@@ -59,6 +61,9 @@ def comparison(one: Operand, two: Operand, dialect: Dialect) -> Callable[[Scope]
 
 def _comparable(one: Operand, two: Operand, dialect: Dialect) -> tuple[Operand, Operand, Order]:
     kinds = {one.kind, two.kind}
+    if OperandKind.BINARY in kinds and kinds & _READ_FROM_TEXT:
+        one, two = written_text(one), written_text(two)
+        kinds = {one.kind, two.kind}
     if OperandKind.NULL in kinds:
         return one, two, _plain
     if kinds <= NUMBERS | {OperandKind.HEX} and kinds & NUMBERS:

@@ -216,6 +216,18 @@ def mapped(
     return replace(operand, kind=kind, value=value, **more)
 
 
+def written_text(operand: Operand) -> Operand:
+    """A literal of bytes in ASCII, as a client with the character set binary sends them, as the
+    text that a server reads a number, a date or a label from; another operand as it is."""
+    if operand.kind is not OperandKind.BINARY or not operand.literal:
+        return operand
+    data = operand.value(Scope((), Session()))
+    if not isinstance(data, bytes) or not data.isascii():
+        return operand
+    text = data.decode()
+    return constant(OperandKind.TEXT, text, sql=operand.sql, collation="latin1_swedish_ci")
+
+
 # columns
 
 INTEGER_TYPES = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})

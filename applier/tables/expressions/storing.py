@@ -32,6 +32,7 @@ from applier.tables.expressions.operands import (
     as_number,
     as_text,
     leading_number,
+    written_text,
 )
 from applier.tables.expressions.store_column import StoreColumn, Stored, Write
 from lookup.table import Column
@@ -46,6 +47,8 @@ def storer(column: Column, operand: Operand, dialect: Dialect) -> Callable[[Scop
     if operand.kind is OperandKind.NULL:
         return lambda scope: None
     family = _FAMILIES.get(column.type, _same_type)
+    if family in _READ_FROM_TEXT:
+        operand = written_text(operand)
     target = StoreColumn(column, operand, dialect)
     write = family(target)
     inner = operand.value
@@ -325,6 +328,35 @@ def _printed(target: StoreColumn) -> Write:
     return lambda value, session: convert(value)
 
 
+_SHAPES = {
+    "geometry": range(1, 8), "point": (1,), "linestring": (2,), "polygon": (3,), "multipoint": (4,),
+    "multilinestring": (5,), "multipolygon": (6,), "geometrycollection": (7,),
+}  # fmt: skip
+"""Column type -> the WKB types that it holds."""
+_SRID_BYTES, _WKB_HEAD_BYTES = 4, 5
+
+
+def _geometry(target: StoreColumn) -> Write:
+    """From bytes as servers keep them: the SRID, then WKB in little endian, which they store as it
+    is (`Field_geom::store`)."""
+    if not target.operand.is_bytes:
+        return _same_type(target)
+    shapes = _SHAPES[target.column.type]
+
+    def write(value: Value, _session: Session) -> Stored:
+        assert isinstance(value, bytes)
+        order, shape = value[_SRID_BYTES : _SRID_BYTES + 1], value[_SRID_BYTES + 1 :][:4]
+        if (
+            len(value) <= _SRID_BYTES + _WKB_HEAD_BYTES
+            or order != b"\x01"
+            or int.from_bytes(shape, "little") not in shapes
+        ):
+            raise target.unknown()
+        return value
+
+    return write
+
+
 def _same_type(target: StoreColumn) -> Write:
     """A copy of a column of the same type."""
     source = target.operand.column
@@ -345,4 +377,6 @@ _FAMILIES: dict[str, Callable[[StoreColumn], Write]] = {
     **MOMENT_WRITERS, "year": _year,
     "bit": _bit, "enum": _labels, "set": _labels, "json": _json,
     "uuid": _printed, "inet4": _printed, "inet6": _printed,
+    **dict.fromkeys(_SHAPES, _geometry),
 }  # fmt: skip
+_READ_FROM_TEXT = frozenset({_numeric, _year, _labels, *MOMENT_WRITERS.values()})
