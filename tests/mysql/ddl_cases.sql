@@ -669,9 +669,12 @@ SET binlog_format = STATEMENT;
 SET NAMES binary;
 CREATE TABLE t (id BIGINT PRIMARY KEY, d DECIMAL(8,2), f FLOAT, r DOUBLE, a DATE, b DATETIME(3), c TIMESTAMP NULL,
   e TIME(2), y YEAR, n ENUM('x', 'y z'), s SET('p', 'q'), v VARCHAR(20) CHARACTER SET latin1, w VARBINARY(20),
-  u VARCHAR(9) CHARACTER SET utf8);
+  u VARCHAR(9) CHARACTER SET utf8, k VARCHAR(9) CHARACTER SET latin1, UNIQUE KEY (k));
+INSERT INTO t (id, k) VALUES (8, 'ä'), (9, x'e4'), (10, 'A');
+UPDATE t SET d = 1 WHERE k = 'ä';
+UPDATE t SET d = 2 WHERE k = 'a';
 INSERT INTO t VALUES ("1", '12.5', '0.25', '-1e3', '2026-01-25', "2026-01-25 10:00:00.930", '2026-01-25 10:00:00',
-  '10:11:12.5', '2026', 'Y Z', 'q,p', 'abc', 'a b', 'ä');
+  '10:11:12.5', '2026', 'Y Z', 'q,p', 'abc', 'a b', 'ä', NULL);
 INSERT INTO t (id, d, a, n) VALUES (2, _binary'7', '2026-01-02', 'x'), ('-3', '4', NULL, NULL);
 UPDATE t SET v = 'z' WHERE a = '2026-01-25' AND d = '12.5';
 UPDATE t SET d = '8' WHERE b > '2026-01-01 00:00:00' AND e < '11:00:00';

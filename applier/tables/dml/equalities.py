@@ -14,7 +14,7 @@ from typing import Any
 from applier.binlog.charsets import charset
 from applier.binlog.types.texts import TEXT_TYPES
 from applier.tables.engine import MemoryTable
-from applier.tables.expressions.operands import INTEGER_TYPES
+from applier.tables.expressions.operands import INTEGER_TYPES, Dialect
 from applier.tables.expressions.visible_columns import VisibleColumns
 from applier.tables.sql.sql_text import Token
 from lookup.handler import Ref
@@ -39,15 +39,21 @@ def equal_names(tokens: Sequence[Token]) -> Iterator[tuple[list[str], list[str]]
             yield names
 
 
-def wanted_values(tokens: Sequence[Token], columns: VisibleColumns | None) -> Wanted:
+def wanted_values(
+    tokens: Sequence[Token], columns: VisibleColumns | None, dialect: Dialect
+) -> Wanted:
     """Of each `=` and IN between a column and literals that are stored as they are written."""
     found: dict[int, Sequence[Any]] = {}
+    # texts of a binary client are compared by their bytes
+    types = INTEGER_TYPES if dialect.collation == "binary" else INTEGER_TYPES | TEXT_TYPES
     for one, two in _sides(tokens):
         for named, literals in ((one, _literals(two)), (two, _literals(one))):
             names = _names(named)
             place = columns.place(names) if columns is not None and names else None
-            values = [_stored(place[1], literal) for literal in literals] if place else [None]
-            if place is not None and None not in values:
+            if place is None or place[1].type not in types:
+                continue
+            values = [_stored(place[1], literal) for literal in literals]
+            if None not in values:
                 found.setdefault(place[0], values)
     return found
 
@@ -139,9 +145,7 @@ def _stored(column: Column, literal: Sequence[Token]) -> Any:
         if token.kind not in _INTEGERS or not _INTEGERS[token.kind].fullmatch(token.value):
             return None
         return -int(token.value) if minus else int(token.value)
-    if column.type in TEXT_TYPES and token.kind == "string":
-        try:
-            return charset(column.charset).encode(token.value)
-        except UnicodeError:
-            return None
-    return None
+    try:
+        return charset(column.charset).encode(token.value) if token.kind == "string" else None
+    except UnicodeError:
+        return None

@@ -42,7 +42,7 @@ class RowSelection:
         if parser.accept("WHERE"):
             start = parser.at
             condition = truth(reader.expression())
-            wanted = wanted_values(parser.tokens[start : parser.at], reader.columns)
+            wanted = wanted_values(parser.tokens[start : parser.at], reader.columns, reader.dialect)
         order = _order(reader) if parser.accept("ORDER", "BY") else []
         return cls(condition, order, parser.integer() if parser.accept("LIMIT") else None, wanted)
 

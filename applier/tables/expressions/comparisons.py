@@ -76,6 +76,9 @@ def _comparable(one: Operand, two: Operand, dialect: Dialect) -> tuple[Operand, 
     if one.is_bytes and two.is_bytes and kinds & BYTES:
         return one, two, _plain
     if kinds & BYTES and OperandKind.TEXT in kinds and kinds <= BYTES | {OperandKind.TEXT}:
+        left, right = _read_as(one, two), _read_as(two, one)
+        if left.kind is right.kind:
+            return left, right, text_order([left, right])
         return _encoded(one), _encoded(two), _plain
     if kinds <= DATES or kinds == {OperandKind.TIME}:
         return one, two, _plain
@@ -97,6 +100,22 @@ def _refuse_short_years(one: Operand, two: Operand) -> None:
     """Beside a YEAR the server takes 1 to 99 for years of this century and the last."""
     if OperandKind.YEAR in (one.kind, two.kind) and one.kind is not two.kind:
         raise unsupported(f"{one.sql} compared with {two.sql}")
+
+
+def _read_as(operand: Operand, other: Operand) -> Operand:
+    """A literal of bytes beside a text whose collation is stronger, as bytes of that text's
+    character set (`DTCollation::aggregate`, sql/item.cc); another operand as it is."""
+    if operand.kind not in BYTES or not operand.literal or other.strength >= operand.strength:
+        return operand
+    own = other.charset
+
+    def read(data: bytes) -> str:
+        text = own.decode(data)
+        if own.encode(text) != data:
+            raise unsupported(f"{operand.sql} in the character set {own.name}")
+        return text
+
+    return mapped(operand, OperandKind.TEXT, read, collation=other.collation)
 
 
 def _encoded(operand: Operand) -> Operand:
