@@ -29,7 +29,7 @@ from checkpoints.gtid import GtidError, GtidSet, parse_gtid_set
 
 if TYPE_CHECKING:
     from applier.receive.applier_progress import ApplierProgress
-    from applier.receive.receive import Received
+    from applier.receive.received import Received
 
 _LOG = logger("metrics")
 PREFIX = "binlag"

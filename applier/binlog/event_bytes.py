@@ -52,12 +52,17 @@ def head_of(data: bytes) -> Head:
         )
     head = Head(*HEADER.unpack_from(data))
     if head.length != len(data):
-        raise InputError(
-            f"an event of {len(data)} bytes says it has {head.length}",
-            code=Code.BAD_ANSWER,
-            hint="the source's answer was cut off: connect again",
-        )
+        raise wrong_length(len(data), head.length)
     return head
+
+
+def wrong_length(length: int, claimed: int) -> InputError:
+    """The error for an event of so many bytes that claims another number."""
+    return InputError(
+        f"an event of {length} bytes says it has {claimed}",
+        code=Code.BAD_ANSWER,
+        hint="the source's answer was cut off: connect again",
+    )
 
 
 def make_event(

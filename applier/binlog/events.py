@@ -1,4 +1,4 @@
-"""What the events say: one frozen dataclass per event type, and `parse` that makes it.
+"""What the events say: one named tuple per event type, and `parse` that makes it.
 
 Layouts: libs/mysql/binlog/event/*.cpp 9.7, sql/log_event.cc 5.6 to 9.7, sql/log_event.cc MariaDB
 10.11. Table maps and rows have modules of their own, and so have GTIDs.
@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from applier.binlog.cursor import Cursor
 from applier.binlog.gtid_events import parse_gtid, parse_gtid_tagged, parse_mariadb_gtid
@@ -28,8 +27,7 @@ from applier.errors import InputError
 from checkpoints.gtid import GtidError, GtidSet, MariadbGtid
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     """A statement. `sql` and `database` are bytes in the client's character set."""
 
     thread_id: int
@@ -40,8 +38,7 @@ class Query:
     sql: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class ExecuteLoadQuery:
+class ExecuteLoadQuery(NamedTuple):
     """The LOAD DATA statement that uses file `file_id`; its file name stands at [name_start,
     name_end) of the statement."""
 
@@ -52,15 +49,13 @@ class ExecuteLoadQuery:
     duplicate_handling: int
 
 
-@dataclass(frozen=True, slots=True)
-class Xid:
+class Xid(NamedTuple):
     """XID: the commit of a transaction, by InnoDB's number of it."""
 
     xid: int
 
 
-@dataclass(frozen=True, slots=True)
-class XaPrepare:
+class XaPrepare(NamedTuple):
     """XA_PREPARE. `one_phase`: XA COMMIT … ONE PHASE, so the transaction ends here."""
 
     one_phase: bool
@@ -74,24 +69,21 @@ class XaPrepare:
         return xid_text(self.format_id, self.global_id, self.branch_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Intvar:
+class Intvar(NamedTuple):
     """Type 1: LAST_INSERT_ID, 2: INSERT_ID."""
 
     type: int
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class Rand:
+class Rand(NamedTuple):
     """RAND: the seeds of RAND() in the statement that follows."""
 
     seed1: int
     seed2: int
 
 
-@dataclass(frozen=True, slots=True)
-class UserVar:
+class UserVar(NamedTuple):
     """`value` is None for NULL, else the raw bytes; `type`: 0 string, 1 real, 2 integer, 4
     decimal."""
 
@@ -102,47 +94,41 @@ class UserVar:
     unsigned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Rotate:
+class Rotate(NamedTuple):
     """ROTATE: `file` goes on at `position`."""
 
     position: int
     file: str
 
 
-@dataclass(frozen=True, slots=True)
-class PreviousGtids:
+class PreviousGtids(NamedTuple):
     """PREVIOUS_GTIDS: what was executed before this file."""
 
     gtids: GtidSet
 
 
-@dataclass(frozen=True, slots=True)
-class GtidList:
+class GtidList(NamedTuple):
     """MariaDB's GTID_LIST: the last GTID of each domain and server before this file."""
 
     gtids: tuple[MariadbGtid, ...]
     flags: int
 
 
-@dataclass(frozen=True, slots=True)
-class LoadBlock:
+class LoadBlock(NamedTuple):
     """BEGIN_LOAD_QUERY and APPEND_BLOCK: a piece of a LOAD DATA file."""
 
     file_id: int
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteFile:
+class DeleteFile(NamedTuple):
     """DELETE_FILE: LOAD DATA failed on the source, its file is not needed; EXEC_LOAD: it is
     complete."""
 
     file_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class Incident:
+class Incident(NamedTuple):
     """INCIDENT: the source lost events."""
 
     number: int
@@ -154,30 +140,26 @@ class Incident:
         return {0: "NOTHING", 1: "LOST_EVENTS"}.get(self.number, "UNKNOWN")
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
+class Heartbeat(NamedTuple):
     """HEARTBEAT and HEARTBEAT_V2: where a source is that has nothing to send. Never in a file."""
 
     file: str
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class RowsQuery:
+class RowsQuery(NamedTuple):
     """The statement behind the rows events that follow (ROWS_QUERY, ANNOTATE_ROWS)."""
 
     sql: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class BinlogCheckpoint:
+class BinlogCheckpoint(NamedTuple):
     """MariaDB's BINLOG_CHECKPOINT: the oldest log that a crashed source would need."""
 
     file: str
 
 
-@dataclass(frozen=True, slots=True)
-class ViewChange:
+class ViewChange(NamedTuple):
     """VIEW_CHANGE of group replication: who is a member from here on."""
 
     view_id: str
@@ -185,8 +167,7 @@ class ViewChange:
     certification: dict[str, bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionContext:
+class TransactionContext(NamedTuple):
     """TRANSACTION_CONTEXT of group replication: what a transaction is certified by."""
 
     server_uuid: str
@@ -197,8 +178,7 @@ class TransactionContext:
     read_set: tuple[bytes, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Payload:
+class Payload(NamedTuple):
     """TRANSACTION_PAYLOAD: compressed events (sizes in bytes). `compression` 0 is zstd, 255
     none."""
 
@@ -207,8 +187,7 @@ class Payload:
     payload_size: int
 
 
-@dataclass(frozen=True, slots=True)
-class OpaqueEvent:
+class OpaqueEvent(NamedTuple):
     """An event that needs no fields here, or whose layout nobody uses any more; `data` is its
     body."""
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import mmap
 import os
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Self
 
 from applier.binlog.header import HEADER_LENGTH
@@ -41,6 +40,8 @@ class Spool:
     """One log. Raises InputError that names the file when it cannot be read, or unpacked."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        from tempfile import TemporaryFile
+
         address = address_of(path)
         remote = None if address is None else RemoteFile(address)
         is_packed = remote is None or packing(remote.read_at(MAGIC_BYTES, 0)) is not None

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from applier.errors import BinlagError
-from applier.status.view import NO_FAILURE, ThreadFailure
+from applier.status.failure import NO_FAILURE, ThreadFailure
 
 if TYPE_CHECKING:
     from applier.binlog.follow import IndexedLogs

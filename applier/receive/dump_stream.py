@@ -1,7 +1,8 @@
 """The bytes of a dump as they come over the connection, and the packets in them.
 
 One buffer holds what has come and was not taken yet. Plain transactions leave it many events at a
-time, through a compiled kernel where Numba is installed; what remains leaves it packet by packet.
+time, through a compiled kernel where Numba is installed; what remains leaves it packet by packet,
+and a packet that does not fit into it in pieces.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import select
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
@@ -27,8 +28,8 @@ _NOT_YET = (BlockingIOError, ssl.SSLWantReadError)
 
 
 class PacketBuffer:
-    """What has come over a socket: [start, end) of `memory` is not taken yet. It grows for a packet
-    that does not fit."""
+    """What has come over a socket: [start, end) of `memory` is not taken yet. It grows where nobody
+    takes the pieces of a packet that does not fit."""
 
     def __init__(self, size: int = BUFFER_BYTES) -> None:
         self.memory = bytearray(size)
@@ -62,6 +63,30 @@ class PacketBuffer:
         begin = self.start + PACKET_HEAD
         length = int.from_bytes(self.memory[self.start : begin - 1], "little")
         return begin + length <= self.end
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for more before something is taken."""
+        return self.end - self.start == len(self.memory)
+
+    def pieces(self, fill: Callable[[], object]) -> Iterator[memoryview]:
+        """Takes the next packet's content as it comes, with that of those in which it goes on.
+        `fill` waits for more; a piece is gone when the next one is asked for."""
+        length = LARGEST_PACKET
+        while length == LARGEST_PACKET:
+            while self.end - self.start < PACKET_HEAD:
+                fill()
+            length = int.from_bytes(self.memory[self.start : self.start + 3], "little")
+            self.start += PACKET_HEAD
+            left = length
+            while left:
+                if self.start == self.end:
+                    fill()
+                begin = self.start
+                self.start = min(self.end, begin + left)
+                left -= self.start - begin
+                with memoryview(self.memory) as view, view[begin : self.start] as piece:
+                    yield piece
 
     def packet(self) -> tuple[int, bytes] | None:
         """Takes the next packet's content, joined where it goes on in others: its first byte, and

@@ -13,16 +13,15 @@ import os
 import socket
 import struct
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-
-import pymysql
-from pymysql.constants import COMMAND
 
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError, UsageError
 from applier.mysql.client.connection import Server, lost, said_well
+from applier.mysql.client.driver import COMMAND, pymysql
 from applier.mysql.client.url import Endpoint
-from applier.receive.dump_stream import DumpStream
+from applier.receive.dump_stream import PACKET_HEAD, DumpStream
 from checkpoints.gtid import GtidSet, MariadbGtidSet
 from checkpoints.position import Position
 
@@ -38,6 +37,8 @@ _MAX_OFFSET = (1 << 32) - 1
 _NO_PRIVILEGE = frozenset({1044, 1045, 1142, 1227})
 _ERROR, _END, _SHORT_PACKET = 0xFF, 0xFE, 8
 """First bytes of packets; the end of a dump is one with fewer bytes behind it."""
+BEGINNING_BYTES = 1 << 17
+"""Of a long event; a statement's own text begins within the first 2^16 bytes and some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +227,22 @@ class Dump:
                 pymysql.err.raise_mysql_exception(bytes([first]) + data)
         self.has_ended = first == _END and len(data) < _SHORT_PACKET
         return None if self.has_ended else data
+
+    def beginning(self) -> bytes | None:
+        """That of the next event, where it does not fit into the buffer, which is full; it is not
+        taken. None where there is no such event."""
+        buffer = self.buffer
+        start = buffer.start + PACKET_HEAD
+        if not buffer.is_full or buffer.memory[start] or buffer.has_packet:
+            return None
+        return bytes(buffer.memory[start + 1 : min(buffer.end, start + 1 + BEGINNING_BYTES)])
+
+    def pieces(self) -> Iterator[memoryview]:
+        """Takes the next event as it comes; a piece is gone when the next one is asked for. Raises
+        ServerLost."""
+        pieces = self.buffer.pieces(self.fill)
+        yield next(pieces)[1:]
+        yield from pieces
 
     def has_more(self) -> bool:
         """More bytes have come already, so the next event is not waited for."""

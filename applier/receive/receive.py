@@ -16,13 +16,19 @@ from __future__ import annotations
 import logging
 import time
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 
-from applier.binlog.event_bytes import as_artificial_format, event_of, make_event
+from applier.binlog.event_bytes import (
+    as_artificial_format,
+    event_of,
+    make_event,
+    wrong_length,
+)
 from applier.binlog.events import parse
 from applier.binlog.header import (
+    HEADER,
     HEADER_LENGTH,
     Event,
     EventFlag,
@@ -32,13 +38,14 @@ from applier.binlog.header import (
     parse_format_description,
 )
 from applier.binlog.reader import CRC_RESIDUE
+from applier.binlog.transactions import MEMBER_TYPES
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError
 from applier.logs import logger
 from applier.mysql.client.connection import NotReached, Server, ServerLost, connect
 from applier.mysql.client.url import Endpoint
 from applier.receive.applier_progress import failure_of
-from applier.receive.dump_stream import compiled_unpacker
+from applier.receive.dump_stream import Unpacker, compiled_unpacker
 from applier.receive.protocol import (
     NON_BLOCKING,
     SEND_ANNOTATIONS,
@@ -53,8 +60,7 @@ from applier.receive.protocol import (
     register,
 )
 from applier.receive.receive_folder import Folder
-from applier.status.view import NO_FAILURE, ThreadFailure
-from checkpoints.position import Position
+from applier.receive.received import Received, ReceiveOptions, ReceiveWatch
 
 _LOG = logger("receive")
 HEARTBEAT_FAILURE, CHECKSUM_FAILURE, SOURCE_FATAL, NO_AUTO_POSITION = 1623, 1743, 1236, 1777
@@ -65,6 +71,10 @@ BUSY = frozenset({1040, 1203, 1226})
 HEARTBEATS = frozenset({EventType.HEARTBEAT, EventType.HEARTBEAT_V2})
 FIRST_PAUSE_SECONDS = 1.0
 _SLICE_SECONDS = 0.1
+SINGLE_EVENTS = 100
+"""The first ones go one by one: loading the kernel takes as long as some thousand of them."""
+_TYPE = 4
+"""The place of an event's type in its bytes."""
 _FATAL_HINT = (
     "take a fresh dump, and receive from its position into a new folder; SHOW BINARY LOGS tells"
     " what the source still has"
@@ -76,51 +86,6 @@ _POSITION_HINT = (
 _WRONG_POSITION = ("middle of event", "> file size", "impossible position", "bogus data")
 """Words of 1236 where the file is there and the position is not one of its events."""
 _NO_FORMAT = FormatDescription(4, "", 0, HEADER_LENGTH, b"", 0)
-
-
-@dataclass(frozen=True, slots=True)
-class ReceiveOptions:
-    """How to receive. Times in seconds; `retries` connections are tried in vain before the receiver
-    gives up.
-
-    `auto_position`: by GTIDs (SOURCE_AUTO_POSITION). `heartbeat_seconds`: SOURCE_HEARTBEAT_PERIOD;
-    the connection counts as lost after two. `pause_seconds_max`: the longest pause between two
-    tries; pauses grow.
-    """
-
-    auto_position: bool = False
-    to_end: bool = False
-    """End where the source's log ends, instead of waiting for more."""
-    heartbeat_seconds: float = 30.0
-    pause_seconds_max: float = 60.0
-    retries: int = 86400
-
-
-@dataclass
-class Received:
-    """What came so far. `bytes` are those of the events as they stand in the source's log."""
-
-    position: Position
-    """Behind the last event, in the source's log."""
-    events: int = 0
-    bytes: int = 0
-    heartbeats: int = 0
-    connections: int = 0
-    source: SourceServer | None = None
-    waiting: bool = False
-    """There is nothing more for now."""
-    connected: bool = False
-    failure: ThreadFailure = NO_FAILURE
-    """Why the last connection ended that was not asked to."""
-
-
-@dataclass
-class ReceiveWatch:
-    """Who looks on: `on_events` about ten times a second while events come, `on_note` when
-    something happens to the connection."""
-
-    on_events: Callable[[Received], None] = lambda received: None
-    on_note: Callable[[str], None] = lambda text: None
 
 
 class LiveReceiver:
@@ -146,8 +111,6 @@ class LiveReceiver:
         """Bytes behind each event of the stream, as negotiated and then as the source's format
         description says."""
         self._told = 0.0
-        self.unpacker = compiled_unpacker()
-        """What takes plain transactions many at a time; None: all events go one by one."""
 
     def stop(self) -> None:
         """From a signal handler or another thread: `run` returns behind the last whole event."""
@@ -249,7 +212,7 @@ class LiveReceiver:
         try:
             dump = self._begin(server)
             while not self._stopped:
-                if dump.buffer.has_packet:
+                if dump.buffer.has_packet or dump.buffer.is_full:
                     self.take(dump)
                 if dump.has_ended or self._stopped:
                     return
@@ -279,14 +242,22 @@ class LiveReceiver:
         while not self._stopped:
             self._leap(dump)
             raw = dump.event()
-            if raw is None:
+            if raw is not None:
+                self.queue(raw)
+            elif not self._copy(dump):
                 return
-            self.queue(raw)
+
+    @cached_property
+    def unpacker(self) -> Unpacker | None:
+        """What takes plain transactions many at a time; None: all events go one by one."""
+        return compiled_unpacker()
 
     def _leap(self, dump: Dump) -> None:
         """Writes the plain transactions that the buffer begins with."""
         progress, writer = self.progress, self.folder.writer
-        while self.unpacker is not None and progress.format is not None and writer.name:
+        if self.received.events < SINGLE_EVENTS or progress.format is None or not writer.name:
+            return
+        while self.unpacker is not None:
             unpacked = self.unpacker.take(
                 dump.buffer,
                 offset=progress.offset,
@@ -380,17 +351,8 @@ class LiveReceiver:
             checksum_length=self.checksum_length,
         )
         type_code = event.type
-        if self._has_checksum(type_code, raw) and zlib.crc32(raw) != CRC_RESIDUE:
-            raise ReplicationError(
-                CHECKSUM_FAILURE,
-                f"the checksum of {an_event(event.name)} from the source is wrong",
-                file=event.file,
-                position=event.position,
-                hint=(
-                    "start the receiver again; if it stays so, the source's log is damaged: look at"
-                    " it with mysqlbinlog there"
-                ),
-            )
+        if self._has_checksum(type_code, raw):
+            _verify(zlib.crc32(raw), event)
         if type_code in HEARTBEATS:
             self.received.heartbeats += 1
             self._heartbeat(event)
@@ -405,7 +367,37 @@ class LiveReceiver:
             self.progress.take(event)
             self.folder.writer.append_position(self.progress.position)
         elif type_code != EventType.STOP:
-            self._write(event, raw)
+            self._write(event, [raw])
+
+    def _copy(self, dump: Dump) -> bool:
+        """Writes an event of a transaction that does not fit into the buffer while it comes, and
+        looks at its beginning only. False: there is none."""
+        beginning = dump.beginning()
+        if beginning is None or beginning[_TYPE] not in MEMBER_TYPES:
+            return False
+        progress, header = self.progress, HEADER.unpack_from(beginning)
+        event = Event(
+            progress.file, progress.offset, header, beginning, HEADER_LENGTH, len(beginning)
+        )
+        self._write(event, self._verified(event, dump.pieces()))
+        self.received.events += 1
+        self.received.bytes += event.length
+        return True
+
+    def _verified(self, event: Event, pieces: Iterable[memoryview]) -> Iterator[memoryview]:
+        """The pieces of a long event, its last one only if all is right: what is whole in a relay
+        log may be read by others at once."""
+        missing, crc = event.length, 0
+        for piece in pieces:
+            missing -= len(piece)
+            crc = zlib.crc32(piece, crc) if self.checksum_length else CRC_RESIDUE
+            if missing < 0:
+                break
+            if missing == 0:
+                _verify(crc, event)
+            yield piece
+        if missing:
+            raise wrong_length(event.length - missing, event.length)
 
     def _has_checksum(self, type_code: int, raw: bytes) -> bool:
         """A format description says it of itself: that of a source without checksums has a wrong
@@ -414,7 +406,7 @@ class LiveReceiver:
             return parse_format_description(raw[HEADER_LENGTH:]).checksum_length > 0
         return self.checksum_length > 0
 
-    def _write(self, event: Event, raw: bytes) -> None:
+    def _write(self, event: Event, pieces: Iterable[bytes | memoryview]) -> None:
         progress, writer = self.progress, self.folder.writer
         missing = progress.end_of(event) - progress.offset - event.length
         if (
@@ -433,7 +425,7 @@ class LiveReceiver:
                     " it with mysqlbinlog there"
                 ),
             )
-        writer.append(raw)
+        writer.append_pieces(pieces)
         progress.take(event)
         self._split_if_long()
 
@@ -490,3 +482,18 @@ class LiveReceiver:
         self.received.position, self.received.waiting = self.progress.position, waiting
         self.folder.keep(self.progress.position)
         self._watch.on_events(self.received)
+
+
+def _verify(crc: int, event: Event) -> None:
+    """Raises ReplicationError 1743 where this is not the CRC-32 of an event with its checksum."""
+    if crc != CRC_RESIDUE:
+        raise ReplicationError(
+            CHECKSUM_FAILURE,
+            f"the checksum of {an_event(event.name)} from the source is wrong",
+            file=event.file,
+            position=event.position,
+            hint=(
+                "start the receiver again; if it stays so, the source's log is damaged: look at"
+                " it with mysqlbinlog there"
+            ),
+        )

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from applier.status.failure import ThreadFailure
 from applier.status.status import Row
-from applier.status.view import Monitored, ReplicaView, Thread, ThreadFailure
+from applier.status.view import Monitored, ReplicaView, Thread
 from lookup.versions import rules_for
 
 TRANSACTION_TIMES = ("ORIGINAL_COMMIT_TIMESTAMP", "IMMEDIATE_COMMIT_TIMESTAMP")

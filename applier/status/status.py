@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from applier.status.view import CONNECTING, NO_FAILURE, OFF, ON, ReplicaView, Thread
+from applier.status.failure import NO_FAILURE
+from applier.status.view import CONNECTING, OFF, ON, ReplicaView, Thread
 from lookup.versions import rules_for
 
 Row = dict[str, Any]

@@ -9,22 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from applier.status.failure import NO_FAILURE, ThreadFailure
 from checkpoints.info import RelayLogInfo, SourceInfo, WorkerInfo
 
 ON, OFF, CONNECTING = "ON", "OFF", "CONNECTING"
 ANONYMOUS = "ANONYMOUS"
-
-
-@dataclass(frozen=True, slots=True)
-class ThreadFailure:
-    """An error of a thread; number 0 is none. `time` in seconds since 1970."""
-
-    number: int = 0
-    message: str = ""
-    time: float | None = None
-
-
-NO_FAILURE = ThreadFailure()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,8 @@ from math import inf
 
 from applier.error_codes import Code
 from applier.errors import UsageError
-from applier.status.view import (
-    ANONYMOUS,
-    NO_FAILURE,
-    NOTHING,
-    OFF,
-    ON,
-    Monitored,
-    ReplicaView,
-    Thread,
-    ThreadFailure,
-)
+from applier.status.failure import NO_FAILURE, ThreadFailure
+from applier.status.view import ANONYMOUS, NOTHING, OFF, ON, Monitored, ReplicaView, Thread
 from applier.timing.simulation import Simulation
 from applier.timing.timed import TimedTransaction
 

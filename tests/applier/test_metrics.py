@@ -11,7 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families as prometheu
 from applier import metrics
 from applier.errors import UsageError
 from applier.metrics import Gauge
-from applier.status.view import OFF, ON, ReplicaView, Thread, ThreadFailure
+from applier.status.failure import ThreadFailure
+from applier.status.view import OFF, ON, ReplicaView, Thread
 from checkpoints.info import RelayLogInfo
 from tests.captures_support import captures, logs
 from tests.cli.test_replay import Run, binlag

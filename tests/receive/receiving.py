@@ -12,8 +12,9 @@ from applier.binlog.header import Event, EventFlag, EventType
 from applier.binlog.reader import CRC_RESIDUE, LogReader
 from applier.binlog.transactions import group
 from applier.mysql.client.url import Endpoint
-from applier.receive.receive import LiveReceiver, ReceiveOptions
+from applier.receive.receive import LiveReceiver
 from applier.receive.receive_folder import Folder, Start
+from applier.receive.received import ReceiveOptions
 from applier.replica.source import BinlogFiles
 from checkpoints.position import Position
 

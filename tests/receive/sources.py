@@ -9,8 +9,9 @@ from pathlib import Path
 from servers.server import Server
 
 from applier.mysql.client.url import Endpoint
-from applier.receive.receive import LiveReceiver, Received, ReceiveOptions
+from applier.receive.receive import LiveReceiver
 from applier.receive.receive_folder import Folder, Start
+from applier.receive.received import Received, ReceiveOptions
 from checkpoints.gtid import parse_gtid_set
 from checkpoints.position import Position
 

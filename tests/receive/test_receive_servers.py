@@ -20,8 +20,9 @@ from applier.errors import BinlagError, InputError, ReplicationError
 from applier.mysql.into import ReplayWatch, replay_into
 from applier.mysql.into_options import IntoOptions
 from applier.options import ReplayOptions
-from applier.receive.receive import LiveReceiver, ReceiveOptions, ReceiveWatch
+from applier.receive.receive import LiveReceiver
 from applier.receive.receive_folder import Folder, Start
+from applier.receive.received import ReceiveOptions, ReceiveWatch
 from checkpoints.position import Position
 from tests.receive.receiving import relay_events, source_events, transactions
 from tests.receive.sources import TO_END, end_of_log, endpoint, here, is_mariadb, receive, settle, wait

@@ -14,8 +14,9 @@ from applier.errors import BinlagError
 from applier.mysql.client.compression import Compression
 from applier.mysql.client.connection import connect
 from applier.mysql.client.tls import Tls, TlsMode
-from applier.receive.receive import LiveReceiver, ReceiveOptions
+from applier.receive.receive import LiveReceiver
 from applier.receive.receive_folder import Folder, Start
+from applier.receive.received import ReceiveOptions
 from tests.mysql.certificates import Authority
 from tests.receive.receiving import relay_events, source_events
 from tests.receive.sources import TO_END, endpoint, here, receive, wait

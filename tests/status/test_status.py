@@ -13,9 +13,10 @@ from servers.server import Server
 
 from applier.errors import InputError, UsageError
 from applier.receive.folder_view import view_of_folder
+from applier.status.failure import NO_FAILURE, ThreadFailure
 from applier.status.performance_schema import TABLES, performance_schema, timestamp
 from applier.status.status import column_names, old_name, show_status
-from applier.status.view import NO_FAILURE, NOTHING, ReplicaView, Thread, ThreadFailure
+from applier.status.view import NOTHING, ReplicaView, Thread
 from applier.timing.clock import ClockConfiguration
 from applier.timing.simulate import simulate
 from applier.timing.simulation_view import view_at

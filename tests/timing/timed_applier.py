@@ -21,7 +21,8 @@ from applier.errors import BinlagError
 from applier.replica.applier import Applier
 from applier.replica.relay.relay_event import RelayEvent
 from applier.replica.scheduling import rules_for
-from applier.status.view import ANONYMOUS, NO_FAILURE, NOTHING, OFF, ON, Monitored, Thread, ThreadFailure
+from applier.status.failure import NO_FAILURE, ThreadFailure
+from applier.status.view import ANONYMOUS, NOTHING, OFF, ON, Monitored, Thread
 from applier.timing.delay import DelayGate, nap_seconds
 from applier.timing.seconds_behind import LastSourceTimestamp, seconds_behind
 from applier.timing.timed import EventCost

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from applier.cli.commands.follow import logs_of
-from applier.cli.commands.status import FORMATS, OPENMETRICS, chosen_format, render
+from applier.cli.commands.status import FORMATS, chosen_format, render
 from applier.cli.notes import note
+from applier.cli.parameters.metrics_options import OPENMETRICS
 from applier.cli.parameters.options import (
     Number,
     check_output,

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from applier.binlog.follow import IndexedLogs
-from applier.cli.commands.status import channel_of
 from applier.cli.parameters.log_files import plain_files
+from applier.cli.parameters.metrics_options import channel_of
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, UsageError
 

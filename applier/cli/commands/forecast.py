@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from applier.cli.commands.follow import logs_of
-from applier.cli.commands.status import OPENMETRICS
 from applier.cli.exit_codes import GATE_CROSSED
 from applier.cli.notes import draws, note
+from applier.cli.parameters.metrics_options import OPENMETRICS
 from applier.cli.parameters.options import (
     DEFAULT_DATABASE_HELP,
     DUMPS,

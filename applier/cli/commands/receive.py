@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from applier.cli.commands.status import CHANNEL, OPENMETRICS, channel_of
 from applier.cli.notes import draws, is_logged, note
+from applier.cli.parameters.metrics_options import CHANNEL, OPENMETRICS, channel_of
 from applier.cli.parameters.options import Number
 from applier.cli.parameters.server_options import server_options
 from applier.cli.signals import interruptible
@@ -22,8 +22,8 @@ from applier.errors import UsageError
 
 if TYPE_CHECKING:
     from applier.mysql.client.url import Endpoint
-    from applier.receive.receive import Received, ReceiveWatch
     from applier.receive.receive_folder import Start
+    from applier.receive.received import Received, ReceiveWatch
 
 
 @click.command(
@@ -111,8 +111,9 @@ def command(
     SIGTERM end it behind the last whole event.
     """
     from applier.mysql.client.url import find_password, parse_url
-    from applier.receive.receive import LiveReceiver, ReceiveOptions
+    from applier.receive.receive import LiveReceiver
     from applier.receive.receive_folder import Folder
+    from applier.receive.received import ReceiveOptions
 
     endpoint = _compressed(parse_url(source, "SOURCE"), **given)
     label = channel_of(Path(folder), openmetrics, channel)
@@ -223,7 +224,7 @@ def _start(
 def _watch() -> Iterator[ReceiveWatch]:
     """A line with events and bytes per second and the position, on a terminal only; what happens to
     the connection always."""
-    from applier.receive.receive import ReceiveWatch
+    from applier.receive.received import ReceiveWatch
 
     if not draws():
         yield ReceiveWatch() if is_logged() else ReceiveWatch(on_note=note)

@@ -11,8 +11,8 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from applier.cli import failures
-from applier.cli.commands.status import CHANNEL, OPENMETRICS
 from applier.cli.notes import draws, note
+from applier.cli.parameters.metrics_options import CHANNEL, OPENMETRICS
 from applier.cli.parameters.options import (
     Number,
     check_inputs,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from applier.cli.notes import note
+from applier.cli.parameters.metrics_options import CHANNEL, OPENMETRICS, channel_of
 from applier.cli.parameters.options import rules_of, was_typed
 from applier.cli.parameters.server_options import server_options
 from applier.error_codes import Code
@@ -30,30 +31,6 @@ FORMATS = click.option(
     show_default=True,
     help="As the mysql client prints with \\G, as a table, or as JSON.",
 )
-
-OPENMETRICS = click.option(
-    "--openmetrics",
-    type=click.Path(dir_okay=False),
-    metavar="FILE.prom",
-    help="Also write gauges for Prometheus' textfile collector (needs binlag[metrics]).",
-)
-
-CHANNEL = click.option(
-    "--channel",
-    metavar="NAME",
-    help="With --openmetrics: the label `channel`. [default: the name of DIR]",
-)
-
-
-def channel_of(folder: Path, openmetrics: str | None, channel: str | None) -> str:
-    """The label of a folder's gauges. Raises UsageError for one that nothing would bear."""
-    if channel is not None and openmetrics is None:
-        raise UsageError(
-            "--channel: no gauges are written",
-            code=Code.OPTION_MISSING,
-            hint="add --openmetrics FILE.prom",
-        )
-    return folder.resolve().name if channel is None else channel
 
 
 @click.command(

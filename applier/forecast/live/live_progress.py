@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 
-import pymysql.cursors
-
 from applier.error_codes import Code
 from applier.errors import InputError
 from applier.forecast.live.progress import ReplicaProgress, Underway
 from applier.mysql.client.connection import Server, connect, said_well
+from applier.mysql.client.driver import DictCursor
 from applier.mysql.client.url import Endpoint
 from checkpoints.gtid import GtidSet
 
@@ -67,7 +66,7 @@ def _channels(server: Server) -> Iterator[dict[str, str]]:
     """SHOW REPLICA STATUS with today's words; NULL is ""."""
     word = "SLAVE" if server.rules_version in OLD_WORDS else "REPLICA"
     everything = "SHOW ALL SLAVES STATUS" if server.is_mariadb else f"SHOW {word} STATUS"
-    with said_well(server.endpoint), server.driver.cursor(pymysql.cursors.DictCursor) as cursor:
+    with said_well(server.endpoint), server.driver.cursor(DictCursor) as cursor:
         cursor.execute(everything)
         for row in cursor.fetchall():
             yield {

@@ -16,13 +16,9 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
-import pymysql
-from pymysql.constants import CLIENT, COMMAND, CR
-from pymysql.cursors import SSCursor
-
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError
-from applier.mysql.client.driver import DriverConnection
+from applier.mysql.client.driver import CLIENT, COMMAND, CR, DriverConnection, SSCursor, pymysql
 from applier.mysql.client.tls import Tls, TlsMode
 from applier.mysql.client.url import Endpoint
 from applier.server_versions import found_rules

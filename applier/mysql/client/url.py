@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from configparser import ConfigParser
-from configparser import Error as ConfigError
 from dataclasses import dataclass, field, replace
 from getpass import getuser
 from pathlib import Path
@@ -173,6 +171,9 @@ def _from_file(path: Path) -> str:
 def _option_file_value(name: str) -> str | None:
     """A value of the [client] sections. Lines that only the server's own programs understand are
     passed over."""
+    from configparser import ConfigParser
+    from configparser import Error as ConfigError
+
     found = None
     for file in OPTION_FILES:
         parser = ConfigParser(

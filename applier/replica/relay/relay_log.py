@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from applier.binlog.event_bytes import format_body, make_event, rotate_body
@@ -141,6 +141,21 @@ class RelayLogWriter:
         file.write(self.size, data)
         self.size += len(data)
         if done.syncs:
+            file.fsync()
+        return Written(start, self.position)
+
+    def append_pieces(self, pieces: Iterable[bytes | memoryview]) -> Written:
+        """Writes one event piece by piece. Where an error ends them, none of them stays."""
+        file, start, end = self._open_file(), self.position, self.size
+        try:
+            for piece in pieces:
+                file.write(end, piece)
+                end += len(piece)
+        except BaseException:
+            file.truncate(self.size)
+            raise
+        self.size = end
+        if self.counter.flush(Occasion.EVENT).syncs:
             file.fsync()
         return Written(start, self.position)
 

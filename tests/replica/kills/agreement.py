@@ -81,13 +81,20 @@ def emulate(left: Left, setup: Setup, source: BinlogFiles, server_version: str, 
     try:
         run.replica.start()
         run.start = shown(run.replica)
-        try:
-            run.replica.receive()
-        finally:
-            run.replica.apply()
+        _catch_up(run.replica)
     except BinlagError as error:
         run.number, run.message = getattr(error, "number", -1), str(error)
     return run
+
+
+def _catch_up(replica: Replica) -> None:
+    """Under relay_log_space_limit the receiver waits until the applier has purged."""
+    came = 1
+    while came:
+        try:
+            came = replica.receive()
+        finally:
+            replica.apply()
 
 
 def _replica(left: Left, setup: Setup, source: BinlogFiles, server_version: str, interleaving: Interleaving) -> Replica:
@@ -106,6 +113,7 @@ def _replica(left: Left, setup: Setup, source: BinlogFiles, server_version: str,
         **dict.fromkeys(("sync_relay_log", "sync_relay_log_info", "sync_master_info"), setup.sync_every),
         relay_log_recovery=setup.recovery,
         relay_log_purge=setup.purges,
+        relay_log_space_limit=setup.space_limit,
         gtid_mode=setup.gtids,
         auto_position=setup.auto_position,
         checkpoint_group=setup.checkpoint_group,

@@ -68,8 +68,10 @@ class KillPair(Pair):
         self.source.execute("SET GLOBAL sync_binlog = 0", "SET GLOBAL innodb_flush_log_at_trx_commit = 2")
 
     def change_source(self, more: str = "") -> None:
+        if self.setup.delay_seconds:
+            more += f", {'MASTER' if self.version == MARIADB else 'SOURCE'}_DELAY = {self.setup.delay_seconds}"
         if self.version == MARIADB:
-            self.run(change_master(self.source, self.setup.using_gtid))
+            self.run(change_master(self.source, self.setup.using_gtid) + more)
         else:
             super().change_source(more)
 

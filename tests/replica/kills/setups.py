@@ -53,6 +53,10 @@ class Setup:
     """MASTER_USE_GTID of MariaDB; `auto_position` where it is not no."""
     source: tuple[tuple[str, str], ...] = ()
     """Options of the source over its defaults."""
+    space_limit: int = 0
+    """relay_log_space_limit; 0: none."""
+    delay_seconds: int = 0
+    """SOURCE_DELAY: the applier is so far behind."""
 
     @property
     def label(self) -> str:
@@ -80,6 +84,8 @@ class Setup:
         found |= self.gtid_options
         if self.relay_log_bytes:
             found["max-relay-log-size"] = self.relay_log_bytes
+        if self.space_limit:
+            found["relay-log-space-limit"] = self.space_limit
         if self.sync_every is not None:
             synced = "relay-log", "relay-log-info", "master-info" if has_old_names else "source-info"
             found |= {f"sync-{name}": self.sync_every for name in synced}
@@ -128,7 +134,7 @@ def drawn(seed: int, count: int, versions: tuple[str, ...]) -> Iterator[tuple[Se
     left = count
     turn = 0
     while left > 0:
-        setup = _setup(rnd, versions[turn % len(versions)])
+        setup = replace(_setup(rnd, versions[turn % len(versions)]), **_waiting(rnd))
         turn += 1
         kills = [_kill(rnd, setup) for _ in range(min(left, KILLS_PER_SETUP))]
         left -= len(kills)
@@ -183,11 +189,23 @@ def _setup_of_mariadb(rnd: random.Random) -> Setup:
     )
 
 
+def _waiting(rnd: random.Random) -> dict[str, int]:
+    """What holds one of the two threads back."""
+    found = {}
+    if rnd.random() < 0.12:
+        found["space_limit"] = rnd.choice((8_000, 40_000))
+    if rnd.random() < 0.12:
+        found["delay_seconds"] = 1
+    return found
+
+
 def _source(rnd: random.Random, version: str) -> Iterator[tuple[str, str]]:
     if rnd.random() < 0.2:
         yield "binlog-row-image", rnd.choice(("MINIMAL", "NOBLOB"))
     if rnd.random() < 0.15:
         yield "binlog-checksum", "NONE"
+    if rnd.random() < 0.15:
+        yield "binlog-row-event-max-size", "256"
     if version not in (*OLD, MARIADB) and rnd.random() < 0.25:
         yield "binlog-transaction-compression", "ON"
 
