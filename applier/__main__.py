@@ -19,7 +19,10 @@ def main() -> None:
     for number in (SIGINT, SIGTERM, SIGHUP):
         if number != SIGHUP or getsignal(number) != SIG_IGN:  # nohup
             signal(number, hear)
-    from applier.cli.main import main as command_line
+    from applier.garbage import kept_for_good
+
+    with kept_for_good():
+        from applier.cli.main import main as command_line
 
     command_line(interrupted=lambda: bool(heard))
 

@@ -1,11 +1,12 @@
 """How fast a log is received from a live source, beside `mysqlbinlog --read-from-remote-server --raw` of the same run.
 
-    python benchmarks/receive.py [--server 9.7] [--megabytes 100] [--rounds 3]
+    python benchmarks/receive.py [--server 9.7] [--kinds small,large,wide] [--megabytes 100] [--rounds 7]
 
 Both read the whole log of one local server into files, in turns: small transactions, large ones of many rows, rows of
-16 MB. Prints a line per load, of the CPU time, which does not depend on what else the machine does; writes raw seconds to
-benchmarks/results/receive_<server>.json. Needs the servers of docker/servers/bring.py; uses 9.7's mysqlbinlog for MySQL and
-MariaDB's own for MariaDB.
+16 MB. Prints a line per load, of the time that passed and of the CPU time, which depends less on what else the machine
+does; writes raw seconds to benchmarks/results/receive_<server>.json, where those of other loads and sizes stay. Needs the
+servers of docker/servers/bring.py; uses 9.7's mysqlbinlog for MySQL and MariaDB's own for MariaDB. Python keeps its
+compiled modules, as it does where PYTHONDONTWRITEBYTECODE is not set: the variable is taken out of binlag's environment.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from servers.server import Server  # noqa: E402
 SMALL_ROW_BYTES, LARGE_ROWS = 200, 20_000
 WIDE_ROW_BYTES = 16_000_000
 KINDS = ("small", "large", "wide")
+BINLAG_ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 OPTIONS = {"max_allowed_packet": 1 << 30, "sync_binlog": 0, "innodb_flush_log_at_trx_commit": 2, "innodb_doublewrite": 0}
 
 
@@ -86,7 +88,7 @@ def mysqlbinlog(server: Server, name: str, folder: Path) -> tuple[float, float]:
 def binlag(server: Server, folder: Path) -> tuple[float, float]:
     return seconds_of(
         [sys.executable, "-m", "applier", "receive", f"mysql://root@127.0.0.1:{server.port}", "--dir", str(folder), "--to-end"],
-        env={**os.environ, "BINLAG_PASSWORD": server.password},
+        env={**BINLAG_ENVIRONMENT, "BINLAG_PASSWORD": server.password},
     )
 
 
@@ -105,25 +107,32 @@ def measure(name: str, kind: str, megabytes: int, rounds: int) -> dict[str, obje
                 shutil.rmtree(folder)
     finally:
         server.close()
-    return {"load": kind, "bytes": size, "seconds": seconds, "cpu_seconds": cpu}
+    return {"bytes": size, "seconds": seconds, "cpu_seconds": cpu}
+
+
+def kept(path: Path) -> list[dict[str, object]]:
+    """What was measured before."""
+    return json.loads(path.read_text())["results"] if path.exists() else []  # type: ignore[no-any-return]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", default="9.7")
+    parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--megabytes", type=int, default=100)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=7)
     given = parser.parse_args()
-    results = []
-    for kind in KINDS:
-        found = measure(given.server, kind, given.megabytes, given.rounds)
-        results.append(found)
-        rates = {peer: found["bytes"] / median(times) / 1e6 for peer, times in found["cpu_seconds"].items()}  # type: ignore[operator,attr-defined]
-        ratio = rates["binlag"] / rates["mysqlbinlog"]
-        each = ", ".join(f"{peer} {rates[peer]:.0f} MB" for peer in ("binlag", "mysqlbinlog"))
-        print(f"{given.server} {kind}: in a second of CPU {each}, {ratio:.2f} times")
-    said = {"server": given.server, "python": platform.python_version(), "load": os.getloadavg(), "results": results}
-    (HERE / "results" / f"receive_{given.server}.json").write_text(json.dumps(said, indent=1) + "\n")
+    path = HERE / "results" / f"receive_{given.server}.json"
+    for kind in given.kinds.split(","):
+        about = {"load": kind, "megabytes": given.megabytes, "python": platform.python_version(), "machine_load": os.getloadavg()}
+        found = about | measure(given.server, kind, given.megabytes, given.rounds)
+        others = [one for one in kept(path) if (one["load"], one["megabytes"]) != (kind, given.megabytes)]
+        path.write_text(json.dumps({"server": given.server, "results": [*others, found]}, indent=1) + "\n")
+        ratios = {word: median(found[word]["mysqlbinlog"]) / median(found[word]["binlag"]) for word in ("seconds", "cpu_seconds")}  # type: ignore[index]
+        print(
+            f"{given.server} {kind}, {found['bytes']:,} bytes: {ratios['seconds']:.2f} times mysqlbinlog's speed, "
+            f"{ratios['cpu_seconds']:.2f} times by CPU time"
+        )
 
 
 if __name__ == "__main__":

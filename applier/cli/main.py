@@ -19,6 +19,7 @@ from applier.cli.notes import log_options, note
 from applier.cli.signals import Interrupted, interrupts
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.garbage import kept_for_good
 from applier.spelling import did_you_mean
 
 COMMANDS = {
@@ -64,9 +65,9 @@ class LazyGroup(click.Group):
         """The command of this name, None when there is none."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(
-            f"applier.cli.commands.{cmd_name.replace('-', '_')}"
-        ).command
+        with kept_for_good():
+            module = importlib.import_module(f"applier.cli.commands.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
         _take_common_options(command)
         return grouped(command, COMMON)
 

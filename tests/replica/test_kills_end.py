@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pymysql.err import MySQLError
 from servers.installed import installed
 
 from tests.replica.kills.__main__ import of_setup
@@ -64,6 +65,25 @@ def test_a_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "timed out" in first[3]
     assert second[2] is not None
     assert not Path(f"/proc/{stopped[0]}").exists()
+
+
+def test_a_pair_that_cannot_be_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """5.6 refuses CHANGE MASTER behind the kill of workers with gaps (1802): the next kill has other servers, and counts."""
+    if not installed("mariadb").there:
+        lacking("mariadb is not there")
+    pairs = list[KillPair]()
+
+    def begin(pair: KillPair, sessions: int) -> None:
+        pairs.append(pair)
+        if len(pairs) == 2:
+            raise MySQLError(1802, "CHANGE MASTER cannot be executed")
+        real(pair, sessions)
+
+    real = KillPair.begin
+    monkeypatch.setattr(KillPair, "begin", begin)
+    found = of_setup(Setup("mariadb", "FILE", "FILE", parallel_type="optimistic"), [Kill(("plain",), 1, 0.1, False)] * 2, "1", None)
+    assert [(agreement is not None, problem) for _, _, agreement, problem in found] == [(True, ""), (True, "")]
+    assert [pair is pairs[0] for pair in pairs] == [True, True, False]
 
 
 def descendants(pid: int) -> dict[int, str]:

@@ -19,6 +19,7 @@ from applier.cli.parameters.server_options import server_options
 from applier.cli.signals import interruptible
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.garbage import kept_for_good
 
 if TYPE_CHECKING:
     from applier.mysql.client.url import Endpoint
@@ -110,10 +111,11 @@ def command(
     on where it was: no event is lost or doubled. The account needs REPLICATION SLAVE. Ctrl-C and
     SIGTERM end it behind the last whole event.
     """
-    from applier.mysql.client.url import find_password, parse_url
-    from applier.receive.receive import LiveReceiver
-    from applier.receive.receive_folder import Folder
-    from applier.receive.received import ReceiveOptions
+    with kept_for_good():
+        from applier.mysql.client.url import find_password, parse_url
+        from applier.receive.receive import LiveReceiver
+        from applier.receive.receive_folder import Folder
+        from applier.receive.received import ReceiveOptions
 
     endpoint = _compressed(parse_url(source, "SOURCE"), **given)
     label = channel_of(Path(folder), openmetrics, channel)

@@ -88,13 +88,14 @@ def emulate(left: Left, setup: Setup, source: BinlogFiles, server_version: str, 
 
 
 def _catch_up(replica: Replica) -> None:
-    """Under relay_log_space_limit the receiver waits until the applier has purged."""
-    came = 1
-    while came:
+    """Under relay_log_space_limit the receiver waits until the applier has purged, or can do no more."""
+    idle = 0
+    while idle < 2:
         try:
             came = replica.receive()
         finally:
-            replica.apply()
+            applied = replica.apply()
+        idle = 0 if came or applied else idle + 1
 
 
 def _replica(left: Left, setup: Setup, source: BinlogFiles, server_version: str, interleaving: Interleaving) -> Replica:
