@@ -5,6 +5,8 @@ what ends it later, in the same words. Earlier still Python itself is starting. 
 with a traceback of Python's own and SIGTERM without a word, and no program can change that.
 """
 
+import gc
+
 # Built into Python. The module signal around it is another file to read, and imports enum.
 from _signal import SIG_IGN, SIGHUP, SIGINT, SIGTERM, getsignal, signal
 
@@ -19,12 +21,15 @@ def main() -> None:
     for number in (SIGINT, SIGTERM, SIGHUP):
         if number != SIGHUP or getsignal(number) != SIG_IGN:  # nohup
             signal(number, hear)
-    from applier.garbage import kept_for_good
+    from applier.garbage import no_cycle_collection
 
-    with kept_for_good():
+    with no_cycle_collection():
         from applier.cli.main import main as command_line
 
-    command_line(interrupted=lambda: bool(heard))
+    try:
+        command_line(interrupted=lambda: bool(heard))
+    finally:
+        gc.freeze()  # the end of the process need not look for cycles in all that there is
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@
 Both read the whole log of one local server into files, in turns: small transactions, large ones of many rows, rows of
 16 MB. Prints a line per load, of the time that passed and of the CPU time, which depends less on what else the machine
 does; writes raw seconds to benchmarks/results/receive_<server>.json, where those of other loads and sizes stay. Needs the
-servers of docker/servers/bring.py; uses 9.7's mysqlbinlog for MySQL and MariaDB's own for MariaDB. Python keeps its
+servers of docker/servers/bring.py; the peer is 9.7's mysqlbinlog, and MariaDB's for MariaDB and for MySQL 5.x, whose
+passwords that of 9.7 does not know. What both have written is compared with the log's bytes. Python keeps its
 compiled modules, as it does where PYTHONDONTWRITEBYTECODE is not set: the variable is taken out of binlag's environment.
 """
 
@@ -76,7 +77,7 @@ def seconds_of(command: list[str], **options: object) -> tuple[float, float]:
 
 
 def mysqlbinlog(server: Server, name: str, folder: Path) -> tuple[float, float]:
-    program = installed("mariadb" if name == "mariadb" else "9.7").command("mysqlbinlog")
+    program = installed("9.7").command("mysqlbinlog") if name == "9.7" else installed("mariadb").command("mariadb-binlog")
     first = server.binlog_files()[0].name
     return seconds_of(
         [*program, "--no-defaults", "--read-from-remote-server", "--raw", "--to-last-log", f"--result-file={folder}/", "--host=127.0.0.1",
@@ -102,8 +103,10 @@ def measure(name: str, kind: str, megabytes: int, rounds: int) -> dict[str, obje
         for _ in range(rounds):
             for peer, run in (("mysqlbinlog", lambda to: mysqlbinlog(server, name, to)), ("binlag", lambda to: binlag(server, to))):
                 folder = Path(tempfile.mkdtemp())
-                for kept, value in zip((seconds, cpu), run(folder), strict=True):
-                    kept[peer].append(value)
+                for kept_times, value in zip((seconds, cpu), run(folder), strict=True):
+                    kept_times[peer].append(value)
+                written = sum(path.stat().st_size for path in folder.glob("*bin*.0*"))
+                assert written > 0.999 * size, f"{peer} has written {written:,} of {size:,} bytes"
                 shutil.rmtree(folder)
     finally:
         server.close()

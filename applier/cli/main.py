@@ -19,7 +19,7 @@ from applier.cli.notes import log_options, note
 from applier.cli.signals import Interrupted, interrupts
 from applier.error_codes import Code
 from applier.errors import UsageError
-from applier.garbage import kept_for_good
+from applier.garbage import no_cycle_collection
 from applier.spelling import did_you_mean
 
 COMMANDS = {
@@ -65,7 +65,7 @@ class LazyGroup(click.Group):
         """The command of this name, None when there is none."""
         if cmd_name not in COMMANDS:
             return None
-        with kept_for_good():
+        with no_cycle_collection():
             module = importlib.import_module(f"applier.cli.commands.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         _take_common_options(command)

@@ -19,7 +19,7 @@ from applier.cli.parameters.server_options import server_options
 from applier.cli.signals import interruptible
 from applier.error_codes import Code
 from applier.errors import UsageError
-from applier.garbage import kept_for_good
+from applier.garbage import no_cycle_collection
 
 if TYPE_CHECKING:
     from applier.mysql.client.url import Endpoint
@@ -111,7 +111,7 @@ def command(
     on where it was: no event is lost or doubled. The account needs REPLICATION SLAVE. Ctrl-C and
     SIGTERM end it behind the last whole event.
     """
-    with kept_for_good():
+    with no_cycle_collection():
         from applier.mysql.client.url import find_password, parse_url
         from applier.receive.receive import LiveReceiver
         from applier.receive.receive_folder import Folder
