@@ -10,7 +10,7 @@ from applier.errors import ReplicationError
 from applier.tables.catalog import Tables, table_of
 from applier.tables.collations.collation import sort_key
 from applier.tables.ddl.alter_rows import numbered, row_converter
-from applier.tables.ddl.alteration import Alteration
+from applier.tables.ddl.alteration import Alteration, read_alteration
 from applier.tables.ddl.row_copy import copies_rows
 from applier.tables.definitions.table_draft import SchemaRules
 from applier.tables.discarded_table import DiscardedTable
@@ -44,8 +44,7 @@ def alter_table(
     table that is copied under another name loses its foreign keys, and those that point to it keep
     the old name (seen on 5.7.29, 10.11.18). Raises ReplicationError with the server's number.
     """
-    change = Alteration(table.definition, clause, rules, database)
-    change.read()
+    change = read_alteration(table.definition, clause, rules, database)
     definition = altered_merge(table.definition, change.definition())
     moved = definition.full_name != table.definition.full_name
     taken = (

@@ -49,11 +49,36 @@ LAST_WORDS = frozenset({"PARTITION", "REMOVE"})
 PARTITION_WORDS = ("TRUNCATE", "COALESCE", "REORGANIZE", "EXCHANGE")
 
 
+def read_alteration(
+    old: TableDefinition, clause: str, rules: SchemaRules, database: str
+) -> Alteration:
+    """All clauses behind ALTER TABLE name. Raises InputError for one that is not known."""
+    charset, collation = old.charset, old.collation
+    while True:
+        change = Alteration(old, clause, rules, database, charset=charset, collation=collation)
+        change.read()
+        if (change.table_charset, change.table_collation) == (charset, collation):
+            return change
+        charset, collation = change.table_charset, change.table_collation
+
+
 class Alteration:
-    """The definition while it is changed."""
+    """The definition while it is changed.
+
+    `charset` and `collation` are the table's own afterwards: new columns take them, also those that
+    stand before the clause that sets them (`mysql_alter_table`, sql/sql_table.cc; seen on 5.7.29,
+    9.7.4, 10.11.18). `read_alteration` finds them.
+    """
 
     def __init__(
-        self, old: TableDefinition, clause: str, rules: SchemaRules, database: str
+        self,
+        old: TableDefinition,
+        clause: str,
+        rules: SchemaRules,
+        database: str,
+        *,
+        charset: str,
+        collation: str,
     ) -> None:
         self.old = old
         self.rules = rules
@@ -75,7 +100,7 @@ class Alteration:
             period=old.period,
         )
         self.parts.options.pop("AUTO_INCREMENT", None)
-        self.table_charset, self.table_collation = old.charset, old.collation
+        self.table_charset, self.table_collation = charset, collation
         self.name = (old.database, old.name)
         self.database = database
         self.auto_increment: int | None = None
