@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 from servers.server import Server
 
+import applier
 from tests.servers.fixtures import ServerFactory
 from tests.tables.server_twins import differences, run_with_twins
 
@@ -183,7 +184,23 @@ SET auto_increment_increment = 1, auto_increment_offset = 1;
         )
     )
 )
+CHARACTER_SETS = """
+CREATE TABLE added (id INT, v VARCHAR(5)) CHARACTER SET latin1;
+INSERT INTO added VALUES (1, 'x'), (2, 'A');
+ALTER TABLE added ADD a VARCHAR(5) DEFAULT 'x', ADD b ENUM('x') DEFAULT 'x', CHARACTER SET utf8mb4;
+ALTER TABLE added ADD c CHAR(3), DEFAULT CHARACTER SET latin2, COLLATE latin2_bin;
+ALTER TABLE added ADD d TEXT, CONVERT TO CHARACTER SET cp1251;
+CREATE TABLE redefined (id INT, v VARCHAR(5), n INT, w CHAR(4) COLLATE latin1_bin)
+    CHARACTER SET latin1;
+INSERT INTO redefined VALUES (1, 'ä', 5, 'ä'), (2, 'A', 6, 'A');
+ALTER TABLE redefined MODIFY n VARCHAR(9) FIRST, CHANGE v vv VARCHAR(6),
+    MODIFY w CHAR(4) COLLATE latin1_bin, CHARACTER SET utf8mb4;
+CREATE TABLE labels (id INT, e ENUM('a','Ab'), s SET('a','b c')) CHARACTER SET ucs2;
+INSERT INTO labels VALUES (1, 'a', 'a'), (2, 'Ab', 'a,b c');
+ALTER TABLE labels CONVERT TO CHARACTER SET utf16;
+"""
 CASES = {
+    "character sets that a later clause sets": (CHARACTER_SETS, SERVERS),
     "numbers with an increment and an offset": (NUMBERS, SERVERS),
     "TEXT and BLOB that are too long": (TOO_LONG, SERVERS),
     "surrogates that stand alone": (LONE_SURROGATES, SERVERS),
@@ -204,6 +221,26 @@ CASES = {
 @pytest.fixture(scope="module", params=SERVERS)
 def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Server:
     return server_factory.shared(request.param)
+
+
+@pytest.mark.parametrize("charset", ["ucs2", "utf16", "utf32", "utf16le"])
+def test_labels_that_a_server_reads_anew_are_refused(server: Server, charset: str) -> None:
+    with server.connect(autocommit=True) as connection, connection.cursor() as cursor:
+        for statement in (
+            "DROP DATABASE IF EXISTS read_anew",
+            "FLUSH LOGS",
+            "CREATE DATABASE read_anew",
+            "USE read_anew",
+            "SET sql_mode = ''",
+            "CREATE TABLE labels (id INT, e ENUM('a','Ab')) CHARACTER SET utf8mb4",
+            f"ALTER TABLE labels CONVERT TO CHARACTER SET {charset}",
+        ):
+            cursor.execute(statement)
+        cursor.execute("SHOW CREATE TABLE labels")
+        assert "enum('a','Ab')" not in cursor.fetchall()[0][1]
+        cursor.execute("FLUSH LOGS")
+    error = applier.replay([server.binlog_files()[-2]]).error
+    assert error is not None and error.number == 1235
 
 
 def test_rows_after_an_alter_table_are_those_of_the_server(server: Server) -> None:

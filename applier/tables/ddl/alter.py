@@ -10,7 +10,7 @@ from applier.errors import ReplicationError
 from applier.tables.catalog import Tables, table_of
 from applier.tables.collations.collation import sort_key
 from applier.tables.ddl.alter_rows import numbered, row_converter
-from applier.tables.ddl.alteration import Alteration, read_alteration
+from applier.tables.ddl.alteration import read_alteration
 from applier.tables.ddl.row_copy import copies_rows
 from applier.tables.definitions.table_draft import SchemaRules
 from applier.tables.discarded_table import DiscardedTable
