@@ -11,8 +11,9 @@ with or without the primary key of sbtest1, and fetches the log with its applier
     binlag forecast LOG --schema mysql://THE_REPLICA --json
 
 says seconds (replica.utilisation times log_seconds), pages read and an error bar: once with the prices that ship and, with
-`--calibration`, with those. Only then does the applier start; it is timed to its last transaction (WAIT_FOR_EXECUTED_GTID_SET), and
-Innodb_pages_read is taken before and after. What is there already in --output is not run again.
+`--calibration`, with those. Only then does the applier start; it is timed to its last transaction, and
+Innodb_pages_read is taken before and after. What is there already in --output is not run again; with `--keep FOLDER` the tables and the
+source of each load stay there, and the next run begins with its replicas.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import json
 import math
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -72,10 +74,11 @@ class Case:
 
 LOADS = {
     "write_only": Load("oltp_write_only", 30_000),
-    "update_index": Load("oltp_update_index", 60_000),
-    "update_non_index": Load("oltp_update_non_index", 60_000),
-    "insert": Load("oltp_insert", 60_000),
-    "delete": Load("oltp_delete", 60_000),
+    "update_index": Load("oltp_update_index", 30_000),
+    "update_non_index": Load("oltp_update_non_index", 30_000),
+    "insert": Load("oltp_insert", 30_000),
+    "delete": Load("oltp_delete", 30_000),
+    "orders": Load(str(Path(__file__).with_name("orders.lua")), 15_000, 4, 25_000),
     "write_only_large": Load("oltp_write_only", 6_000, 2, 500_000),
     "update_index_large": Load("oltp_update_index", 12_000, 2, 500_000),
 }
@@ -88,6 +91,7 @@ def cases() -> Iterator[Case]:
         ("update_non_index", ("keys",), STANDARD),
         ("insert", ("keys",), STANDARD),
         ("delete", ("keys",), STANDARD),
+        ("orders", ("keys",), STANDARD),
         ("write_only_large", ("keys",), ON_DISK),
         ("update_index_large", ("keys",), ON_DISK),
     ):
@@ -112,25 +116,32 @@ class Stand:
         self.name, self.load, self.folder = name, load, folder
         self.words = ReplicationWords(name)
         self.files = folder / "tables"
+        self.log = folder / "log"
+        if not self.log.exists():
+            self._prepare()
+        self.source = self._server("source")
+
+    def _prepare(self) -> None:
+        """Makes the tables, and runs the load on a source."""
         with self._server("tables") as server:
-            sysbench(server, load, "prepare", threads=2)
-            tables = ", ".join(f"sbtest.sbtest{number + 1}" for number in range(load.tables))
+            sysbench(server, self.load, "prepare", threads=2)
+            tables = ", ".join(f"sbtest.{table}" for (table,) in server.query("SHOW TABLES FROM sbtest"))
             server.execute(f"ANALYZE TABLE {tables}")
             server.stop()
-        self.source = self._server("source", copied=True)
-        self.source.start()
-        self.source.execute("FLUSH BINARY LOGS")
-        before = self.source.binlog_files()[-1]
-        sysbench(self.source, load, "run", threads=8)
-        self.source.execute("FLUSH BINARY LOGS")
-        self.log = Path(shutil.copy(before, folder / before.name))
+        with self._server("source", copied=True) as source:
+            source.execute("FLUSH BINARY LOGS")
+            log = source.binlog_files()[-1]
+            sysbench(source, self.load, "run", threads=8)
+            source.execute("FLUSH BINARY LOGS")
+            source.stop()
+            shutil.copy(log, self.log)
 
     def __enter__(self) -> Stand:
+        self.source.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.source.close()
-        shutil.rmtree(self.folder)
 
     def _server(self, folder: str, *, copied: bool = False, **options: str | int) -> Server:
         place = self.folder / folder
@@ -147,6 +158,8 @@ class Stand:
         options[self.words.variable("replica_parallel_workers")] = self.words.workers(stratum.workers)
         with self._server("replica", copied=True, server_id=2, **options) as server:
             server.execute("SET SESSION sql_log_bin = 0", *KEYS[keys])
+            if self.words.is_mariadb:
+                server.execute("SET GLOBAL gtid_slave_pos = @@GLOBAL.gtid_binlog_pos")
             server.execute(self.words.change_source(self.source), self.words("START REPLICA IO_THREAD"))
             wanted = self.source.query(self.words("SHOW BINARY LOG STATUS"))[0][:2]
             while server.query(self.words("SHOW REPLICA STATUS"))[0][5:7] != wanted:
@@ -154,9 +167,7 @@ class Stand:
             if stratum.pool:
                 server.restart(**{self.words.variable("skip_replica_start"): "ON"})
             else:
-                for number in range(self.load.tables):
-                    server.query(f"SELECT SUM(LENGTH(c)) FROM sbtest.sbtest{number + 1}")
-                    server.query(f"SELECT SUM(k) FROM sbtest.sbtest{number + 1} FORCE INDEX (k_{number + 1})")
+                warm(server)
             yield server
         shutil.rmtree(self.folder / "replica")
 
@@ -178,15 +189,26 @@ class Stand:
         stratum = STRATA[case.stratum]
         with self.replica(case.keys, stratum) as replica:
             said = {name: self.forecast(replica, stratum, file) for name, file in calibrations.items()}
-            end = self.source.query("SELECT @@global.gtid_executed")[0][0].replace("\n", "")
+            end = self.words.executed(self.source)
             before = pages_read(replica)
             with slow_disk(replica, stratum):
                 start = time.monotonic()
                 replica.execute(self.words("START REPLICA SQL_THREAD"))
-                replica.query(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{end}', 1200)")
+                self.words.wait_for(replica, end)
                 seconds = time.monotonic() - start
             pages = pages_read(replica) - before
         return {"load": case.load, "keys": case.keys, "stratum": case.stratum, "seconds": seconds, "page_reads": pages, "forecast": said}
+
+
+INDEXES = "SELECT table_name, index_name, column_name FROM information_schema.statistics WHERE table_schema = 'sbtest' AND seq_in_index = 1"
+
+
+def warm(server: Server) -> None:
+    """Brings all pages of the tables and their indexes into the buffer pool."""
+    for (table,) in server.query("SHOW TABLES FROM sbtest"):
+        server.query(f"CHECKSUM TABLE sbtest.{table}")
+    for table, index, column in server.query(INDEXES):
+        server.query(f"SELECT SUM(LENGTH({column})) FROM sbtest.{table} FORCE INDEX ({index})")
 
 
 def pages_read(server: Server) -> int:
@@ -231,21 +253,27 @@ def main() -> int:
     parser.add_argument("--server", default="9.7")
     parser.add_argument("--calibration", help="forecast with these prices, too")
     parser.add_argument("--only", default="", help="cases whose load, keys and stratum hold this")
+    parser.add_argument("--keep", type=Path, help="a folder for tables and sources")
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # by default it ends Python at once, and servers go on
     calibrations: dict[str, str | None] = {"shipped": None}
     calibrations |= {"measured": arguments.calibration} if arguments.calibration else {}
     found: dict[str, Any] = json.loads(arguments.output.read_text()) if arguments.output.exists() else {}
     done = found.setdefault("cases", [])
     there = {Case(one["load"], one["keys"], one["stratum"]) for one in done}
     wanted = [one for one in cases() if one not in there and arguments.only in f"{one.load} {one.keys} {one.stratum}"]
-    for load, group in groupby(wanted, lambda one: one.load):
-        with tempfile.TemporaryDirectory(prefix="binlag-sysbench-") as folder, Stand(arguments.server, LOADS[load], Path(folder)) as stand:
-            for case in group:
-                done.append(stand.run(case, calibrations))
-                show(done[-1:])
-                found |= {"machine": machine(), "server": arguments.server}
-                arguments.output.write_text(json.dumps(found, indent=1) + "\n")
+    with tempfile.TemporaryDirectory(prefix="binlag-sysbench-") as temporary:
+        for load, group in groupby(wanted, lambda one: one.load):
+            folder = (arguments.keep or Path(temporary)) / arguments.server / load
+            with Stand(arguments.server, LOADS[load], folder) as stand:
+                for case in group:
+                    done.append(stand.run(case, calibrations))
+                    show(done[-1:])
+                    found |= {"machine": machine(), "server": arguments.server}
+                    arguments.output.write_text(json.dumps(found, indent=1) + "\n")
+            if not arguments.keep:
+                shutil.rmtree(folder)
     show(done)
     return 0
 

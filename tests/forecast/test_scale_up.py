@@ -12,9 +12,22 @@ from applier.forecast.live import live_settings
 from applier.forecast.measurement.measured import Measured, middle, read_parquet, write_parquet
 from applier.forecast.measurement.measurement_grid import Cell
 from applier.forecast.measurement.on_server import ServerTarget
-from applier.forecast.measurement.scale_up import scale_up_cells, shared_prices, spread, unsteadiness
+from applier.forecast.measurement.scale_up import (
+    scale_up_cells,
+    shared_prices,
+    spread,
+    unexplained,
+    unsteadiness,
+)
 from applier.forecast.plan import ForecastPlan, run
-from applier.forecast.prices.calibration import DURABLE, RELAXED, TimePrice, syncs_at
+from applier.forecast.prices.calibration import (
+    DURABLE,
+    RELAXED,
+    UNEXPLAINED,
+    TimePrice,
+    load_calibration,
+    syncs_at,
+)
 from applier.forecast.prices.margin import margin
 from applier.forecast.prices.scenario import Scenario
 from applier.forecast.prices.units import Prices, amounts
@@ -68,6 +81,27 @@ def test_unsteadiness_is_that_of_the_readings_beside() -> None:
     assert unsteadiness(steady, PRICES) == pytest.approx(0.0)
     wild = [*steady, *(replace(one, beside_seconds=one.beside_seconds * 1.5) for one in steady[:2])]
     assert unsteadiness(wild, PRICES) == pytest.approx(0.5)
+
+
+def test_what_the_clock_does_not_explain_is_kept_for_the_margin(tmp_path: Path) -> None:
+    """A disk whose syncs take three times as long in one of ten minutes, and workers that are off by a quarter."""
+    sync = TimePrice(64 * US, 36 * US)
+    cell = Cell(PRIMARY, 1000, "update", 1, 1, 50, workers=4)
+    steady = applied(replace(cell, durable=1), 1.0, sync, 10 * US, 4 * US)
+    slow = replace(steady, seconds=3 * steady.seconds)
+    relaxed = applied(cell, 1.0, sync, 10 * US, 4 * US)
+    shared = {**logs.calibration().shared, "sync": sync}
+    off = unexplained(
+        [steady, slow, replace(relaxed, seconds=relaxed.seconds / 1.25)], PRICES, shared, cores=2, syncs=2.0
+    )
+    assert off == {"syncs": pytest.approx(2.0, abs=0.1), "several workers": pytest.approx(0.25, abs=0.05)}
+    calibration = replace(logs.calibration(spread=0.2), unexplained={**UNEXPLAINED, **off})
+    calibration.save(tmp_path / "prices.json")
+    assert load_calibration(tmp_path / "prices.json").unexplained == calibration.unexplained
+    base = Scenario("as it is", RULES["9.7"])
+    assert margin(base, {}, calibration)[0] == pytest.approx(0.2)
+    assert margin(replace(base, workers=4, cores=2), {}, calibration)[0] == pytest.approx(0.32, abs=0.05)
+    assert margin(replace(base, syncs=2.0), {}, calibration)[0] > 1.9
 
 
 def test_cells_of_scale_up_stand_among_the_others_in_their_order() -> None:

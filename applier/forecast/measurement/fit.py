@@ -24,11 +24,16 @@ import numpy.typing as npt
 from applier.error_codes import Code
 from applier.errors import InputError, UsageError
 from applier.forecast.measurement.measured import Measured, middles
-from applier.forecast.measurement.scale_up import shared_prices, unsteadiness
+from applier.forecast.measurement.scale_up import (
+    shared_prices,
+    unexplained,
+    unsteadiness,
+)
 from applier.forecast.prices.calibration import (
     CORES,
     DURABLE,
     SHARED,
+    UNEXPLAINED,
     Calibration,
     Residuals,
     syncs_at,
@@ -87,6 +92,8 @@ def fit(
     found, settings = Prices(tuple(map(float, prices))), dict(settings or {})
     cores, scale_up = cores or CORES, [one for one in every if one.cell.workers]
     syncs = syncs_at(settings | DURABLE)
+    shared = SHARED | shared_prices(scale_up, found, cores=cores, syncs=syncs)
+    off = unexplained(scale_up, found, shared, cores=cores, syncs=syncs)
     return Calibration(
         measured[0].server_version,
         found,
@@ -97,9 +104,10 @@ def fit(
         machine or describe_machine(),
         date or datetime.now(UTC).strftime("%Y-%m-%d"),
         settings,
-        shared=SHARED | shared_prices(scale_up, found, cores=cores, syncs=syncs),
+        shared=shared,
         cores=cores,
         unsteadiness=_round(unsteadiness(scale_up, found)),
+        unexplained=UNEXPLAINED | {name: _round(value) for name, value in off.items()},
     )
 
 

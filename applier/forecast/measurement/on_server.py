@@ -333,11 +333,14 @@ class ServerTarget:
                     code=Code.NOT_MEASURED,
                     hint="see SHOW REPLICA STATUS",
                 )
-            time.sleep(
-                min(max(LOOK_SECONDS, (now - first) * LOOK_SHARE), LONGEST_LOOK)
-                if first
-                else LOOK_SECONDS
-            )
+            time.sleep(self._until_next_look(now - first) if first else LOOK_SECONDS)
+
+    def _until_next_look(self, elapsed: float) -> float:
+        """Seconds. Where the server's own log says when the marks came, looking often would only
+        take processor time from the applier."""
+        if self._log_end is not None:
+            return LONGEST_LOOK
+        return min(max(LOOK_SECONDS, elapsed * LOOK_SHARE), LONGEST_LOOK)
 
     def _end_of_log(self) -> tuple[Path, int] | None:
         """Where the server's own binary log ends, if it can be read here and gives commits in

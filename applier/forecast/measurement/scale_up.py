@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from applier.forecast.lag.apply_steps import events_in_log
 from applier.forecast.measurement.measured import Measured
 from applier.forecast.measurement.measurement_grid import Cell
-from applier.forecast.prices.calibration import SHARED, TimePrice
+from applier.forecast.prices.calibration import SEVERAL_WORKERS, SHARED, SYNCS, TimePrice
 from applier.forecast.prices.units import Prices
 from applier.timing.work_clock import Machine, Turn, WorkClock
 from lookup.shape import PRIMARY
@@ -103,7 +103,40 @@ def unsteadiness(measured: Sequence[Measured], prices: Prices) -> float:
     if not speeds:
         return 0.0
     usual = statistics.median(speeds)
-    off = sorted(max(one / usual, usual / one) - 1 for one in speeds)
+    return _nine_of_ten(one / usual for one in speeds)
+
+
+def unexplained(
+    measured: Sequence[Measured],
+    prices: Prices,
+    shared: Mapping[str, TimePrice],
+    *,
+    cores: int,
+    syncs: float,
+) -> dict[str, float]:
+    """How far the clock is off at these prices, in nine of ten cells: of several workers without
+    syncs, and of durable commits. Names as in `Calibration.unexplained`; `syncs` as above.
+
+    The disk's part of a sync changes by a factor of two and more from minute to minute on a virtual
+    machine, which no price can say.
+    """
+    sync = shared["sync"]
+    found = [
+        sync.processor, sync.waiting,
+        shared["coordinator transaction"].processor, shared["coordinator event"].processor,
+    ]  # fmt: skip
+    factors: dict[str, list[float]] = {}
+    for one in measured:
+        if one.beside_seconds > 0 and one.seconds > 0:
+            said = _ratio(one, prices, _machine(one.cell, found, cores, syncs))
+            name = SYNCS if one.cell.durable else SEVERAL_WORKERS
+            factors.setdefault(name, []).append(said * one.beside_seconds / one.seconds)
+    return {name: _nine_of_ten(values) for name, values in factors.items()}
+
+
+def _nine_of_ten(factors: Iterable[float]) -> float:
+    """How far off 1 nine of ten of them are at most, either way: 0.5 is a factor of 1.5."""
+    off = sorted(max(one, 1 / one) - 1 for one in factors)
     return off[min(round(0.9 * len(off)), len(off) - 1)]
 
 

@@ -7,15 +7,12 @@ import math
 from collections.abc import Mapping
 
 from applier.forecast.inventory.facts import TableFacts
-from applier.forecast.prices.calibration import Calibration
+from applier.forecast.prices.calibration import SEVERAL_WORKERS, SYNCS, Calibration
 from applier.forecast.prices.scenario import Scenario
 
 LARGEST_MEASURED = 1_000_000
 """Rows of the largest table that `binlag measure` makes."""
 FOR_EACH_TENFOLD = 0.15
-SEVERAL_WORKERS, SYNCS = 0.15, 0.15
-"""Of sysbench on a real 9.7.4: its settings with several workers, and its durable ones, were at
-most a quarter off."""
 UNMEASURED_CORES = 0.3
 OTHER_MACHINE = 2.5
 """Of the prices that ship: the same kind of virtual machine took 0.7 to 3.5 times as long on other
@@ -41,7 +38,7 @@ def margin(
             f"measured {LARGEST_MEASURED:,}: the margin is wider"
         )
     if base.workers > 1:
-        parts.append(SEVERAL_WORKERS)
+        parts.append(calibration.unexplained[SEVERAL_WORKERS])
         if base.cores > calibration.cores and base.workers >= calibration.cores:
             parts.append(UNMEASURED_CORES)
             said.append(
@@ -49,7 +46,7 @@ def margin(
                 f"with {calibration.cores}: the margin is wider"
             )
     if base.syncs:
-        parts.append(SYNCS)
+        parts.append(calibration.unexplained[SYNCS])
     if base.pool_bytes != math.inf:
         parts.append(PAGES)
         said.append(
