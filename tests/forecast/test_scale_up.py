@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from applier.forecast.live import live_settings
+from applier.forecast.measurement.fit import fit
 from applier.forecast.measurement.measured import Measured, middle, read_parquet, write_parquet
 from applier.forecast.measurement.measurement_grid import Cell
 from applier.forecast.measurement.on_server import ServerTarget
@@ -102,6 +103,16 @@ def test_what_the_clock_does_not_explain_is_kept_for_the_margin(tmp_path: Path) 
     assert margin(base, {}, calibration)[0] == pytest.approx(0.2)
     assert margin(replace(base, workers=4, cores=2), {}, calibration)[0] == pytest.approx(0.32, abs=0.05)
     assert margin(replace(base, syncs=2.0), {}, calibration)[0] > 1.9
+
+
+def test_few_cells_that_are_explained_make_no_narrow_margin() -> None:
+    cell = Cell(PRIMARY, 1000, "update", 1, 1, 100, workers=4, durable=1)
+    one = applied(cell, 1.0, TimePrice(64 * US, 36 * US), 10 * US, 4 * US)
+    alone = [replace(one, cell=replace(cell, workers=0, durable=0, rows=1000 + at), seconds=one.beside_seconds, beside_seconds=0.0)
+             for at in range(10)]  # fmt: skip
+    assert fit([*alone, one]).unexplained == UNEXPLAINED
+    several = [replace(one, cell=replace(cell, rows=1000 + at), seconds=one.seconds * (1 + at)) for at in range(4)]
+    assert fit([*alone, *several]).unexplained["syncs"] > 0.5
 
 
 def test_cells_of_scale_up_stand_among_the_others_in_their_order() -> None:

@@ -107,7 +107,10 @@ def fit(
         shared=shared,
         cores=cores,
         unsteadiness=_round(unsteadiness(scale_up, found)),
-        unexplained=UNEXPLAINED | {name: _round(value) for name, value in off.items()},
+        unexplained={
+            # few cells are fitted by as many prices, and then say nothing of the next ones
+            name: max(_round(off.get(name, 0.0)), least) for name, least in UNEXPLAINED.items()
+        },
     )
 
 
