@@ -31,7 +31,7 @@ def leaf_fill(facts: TableFacts, key: Key) -> float | None:
         return None
     places = dict.fromkeys((*key.columns, *definition.primary.columns))
     columns = [definition.columns[at] for at in places]
-    if any(column.type not in WIDTHS for column in columns):
+    if any(column.type not in WIDTHS or column.scale for column in columns):
         return None
     null_bytes = any(column.nullable for column in columns)
     entry = sum(WIDTHS[column.type] for column in columns) + RECORD_HEAD_BYTES + null_bytes

@@ -18,9 +18,9 @@ UNMEASURED_CORES = 0.3
 OTHER_MACHINE = 2.5
 """Of the prices that ship: the same kind of virtual machine took 0.7 to 3.5 times as long on other
 days, for the same transactions."""
-FULL_LEAVES = 0.8
-"""Of updates that split and merge full pages of indexes: no cell does; they took 1.8 times as long
-as without on a 9.7.4 (`index_fill`)."""
+FULL_LEAVES = 1.4
+"""Of updates that split and merge full pages of indexes: no cell does. On a 9.7.4 they took 1.8 to
+2.5 times as long as those of other columns, or without merges (`index_fill`)."""
 PAGES = 0.35
 """Of page reads: which pages a pool holds is a model, and what a read takes is one number."""
 
