@@ -269,9 +269,9 @@ def main() -> int:
             with Stand(arguments.server, LOADS[load], folder) as stand:
                 for case in group:
                     done.append(stand.run(case, calibrations))
-                    show(done[-1:])
                     found |= {"machine": machine(), "server": arguments.server}
                     arguments.output.write_text(json.dumps(found, indent=1) + "\n")
+                    show(done[-1:])
             if not arguments.keep:
                 shutil.rmtree(folder)
     show(done)

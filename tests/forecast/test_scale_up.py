@@ -93,7 +93,7 @@ def test_what_the_clock_does_not_explain_is_kept_for_the_margin(tmp_path: Path) 
     relaxed = applied(cell, 1.0, sync, 10 * US, 4 * US)
     shared = {**logs.calibration().shared, "sync": sync}
     off = unexplained(
-        [steady, slow, replace(relaxed, seconds=relaxed.seconds / 1.25)], PRICES, shared, cores=2, syncs=2.0
+        [*[steady] * 4, slow, *[replace(relaxed, seconds=relaxed.seconds / 1.25)] * 5], PRICES, shared, cores=2, syncs=2.0
     )
     assert off == {"syncs": pytest.approx(2.0, abs=0.1), "several workers": pytest.approx(0.25, abs=0.05)}
     calibration = replace(logs.calibration(spread=0.2), unexplained={**UNEXPLAINED, **off})
@@ -111,7 +111,7 @@ def test_few_cells_that_are_explained_make_no_narrow_margin() -> None:
     alone = [replace(one, cell=replace(cell, workers=0, durable=0, rows=1000 + at), seconds=one.beside_seconds, beside_seconds=0.0)
              for at in range(10)]  # fmt: skip
     assert fit([*alone, one]).unexplained == UNEXPLAINED
-    several = [replace(one, cell=replace(cell, rows=1000 + at), seconds=one.seconds * (1 + at)) for at in range(4)]
+    several = [replace(one, cell=replace(cell, rows=1000 + at), seconds=one.seconds * (1 + at)) for at in range(5)]
     assert fit([*alone, *several]).unexplained["syncs"] > 0.5
 
 

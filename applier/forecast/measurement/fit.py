@@ -107,10 +107,7 @@ def fit(
         shared=shared,
         cores=cores,
         unsteadiness=_round(unsteadiness(scale_up, found)),
-        unexplained={
-            # few cells are fitted by as many prices, and then say nothing of the next ones
-            name: max(_round(off.get(name, 0.0)), least) for name, least in UNEXPLAINED.items()
-        },
+        unexplained=UNEXPLAINED | {name: _round(value) for name, value in off.items()},
     )
 
 

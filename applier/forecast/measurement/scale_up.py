@@ -36,6 +36,7 @@ TURNS = 300
 PULL = 0.1
 """How much a price that the cells hardly show keeps to the one that ships: a factor of e there
 counts as a tenth off in a cell."""
+FEWEST_CELLS = 5
 FURTHEST = 4.0
 """A price lies within e to the power of that around the one that ships."""
 
@@ -118,7 +119,8 @@ def unexplained(
     syncs, and of durable commits. Names as in `Calibration.unexplained`; `syncs` as above.
 
     The disk's part of a sync changes by a factor of two and more from minute to minute on a virtual
-    machine, which no price can say.
+    machine, which no price can say. Where there are fewer than FEWEST_CELLS of a kind, it is left
+    out: they are fitted by as many prices.
     """
     sync = shared["sync"]
     found = [
@@ -131,7 +133,8 @@ def unexplained(
             said = _ratio(one, prices, _machine(one.cell, found, cores, syncs))
             name = SYNCS if one.cell.durable else SEVERAL_WORKERS
             factors.setdefault(name, []).append(said * one.beside_seconds / one.seconds)
-    return {name: _nine_of_ten(values) for name, values in factors.items()}
+    enough = {name: one for name, one in factors.items() if len(one) >= FEWEST_CELLS}
+    return {name: _nine_of_ten(values) for name, values in enough.items()}
 
 
 def _nine_of_ten(factors: Iterable[float]) -> float:
