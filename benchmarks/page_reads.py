@@ -32,9 +32,6 @@ from replication import ReplicationWords, Server
 
 POOLS = ("32M", "64M")
 RELAXED = {"innodb_flush_log_at_trx_commit": 2, "sync_binlog": 0, "max_binlog_size": 1 << 30}
-FILE, POSITION = 9, 21
-"""Places of Relay_Source_Log_File and Exec_Source_Log_Pos in the replica's status, the same in all servers here."""
-READ_POSITION = 6
 
 
 class Stand:
@@ -71,7 +68,7 @@ class Stand:
     @contextmanager
     def replica(self, load: Load, source: Server, log: Path, pool: str) -> Iterator[Server]:
         """One that has the log, has applied nothing of it, and holds no page of it."""
-        options: dict[str, str | int] = {"server_id": 2, "innodb_buffer_pool_load_at_startup": "OFF"}
+        options: dict[str, str | int] = {"server_id": 2, "innodb_buffer_pool_load_at_startup": "OFF", "performance_schema": "ON"}
         workers = {"9.7": "replica_parallel_workers"}.get(self.name)
         options |= {workers: 1} if workers else {}
         old, skip = self.words.is_old or self.name == "mariadb", "skip_slave_start"
@@ -95,26 +92,25 @@ class Stand:
             yield server
 
     def say(self, statement: str) -> str:
-        return statement.replace("REPLICA", "SLAVE") if self.name != "9.7" else statement
+        return statement.replace("REPLICA", "SLAVE").replace("SOURCE", "MASTER") if self.name != "9.7" else statement
 
     def status(self, server: Server) -> tuple[Any, ...]:
         return server.query(self.say("SHOW REPLICA STATUS"))[0]
 
-    def apply(self, replica: Server, end: tuple[str, int]) -> dict[str, int]:
-        """Applies the log; the pages read meanwhile."""
-        before = counts(replica)
+    def apply(self, replica: Server, end: tuple[str, int]) -> dict[str, Any]:
+        """Applies the log; the pages read meanwhile, in all and by file, and its seconds."""
+        before, files, begin = counts(replica), file_reads(replica), time.monotonic()
         replica.execute(self.say("START REPLICA SQL_THREAD"))
-        held = []
-        while True:
-            status = self.status(replica)
-            held.append(counts(replica)["Innodb_buffer_pool_pages_data"])
-            if (status[FILE], int(status[POSITION])) == end:
-                break
-            if status[19]:
-                raise SystemExit(f"the replica stopped: {status[19]}")
-            time.sleep(0.1)
-        after = counts(replica)
-        return {**{name: after[name] - before[name] for name in before}, "most held": max(held), "last held": held[-1]}
+        # Who asks now and then has pages of his own read and made; this waits inside the server.
+        reached = replica.query(f"SELECT {self.say('SOURCE_POS_WAIT')}('{end[0]}', {end[1]}, 3600)")[0][0]
+        if reached is None:
+            raise SystemExit(f"the replica stopped: {self.status(replica)[19]}")
+        seconds, after, now = time.monotonic() - begin, counts(replica), file_reads(replica)
+        return {
+            **{name: after[name] - before[name] for name in before},
+            "seconds": round(seconds, 2),
+            "files": {name: reads - files.get(name, 0) for name, reads in now.items() if reads > files.get(name, 0)},
+        }  # fmt: skip
 
 
 COUNTS = (
@@ -127,6 +123,15 @@ def counts(server: Server) -> dict[str, int]:
     """Innodb_pages_read and what explains it."""
     found = dict(server.query(f"SHOW GLOBAL STATUS WHERE Variable_name IN ({', '.join(repr(name) for name in COUNTS)})"))
     return {name: int(found[name]) for name in COUNTS if name in found}
+
+
+def file_reads(server: Server) -> dict[str, int]:
+    """File of InnoDB -> reads of it so far."""
+    rows = server.query(
+        "SELECT file_name, count_read FROM performance_schema.file_summary_by_instance "
+        "WHERE event_name = 'wait/io/file/innodb/innodb_data_file' AND count_read"
+    )
+    return {"/".join(Path(name).parts[-2:]): int(reads) for name, reads in rows}
 
 
 def forecast(log: Path, replica: Server) -> float:

@@ -23,30 +23,38 @@ LINE = "w INT, d INT, o INT, l INT, PRIMARY KEY (w, d, o, l)"
 @pytest.mark.parametrize(
     ("columns", "rows", "order"),
     [
-        ("id INT PRIMARY KEY", (), KeyOrder(0, 1.0)),
+        ("id INT PRIMARY KEY", (), KeyOrder(0, (1.0,))),
         ("id CHAR(36) PRIMARY KEY", (1.0,), None),
         ("a INT", (), None),
         (LINE, (), None),  # nobody said how many rows a warehouse has
-        (LINE, (50_000, 5_000, 10, 1), KeyOrder(2, 10)),
-        (LINE, (50, 5, 2, 1), KeyOrder(0, 50)),  # groups smaller than a page have none of their own
-        ("t CHAR(8), id INT, PRIMARY KEY (t, id)", (5_000, 1), KeyOrder(1, 1.0)),
+        (LINE, (50_000, 5_000, 10, 1), KeyOrder(2, (10, 1))),
+        (LINE, (50, 5, 2, 1), KeyOrder(0, (50, 5, 2, 1))),  # groups smaller than a page have none of their own
+        ("t CHAR(8), id INT, PRIMARY KEY (t, id)", (5_000, 1), KeyOrder(1, (1.0,))),
         ("t CHAR(8), id INT, PRIMARY KEY (t, id)", (5, 1), None),
         ("t VARCHAR(80), PRIMARY KEY (t(4))", (1.0,), None),
     ],
 )
 def test_how_rows_stand(columns: str, rows: tuple[float, ...], order: KeyOrder | None) -> None:
-    assert key_order(definition(columns), rows) == order
+    assert key_order(definition(columns), rows, rows_per_page=100) == order
 
 
 def test_neighbours_of_a_group_have_numbers_that_follow_each_other() -> None:
-    order = KeyOrder(2, 10)
-    assert order.number((1, 2, 31, 4)) - order.number((1, 2, 30, 9)) == 10
-    assert order.number((1, 2, 30, 1)) == order.number((1, 2, 30, 9))
-    assert abs(order.number((1, 3, 30, 1)) - order.number((1, 2, 30, 1))) > 1 << 39
+    order = KeyOrder(2, (10, 1))
+    assert order.number((1, 2, 31, 4)) - order.number((1, 2, 30, 9)) == 5
+    assert order.number((1, 2, 30, 1)) + 8 == order.number((1, 2, 30, 9))
+    assert abs(order.number((1, 3, 30, 1)) - order.number((1, 2, 30, 1))) > 1 << 31
+
+
+def test_all_rows_of_a_small_group_have_places_of_their_own() -> None:
+    """A hundred districts of 600 customers, without pages of their own: 60,000 places, not one hundred."""
+    order = KeyOrder(0, (6000, 600, 1))
+    numbers = {order.number((w, d, c)) for w in range(10) for d in range(10) for c in range(600)}
+    assert (min(numbers), max(numbers), len(numbers)) == (0, 59_999, 60_000)
+    assert 6000 <= order.number((1, 0, b"name")) < 6600
 
 
 def test_a_key_of_another_type_than_the_schema_says_stands_anywhere() -> None:
-    order = KeyOrder(0, 1.0)
+    order = KeyOrder(0, (1.0,))
     assert order.number((b"1a",)) != order.number((b"1b",))
 
 
@@ -95,5 +103,5 @@ def test_an_index_that_rises_or_falls_with_the_primary_key_follows_it() -> None:
 
 def test_facts_know_the_order_of_their_rows() -> None:
     facts = facts_of_tables(applier.load_schema("CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY);"))["d.t"]
-    assert facts.order == KeyOrder(0, 1.0)
-    assert TableFacts(definition(LINE), rows_per_prefix=(50_000, 5_000, 10, 1)).order == KeyOrder(2, 10)
+    assert facts.order == KeyOrder(0, (1.0,))
+    assert TableFacts(definition(LINE), rows_per_prefix=(50_000, 5_000, 10, 1)).order == KeyOrder(2, (10, 1))

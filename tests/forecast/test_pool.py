@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 
 import pytest
 
 from applier.forecast.inventory.key_places import Entry, KeyOrder
-from applier.forecast.inventory.pool import NO_READS, NOTHING, BufferPool, IndexLeaves, PageReads, Touches, capacity
+from applier.forecast.inventory.pool import NO_READS, NOTHING, BufferPool, IndexLeaves, PageReads, Touches, kept_free
 
 MIB = 1 << 20
 REAL_PAGES, REAL_LEAVES, REAL_ROWS = 30_774, 2_626, 2_000_000
@@ -15,23 +16,32 @@ REAL_PAGES, REAL_LEAVES, REAL_ROWS = 30_774, 2_626, 2_000_000
 
 
 def test_a_pool_keeps_some_pages_free() -> None:
-    assert capacity(64 * MIB) == 3072  # at work it held 3,050 to 3,071
-    assert capacity(8 * MIB) == 256
+    assert kept_free(64 * MIB) == 1024  # once a second it held 3,050 to 3,071 of 4,096
+    assert kept_free(8 * MIB) == 256
+    assert kept_free(2048 * MIB) == 8192
+
+
+def applied(pool: BufferPool, one: Touches, keys: Iterable[int], seconds: float) -> float:
+    """The pages of updates of one row each that take so many seconds each."""
+    read = 0.0
+    for key in keys:
+        read += pool.read(0, one, [key]).pages + pool.commit(1, 0).pages
+        pool.now += seconds
+    return read
 
 
 def test_updates_by_primary_key_anywhere_in_a_large_table() -> None:
-    chance, pool = random.Random(5), BufferPool.of(64 * MIB)
-    per_page = REAL_ROWS / REAL_PAGES
-    one = Touches(REAL_PAGES, 0, 1, 1, 0, 0, per_page, True)
-    read = sum(pool.read(0, one, [chance.randrange(1, REAL_ROWS)]).pages for _ in range(8000))
-    assert read == pytest.approx(7_700, rel=0.05)  # 7,611 to 7,753 in three runs
+    chance, pool = random.Random(5), BufferPool.of(64 * MIB, 256, 450)
+    one = Touches(REAL_PAGES, 0, 1, 1, 0, 0, REAL_ROWS / REAL_PAGES, True)
+    keys = [chance.randrange(1, REAL_ROWS) for _ in range(8000)]
+    assert applied(pool, one, keys, 0.0002) == pytest.approx(7_700, rel=0.05)  # 7,611 to 7,753 in three runs
 
 
 def test_updates_by_a_secondary_key_with_fifty_rows_a_value() -> None:
-    chance, pool = random.Random(5), BufferPool.of(64 * MIB)
+    chance, pool = random.Random(5), BufferPool.of(64 * MIB, 256, 450)
     one = Touches(REAL_PAGES, REAL_LEAVES, 25.5, 1, lookups=1)
-    read = sum(pool.read(0, one, [chance.randrange(40_000)]).pages for _ in range(600))
-    assert read == pytest.approx(15_000, rel=0.1)  # 14,935 and 15,094
+    keys = [chance.randrange(40_000) for _ in range(600)]
+    assert applied(pool, one, keys, 0.0006) == pytest.approx(15_000, rel=0.1)  # 14,935 and 15,094
 
 
 def test_scans_of_what_the_pool_does_not_hold_read_all_of_it_each_time() -> None:
@@ -48,9 +58,9 @@ def test_rows_that_change_again_are_there() -> None:
     one = Touches(1e6, 0, 1, 1, 0, 0, 10, True)
     assert [pool.read(0, one, [key]).pages for key in (5, 9, 15)] == [1, 0, 1]
     assert pool.read(1, one, [5]).pages == 1  # of another table
-    for key in range(0, 31_000, 10):
+    for key in range(0, 41_000, 10):
         pool.read(2, one, [key])
-    assert pool.read(0, one, [5]).pages == 1  # driven out by 3,100 pages of the third
+    assert pool.read(0, one, [5]).pages == 1  # driven out by 4,100 pages of the third
 
 
 def test_neighbours_share_a_page_and_hot_values_their_rows() -> None:
@@ -85,15 +95,52 @@ def test_rows_behind_all_others_make_pages_that_nobody_reads() -> None:
     assert sum(pool.read(0, write, [key]).pages for key in range(1_000_000, 1_300_000, 7)) == 1
     update = write._replace(writes=False)
     assert pool.read(0, update, [1_299_000]).pages == 0  # just written
-    assert pool.read(0, update, [1_000_100]).pages == 1  # driven out since
-    assert pool.read(0, write, [500_000]).pages == 1  # in the middle
+    for key in range(0, 200_000, 80):
+        pool.read(0, write, [key])  # in the middle
+    pool.now += 1  # the page cleaner frees 1,024 pages
+    assert pool.read(0, update, [1_000_100]).pages == 1  # driven out
 
 
 def test_groups_of_keys_grow_each_at_its_end() -> None:
-    pool, order = BufferPool.of(64 * MIB), KeyOrder(1, 1.0)
+    """The page at a group's end is full, so that it splits at once: it is read, and the page behind it."""
+    pool, order = BufferPool.of(64 * MIB), KeyOrder(1, (1.0,))
     write = Touches(1e4, 0, 1, 1, per_page=80, ordered=True, writes=True)
     read = [pool.read(0, write, [order.number((group, key))]).pages for key in range(1000, 3000) for group in range(10)]
-    assert sum(read) == 10
+    assert sum(read) == 20
+    assert len(pool.held) == 20 + 10 + 10 * 25  # and the new half, and a page for each 80 rows
+
+
+def test_a_full_leaf_splits_with_its_first_entry() -> None:
+    """Ten leaves of 500 entries: 10 and the last one's neighbour are read, 10 made; then there is room for some 190 in each."""
+    pool = BufferPool.of(64 * MIB)
+    one = Touches(1e4, 0, 0, 0, indexes=(IndexLeaves(10, 500, most=500),))
+    places = [Entry(0, (at + 0.7) / 10, is_new=True) for at in range(10)]
+    assert sum(pool.read(0, one, None, [place]).pages for place in places) == 11
+    assert len(pool.held) == 11 + 10
+    for _ in range(180):
+        assert pool.read(0, one, None, places) == NO_READS
+    assert len(pool.held) == 21
+    for _ in range(30):
+        assert pool.read(0, one, None, places) == NO_READS
+    assert len(pool.held) == 21 + 10
+
+
+def test_purge_needs_deleted_rows_and_their_entries_once_more() -> None:
+    """In a pool of 256 pages, 300 transactions later."""
+    pool = BufferPool.of(4 * MIB)
+    delete = Touches(1e6, 0, 1, 1, per_page=1, ordered=True, deletes=True, indexes=(index(1e6),))
+    kept = delete._replace(deletes=False)
+    reads = []
+    for one, entries in ((delete, [Entry(0, 0.5)]), (kept, [])):
+        for key in range(1000):
+            found = pool.read(0, one, [key], [entry._replace(place=key / 1000) for entry in entries])
+            undo = pool.commit(1, 0)
+            assert undo.waits == 0
+            reads.append(found.pages + undo.pages)
+    assert reads[0] == 2
+    assert sum(reads[:1000]) == 2 * 1000 + 2 * 700
+    assert sum(reads[1000:1300]) == 300 + 2 * 300
+    assert sum(reads[1300:]) == 700
 
 
 def test_leaves_of_entries_by_their_places() -> None:
@@ -119,15 +166,25 @@ def test_nobody_waits_for_what_the_change_buffer_merges() -> None:
 
 
 def test_rollback_segments_take_room_in_turn() -> None:
-    """512 pages of 256 segments, which a start has read: again and again in a pool of 192 pages, and less room for tables in any."""
+    """512 pages of 256 segments, which a start has read: again and again in a pool of 384 pages, and less room for tables in any."""
     large, small = BufferPool.of(64 * MIB, 256), BufferPool.of(6 * MIB, 256)
-    assert sum(large.commit() for _ in range(10_000)) == 0
-    assert sum(small.commit() for _ in range(10_000)) == 20_000 - 192
-    update = Touches(1e6, 0, 1, 1, per_page=1, ordered=True)
-    for key in range(2560):
-        large.read(0, update, [key])
-        large.commit()
-    assert large.read(0, update, [0]).pages == 0
-    large.read(0, update, [2560])
-    assert large.read(0, update, [1]).pages == 1
-    assert BufferPool.of(float("inf"), 256).commit() == 0
+    assert sum(large.commit(1, 0).pages for _ in range(2000)) == 0
+    assert sum(small.commit(1, 0).pages for _ in range(2000)) > 3000
+    assert len(large.held) == 512
+    assert BufferPool.of(float("inf"), 256).commit(1, 0) == NO_READS
+
+
+def test_an_undo_log_is_written_on_until_three_quarters_of_its_page_are_full() -> None:
+    pool = BufferPool.of(64 * MIB, 2)
+    assert len(pool.held) == 4
+    for _ in range(78):
+        pool.commit(1, 0)
+    assert len(pool.held) == 4  # 39 logs of 310 bytes in each
+    for _ in range(2):
+        pool.commit(1, 0)
+    assert len(pool.held) == 6
+    pool.commit(1000, 0)  # 60,250 bytes
+    assert len(pool.held) == 6 + 4
+    for _ in range(100):
+        pool.commit(0, 1)  # new rows: a page for each segment, again and again
+    assert len(pool.held) == 10 + 2

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.forecast.inventory.key_places import KeyOrder, Spread, key_order
-from applier.forecast.inventory.pool import ENTRY_BYTES
+from applier.forecast.inventory.pool import ENTRY_BYTES, PAGE
 from applier.spelling import did_you_mean
 from lookup.table import Key, TableDefinition
 from lookup.versions import NEWEST
@@ -31,6 +31,10 @@ GIVEN = "given"
 COUNTED = "counted in the schema file"
 STATISTICS = "statistics of the server"
 ASSUMED = "assumed"
+ROW_HEAD_BYTES = 25
+"""InnoDB's header and hidden columns of a row."""
+PAGE_BYTES = 15_000
+"""What InnoDB fills of a page of 16 KB when rows come in order."""
 ENTRIES_OF_A_CHANGE = 2
 """Of a secondary index: the old one is marked as deleted, the new one is written."""
 
@@ -64,7 +68,16 @@ class TableFacts:
     @property
     def order(self) -> KeyOrder | None:
         """How the rows stand in the table."""
-        return key_order(self.definition, self.rows_per_prefix)
+        return key_order(self.definition, self.rows_per_prefix, self.rows_per_page())
+
+    def rows_per_page(self, row_bytes: float = 0.0) -> float:
+        """Of the table: by a server's statistics, else by the length of a row."""
+        pages = self.leaf_pages.get("PRIMARY")
+        if pages and self.rows:
+            return max(self.rows / pages, 0.1)
+        if self.row_bytes:  # a live server's counts what pages leave empty
+            return max(PAGE / self.row_bytes, 0.1)
+        return stored_per_page(max(row_bytes, padded_bytes(self.definition)))
 
     def known(self, key: Key) -> bool:
         """Whether somebody said how many rows share a value of the key."""
@@ -76,7 +89,9 @@ class TableFacts:
         return partial(_rows_per_value, self)
 
 
-ROW_HEAD_BYTES = 25
+def stored_per_page(row_bytes: float) -> float:
+    """Rows of so many bytes in a page."""
+    return max(PAGE_BYTES / (row_bytes + ROW_HEAD_BYTES), 0.1)
 
 
 WIDTHS = {
@@ -90,6 +105,22 @@ WIDTHS = {
     "datetime": 5,
     "timestamp": 4,
 }
+
+
+ENTRY_HEAD_BYTES = 5.5
+"""Of an entry of a secondary index: its header, and its part of the page's directory."""
+LEAF_BYTES = 16_250
+"""What entries can fill of a leaf of 16 KB."""
+
+
+def entry_bytes(definition: TableDefinition, key: Key) -> float | None:
+    """What an entry of a secondary index takes, with the primary key; None where columns of varying
+    length are in it."""
+    primary = () if definition.primary is None else definition.primary.columns
+    columns = [definition.columns[at] for at in dict.fromkeys([*key.columns, *primary])]
+    if not primary or any(column.type not in WIDTHS for column in columns):
+        return None
+    return ENTRY_HEAD_BYTES + sum(WIDTHS[column.type] for column in columns)
 
 
 def padded_bytes(definition: TableDefinition) -> float:

@@ -6,7 +6,8 @@ needs places, not only whether two keys are equal. Three rules give them:
 
 - A primary key that ends in whole numbers counts them (`KeyOrder`): numbers are taken to follow
   each other. Columns before the counted one name a group that has its own pages, as long as a group
-  fills several pages by the server's statistics (rows per value of the first columns).
+  fills some pages by the server's statistics (rows per value of the first columns). Columns behind
+  it say where a row stands among those of one value.
 - Of a secondary index a sample of the log's own images gives the distribution (`Spread`): a value
   stands where its share of the sample ends. So values that many rows share get many leaves.
 - An index whose values rise with the primary key (a time of creation) is touched where the table
@@ -24,11 +25,12 @@ from zlib import crc32
 
 from lookup.table import TableDefinition
 
-GROUP_ROWS = 1000
-"""Rows of a group that is worth pages of its own: several pages of rows of the usual length."""
-GROUP_SHIFT = 40
+GROUP_PAGES = 2
+"""That the rows of a group fill, to have pages of their own."""
+GROUP_SHIFT = 32
 """Bits for the numbers of a group."""
-GROUP_BITS = 0xFFF
+GROUP_BITS = 0xFFFFF
+"""With `GROUP_SHIFT` numbers of 52 bits, which a float can hold."""
 FEWEST_VALUES = 50
 """Of a sample that says something."""
 NEAR = 0.01
@@ -40,26 +42,37 @@ Values = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class KeyOrder:
-    """How a primary key becomes a number in the order of the table. `group` and `counted` are
-    places in the key; a value of the counted column stands in `rows_per_value` rows of a group."""
+    """How a primary key becomes a number in the order of the table. The first `group` columns of
+    the key name the group. `rows`: of the columns behind, the rows of a group that share a value of
+    the first, of the first two, …; 1 for all of them."""
 
     group: int
-    rows_per_value: float
+    rows: tuple[float, ...]
 
     def number(self, key: Values) -> int:
-        """The key's number, the same for neighbours but for small differences. A log whose column
-        is no whole number, as another schema has it, has its keys anywhere."""
-        value = key[self.group]
-        if not isinstance(value, int):
+        """The key's number; neighbours' numbers follow each other. A log whose column is no whole
+        number, as another schema has it, has its keys anywhere."""
+        counted = key[self.group :]
+        if not isinstance(counted[0], int):
             return crc32(repr(key).encode())
-        counted = int(value * self.rows_per_value)
+        place = counted[0] * self.rows[0]
+        for value, shared, rows in zip(counted[1:], self.rows, self.rows[1:], strict=False):
+            place += number_of((value,)) * rows % shared
         if not self.group:
-            return counted
+            return int(place)
         group = crc32(repr(key[: self.group]).encode()) & GROUP_BITS
-        return group << GROUP_SHIFT | counted & (1 << GROUP_SHIFT) - 1
+        return group << GROUP_SHIFT | int(place) & (1 << GROUP_SHIFT) - 1
 
 
-def key_order(definition: TableDefinition, rows_per_prefix: Sequence[float]) -> KeyOrder | None:
+def number_of(values: Values) -> int:
+    """A number that is the same for equal values."""
+    value = values[0] if len(values) == 1 else None
+    return value if isinstance(value, int) else crc32(repr(values).encode())
+
+
+def key_order(
+    definition: TableDefinition, rows_per_prefix: Sequence[float], rows_per_page: float
+) -> KeyOrder | None:
     """None where the keys' order cannot be told: rows then stand anywhere. `rows_per_prefix`: rows
     that share the first 1, 2, … columns of the primary key; empty where nobody said."""
     primary = definition.primary
@@ -68,22 +81,23 @@ def key_order(definition: TableDefinition, rows_per_prefix: Sequence[float]) -> 
     columns = [definition.columns[at] for at in primary.columns]
     known = [*rows_per_prefix[: len(columns) - 1], 1.0]
     if len(known) < len(columns):
-        return KeyOrder(0, 1.0) if len(columns) == 1 and columns[0].type in WHOLE_NUMBERS else None
-    group = sum(rows >= GROUP_ROWS for rows in known)
+        return None
+    group = sum(rows >= GROUP_PAGES * rows_per_page for rows in known[:-1])
     if columns[group].type not in WHOLE_NUMBERS:
         return None
-    return KeyOrder(group, max(known[group], 1.0))
+    return KeyOrder(group, tuple(max(rows, 1.0) for rows in known[group:]))
 
 
 class Entry(NamedTuple):
     """A place in a secondary index, by the index's number: a share of its entries (0 to 1), or,
     where the index follows the primary key, the number of the row. `is_lookup`: rows are found
-    there."""
+    there, `is_new`: it is written."""
 
     number: int
     place: float
     follows: bool = False
     is_lookup: bool = False
+    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,15 @@
-"""Pages that a replica's buffer pool does not hold: an LRU over the keys of the log itself.
+"""Pages that a replica's buffer pool does not hold: its LRU over the keys of the log itself.
 
 A row that is found by a key touches a page of the table and, by a secondary key, a leaf of that
 key; rows of one value of a secondary key stand anywhere. A change of a row touches the leaves of
 its entries in secondary indexes (`row_places` says where). Rows that are written behind all others
-make new pages, which nobody reads. A page that was touched lately is in the pool; at the start none
-of a table is, unless all that the log touches fits in. A scan of more than the pool holds reads all
-of it each time, and InnoDB's midpoint (innodb_old_blocks_pct) keeps it from driving out the rest.
-What InnoDB keeps free of a pool (innodb_lru_scan_depth of each instance) holds no page.
+make new pages, which nobody reads. Which pages the pool still holds is the business of
+`midpoint_lru`; at the start it holds none of a table, unless all that the log touches fits in. A
+scan of more than the pool holds reads all of it each time, and the midpoint keeps it from driving
+out the rest.
 
-Every transaction writes into a rollback segment, and they take turns: 128 in each of the two undo
-tablespaces of 8.0 and later. Their headers and undo logs are some 600 pages that a small pool does
-not have for tables (seen in information_schema.INNODB_BUFFER_PAGE of a 9.7.4).
-
-What purge reads once more is not in the model. It follows close behind, and a pool of more than a
-thousand pages mostly still holds what it needs; a smaller one may read more than this says.
+Transactions write undo logs, whose pages take room (`undo_pages`); what they deleted is read once
+more (`purge`), and leaves that fill up split (`leaf_growth`).
 
 On a 9.7.4 with 64 MiB and 2 million rows in 31,000 pages, 8,000 updates by primary key read 7,753
 pages; this says 7,700.
@@ -22,13 +18,16 @@ pages; this says 7,700.
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
 from applier.forecast.inventory.key_places import GROUP_SHIFT, Entry
+from applier.forecast.inventory.leaf_growth import LeafGrowth
+from applier.forecast.inventory.midpoint_lru import MidpointLru
+from applier.forecast.inventory.purge import Purge
+from applier.forecast.inventory.undo_pages import UndoPages
 
 PAGE = 16 * 1024
 FREE_PAGES = 1024
@@ -42,16 +41,20 @@ MOST_TOUCHES = 20_000
 for the rest."""
 ROWS, LEAVES, INDEXES = range(3)
 """Parts of a table: its rows, leaves of indexes without known places, and the first index."""
+BESIDE = 128
+"""Bits by which the numbers of pages beside a group's are apart from all others."""
 SCATTER, STEP, MASK = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, (1 << 64) - 1
 
 
 class IndexLeaves(NamedTuple):
     """The leaves of a secondary index. `is_buffered`: changes wait in the change buffer, and the
-    leaf is read when they are merged: no worker waits for it then."""
+    leaf is read when they are merged: no worker waits for it then. `most`: entries that fit into
+    one."""
 
     pages: float
     per_page: float
     is_buffered: bool = False
+    most: float = math.inf
 
 
 class Touches(NamedTuple):
@@ -59,8 +62,9 @@ class Touches(NamedTuple):
 
     `rows` pages of the table for `values` values of a key, of the `pages` that there are.
     `ordered`: the key's values are numbers in the order of the table, `per_page` of them in a page;
-    `writes`: they are new rows. `lookups` leaves to find rows by and `leaves` for changed entries,
-    of `leaf_pages` that there are, where nobody knows their places; else `indexes`.
+    `writes`: they are new rows, `deletes`: they go. `lookups` leaves to find rows by and `leaves`
+    for changed entries, of `leaf_pages` that there are, where nobody knows their places; else
+    `indexes`.
     """
 
     pages: float = 0.0
@@ -73,6 +77,7 @@ class Touches(NamedTuple):
     ordered: bool = False
     lookups: float = 0.0
     writes: bool = False
+    deletes: bool = False
     indexes: tuple[IndexLeaves, ...] = ()
 
 
@@ -94,32 +99,38 @@ READ_AHEAD = 17
 """Pages of a scan for one that it waits for."""
 
 
-def capacity(pool_bytes: float) -> float:
-    """Pages that a pool of so many bytes holds at work."""
-    if math.isinf(pool_bytes):
-        return math.inf
-    pages, instances = pool_bytes / PAGE, INSTANCES if pool_bytes >= LARGE_POOL else 1
-    return max(pages - FREE_PAGES * instances, pages / 2)
+def kept_free(pool_bytes: float) -> float:
+    """Pages of a pool of so many bytes that the page cleaner keeps free."""
+    instances = INSTANCES if pool_bytes >= LARGE_POOL else 1
+    return min(float(FREE_PAGES * instances), pool_bytes / PAGE / 2)
 
 
 @dataclass(slots=True)
 class BufferPool:
-    """The pool of one scenario while the log goes by. `pages`: what it holds."""
+    """The pool of one scenario while the log goes by. `pages`: what it holds at most."""
 
     pages: float
-    held: OrderedDict[int, None]
+    held: MidpointLru
     chance: Random
     last: dict[int, int]
     """Table or index, and group of its keys -> its last page so far."""
-    rollback_segments: int
-    transactions: int = 0
+    undo: UndoPages | None
+    growth: LeafGrowth
+    purge: Purge
+    now: float = 0.0
+    """The replica's clock, in seconds."""
 
     @classmethod
-    def of(cls, pool_bytes: float, rollback_segments: int = 0) -> BufferPool:
-        """One without pages of tables. A server reads those of rollback segments at its start."""
-        pages = capacity(pool_bytes)
-        held = OrderedDict.fromkeys(range(-int(min(2 * rollback_segments, pages)), 0))
-        return cls(pages, held, Random(1), {}, rollback_segments)
+    def of(cls, pool_bytes: float, rollback_segments: int = 0, own_pages: int = 0) -> BufferPool:
+        """One without pages of tables. `own_pages`: those that a server reads at its start."""
+        pages = pool_bytes / PAGE
+        held = MidpointLru(pages, kept_free(pool_bytes))
+        for page in range(own_pages):
+            held.touch(_base(-1, 0) - page, 0.0)
+        is_known = rollback_segments and not math.isinf(pages)
+        undo = UndoPages(rollback_segments, held) if is_known else None
+        growth = LeafGrowth(held)
+        return cls(pages, held, Random(1), {}, undo, growth, Purge(held, growth))
 
     def read(
         self,
@@ -139,21 +150,23 @@ class BufferPool:
             touches = touches._replace(lookups=0.0, leaves=0.0)
         if wanted:
             followed = min(1.0, MOST_TOUCHES / wanted)
-            missed = sum(self._rows(table, touches, keys, followed))
+            pages: list[int] = []
+            missed = sum(self._rows(table, touches, keys, followed, pages))
             read = missed / followed
+            if touches.deletes or any(not (one.is_new or one.is_lookup) for one in entries or ()):
+                self.purge.needs(pages)
         if entries is not None:
             late, now = self._entries(table, touches, entries)
             merged, read = late / share, read + now / share
         return PageReads(read + merged + scanned, read + scanned / READ_AHEAD)
 
-    def commit(self) -> float:
-        """The end of a transaction: pages of its rollback segment that are read, the header and the
-        undo log. Segments take turns, so all of theirs stay in the pool, or none."""
-        if math.isinf(self.pages) or not self.rollback_segments:
-            return 0.0
-        number = self.transactions % self.rollback_segments
-        self.transactions += 1
-        return float(self._touch(-1 - 2 * number) + self._touch(-2 - 2 * number))
+    def commit(self, changed_rows: float, new_rows: float) -> PageReads:
+        """The end of a transaction that changed or deleted some rows, and wrote some new ones: the
+        pages that are read for its undo logs, and by purge."""
+        if math.isinf(self.pages):
+            return NO_READS
+        written = self.undo.write(changed_rows, new_rows, self.now) if self.undo else 0
+        return PageReads(float(written + self.purge.commit(self.now)), float(written))
 
     def _entries(self, table: int, touches: Touches, entries: Sequence[Entry]) -> tuple[int, int]:
         """How many leaves of entries are read when buffered changes are merged, and at once."""
@@ -166,35 +179,39 @@ class BufferPool:
                 now += missed
         return late, now
 
-    def _touch_entry(self, table: int, touches: Touches, entry: Entry) -> bool:
-        """Whether the leaf of an entry must be read."""
-        leaves = touches.indexes[entry.number]
+    def _touch_entry(self, table: int, touches: Touches, entry: Entry) -> int:
+        """How many leaves must be read for an entry."""
+        index = touches.indexes[entry.number]
         base = _base(table, entry.number + INDEXES)
-        if not entry.follows:
-            return self._touch(base | min(int(entry.place * leaves.pages), int(leaves.pages)))
-        page = base | int(entry.place / leaves.per_page)
-        return self._touch_ordered(page, int(entry.place), base, touches.writes)
+        if entry.follows:
+            page = base | int(entry.place / index.per_page)
+            return self._touch_ordered(page, int(entry.place), base, touches.writes)
+        place = entry.place * index.pages
+        leaf = base | min(int(place), int(index.pages))
+        page = self.growth.page_of(leaf, place % 1)
+        read = self.held.touch(page, self.now)
+        if entry.is_new:
+            return read + self.growth.add(leaf, index.per_page, index.most, self.now)
+        if not entry.is_lookup:
+            self.purge.needs([] if index.is_buffered else [page], [leaf])
+        return read
 
-    def _touch_ordered(self, page: int, key: int, base: int, writes: bool) -> bool:
-        """Whether a page of an index in the order of `key` must be read: not one behind all others
-        that a row is written into."""
-        group = base | key >> GROUP_SHIFT
+    def _touch_ordered(self, page: int, key: int, base: int, writes: bool) -> int:
+        """How many pages of an index in the order of `key` must be read: not one behind all others
+        that a row is written into. A group's end is in the middle of the table: the page there is
+        full, and each new page has a neighbour."""
+        group, in_group = base | key >> GROUP_SHIFT, key >> GROUP_SHIFT
         last = self.last.get(group)
-        if last is None or page > last:
+        is_first, is_next = last is None, last is not None and page > last
+        if is_first or is_next:
             self.last[group] = page
-        missed = self._touch(page)
-        return missed and not (writes and last is not None and page > last)
-
-    def _touch(self, page: int) -> bool:
-        """Whether it must be read."""
-        held = self.held
-        if page in held:
-            held.move_to_end(page)
-            return False
-        held[page] = None
-        if len(held) > self.pages:
-            held.popitem(last=False)
-        return True
+        if not writes or not (is_next or (is_first and in_group)):
+            return self.held.touch(page, self.now)
+        read = 0 if is_next else self.held.touch(page, self.now)
+        self.held.create(page if is_next else group << BESIDE, self.now)
+        if in_group:
+            read += self.held.touch(group << BESIDE | 1, self.now)
+        return read
 
     def _rows(
         self,
@@ -202,8 +219,10 @@ class BufferPool:
         touches: Touches,
         keys: Sequence[int] | None,
         followed: float,
-    ) -> Iterator[bool]:
-        """Whether each page must be read: of rows, and of leaves whose places are not known."""
+        visited: list[int],
+    ) -> Iterator[int]:
+        """How many pages must be read, for each place: of rows, which are `visited`, and of leaves
+        whose places are not known."""
         rows_base, leaves_base = _base(table, ROWS), _base(table, LEAVES)
         pages, leaf_pages = max(int(touches.pages), 1), max(int(touches.leaf_pages), 1)
         values = _whole(touches.values * followed, self.chance)
@@ -212,15 +231,18 @@ class BufferPool:
         for at in range(max(values, leaves)):
             key = keys[at % len(keys)] if keys else self.chance.getrandbits(62)
             if at < leaves:
-                yield self._touch(leaves_base | (key * SCATTER & MASK) % leaf_pages)
+                yield self.held.touch(leaves_base | (key * SCATTER & MASK) % leaf_pages, self.now)
             if touches.ordered and keys:
                 if at < rows:
                     page = rows_base | int(key / touches.per_page)
+                    visited.append(page)
                     yield self._touch_ordered(page, key, rows_base, touches.writes)
                 continue
             for number in range(rows * at // max(values, 1), rows * (at + 1) // max(values, 1)):
                 place = (key + (number - rows * at // max(values, 1)) * STEP) * SCATTER & MASK
-                yield self._touch(rows_base | (place >> 20) % pages)
+                page = rows_base | (place >> 20) % pages
+                visited.append(page)
+                yield self.held.touch(page, self.now)
 
 
 def _base(table: int, part: int) -> int:

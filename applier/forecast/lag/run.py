@@ -77,10 +77,11 @@ class Forecast:
                 )
             )
         self._pools = {
-            run.work: BufferPool.of(run.work.pool_bytes, run.work.rollback_segments)
-            for run in self.runs
-            if run.work.pool_bytes != inf
+            work: (BufferPool.of(work.pool_bytes, work.rollback_segments, work.own_pages), run)
+            for work, run in ((run.work, run) for run in reversed(self.runs))
+            if work.pool_bytes != inf
         }
+        # For each kind of work its pool, and the scenario whose clock the pool goes by.
         self.ready: Callable[[float], float] = lambda first_commit: -inf
         """The first commit on the source -> when the replica begins with the log: it may be behind
         already."""
@@ -150,9 +151,11 @@ class Forecast:
         self.statements += load.statements
         self.statement_seconds += load.statement_seconds
         parts = [self._part(target, applied) for target, applied in load.applied.items()]
+        base = self._transaction + load.statement_seconds
         if self._pools:
-            self._gathered.reads(self._page_reads(load, parts))
-        self._gathered.transaction(load, arrival, self._transaction + load.statement_seconds)
+            begin = max(arrival, self.ready(self.first_commit))
+            self._gathered.reads(self._page_reads(load, parts, begin, base))
+        self._gathered.transaction(load, arrival, base)
         if len(self._gathered) >= AT_ONCE:
             self.flush()
 
@@ -307,23 +310,32 @@ class Forecast:
         return list(found)
 
     def _page_reads(
-        self, load: TransactionLoad, parts: Sequence[int]
+        self, load: TransactionLoad, parts: Sequence[int], begin: float, base: float
     ) -> dict[Scenario, list[PageReads]]:
-        """Pages that are read for each part of a transaction, for each pool."""
+        """Pages that are read for each part of a transaction, for each pool. It begins no earlier
+        than `begin`, and takes `base` seconds besides its rows: the pool's clock is that of one
+        worker."""
         tables = self.base.prices.table
-        places = [
-            (applied.keys, applied.entries, applied.placed_share)
-            for applied in load.applied.values()
-        ]
+        applied = list(load.applied.values())
+        new_rows = sum(one.rows for at, one in load.applied.items() if at.kind == "write")
         found: dict[Scenario, list[PageReads]] = {}
-        for work, pool in self._pools.items():
+        for work, (pool, run) in self._pools.items():
+            pool.now = max(pool.now, begin)
             found[work] = reads = [
-                pool.read(tables[part], self._touches[work][part], *mine)
-                for part, mine in zip(parts, places, strict=True)
+                pool.read(
+                    tables[part],
+                    self._touches[work][part],
+                    mine.keys,
+                    mine.entries,
+                    mine.placed_share,
+                )
+                for part, mine in zip(parts, applied, strict=True)
             ]
-            undo = pool.commit()
-            if reads and undo:
-                reads[0] = PageReads(reads[0].pages + undo, reads[0].waits + undo)
+            undo = pool.commit(load.rows - new_rows, new_rows)
+            if reads:
+                reads[0] = PageReads(reads[0].pages + undo.pages, reads[0].waits + undo.waits)
+            pool.now += base * run.scenario.factor + run.sync
+            pool.now += sum(map(run.seconds_of, parts, (mine.row_bytes for mine in applied), reads))
         return found
 
     def _tick(self, commit: float) -> float:

@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Mapping
 from math import inf, isnan, nan
 
+from applier.forecast.inventory.pool import NO_READS, PageReads
 from applier.forecast.lag import apply_steps as steps
 from applier.forecast.prices.calibration import SHARED, TimePrice
 from applier.forecast.prices.pricing import Pricer
@@ -102,14 +103,18 @@ class ScenarioRun:
 
     def part_seconds(self, parts: steps.Parts, part: int) -> float:
         """What a part of a transaction takes."""
-        price = parts.price[part]
-        seconds = (
-            self.prices.seconds[price] + parts.row_bytes[part] * self.prices.byte_seconds[price]
+        reads = PageReads(parts.pages[part], parts.waits[part]) if len(parts.pages) else NO_READS
+        return self.seconds_of(parts.price[part], parts.row_bytes[part], reads)
+
+    def seconds_of(self, price: int, row_bytes: int, reads: PageReads) -> float:
+        """What a part takes that has this price and reads these pages."""
+        prices = self.prices
+        return (
+            prices.seconds[price]
+            + row_bytes * prices.byte_seconds[price]
+            + reads.pages * self._number(steps.PAGE_PROCESSOR)
+            + reads.waits * self._number(steps.PAGE_WAITING)
         )
-        if len(parts.pages):
-            seconds += parts.pages[part] * self._number(steps.PAGE_PROCESSOR)
-            seconds += parts.waits[part] * self._number(steps.PAGE_WAITING)
-        return seconds
 
     def utilisation(self, duration: float) -> float | None:
         """Seconds that the replica needs for a second of the log, were it never idle; None for a

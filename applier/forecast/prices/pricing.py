@@ -17,13 +17,12 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import NamedTuple
 
-from applier.forecast.inventory.facts import TableFacts, padded_bytes
+from applier.forecast.inventory.facts import LEAF_BYTES, TableFacts, entry_bytes, stored_per_page
+from applier.forecast.inventory.leaf_growth import FILLED, FULL
 from applier.forecast.inventory.pool import ENTRY_BYTES, NOTHING, PAGE, IndexLeaves, Touches
 from applier.forecast.prices.distribution import bucket
 from applier.forecast.prices.scenario import Scenario
 from applier.forecast.prices.units import (
-    OVERHEAD_BYTES,
-    PAGE_BYTES,
     PLACE,
     UNITS,
     Amounts,
@@ -387,7 +386,11 @@ class _Touched:
         self, facts: TableFacts | None, shape: TableShape, kind: str, *, is_buffered: bool
     ) -> None:
         self.table_rows = max(shape.rows, 1.0)
-        self.per_page = _rows_per_page(facts, shape)
+        self.per_page = (
+            stored_per_page(shape.row_bytes)
+            if facts is None
+            else facts.rows_per_page(shape.row_bytes)
+        )
         self.pages = max(shape.rows / self.per_page, 1.0)
         self.leaf_pages = max(shape.rows * ENTRY_BYTES / PAGE, 1.0)
         self.indexes = () if facts is None else _leaves_of(facts, self.table_rows, is_buffered)
@@ -429,30 +432,23 @@ class _Touched:
             self.ordered and self.by_primary,
             self.lookups,
             self.kind == "write",
+            self.kind == "delete",
             self.indexes,
         )
 
 
-def _rows_per_page(facts: TableFacts | None, shape: TableShape) -> float:
-    """Of the table: by a server's statistics, else by the length of a row."""
-    if facts is None:
-        return max(PAGE_BYTES / (shape.row_bytes + OVERHEAD_BYTES), 0.1)
-    pages = facts.leaf_pages.get("PRIMARY")
-    if pages and facts.rows:
-        return max(facts.rows / pages, 0.1)
-    if facts.row_bytes:  # a live server's counts what pages leave empty
-        return max(PAGE / facts.row_bytes, 0.1)
-    stored = max(shape.row_bytes, padded_bytes(facts.definition))
-    return max(PAGE_BYTES / (stored + OVERHEAD_BYTES), 0.1)
-
-
 def _leaves_of(facts: TableFacts, rows: float, is_buffered: bool) -> tuple[IndexLeaves, ...]:
-    """The leaves of each index of `indexes_of`; changes of a unique one cannot be buffered."""
+    """The leaves of each index of `indexes_of`; changes of a unique one cannot be buffered. Where
+    the length of an entry is not known, leaves are as full as many changes leave them."""
     found = []
     for key in indexes_of(facts):
-        pages = facts.leaf_pages.get(key.name)
-        known = pages / facts.rows if pages and facts.rows else ENTRY_BYTES / PAGE
-        found.append(IndexLeaves(max(rows * known, 1.0), 1 / known, is_buffered and not key.unique))
+        pages, width = facts.leaf_pages.get(key.name), entry_bytes(facts.definition, key)
+        known = pages / facts.rows if pages and facts.rows else (width or ENTRY_BYTES) / LEAF_BYTES
+        per_page = 1 / known
+        most = LEAF_BYTES / width if width else per_page / FILLED
+        most = most if per_page < FULL * most else per_page
+        buffered = is_buffered and not key.unique
+        found.append(IndexLeaves(max(rows * known, 1.0), per_page, buffered, most))
     return tuple(found)
 
 

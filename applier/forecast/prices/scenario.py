@@ -88,6 +88,8 @@ class Scenario:
     change_buffer: bool = False
     rollback_segments: int = 0
     """That transactions take turns in: their pages take room in the pool."""
+    own_pages: int = 0
+    """Other pages that a server has read when it starts: its dictionary, above all."""
 
     def machine(self, shared: Mapping[str, TimePrice], priced_syncs: float = 0.0) -> Machine:
         """What its workers share, at these prices; the price of a transaction holds `priced_syncs`

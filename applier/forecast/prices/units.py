@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from applier.forecast.inventory.facts import PAGE_BYTES, ROW_HEAD_BYTES
 from lookup.cost import Expected
 from lookup.shape import OTHER
 from lookup.strategies import STRATEGIES, Access
@@ -121,10 +122,6 @@ def amounts(**named: float) -> Amounts:
 
 CACHE_BYTES = 8_000_000
 """A table larger than this comes from memory when it is scanned, not from a processor's cache."""
-OVERHEAD_BYTES = 25
-"""InnoDB's header and hidden columns of a row."""
-PAGE_BYTES = 15_000
-"""What InnoDB fills of a page of 16 KB when rows come in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +141,13 @@ class RowWork:
     @property
     def far_share(self) -> float:
         """How much of the table the caches do not hold."""
-        table_bytes = self.table_rows * (self.row_bytes + OVERHEAD_BYTES)
+        table_bytes = self.table_rows * (self.row_bytes + ROW_HEAD_BYTES)
         return 1 - CACHE_BYTES / table_bytes if table_bytes > CACHE_BYTES else 0.0
 
     def pages(self, reads: float) -> float:
         """How many pages hold that many rows drawn from the event's part of the table."""
         pages = max(
-            self.table_rows * self.share * (self.row_bytes + OVERHEAD_BYTES) / PAGE_BYTES, 1.0
+            self.table_rows * self.share * (self.row_bytes + ROW_HEAD_BYTES) / PAGE_BYTES, 1.0
         )
         return -math.expm1(reads * math.log1p(-1 / pages)) * pages if pages > 1 else min(reads, 1.0)
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-from zlib import crc32
 
 from applier.binlog.header import Event
 from applier.binlog.images.row_decoder import rows_reader
 from applier.binlog.rows import RowsHead
 from applier.binlog.table_map import TableMap
 from applier.forecast.inventory.facts import TableFacts
-from applier.forecast.inventory.key_places import Entry, KeyOrder, Spread, Values
+from applier.forecast.inventory.key_places import Entry, KeyOrder, Spread, Values, number_of
 from applier.forecast.workload.row_counts import image_columns, images_of
 from lookup.table import Key
 
@@ -113,24 +112,25 @@ class RowPlaces:
     ) -> None:
         """Adds the places of one row; `chance` stands for a primary key that the image lacks."""
         primary = _values(old, self._primary)
-        salt = _number(primary) if primary else chance
+        salt = number_of(primary) if primary else chance
         if kind == "write" or self._by_primary:
             if primary:
                 keys.append(self._key(primary))
         elif found_by := _values(old, self._found_by):
-            keys.append(_number(found_by))
+            keys.append(number_of(found_by))
         moved = kind == "update" and self._primary != () and primary != _values(new, self._primary)
         for index in self._indexes:
             before, after = _values(old, index.columns), _values(new, index.columns)
             is_changed = kind != "update" or moved or before != after
             if is_changed or index.is_lookup:
                 entry = self._entry(index, before, salt, primary)
-                entries.append(entry._replace(is_lookup=index.is_lookup))
+                is_new = kind == "write"
+                entries.append(entry._replace(is_lookup=index.is_lookup, is_new=is_new))
             if is_changed and kind == "update":
-                entries.append(self._entry(index, after, salt, primary))
+                entries.append(self._entry(index, after, salt, primary)._replace(is_new=True))
 
     def _key(self, primary: Values) -> int:
-        return _number(primary) if self._order is None else self._order.number(primary)
+        return number_of(primary) if self._order is None else self._order.number(primary)
 
     def _entry(self, index: _Index, values: Values, salt: int, primary: Values) -> Entry:
         if index.spread.follows and self._order is not None and primary:
@@ -143,9 +143,3 @@ def _values(row: dict[int, Any], columns: Sequence[int]) -> Values:
     if any(at not in row for at in columns):
         return ()
     return tuple([row[at] for at in columns])
-
-
-def _number(key: Values) -> int:
-    """A number that is the same for equal keys."""
-    value = key[0] if len(key) == 1 else None
-    return value if isinstance(value, int) else crc32(repr(key).encode())

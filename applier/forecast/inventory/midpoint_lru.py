@@ -1,0 +1,108 @@
+"""Which pages a buffer pool holds: InnoDB's list with its midpoint, by the rules of buf0lru.cc and
+buf0flu.cc (alike in 5.6 to 9.7; MariaDB 10.11's buf0lru.cc).
+
+- A page that is read goes to the head of the old part, the last 3/8 of the list
+  (innodb_old_blocks_pct 37). It becomes young when it is wanted again a second after its first use
+  (innodb_old_blocks_time 1000) and still there. Until the pool was full for the first time nothing
+  moves.
+- A young page moves to the head of the list when it is wanted, unless it is among the first of it.
+- The last page goes when room is wanted. Once a second the page cleaner frees pages at the tail
+  until innodb_lru_scan_depth of them are free.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+OLD_SHARE = 3 / 8
+OLD_TOLERANCE = 20
+"""BUF_LRU_OLD_TOLERANCE: the old part is longer or shorter by so many before pages change over."""
+FEWEST_PAGES = 512
+"""BUF_LRU_OLD_MIN_LEN: a shorter list has no old part."""
+OLD_SECONDS = 1.0
+CLEANER_SECONDS = 1.0
+NEVER_MOVED = 0
+"""What a page's clock says that was read into the old part and is young since the border moved."""
+YOUNG_SHARE = (1 - OLD_SHARE) / 4
+"""Of the pool: so many pages have to go before a young page moves again."""
+
+
+class MidpointLru:
+    """The list of a pool of `pages`, of which the page cleaner frees `free`. Times are seconds, and
+    never go back."""
+
+    def __init__(self, pages: float, free: float) -> None:
+        self.pages, self.free = pages, free
+        self._young = OrderedDict[int, int]()
+        """Page -> how many pages had gone when it moved to the head. The last is the head."""
+        self._old = OrderedDict[int, None]()
+        self._first_use: dict[int, float] = {}
+        self._gone = 0
+        self._cleaned = 0.0
+
+    def __len__(self) -> int:
+        return len(self._first_use)
+
+    def __contains__(self, page: int) -> bool:
+        return page in self._first_use
+
+    def touch(self, page: int, now: float) -> bool:
+        """Uses a page; whether it had to be read."""
+        self._clean(now)
+        first_use = self._first_use.get(page)
+        if first_use is None:
+            self._make_room(self.pages - 1)
+            self._first_use[page] = now
+            if len(self._first_use) < FEWEST_PAGES:
+                self._young[page] = self._gone
+            else:
+                self._old[page] = None
+                self._balance()
+            return True
+        if page in self._old:
+            if self._gone and now - first_use >= OLD_SECONDS:
+                self._old.pop(page)
+                self._to_head(page)
+        elif self._gone > self._young[page] + self.pages * YOUNG_SHARE:
+            self._to_head(page)
+        return False
+
+    def create(self, page: int, now: float) -> None:
+        """Makes a page, which nobody reads: it begins young."""
+        self._clean(now)
+        if page not in self._first_use:
+            self._make_room(self.pages - 1)
+            self._first_use[page] = now
+        self._old.pop(page, None)
+        self._to_head(page)
+
+    def _to_head(self, page: int) -> None:
+        self._young[page] = self._gone
+        self._young.move_to_end(page)
+        self._balance()
+
+    def _clean(self, now: float) -> None:
+        """What the page cleaner did since."""
+        if now - self._cleaned >= CLEANER_SECONDS:
+            self._cleaned = now
+            self._make_room(self.pages - self.free)
+
+    def _make_room(self, most: float) -> None:
+        while len(self._first_use) > most:
+            page, _ = (self._old or self._young).popitem(last=False)
+            del self._first_use[page]
+            self._gone += 1
+        self._balance()
+
+    def _balance(self) -> None:
+        """Moves the border between young and old pages."""
+        if len(self._first_use) < FEWEST_PAGES:
+            return
+        young, old, wanted = self._young, self._old, len(self._first_use) * OLD_SHARE
+        while len(old) < wanted - OLD_TOLERANCE:
+            page, _ = young.popitem(last=False)
+            old[page] = None
+        while len(old) > wanted + OLD_TOLERANCE:
+            page, _ = old.popitem()
+            young[page] = NEVER_MOVED
+            young.move_to_end(page, last=False)

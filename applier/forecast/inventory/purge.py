@@ -1,0 +1,57 @@
+"""What purge reads once more: the pages of deleted rows and changed index entries.
+
+It follows some hundred transactions behind (innodb_purge_batch_size is 300; a 9.7.4 that applied
+updates of an index had a history of 180 to 440). For a deleted row, or one of which an index entry
+changed, it needs the row's page and the entry's leaf; of other updates only the undo log
+(row0purge.cc). No worker waits for it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from applier.forecast.inventory.leaf_growth import LeafGrowth
+from applier.forecast.inventory.midpoint_lru import MidpointLru
+
+HISTORY = 300
+"""Transactions that purge is behind."""
+MOST_PAGES = 20_000
+"""That they need: behind larger transactions purge does not lag by as many."""
+
+
+class Deleted(NamedTuple):
+    """By one transaction: pages that purge needs, and leaves of entries that it takes out."""
+
+    pages: list[int]
+    leaves: list[int]
+
+
+class Purge:
+    """Behind the transactions of one replica."""
+
+    def __init__(self, held: MidpointLru, growth: LeafGrowth) -> None:
+        self.held, self.growth = held, growth
+        self._under_way = Deleted([], [])
+        self._history: deque[Deleted] = deque()
+        self._pages = 0
+
+    def needs(self, pages: Sequence[int], leaves: Sequence[int] = ()) -> None:
+        """The transaction under way has deleted something here."""
+        self._under_way.pages.extend(pages)
+        self._under_way.leaves.extend(leaves)
+
+    def commit(self, now: float) -> int:
+        """A transaction ends; how many pages are read for those that it is time for."""
+        self._history.append(self._under_way)
+        self._pages += len(self._under_way.pages)
+        self._under_way = Deleted([], [])
+        read = 0
+        while len(self._history) > HISTORY or self._pages > MOST_PAGES:
+            pages, leaves = self._history.popleft()
+            self._pages -= len(pages)
+            for leaf in leaves:
+                self.growth.remove(leaf)
+            read += sum(self.held.touch(page, now) for page in pages)
+        return read

@@ -1,0 +1,73 @@
+"""The list of a buffer pool: by hand, by the rules of buf0lru.cc."""
+
+from __future__ import annotations
+
+from applier.forecast.inventory.midpoint_lru import FEWEST_PAGES, OLD_TOLERANCE, MidpointLru
+
+PAGES = 2000
+
+
+def full(free: float = 0) -> MidpointLru:
+    """Of pages 0 to 1999, all read at once, one page of which has gone."""
+    lru = MidpointLru(PAGES, free)
+    assert all(lru.touch(page, 0.0) for page in range(PAGES + 1))
+    return lru
+
+
+def held(lru: MidpointLru, pages: range) -> int:
+    return sum(page in lru for page in pages)
+
+
+def test_pages_that_are_read_once_drive_out_old_pages_only() -> None:
+    """5/8 of the pool are young, however many pages of a scan go by."""
+    lru = full()
+    before = [page for page in range(PAGES) if page in lru]
+    for page in range(10_000, 20_000):
+        lru.touch(page, 0.1)
+    assert abs(sum(page in lru for page in before) - PAGES * 5 / 8) <= OLD_TOLERANCE + 1
+
+
+def test_a_page_becomes_young_a_second_after_its_first_use() -> None:
+    early, late = full(), full()
+    for lru, now in ((early, 0.9), (late, 1.1)):
+        lru.touch(5000, 0.1 if lru is late else 0.5)
+        assert not lru.touch(5000, now)
+        assert not lru.touch(5000, 1.2)
+        for page in range(10_000, 10_000 + PAGES):
+            lru.touch(page, 1.3)
+    assert 5000 not in early
+    assert 5000 in late
+
+
+def test_a_young_page_that_is_wanted_moves_to_the_head() -> None:
+    wanted, other = full(), full()
+    for lru in (wanted, other):
+        for page in range(3000, 3000 + PAGES // 2):
+            lru.create(page, 0.5)
+        if lru is wanted:
+            lru.touch(3000, 0.6)
+        for page in range(6000, 6000 + PAGES * 7 // 8):
+            lru.create(page, 0.7)
+    assert 3000 in wanted
+    assert 3000 not in other
+
+
+def test_the_cleaner_frees_pages_once_a_second() -> None:
+    lru = full(free=500)
+    lru.touch(9000, 0.5)
+    assert held(lru, range(PAGES + 1)) == PAGES - 1
+    lru.touch(9001, 1.5)
+    assert held(lru, range(PAGES + 1)) + 2 == PAGES - 500 + 1
+    for page in range(10_000, 10_400):
+        lru.touch(page, 1.6)
+    assert held(lru, range(20_000)) == PAGES - 500 + 401
+
+
+def test_a_short_list_has_no_old_part() -> None:
+    lru = MidpointLru(FEWEST_PAGES - 1, 0)
+    for page in range(FEWEST_PAGES - 1):
+        lru.touch(page, 0.0)
+    lru.touch(0, 0.0)
+    lru.touch(1000, 0.0)
+    assert 0 not in lru
+    lru.touch(1, 0.0)
