@@ -7,7 +7,8 @@
 All tables are made once. For each load (`page_reads_loads.py`) the source runs it from there; for each size of the pool a replica starts
 from the same files, fetches the log and starts anew, its pool empty. `binlag forecast LOG --schema mysql://THE_REPLICA --json` says how
 many pages it will read; then the applier starts, and Innodb_pages_read is taken before it and when the last transaction is applied.
-Counts of reads hardly depend on how busy the machine is. What is there already in --output is not run again.
+Counts of reads hardly depend on how busy the machine is, as long as the pool is not tiny.
+What is there already in --output is not run again.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -135,8 +137,9 @@ def file_reads(server: Server) -> dict[str, int]:
 
 
 def forecast(log: Path, replica: Server) -> float:
-    """The page reads of `binlag forecast`."""
-    given = [sys.executable, "-m", "applier", "forecast", str(log), "--json", "--schema", f"mysql://root@127.0.0.1:{replica.port}"]
+    """The page reads of `binlag forecast` for a replica that has all of the log when it begins."""
+    given = [sys.executable, "-m", "applier", "forecast", str(log), "--json", "--behind", "1h"]
+    given += ["--schema", f"mysql://root@127.0.0.1:{replica.port}"]
     done = subprocess.run(given, check=True, capture_output=True, env={**os.environ, "BINLAG_PASSWORD": replica.password})
     return float(json.loads(done.stdout)["replica"]["page_reads"])
 
@@ -157,6 +160,7 @@ def main() -> int:
     parser.add_argument("--server", default="9.7")
     parser.add_argument("--only", default="", help="loads whose name holds this")
     parser.add_argument("--pools", default=",".join(POOLS))
+    parser.add_argument("--part", type=float, default=1.0, help="of each load's transactions (default: all)")
     parser.add_argument("--keep", type=Path, help="keep tables, logs and schemas here")
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
@@ -167,7 +171,8 @@ def main() -> int:
         folder = arguments.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         stand = Stand(arguments.server, folder)
-        for name, load in LOADS.items():
+        for name, whole in LOADS.items():
+            load = replace(whole, count=round(whole.count * arguments.part))
             pools = [pool for pool in arguments.pools.split(",") if (name, pool) not in there]
             if not pools or arguments.only not in name:
                 continue
@@ -179,7 +184,8 @@ def main() -> int:
                         said = forecast(kept, replica)
                         read = stand.apply(replica, end)
                     counted = {"page_reads": read.pop("Innodb_pages_read"), **read}
-                    done.append({"server": arguments.server, "load": name, "pool": pool, "forecast": said, **counted})
+                    what = {"server": arguments.server, "load": name, "count": load.count, "pool": pool}
+                    done.append({**what, "forecast": said, **counted})
                     show(done[-1:])
                     print(read, flush=True)
                     found |= {"machine": machine(), "server": arguments.server}

@@ -1,10 +1,9 @@
 """Which pages a buffer pool holds: InnoDB's list with its midpoint, by the rules of buf0lru.cc and
-buf0flu.cc (alike in 5.6 to 9.7; MariaDB 10.11's buf0lru.cc).
+buf0flu.cc, which are alike in 5.7 and 9.7.
 
 - A page that is read goes to the head of the old part, the last 3/8 of the list
   (innodb_old_blocks_pct 37). It becomes young when it is wanted again a second after its first use
-  (innodb_old_blocks_time 1000) and still there. Until the pool was full for the first time nothing
-  moves.
+  (innodb_old_blocks_time 1000) and still there. Until the first page has gone nothing moves.
 - A young page moves to the head of the list when it is wanted, unless it is among the first of it.
 - The last page goes when room is wanted. Once a second the page cleaner frees pages at the tail
   until innodb_lru_scan_depth of them are free.
@@ -48,7 +47,8 @@ class MidpointLru:
 
     def touch(self, page: int, now: float) -> bool:
         """Uses a page; whether it had to be read."""
-        self._clean(now)
+        if now - self._cleaned >= CLEANER_SECONDS:
+            self._clean(now)
         first_use = self._first_use.get(page)
         if first_use is None:
             self._make_room(self.pages - 1)
@@ -69,7 +69,8 @@ class MidpointLru:
 
     def create(self, page: int, now: float) -> None:
         """Makes a page, which nobody reads: it begins young."""
-        self._clean(now)
+        if now - self._cleaned >= CLEANER_SECONDS:
+            self._clean(now)
         if page not in self._first_use:
             self._make_room(self.pages - 1)
             self._first_use[page] = now
@@ -83,9 +84,8 @@ class MidpointLru:
 
     def _clean(self, now: float) -> None:
         """What the page cleaner did since."""
-        if now - self._cleaned >= CLEANER_SECONDS:
-            self._cleaned = now
-            self._make_room(self.pages - self.free)
+        self._cleaned = now
+        self._make_room(self.pages - self.free)
 
     def _make_room(self, most: float) -> None:
         while len(self._first_use) > most:
