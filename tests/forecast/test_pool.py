@@ -185,6 +185,6 @@ def test_an_undo_log_is_written_on_until_three_quarters_of_its_page_are_full() -
     assert len(pool.held) == 6
     pool.commit(1000, 0)  # 60,250 bytes
     assert len(pool.held) == 6 + 4
-    for _ in range(100):
-        pool.commit(0, 1)  # new rows: a page for each segment, again and again
+    for _ in range(100):  # new rows: a page for each segment, which the first of them makes
+        assert pool.commit(0, 1) == PageReads(0, 0)
     assert len(pool.held) == 10 + 2

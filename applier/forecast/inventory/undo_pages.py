@@ -4,7 +4,7 @@ Transactions take turns in the rollback segments: 128 in each of the two undo ta
 later, 96 in 5.7. A transaction that changes or deletes rows writes into its segment's header and
 behind the undo log of the one before it, until three quarters of that page are full
 (TRX_UNDO_PAGE_REUSE_LIMIT); then into a new page. One that writes rows uses a page of their own
-from the start each time, which is free again when it commits.
+from the start each time, which is free again when it commits; the segment's first one makes it.
 
 All of these are pages that a small pool does not have for tables: some 600 of a 9.7.4 (seen in
 information_schema.INNODB_BUFFER_PAGE), and the new ones.
@@ -31,6 +31,8 @@ class UndoPages:
         self._used = [0.0] * segments
         self._logs = [-1 - AT_START * at for at in range(segments)]
         """Segment -> the page of its undo log of changed rows."""
+        self._of_new_rows: set[int] = set()
+        """Segments that have a page of undo logs of new rows."""
         self._transactions = 0
         self._newest = -3 * segments
         for page in range(-AT_START * segments, 0):
@@ -42,7 +44,12 @@ class UndoPages:
         at = self._transactions % segments
         self._transactions += 1
         if new_rows:
-            read += held.touch(-1 - AT_START * segments - at, now)
+            page = -1 - AT_START * segments - at
+            if at in self._of_new_rows:
+                read += held.touch(page, now)
+            else:
+                self._of_new_rows.add(at)
+                held.create(page, now)
         if not changed_rows:
             return read
         read += held.touch(-2 - AT_START * at, now) + held.touch(self._logs[at], now)
