@@ -1,15 +1,23 @@
-"""The forecast of a fleet in this process, by Spark on one core, and by Spark on two: the same numbers, and MB/s per core.
+"""The forecast of a fleet in this process, by Spark on one core, on two, and on a standalone
+cluster: the same numbers, and MB/s per core.
 
     python benchmarks/make_log.py oltp --port 3306 --output bench/oltp.000001 --schema bench/oltp.sql --mysqldump bin/mysqldump
     python benchmarks/fleet_scaling.py bench/oltp.000001 --schema bench/oltp.sql [--sources 200] [--gigabytes 20] [--runs 3]
 
-The fleet is made of the given logs: each becomes some variants of the size that a source shall have, copied behind each other by
-`grow_log.py` with other times, and sources are hard links to these under their own names, with row counts of their own. So a fleet
-of 20 GB takes some hundreds of MB of the disk for each variant. (The page cache holds the variants: this measures processors, not disks.)
+The fleet is made of the given logs: each becomes some variants, whole copies behind each other by
+`grow_log.py` with other times, so many that sources have the size asked for on average. Sources are
+hard links to the variants under their own names, with row counts of their own. So a fleet of 20 GB
+takes some hundreds of MB of the disk. (The page cache holds the variants: this measures processors,
+not disks.)
 
-Each run is a process of its own; contestants take turns. The time of a run is that of the job; starting Java and the session is
-printed beside it and not counted. What a run prints of its numbers has to be the same for all. Beside the time that passed stands the
-processors' time of all its processes, Java's too: a machine with other work to do leaves that alone.
+The cluster is that of tests/fleets/cluster.py: a master and two workers of one core each as
+processes. Their Python has no packages; binlag reaches them as `binlag spark-package` writes it.
+The cluster starts and ends with its run.
+
+Each run is a process of its own; contestants take turns. The time of a run is that of the job; the
+start of Java, session and cluster is printed beside it and not counted. What a run prints of its
+numbers has to be the same for all. Beside the time that passed stands the processors' time of all
+its processes, Java's too: a machine with other work to do leaves that alone.
 """
 
 from __future__ import annotations
@@ -23,16 +31,23 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 from decode import machine
 from grow_log import grow
 
 import applier
+from tests.fleets.cluster import cluster
 
-HERE, MASTERS = "in process", ("local[1]", "local[2]")
-CORES = {HERE: 1, "local[1]": 1, "local[2]": 2}
+HERE, CLUSTER = "in process", "cluster"
+CORES = {HERE: 1, "local[1]": 1, "local[2]": 2, CLUSTER: 2}
+"""Contestant -> the cores that it may use."""
+SETTINGS = {"spark.driver.memory": "1g", "spark.driver.host": "127.0.0.1"}
 VARIANTS = 4
 HOUR = 3600
 FLEET = """
@@ -45,12 +60,12 @@ sources:
 
 def make_fleet(folder: Path, logs: list[Path], schema: Path, sources: int, source_bytes: int) -> int:
     """Writes the fleet into a folder; its bytes."""
-    variants = []
+    variants: list[Path] = []
     for at in range(VARIANTS):
         log = logs[at % len(logs)]
-        variant = folder / f"variant-{at}"
-        grow(log, variant, max(round(source_bytes / log.stat().st_size), 1), at * HOUR)
-        variants.append(variant)
+        missing = source_bytes * (at + 1) - sum(one.stat().st_size for one in variants)
+        variants.append(folder / f"variant-{at}")
+        grow(log, variants[at], max(round(missing / log.stat().st_size), 1), at * HOUR)
     for at in range(sources):
         source = folder / f"shop-{at:03}"
         source.mkdir()
@@ -84,25 +99,39 @@ def processor_seconds(root: int) -> float:
 def run_once(contestant: str, folder: Path) -> None:
     """One run, in a process that does nothing else: prints its seconds and a digest of its numbers."""
     began = time.perf_counter()
-    spark: Any = None
-    if contestant != HERE:
-        from applier.fleets.spark import fleet_session
-
-        spark = fleet_session(contestant, None, {"spark.driver.memory": "1g"})
-    ready, before = time.perf_counter(), processor_seconds(os.getpid())
-    result = applier.fleet(folder / "fleet.yaml", spark=spark)
-    seconds, used = time.perf_counter() - ready, processor_seconds(os.getpid()) - before
+    with session(contestant) as spark:
+        ready, before = time.perf_counter(), processor_seconds(os.getpid())
+        result = applier.fleet(folder / "fleet.yaml", spark=spark)
+        seconds, used = time.perf_counter() - ready, processor_seconds(os.getpid()) - before
     failed = [one.error for one in result.failed]
     told = sorted(json.dumps([one.source, one.summary], sort_keys=True) for one in result.outcomes)
     digest = hashlib.sha256("\n".join(told).encode()).hexdigest()
     print(json.dumps({"start": ready - began, "seconds": seconds, "processor": used, "digest": digest, "failed": failed}))
-    if spark is not None:
-        spark.stop()
+
+
+@contextmanager
+def session(contestant: str) -> Iterator[Any]:
+    """The Spark session of a contestant; None in process."""
+    if contestant == HERE:
+        yield None
+        return
+    from applier.fleets.package import write_package
+    from applier.fleets.spark import fleet_session
+
+    with ExitStack() as opened:
+        master, package = contestant, None
+        if contestant == CLUSTER:
+            folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="cluster-")))
+            write_package(package := str(folder / "binlag-env.tar.gz"))
+            master = opened.enter_context(cluster(folder)).url
+        spark = fleet_session(master, package, SETTINGS)
+        opened.callback(spark.stop)
+        yield spark
 
 
 def measure(folder: Path, runs: int) -> dict[str, list[dict[str, Any]]]:
     """All runs, in turns. Raises SystemExit where numbers differ or a source failed."""
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in (HERE, *MASTERS)}
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in CORES}
     for _ in range(runs):
         for name, told in found.items():
             command = [sys.executable, __file__, "--run", name, "--folder", str(folder)]
@@ -125,7 +154,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--folder", type=Path, help="where the fleet is made [default: a temporary folder, removed at the end]")
     parser.add_argument("--output", type=Path, help="write the raw times there, as JSON")
-    parser.add_argument("--run", choices=(HERE, *MASTERS), help=argparse.SUPPRESS)
+    parser.add_argument("--run", choices=CORES, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 

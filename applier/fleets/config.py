@@ -64,10 +64,12 @@ def read_fleet(path: str | os.PathLike[str]) -> list[FleetSource]:
     """The sources in the order of the file. Raises InputError that names file and source."""
     import yaml
 
+    from applier import strict_yaml
+
     name = os.fspath(path)
     try:
         with open_source(path) as file:
-            data = yaml.safe_load(file.read().decode())
+            data = strict_yaml.load(file.read().decode())
     except OSError as error:
         raise InputError(
             f"cannot read the file: {error.strerror}", code=Code.CANNOT_READ, file=name
@@ -114,13 +116,14 @@ def fleet_of(data: Any, file: str = "the fleet", folder: Path | None = None) -> 
 def _sources_of(
     entry: Mapping[str, Any], number: int, file: str, folder: Path
 ) -> Iterator[FleetSource]:
-    what = f"source {entry.get('name', number)}"
+    own = _name(entry, number, file)
+    what = f"source {own}"
     _check_names(entry, _SHARED | {"name", "logs"}, what, file)
     logs, rows = _texts(entry, "logs", what, file), _texts(entry, "rows", what, file)
     if not logs or not isinstance(entry.get("schema"), str):
         raise _wrong(f"{what} needs `logs` and `schema`", file)
     patterns = [_placed(log, folder) for log in logs]
-    groups: Mapping[str, Sequence[str]] = {str(entry.get("name", number)): patterns}
+    groups: Mapping[str, Sequence[str]] = {own: patterns}
     if any(PLACEHOLDER in log for log in patterns):
         groups = _parts(patterns) or groups
     for name, files in groups.items():
@@ -132,6 +135,15 @@ def _sources_of(
         counts = tuple(row if "=" in row else _of(row, name, folder) for row in rows)
         given: dict[str, Any] = {**texts, **_replica(entry["replica"], what, file)}
         yield FleetSource(name=name, logs=tuple(files), rows=counts, **given)
+
+
+def _name(entry: Mapping[str, Any], number: int, file: str) -> str:
+    given = entry.get("name")
+    if given is None:
+        return str(number)
+    if isinstance(given, bool) or not isinstance(given, str | int) or given == "":
+        raise _wrong(f"source {number}: `name` is {given!r}, and should be a text", file)
+    return str(given)
 
 
 def _parts(patterns: Sequence[str]) -> dict[str, list[str]]:

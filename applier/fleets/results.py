@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 FINISHED = "finished"
 """The folder below --output that keeps what is done, so that an interrupted run goes on."""
+LONGEST_NAME = 150
+"""Of a file there: systems take 255 bytes, and a letter beyond ASCII has six."""
 SOURCES: dict[str, str] = {
     "source": "string", "server": "string", "files": "int64", "log_bytes": "int64",
     "transactions": "int64", "rows": "int64",
@@ -156,6 +159,15 @@ class FleetResult:
         """Sources that could not be forecast."""
         return [one for one in self.outcomes if one.error is not None]
 
+    @property
+    def notes(self) -> dict[str, list[str]]:
+        """What is to be said of the forecasts -> the sources of which it is said."""
+        found: dict[str, list[str]] = {}
+        for one in self.outcomes:
+            for text in (one.summary or {"notes": ()})["notes"]:
+                found.setdefault(text, []).append(one.source)
+        return found
+
     def over(self, limit: float) -> list[Outcome]:
         """Sources whose lag exceeds so many seconds, the worst first."""
         return sorted((one for one in self.outcomes if one.peak > limit), key=lambda one: -one.peak)
@@ -233,4 +245,9 @@ class Finished:
             write_whole(path, json.dumps(asdict(outcome)))
 
     def _path(self, source: str) -> Path | None:
-        return None if self._folder is None else self._folder / f"{quote(source, safe='')}.json"
+        if self._folder is None:
+            return None
+        name = quote(source, safe="")
+        if len(name) > LONGEST_NAME:
+            name = f"{name[:LONGEST_NAME]}-{hashlib.sha256(source.encode()).hexdigest()[:32]}"
+        return self._folder / f"{name}.json"

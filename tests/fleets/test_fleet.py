@@ -258,6 +258,10 @@ WRONG = {
     "sources: [{logs: a, schema: b, replica: {threads: 4}}]": "source 1: replica: 'threads' is unknown",
     "replica: 4\nsources: [{logs: a, schema: b}]": "`replica` is 4, and should be a table of names and values",
     "sources: [": "while parsing a flow node",
+    "sources: [{logs: a, schema: b}]\nsources: []": "the key 'sources' stands there twice",
+    "sources: [{logs: a, logs: c, schema: b}]": "the key 'logs' stands there twice",
+    "sources: [{name: [x], logs: a, schema: b}]": "source 1: `name` is ['x'], and should be a text",
+    "sources: [{name: '', logs: a, schema: b}]": "source 1: `name` is '', and should be a text",
 }
 
 
@@ -269,6 +273,41 @@ def test_a_fleet_file_that_is_wrong(tmp_path: Path, text: str) -> None:
     assert WRONG[text] in caught.value.message
     assert (caught.value.code, caught.value.file) == ("BL211", str(tmp_path / "fleet.yaml"))
     assert "\n" not in str(caught.value)
+
+
+def test_a_key_that_a_merge_brings_in_is_no_second_one(tmp_path: Path) -> None:
+    (tmp_path / "fleet.yaml").write_text(
+        "sources: [&a {name: a, logs: a.1, schema: s}, &b {<<: *a, name: b}, {<<: *b, name: c}]"
+    )
+    found = read_fleet(tmp_path / "fleet.yaml")
+    assert [(one.name, Path(one.schema).name) for one in found] == [("a", "s"), ("b", "s"), ("c", "s")]
+
+
+def test_a_source_without_a_name_is_called_by_its_number() -> None:
+    found = fleet_of({"sources": [{"name": None, "logs": "a", "schema": "s"}, {"name": 7, "logs": "a", "schema": "s"}]})
+    assert [one.name for one in found] == ["1", "7"]
+
+
+def test_a_long_name_is_kept_as_any_other(tmp_path: Path) -> None:
+    made_fleet(tmp_path, 1)
+    names = ["ж" * 120 + end for end in "ab"]  # six letters each in the name of a file
+    entry = {"logs": str(tmp_path / "shop-001" / "binlog.0*"), "schema": str(tmp_path / "shop-001" / "schema.sql")}
+    fleet = {"sources": [{"name": name, **entry} for name in names]}
+    first = applier.fleet(fleet, output=tmp_path / "out")
+    kept = sorted((path.name, path.stat().st_mtime_ns) for path in (tmp_path / "out" / "finished").iterdir())
+    assert len(kept) == 2
+    assert applier.fleet(fleet, output=tmp_path / "out") == first
+    assert sorted((path.name, path.stat().st_mtime_ns) for path in (tmp_path / "out" / "finished").iterdir()) == kept
+
+
+def test_the_terminal_has_the_notes_of_all_sources(tmp_path: Path) -> None:
+    file = made_fleet(tmp_path, 5)
+    path = tmp_path / "shop-002" / "binlog.000002"
+    path.write_bytes(path.read_bytes()[:-10])
+    file.write_text(FLEET.replace("calibration: prices.json", ""))
+    shown = run(str(file)).stdout.splitlines()
+    assert [line for line in shown if line.startswith("note: shop-002: binlog.000002 is cut off at ")]
+    assert [line for line in shown if line.startswith("note: shop-001, shop-002, shop-003 and 2 more: ")]
 
 
 def test_names_in_paths(tmp_path: Path) -> None:

@@ -66,7 +66,8 @@ def test_tables_of_a_schema_need_only_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "holds no keys"), ("{", "not as it should be"), ("hours: 1", "no traffic"), ("speed: 1", "unknown key 'speed'"),
+        ("", "holds no keys"), ("{", "not as it should be"), ("hours: 1\nhours: 2", "the key 'hours' stands there twice"),
+        ("hours: 1", "no traffic"), ("speed: 1", "unknown key 'speed'"),
         ("traffic: [{table: a.b, type: delete, statements_per_hour: 1}]", "neither in `tables`"),
         ("tables: {t: {rows: 1}}\ntraffic: []", "database.table"), ("tables: {a.t: {key: big}}", "key must be one of"),
         ("tables: {a.t: {rows: x}}", "could not convert"), ("tables: {a.t: {rows: 1}}\ntraffic: [7]", "line 1"),

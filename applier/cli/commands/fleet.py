@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 UNREADABLE = 2
 SHOWN = 30
-"""Sources that the terminal shows."""
+"""Sources, and notes, that the terminal shows,"""
+NAMED = 3
+"""and names beside a note."""
 
 
 @click.command(
@@ -237,3 +239,11 @@ def _print(result: FleetResult) -> None:
     for row in fixes[:10]:
         gain = f"{row['source']}: saves {duration(row['fix_gain_seconds'])} of applying"
         console.print(f"{gain}:  {row['fix']}", soft_wrap=True)
+    notes = list(result.notes.items())
+    for text, names in notes[:SHOWN]:
+        few, more = ", ".join(names[:NAMED]), len(names) - NAMED
+        console.print(
+            f"note: {few}{f' and {more} more' if more > 0 else ''}: {text}", soft_wrap=True
+        )
+    if len(notes) > SHOWN:
+        console.print(f"and {len(notes) - SHOWN} more notes; --json has all of them")

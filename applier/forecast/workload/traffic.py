@@ -117,9 +117,11 @@ def read_described(
     """Raises InputError naming the file, and the place in it."""
     import yaml
 
+    from applier import strict_yaml
+
     name = os.fspath(path)
     try:
-        data = yaml.safe_load(Path(path).read_text())
+        data = strict_yaml.load(Path(path).read_text())
         return _described(data, Path(name).name, schema or {})
     except OSError as error:
         raise InputError(
