@@ -32,6 +32,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).resolve().parent.parent / "docker"))
+
+from servers.installed import installed
+
 READ = """
 import sys
 from applier.binlog.columnar import read_batches
@@ -111,9 +115,8 @@ class Contest:
         ):
             code = READ.format(threads=threads, compiled=compiled)
             self.commands[name] = ([*python, code, str(file)], file, name == "binlag, plain Python")
-        program = shutil.which(arguments.mysqlbinlog)
-        if program:
-            decode = [program, "-vv", "--base64-output=decode-rows"]
+        if program := mysqlbinlog(arguments.mysqlbinlog):
+            decode = [*program, "-vv", "--base64-output=decode-rows"]
             self.commands["mysqlbinlog"] = ([*decode, str(everything)], everything, False)
             self.commands["mysqlbinlog, verifying"] = ([*decode, "--verify-binlog-checksum", str(everything)], everything, False)
         try:
@@ -156,8 +159,16 @@ def _lines(path: str) -> list[str]:
         return []
 
 
-def _version_of(program: str) -> str:
-    shown = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+def mysqlbinlog(given: str | None) -> list[str]:
+    """How the program is started; empty where there is none."""
+    if given is not None:
+        return [given]
+    found = installed("9.7")
+    return found.command("mysqlbinlog") if found.there else []
+
+
+def _version_of(program: list[str]) -> str:
+    shown = subprocess.run([*program, "--version"], capture_output=True, text=True, check=True).stdout
     return shown.split("mysqlbinlog")[-1].strip()
 
 
@@ -182,7 +193,7 @@ def report(times: dict[str, list[float]], size: int) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("log", type=Path, help="a binary log, e.g. one of make_log.py")
-    parser.add_argument("--mysqlbinlog", default="mysqlbinlog", help="the program; left out when it is not found")
+    parser.add_argument("--mysqlbinlog", help="the program (default: that of docker/servers/bring.py 9.7)")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--slow-runs", type=int, default=3, help="runs of those that are measured on a slice, and of the first run")
     parser.add_argument("--slice", type=int, default=10, help="megabytes for those that are too slow for the whole log")
@@ -193,7 +204,7 @@ def main() -> int:
         contest = Contest(arguments, Path(folder))
         times = measure(contest, arguments.runs, arguments.slow_runs)
         slice_bytes = contest.slice.stat().st_size
-        program = shutil.which(arguments.mysqlbinlog)
+        program = mysqlbinlog(arguments.mysqlbinlog)
         peer_version = _version_of(program) if program else None
     report(times, size)
     if arguments.output:

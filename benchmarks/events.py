@@ -24,22 +24,21 @@ from pathlib import Path
 from statistics import median
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "docker")]
+sys.path[:0] = [str(HERE)]
 
-from decode import machine  # noqa: E402
-from servers.installed import installed  # noqa: E402
+from decode import machine, mysqlbinlog  # noqa: E402
 
 PAIRS = (("events", "mysqlbinlog"), ("events --rows", "mysqlbinlog -vv"))
 
 
-def commands(log: str, mysqlbinlog: list[str]) -> dict[str, list[str]]:
+def commands(log: str, peer: list[str]) -> dict[str, list[str]]:
     """Name of a contestant -> its command line."""
     binlag = [sys.executable, "-m", "applier", "events"]
     return {
         "events": [*binlag, log],
-        "mysqlbinlog": [*mysqlbinlog, log],
+        "mysqlbinlog": [*peer, log],
         "events --rows": [*binlag, "--rows", log],
-        "mysqlbinlog -vv": [*mysqlbinlog, "-vv", log],
+        "mysqlbinlog -vv": [*peer, "-vv", log],
     }
 
 
@@ -58,8 +57,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--output", type=Path, help="write the raw times there, as JSON")
     given = parser.parse_args()
-    program = [given.mysqlbinlog] if given.mysqlbinlog else installed("9.7").command("mysqlbinlog")
-    contestants = commands(str(given.log.resolve()), program)
+    contestants = commands(str(given.log.resolve()), mysqlbinlog(given.mysqlbinlog))
     run(contestants["events"])  # the kernels are in their cache, and the log is in the page cache for all
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in contestants}
     for _ in range(given.runs):

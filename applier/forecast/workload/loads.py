@@ -48,6 +48,7 @@ from applier.forecast.workload.bulk_loads import (
 from applier.forecast.workload.load_batch import LoadBatch, LoadPlan, add_event
 from applier.forecast.workload.row_counts import row_counter, rows_layout
 from applier.forecast.workload.row_places import PlacesReader, RowPlaces
+from applier.forecast.workload.statement_seconds import doubt, on_source
 from applier.forecast.workload.transaction_load import Columns, LoadShape, TransactionLoad
 from applier.masking import mask
 from applier.replica.scheduling import marks_of
@@ -234,6 +235,7 @@ class LoadReader:
             self._file_bytes = len(event.buffer)
         fde = self._reader.format
         assert fde is not None
+        self._writer, self._file_begins = event.server_id, event.timestamp
         self._fde: FormatDescription = fde
         self._context.describe(fde)
         self._plans.clear()
@@ -332,6 +334,12 @@ class LoadReader:
             if stamp
             else float(transaction.timestamp if last is None else last.timestamp)
         )
+        if load.statements and last is not None:
+            seconds, count = load.statement_seconds, load.statements
+            load.statement_seconds = on_source(seconds, count, transaction)
+            told = doubt(transaction, last, self._writer, self._file_begins)
+            if seconds and told is not None:
+                self.notes[told] = self.notes.get(told, 0) + 1
         load.log_bytes = (
             load.end - load.position
             if load.end_file == load.file

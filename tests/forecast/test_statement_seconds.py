@@ -1,0 +1,93 @@
+"""How long statements ran on their source, from logs that a replica wrote and under SET TIMESTAMP.
+
+The times are those of a real 9.7.4 source and its replica, whose applier was stopped for ten
+seconds: CREATE DATABASE, exec_time 0 in the source's log and 10 in the replica's. 5.7.29 and
+MariaDB 10.11.18 write the same exec_time, and no commit times.
+"""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from applier.forecast.workload.loads import LoadReader
+from tests.binlog import build
+from tests.captures_support import CAPTURES
+
+BEGAN, COMMITTED, APPLIED = 1_795_620_320, 1_795_620_320_461_230, 1_795_620_330_338_183
+ORIGINAL_FOLLOWS = 1 << 55
+
+
+def stamps(committed: int, original: int | None = None) -> bytes:
+    if original is None:
+        return struct.pack("<Q", committed)[:7]
+    found = (committed | ORIGINAL_FOLLOWS, original)
+    return b"".join(struct.pack("<Q", one)[:7] for one in found)
+
+
+def made(
+    folder: Path, rest: bytes, seconds: int, *, server_id: int = 1, began: int = BEGAN,
+    version: str = "8.0.36", statements: int = 1,
+) -> LoadReader:  # fmt: skip
+    """A log of server 1 whose transaction is of `server_id`."""
+    kind, body = build.query(b"CREATE DATABASE d" if statements == 1 else b"INSERT INTO t SELECT 1")
+    timed = kind, body[:4] + struct.pack("<I", seconds) + body[8:]
+    found = [build.gtid(1, rest=rest, anonymous=version == "5.7.29"), timed]
+    if statements > 1:
+        found = [found[0], build.query(b"BEGIN"), *[timed] * statements, build.xid()]
+    out = build.MAGIC + build.format_description(version)
+    for kind, body in found:
+        out += build.event(kind, body, at=len(out), timestamp=began, server_id=server_id)
+    return LoadReader([build.write(folder, out)])
+
+
+@pytest.mark.parametrize(
+    ("rest", "server_id", "logged", "seconds"),
+    [
+        (stamps(COMMITTED), 1, 0, 0),
+        (stamps(COMMITTED), 1, 30, 30),
+        (stamps(APPLIED, COMMITTED), 2, 10, 0),
+        (stamps(APPLIED, COMMITTED), 2, 40, 30),
+        (stamps(COMMITTED - 5_000_000, COMMITTED), 2, 25, 30),  # its clock is 5 s slow
+        (stamps(APPLIED, 0), 2, 10, 10),  # of a source of 5.7
+    ],
+)
+def test_what_the_replica_was_behind_is_no_time_of_the_statement(
+    tmp_path: Path, rest: bytes, server_id: int, logged: int, seconds: int
+) -> None:
+    reader = made(tmp_path, rest, logged, server_id=server_id)
+    assert [load.statement_seconds for load in reader] == [seconds]
+
+
+def test_each_statement_of_a_transaction_has_it(tmp_path: Path) -> None:
+    reader = made(tmp_path, stamps(APPLIED, COMMITTED), 12, server_id=2, statements=3)
+    assert [load.statement_seconds for load in reader] == [6]
+
+
+@pytest.mark.parametrize(("version", "rest"), [("5.7.29", b""), ("8.0.36", stamps(APPLIED, 0))])
+def test_a_replica_that_does_not_say_how_far_behind_it_was(
+    tmp_path: Path, version: str, rest: bytes
+) -> None:
+    reader = made(tmp_path, rest, 10, server_id=2, version=version)
+    assert [load.statement_seconds for load in reader] == [10]
+    [note] = reader.notes
+    assert note.startswith("server_id 1, a replica, wrote the log of server_id 2: the time of")
+    for seconds, server_id in ((0, 2), (10, 1)):
+        reader = made(tmp_path, rest, seconds, server_id=server_id, version=version)
+        assert [load.statement_seconds for load in reader] == [seconds]
+        assert reader.notes == {}
+
+
+def test_a_statement_that_began_long_before_its_file_is_in_doubt(tmp_path: Path) -> None:
+    file_began = 1_700_000_000
+    for began, notes in ((file_began - 3600, 0), (file_began - 3601, 1)):
+        reader = made(tmp_path, stamps(COMMITTED), 4000, began=began)
+        assert [load.statement_seconds for load in reader] == [4000]
+        assert len(reader.notes) == notes
+    captured = LoadReader([CAPTURES / "open" / "my_statement_mixed" / "binlog.000001"])
+    list(captured)
+    [(note, times)] = captured.notes.items()
+    assert note.startswith("a statement began more than an hour before its file, or its client")
+    assert times == 57
