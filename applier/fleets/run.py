@@ -18,6 +18,7 @@ from applier.fleets.config import FleetSource, fleet_of, read_fleet
 from applier.fleets.prepare import PreparedSource, SourceFiles, find, forecast, prepare
 from applier.fleets.results import Finished, FleetResult, Outcome
 from applier.fleets.schemas import SharedSchemas
+from applier.forecast.plan import compile_ahead
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -102,6 +103,7 @@ def _outcomes(
 
         return outcomes(spark, todo)
     schemas = SharedSchemas(found.source for found in todo)
+    compile_ahead(sum(sum(found.sizes) for found in todo))
     if jobs > 1 and len(todo) > 1:
         return _by_processes(todo, jobs, schemas)
     return (outcome_of(found, schemas) for found in todo)

@@ -33,7 +33,7 @@ from applier.errors import BinlagError, UsageError
 from applier.fleets.prepare import PreparedSource, SourceFiles, forecast, prepare
 from applier.fleets.results import Outcome
 from applier.fleets.schemas import SharedSchemas
-from applier.forecast.plan import load_reader
+from applier.forecast.plan import compile_ahead, load_reader
 from applier.forecast.workload.load_batch import LoadBatch, Shapes
 from applier.forecast.workload.ranges import DEFAULT_BYTES, FileRange, ranges
 from applier.forecast.workload.transaction_load import TransactionLoad
@@ -167,7 +167,8 @@ def results(
 
     A source of more than `most_bytes` is cut into ranges [default: one core's share of all].
     """
-    most_bytes = _share(spark, sources.values()) if most_bytes is None else most_bytes
+    share = _share(spark, sources.values())
+    most_bytes = share if most_bytes is None else most_bytes
     cut = {
         at: one
         for at, one in sources.items()
@@ -178,12 +179,12 @@ def results(
     if by_size:
         sent = spark.sparkContext.broadcast({at: sources[at] for at in by_size})
         numbers = spark.range(0, len(by_size), 1, len(by_size))
-        done.append(numbers.mapInArrow(_forecasts(sent, by_size), RESULTS))
+        done.append(numbers.mapInArrow(_compiled(share, _forecasts(sent, by_size)), RESULTS))
     if cut:
         gathered = loads(spark, cut, range_bytes).repartition(len(cut), "source")
         ordered = gathered.sortWithinPartitions("source", "number", "start", "chunk")
         sent = spark.sparkContext.broadcast(cut)
-        done.append(ordered.mapInArrow(_clocks(sent), RESULTS))
+        done.append(ordered.mapInArrow(_compiled(share, _clocks(sent)), RESULTS))
     return reduce(lambda first, second: second.union(first), done)
 
 
@@ -199,7 +200,19 @@ def loads(
     sent = spark.sparkContext.broadcast(dict(sources))
     listed = spark.createDataFrame(files, FILES).repartition(min(len(files), MOST_CUTTERS))
     cut = listed.mapInArrow(_cut(range_bytes), RANGES)
-    return cut.repartition(min(parts, MOST_READERS)).mapInArrow(_read(sent), LOADS)
+    return cut.repartition(min(parts, MOST_READERS)).mapInArrow(
+        _compiled(_share(spark, sources.values()), _read(sent)), LOADS
+    )
+
+
+def _compiled(log_bytes: int, work: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]:
+    """The work of a task on a core that has so many bytes of logs before it."""
+
+    def compiled(batches: Batches) -> Batches:
+        compile_ahead(log_bytes)
+        return work(batches)
+
+    return compiled
 
 
 def _forecasts(sent: Sent, numbers: Sequence[int]) -> Callable[[Batches], Batches]:

@@ -17,6 +17,7 @@ from applier.forecast.answers.notebook import as_html, as_text
 from applier.forecast.answers.summary import summarize
 from applier.forecast.inventory.facts import TableFacts, table_bytes
 from applier.forecast.inventory.rows_file import with_counts
+from applier.forecast.lag.compiled import compiled_steps
 from applier.forecast.lag.fixes import fixes
 from applier.forecast.lag.part_kinds import shape_rows
 from applier.forecast.lag.run import Forecast
@@ -26,6 +27,7 @@ from applier.forecast.prices.calibration import Calibration, default_calibration
 from applier.forecast.prices.conditions import Conditions, Live, conditions
 from applier.forecast.prices.margin import margin
 from applier.forecast.prices.scenario import Scenario, what_if
+from applier.forecast.workload.bulk_loads import WORTH_COMPILING_BYTES, compiled_loads
 from applier.forecast.workload.index_changes import with_index_changes
 from applier.forecast.workload.load_batch import LoadBatch
 from applier.forecast.workload.load_sample import LoadSample
@@ -212,6 +214,13 @@ def load_reader(
     return LoadReader(
         files, schema=schema, tolerant=True, start_position=start, stop_position=stop, **plan.chosen
     )
+
+
+def compile_ahead(log_bytes: int) -> None:
+    """Compiles what forecasts of so many bytes of logs are worth together, where each log may be
+    too short by itself; next to nothing where it was compiled on this machine before."""
+    if log_bytes >= WORTH_COMPILING_BYTES and compiled_loads() is not None:
+        compiled_steps()
 
 
 @dataclass(frozen=True)

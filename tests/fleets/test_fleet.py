@@ -310,6 +310,22 @@ def test_the_terminal_has_the_notes_of_all_sources(tmp_path: Path) -> None:
     assert [line for line in shown if line.startswith("note: shop-001, shop-002, shop-003 and 2 more: ")]
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_all_logs_are_worth_is_compiled_before_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
+    """Each log may be too short for that by itself."""
+    file, compiled = made_fleet(tmp_path), list[str]()
+    size = sum(sum(find(source).sizes) for source in read_fleet(file))
+    plan = "applier.forecast.plan"
+    monkeypatch.setattr(f"{plan}.compiled_loads", lambda: compiled.append("loads") or 1)
+    monkeypatch.setattr(f"{plan}.compiled_steps", lambda: compiled.append("steps"))
+    for worth, expected in ((size + 1, []), (size, ["loads", "steps"])):
+        monkeypatch.setattr(f"{plan}.WORTH_COMPILING_BYTES", worth)
+        applier.fleet(file, jobs=jobs)
+        assert compiled == expected
+
+
 def test_names_in_paths(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +140,23 @@ def test_compiled_steps_count_no_references(tmp_path: Path, monkeypatch: pytest.
     for step in steps:
         function = step.__closure__[0].cell_contents
         assert all("NRT_" not in code for code in function.inspect_asm().values())
+
+
+def test_compiled_steps_serve_every_place_where_binlag_is_installed(tmp_path: Path) -> None:
+    """Spark unpacks a package in a new folder for each job."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    ask = "from applier.forecast.lag import compiled as c; c.compiled_steps(); print(c.__file__)"
+    kept = []
+    for name in ("one", "two"):
+        for package in ("applier", "checkpoints", "lookup"):
+            home = Path(find_spec(package).origin).parent  # type: ignore[union-attr, arg-type]
+            shutil.copytree(
+                home, tmp_path / name / package, ignore=shutil.ignore_patterns("__pycache__")
+            )
+        shown = subprocess.check_output(
+            [sys.executable, "-c", ask], env=environment, cwd=tmp_path / name, text=True
+        )
+        assert shown.startswith(str(tmp_path / name))
+        files = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+        kept.append(sorted((path, path.stat().st_mtime_ns) for path in files))
+    assert kept[0] == kept[1] != []

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
 from applier.forecast.lag import apply_steps
@@ -60,14 +61,15 @@ def compiled_steps() -> Steps:
     ):  # fmt: skip
         register_jitable(**OPTIONS)(function)
     config: Any = numba_config
-    before = config.CACHE_DIR
+    before = config.CACHE_DIR, getattr(config, "CACHE_LOCATOR_CLASSES", "")
     try:
         config.CACHE_DIR = str(_cache_directory())
+        config.CACHE_LOCATOR_CLASSES = f"{__name__}.{StepsFolder.__name__}"
         made = [_on_arrays(njit(cache=True, **OPTIONS)(function)) for function in PYTHON]
     except (OSError, RuntimeError):  # no folder that can be written
         made = [_on_arrays(njit(**OPTIONS)(function)) for function in PYTHON]
     finally:
-        config.CACHE_DIR = before
+        config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES = before
     no_turns, no_parts, no_run, no_outcomes = map(
         _nothing, (apply_steps.Turns, apply_steps.Parts, apply_steps.Run, apply_steps.Outcomes)
     )
@@ -99,6 +101,39 @@ def _is_cached() -> bool:
         return any(_cache_directory().glob("**/*.nbc"))
     except (OSError, RuntimeError):
         return False
+
+
+class StepsFolder:
+    """Where Numba keeps the compiled steps, as it asks a class of its CACHE_LOCATOR_CLASSES.
+
+    Numba's own classes keep them by the path of the source, so that each place where binlag is
+    installed compiles anew; and Spark unpacks a package in a new place for each job. Before 0.61
+    Numba asks nobody else.
+    """
+
+    @classmethod
+    def from_function(cls, *_: object) -> StepsFolder:
+        """Raises OSError where the folder cannot be written."""
+        found = cls()
+        found.ensure_cache_path()
+        return found
+
+    def ensure_cache_path(self) -> None:
+        """Raises OSError where the folder cannot be written."""
+        _cache_directory().mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=_cache_directory()).close()
+
+    def get_cache_path(self) -> str:
+        """The folder; its name changes with the sources."""
+        return str(_cache_directory())
+
+    def get_source_stamp(self) -> str:
+        """The same for all that is in it."""
+        return _cache_directory().name
+
+    def get_disambiguator(self) -> str:
+        """Nothing: no two of the steps have the same name."""
+        return ""
 
 
 @cache
