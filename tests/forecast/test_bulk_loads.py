@@ -208,3 +208,14 @@ def test_a_packed_log_is_read_in_bulk_as_it_comes(tmp_path: Path, monkeypatch: p
     found = [shown(load) for load in LoadReader([packed_log])]
     assert [one[0] | {"file": ""} for one in found] == [one[0] | {"file": ""} for one in expected[:-2]]
     assert 100 < Counted.taken - before < 1999
+
+
+def test_a_kernel_that_no_folder_keeps_serves_short_logs_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An executor of Spark may have no home folder: what it compiled once is there all the same."""
+    monkeypatch.setattr("applier.binlog.columnar.cache.cached_file", lambda name: None)
+    bulk_loads.kernel.cache_clear()
+    assert bulk_loads.smallest_log_bytes() == bulk_loads.WORTH_COMPILING_BYTES
+    bulk_loads.compiled_loads()
+    assert bulk_loads.smallest_log_bytes() == bulk_loads.SMALLEST_LOG_BYTES

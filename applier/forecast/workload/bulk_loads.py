@@ -7,9 +7,9 @@ whatever the kernel stops for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -52,7 +52,16 @@ def smallest_log_bytes() -> int:
         return WORTH_COMPILING_BYTES
     from applier.binlog.columnar.cache import cached_file
 
-    return WORTH_COMPILING_BYTES if cached_file("loads") is None else SMALLEST_LOG_BYTES
+    at_hand = kernel.cache_info().currsize or cached_file("loads") is not None
+    return SMALLEST_LOG_BYTES if at_hand else WORTH_COMPILING_BYTES
+
+
+@cache
+def kernel() -> Callable[[int], int]:
+    """The kernel; once it is there, also where no folder can keep it, nothing has to compile it."""
+    from applier.binlog.columnar.cache import load_kernel
+
+    return load_kernel("loads").call
 
 
 def compiled_loads() -> BulkLoads | None:
@@ -69,7 +78,6 @@ class BulkLoads(KnownHeads):
     def __init__(self) -> None:
         import numpy as np
 
-        from applier.binlog.columnar.cache import load_kernel
         from applier.binlog.columnar.control import (
             Loads,
             LoadsStatus,
@@ -79,7 +87,7 @@ class BulkLoads(KnownHeads):
         )
 
         super().__init__(Loads.SIZE_OF_BLOCK, SummedShape.SIZE_OF_ENTRY)
-        self._kernel, self._status = load_kernel("loads").call, LoadsStatus
+        self._kernel, self._status = kernel(), LoadsStatus
         self._transactions: Integers = np.zeros((TRANSACTIONS, Summed.SIZE_OF_ENTRY), np.int64)
         self._events: Integers = np.zeros((EVENTS, SummedEvent.SIZE_OF_ENTRY), np.int64)
         self._values: Integers = np.zeros((VALUES, 2), np.int64)
