@@ -24,17 +24,12 @@ mts_recovery_groups.)
 from __future__ import annotations
 
 import itertools
-import os
 import shlex
-import signal
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass, field, replace
 from functools import partial
-from multiprocessing import active_children, parent_process
-from threading import Thread
 from typing import Any
 
 from applier.crashtest.checkers import Verdict
@@ -50,6 +45,7 @@ from applier.errors import UsageError
 from applier.replica.configuration import FILE, TABLE, ReplicaConfiguration
 from applier.replica.scheduling import rules_for
 from applier.replica.versions import ReplicaRules, replica_rules
+from applier.workers import Workers
 from checkpoints.fields import FILES_IN
 from checkpoints.outcomes import Medium
 from checkpoints.simulated_disk import Coverage, SimulatedDisk
@@ -403,50 +399,6 @@ def try_all(
     return [cell for setup in todo for cell in found[setup]]
 
 
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that ask a process to end."""
-
-
-@contextmanager
-def _signals_wait() -> Iterator[None]:
-    """Until the block is over. What is started in it hears none before it knows what to do then;
-    nor is it half started when this process is interrupted."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _die_quietly() -> None:
-    """Ctrl-C reaches every process of a terminal; only the one that started the others speaks of
-    it. When it is killed they end as well."""
-    for number in ENDING:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
-            signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-    Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    assert parent is not None
-    parent.join()
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-@contextmanager
-def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes that end at once when this one is interrupted."""
-    with ProcessPoolExecutor(jobs, initializer=_die_quietly) as pool:
-        try:
-            yield pool
-        except KeyboardInterrupt:
-            for worker in active_children():
-                worker.terminate()
-            raise
-
-
 def _run(
     todo: list[list[Setup]],
     spec: WorkloadSpec,
@@ -461,12 +413,11 @@ def _run(
             yield from try_family(family, spec, kinds, medium, coverage).items()
             done(len(family))
         return
-    with _workers(jobs) as pool:
-        with _signals_wait():
-            waiting = {
-                pool.submit(try_family, family, spec, kinds, medium, coverage): family
-                for family in todo
-            }
+    with Workers(jobs) as pool:
+        waiting = {
+            pool.submit(try_family, family, spec, kinds, medium, coverage): family
+            for family in todo
+        }
         while waiting:
             finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in finished:

@@ -3,10 +3,9 @@ numbers are the same."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,6 +18,7 @@ from applier.fleets.prepare import PreparedSource, SourceFiles, find, forecast, 
 from applier.fleets.results import Finished, FleetResult, Outcome
 from applier.fleets.schemas import SharedSchemas
 from applier.forecast.plan import compile_ahead
+from applier.workers import Workers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -113,22 +113,19 @@ def _by_processes(
     todo: Iterable[SourceFiles], jobs: int, schemas: SharedSchemas
 ) -> Iterator[Outcome]:
     """Schemas that sources share are read here, others by the processes."""
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with Workers(jobs, "spawn") as pool:
         running = []
-        try:
-            for found in todo:
-                if not schemas.has(found.source):
-                    running.append(pool.submit(outcome_of, found))
-                    continue
-                prepared = _tried(found.source.name, partial(prepare, found, schemas))
-                if isinstance(prepared, Outcome):
-                    yield prepared
-                else:
-                    running.append(pool.submit(_forecast, found, prepared))
-            for future in as_completed(running):
-                yield future.result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+        for found in todo:
+            if not schemas.has(found.source):
+                running.append(pool.submit(outcome_of, found))
+                continue
+            prepared = _tried(found.source.name, partial(prepare, found, schemas))
+            if isinstance(prepared, Outcome):
+                yield prepared
+            else:
+                running.append(pool.submit(_forecast, found, prepared))
+        for future in as_completed(running):
+            yield future.result()
 
 
 def outcome_of(found: SourceFiles, schemas: SharedSchemas | None = None) -> Outcome:
