@@ -8,6 +8,7 @@ MariaDB 10.11.18 write the same exec_time, and no commit times.
 from __future__ import annotations
 
 import struct
+import zlib
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,16 @@ def test_a_statement_that_began_long_before_its_file_is_in_doubt(tmp_path: Path)
     [(note, times)] = captured.notes.items()
     assert note.startswith("a statement began more than an hour before its file, or its client")
     assert times == 57
+
+
+def test_a_relay_log_is_not_its_replicas_own(tmp_path: Path) -> None:
+    """It holds the source's events as they are."""
+    reader = made(tmp_path, b"", 10, server_id=2, version="5.7.29")
+    [path] = tmp_path.iterdir()
+    content = bytearray(path.read_bytes())
+    content[4 + 17] |= 0x40
+    length = int.from_bytes(content[13:17], "little") - 4
+    content[4 + length : 8 + length] = struct.pack("<I", zlib.crc32(content[4 : 4 + length]))
+    path.write_bytes(content)
+    assert [load.statement_seconds for load in reader] == [10]
+    assert reader.notes == {}

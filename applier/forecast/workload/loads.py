@@ -22,6 +22,7 @@ from applier.binlog.header import (
     GTID_TYPES,
     ROWS_TYPES,
     Event,
+    EventFlag,
     EventType,
     FormatDescription,
 )
@@ -235,7 +236,9 @@ class LoadReader:
             self._file_bytes = len(event.buffer)
         fde = self._reader.format
         assert fde is not None
-        self._writer, self._file_begins = event.server_id, event.timestamp
+        is_relay_log = event.flags & EventFlag.RELAY_LOG  # its source's own description follows
+        self._writer = None if is_relay_log else event.server_id
+        self._file_begins = event.timestamp
         self._fde: FormatDescription = fde
         self._context.describe(fde)
         self._plans.clear()

@@ -28,10 +28,13 @@ def on_source(seconds: int, statements: int, transaction: Transaction) -> int:
     return max(round(seconds - statements * late / 1e6), 0)
 
 
-def doubt(transaction: Transaction, last: Event, writer: int, file_begins: int) -> str | None:
+def doubt(
+    transaction: Transaction, last: Event, writer: int | None, file_begins: int
+) -> str | None:
     """What is to be said of the time of a transaction's statements. `last`: its last event;
-    `writer`: the server_id of the file's server; `file_begins`: when it began the file."""
-    if transaction.server_id != writer:
+    `writer`: the server_id of the file's server, where it is known; `file_begins`: when it began
+    the file."""
+    if writer is not None and transaction.server_id != writer:
         if transaction.original_commit_timestamp:
             return None
         return (
