@@ -31,6 +31,7 @@ BORDERS = {
     "TimeoutError": "a source that is silent: the receiver's dump is a lost connection",
     "ConnectionError": "a compressed packet that is damaged: a lost connection",
     "FileNotFoundError": "a disk in memory says it like the real one",
+    "yaml.constructor.ConstructorError": "a YAMLError, as PyYAML raises: who reads a file says which",
     "Crashed": "the simulated crash, caught by the explorer",
     "ReadOnlyTable": "a RowError: the target gives its number",
     "NoReferencedRow": "a RowError: the target gives its number",
